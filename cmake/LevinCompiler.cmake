@@ -1,0 +1,27 @@
+# How levin's own code is compiled: warnings, sanitizers, the compiler cache and the linker.
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+  find_program(LEVIN_CCACHE ccache)
+  if(LEVIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    # Paths relative to the checkout, so that another clone finds the same objects.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${CMAKE_SOURCE_DIR};CCACHE_NOHASHDIR=1;${LEVIN_CCACHE}")
+  endif()
+  find_program(LEVIN_MOLD mold)
+  if(LEVIN_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+  if(LEVIN_SANITIZE)
+    add_compile_options(-fsanitize=${LEVIN_SANITIZE} -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${LEVIN_SANITIZE})
+  endif()
+endif()
+
+function(levin_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()

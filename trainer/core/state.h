@@ -1,0 +1,96 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace levin {
+
+/// A state tree: the plain value that every `state_dict()` returns and every checkpoint holds.
+///
+/// A value is nothing, a bool, an integer, a float, text, bytes, a tensor, a list, a tuple or a dict (keys in order of
+/// insertion; text or integers, as in Python's state dicts). It copies as a value; tensors share their storage.
+/// Reading a value as another kind throws levin::Error that names both kinds.
+class State {
+ public:
+  using Key = std::variant<std::string, int64_t>;
+  using List = std::vector<State>;
+  struct Tuple {
+    List items = {};
+  };
+  struct Bytes {
+    std::string data = {};
+  };
+  using Item = std::pair<Key, State>;
+  using Dict = std::vector<Item>;
+
+  State() = default;
+  State(bool value) : value_(value) {}
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  State(T value) : value_(static_cast<int64_t>(value)) {}
+  State(double value) : value_(value) {}
+  State(const char* value) : value_(std::string(value)) {}
+  State(std::string value) : value_(std::move(value)) {}
+  State(std::string_view value) : value_(std::string(value)) {}
+  State(Bytes value) : value_(std::move(value)) {}
+  State(at::Tensor value) : value_(std::move(value)) {}
+  State(List value) : value_(std::move(value)) {}
+  State(Tuple value) : value_(std::move(value)) {}
+
+  /// An empty dict; `State::dict({{"lr", 0.1}, {"params", State::list()}})` fills it.
+  static State dict(std::initializer_list<Item> items = {});
+  static State list(List items = {}) { return State(std::move(items)); }
+
+  bool is_none() const { return std::holds_alternative<std::monostate>(value_); }
+  bool is_bool() const { return std::holds_alternative<bool>(value_); }
+  bool is_int() const { return std::holds_alternative<int64_t>(value_); }
+  bool is_float() const { return std::holds_alternative<double>(value_); }
+  bool is_string() const { return std::holds_alternative<std::string>(value_); }
+  bool is_bytes() const { return std::holds_alternative<Bytes>(value_); }
+  bool is_tensor() const { return std::holds_alternative<at::Tensor>(value_); }
+  bool is_list() const { return std::holds_alternative<List>(value_); }
+  bool is_tuple() const { return std::holds_alternative<Tuple>(value_); }
+  bool is_dict() const { return std::holds_alternative<Dict>(value_); }
+  /// "none", "bool", "int", "float", "string", "bytes", "tensor", "list", "tuple" or "dict".
+  const char* kind() const;
+
+  bool to_bool() const;
+  int64_t to_int() const;
+  /// Also reads an int.
+  double to_double() const;
+  const std::string& to_string() const;
+  const std::string& to_bytes() const;
+  const at::Tensor& to_tensor() const;
+  /// The items of a list or of a tuple.
+  const List& items() const;
+  List& items();
+  const Dict& to_dict() const;
+  Dict& to_dict();
+
+  /// The value under `key`, or nullptr where the dict has none.
+  const State* find(const Key& key) const;
+  /// The value under `key`; throws levin::Error that names the key and the keys there are.
+  const State& at(const Key& key) const;
+  /// The value under `key`, inserted as nothing where the dict has none (nothing itself becomes a dict first).
+  State& operator[](const Key& key);
+  bool contains(const Key& key) const { return find(key) != nullptr; }
+  /// Appends to a list (nothing becomes a list first).
+  void push_back(State value);
+  /// Number of items of a list, tuple or dict.
+  size_t size() const;
+
+ private:
+  std::variant<std::monostate, bool, int64_t, double, std::string, Bytes, at::Tensor, List, Tuple, Dict> value_ = {};
+};
+
+/// `key` as text: `epoch`, `0`.
+std::string to_text(const State::Key& key);
+
+}  // namespace levin
