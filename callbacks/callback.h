@@ -1,0 +1,20 @@
+#pragma once
+#include <levin/trainer/core/callback_entry.h>
+#include <levin/trainer/core/hooks.h>
+#include <levin/trainer/core/run.h>
+#include <levin/trainer/core/state.h>
+
+namespace levin {
+
+/// A part that watches or steers runs: override the hooks it needs, and give it to `TrainerOptions::callbacks`.
+///
+/// Callbacks run in the order given, before the module's hook of the same name. An exception that a hook throws ends
+/// the run after on_exception.
+class Callback : public Hooks {
+ public:
+  /// What a checkpoint must keep of this callback; nothing by default.
+  virtual State state_dict() const { return {}; }
+  virtual void load_state_dict(const State&) {}
+};
+
+}  // namespace levin

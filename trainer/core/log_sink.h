@@ -1,0 +1,39 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace levin {
+
+/// Names and values of logged metrics, in order of name.
+using Metrics = std::map<std::string, double>;
+
+/// How the values of one epoch become one value.
+enum class ReduceFx { Mean, Sum, Min, Max };
+
+/// Options of `log`, with PyTorch Lightning's names.
+struct LogOptions {
+  bool prog_bar = false;  ///< show the value in the progress bar
+  bool logger = true;     ///< send the value to the loggers
+  /// Log the value of each log point. Unset: true in training steps and batch hooks, false elsewhere.
+  std::optional<bool> on_step = {};
+  /// Log the value reduced over the epoch. Unset: the opposite of on_step's default.
+  std::optional<bool> on_epoch = {};
+  ReduceFx reduce_fx = ReduceFx::Mean;     ///< means are weighted by batch_size
+  bool sync_dist = false;                  ///< reduce over ranks
+  bool add_dataloader_idx = true;          ///< with several loaders: name/dataloader_idx_N
+  std::optional<int64_t> batch_size = {};  ///< samples behind the value; unset: those of the batch
+};
+
+/// Where `log` puts its values: detached, accumulated on their device, read only at log points.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  /// `value`: one element, any floating or integer dtype, any device.
+  virtual void log(const std::string& name, const at::Tensor& value, const LogOptions& options) = 0;
+  virtual void log(const std::string& name, double value, const LogOptions& options) = 0;
+};
+
+}  // namespace levin

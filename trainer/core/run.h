@@ -1,0 +1,77 @@
+#pragma once
+#include <c10/core/Device.h>
+#include <levin/trainer/core/comm.h>
+#include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/trainer_state.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace levin {
+
+class Batch;
+class LightningModule;
+class LRScheduler;
+struct StepOutput;
+namespace data {
+class DataModule;
+}
+
+/// A run (fit, validate, test or predict) as callbacks and modules see it.
+///
+/// It lives from before `setup` until after `teardown`; keep no reference to it beyond that.
+class Run {
+ public:
+  virtual ~Run() = default;
+
+  virtual const TrainerState& state() const = 0;
+  virtual LightningModule& module() = 0;
+  /// Null where the run has loaders but no data module.
+  virtual data::DataModule* data_module() = 0;
+  virtual c10::Device device() const = 0;
+  virtual Comm& comm() = 0;
+  /// The run's folder (DESIGN: `<default_root_dir>/<name>/version_<n>`); empty where the run writes none.
+  virtual const std::filesystem::path& folder() const = 0;
+
+  /// The batch at hand, in batch hooks; throws levin::Error elsewhere.
+  virtual const Batch& batch() const = 0;
+  /// Index of the batch at hand in its loader and epoch.
+  virtual int64_t batch_idx() const = 0;
+  /// Index of the evaluation loader at hand.
+  virtual int64_t dataloader_idx() const = 0;
+  /// What training_step returned (on_train_batch_end, on_after_backward, ...); throws levin::Error elsewhere.
+  virtual const StepOutput& output() const = 0;
+  /// What predict_step returned (on_predict_batch_end); throws levin::Error elsewhere.
+  virtual const Batch& prediction() const = 0;
+
+  /// Epochs after which fit ends; unset without limit.
+  virtual std::optional<int64_t> max_epochs() const = 0;
+  /// Batches of the loader at hand per epoch, limits applied; unset where the loader does not know.
+  virtual std::optional<int64_t> num_batches() const = 0;
+
+  /// Empty outside fit.
+  virtual const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() = 0;
+  virtual const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() = 0;
+
+  /// The newest value of every logged metric, as of the last log point or epoch's end.
+  virtual const Metrics& metrics() const = 0;
+  /// The newest value of those logged with prog_bar.
+  virtual const Metrics& progress_bar_metrics() const = 0;
+  /// The newest value of one metric, read from the device now (a host sync); unset where it was never logged.
+  virtual std::optional<double> metric(const std::string& name) const = 0;
+
+  virtual void log(const std::string& name, double value, LogOptions options = {}) = 0;
+  /// Asks the run to end after the window at hand, once min_epochs and min_steps are reached; the first reason is kept.
+  virtual void request_stop(const std::string& reason) = 0;
+  /// Changes the number of micro-batches per optimizer step, from the next window on; at least 1.
+  virtual void set_accumulate_grad_batches(int64_t k) = 0;
+};
+
+}  // namespace levin

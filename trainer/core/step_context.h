@@ -1,0 +1,23 @@
+#pragma once
+#include <c10/core/Device.h>
+#include <levin/trainer/core/stage.h>
+
+#include <cstdint>
+
+namespace levin {
+
+class LogSink;
+class OptimizerDriver;
+class Run;
+
+/// What a module sees of the run it is part of. The loops set it and clear it; each replica of a module has its own.
+struct StepContext {
+  Run* run = nullptr;
+  LogSink* sink = nullptr;
+  OptimizerDriver* optimizers = nullptr;  ///< during fit only
+  c10::Device device = c10::kCPU;
+  Stage stage = Stage::Fit;
+  int64_t dataloader_idx = 0;
+};
+
+}  // namespace levin
