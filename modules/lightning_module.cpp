@@ -1,0 +1,119 @@
+#include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/run.h>
+
+namespace levin {
+namespace {
+
+[[noreturn]] void must_override(const char* signature, const char* when) {
+  throw UsageError("the module does not override ", signature, ", which ", when, " needs");
+}
+
+}  // namespace
+
+StepOutput LightningModule::training_step(const Batch&, int64_t) {
+  must_override("training_step(batch, batch_idx)", "fit");
+}
+void LightningModule::validation_step(const Batch&, int64_t, int64_t) {
+  must_override("validation_step(batch, batch_idx, dataloader_idx)", "validation");
+}
+void LightningModule::test_step(const Batch&, int64_t, int64_t) {
+  must_override("test_step(batch, batch_idx, dataloader_idx)", "test");
+}
+Batch LightningModule::predict_step(const Batch&, int64_t, int64_t) {
+  must_override("predict_step(batch, batch_idx, dataloader_idx)", "predict");
+}
+OptimizerConfig LightningModule::configure_optimizers() {
+  must_override("configure_optimizers()", "fit (return {} to train without an optimizer)");
+}
+
+void LightningModule::optimizer_step(LightningOptimizer& optimizer, const Closure& closure) { optimizer.step(closure); }
+void LightningModule::backward(const at::Tensor& loss) { loss.backward(); }
+void LightningModule::optimizer_zero_grad(LightningOptimizer& optimizer) { optimizer.zero_grad(); }
+void LightningModule::configure_gradient_clipping(LightningOptimizer& optimizer,
+                                                  std::optional<double> gradient_clip_val,
+                                                  GradientClipAlgorithm algorithm) {
+  if (gradient_clip_val) optimizer.clip_gradients(*gradient_clip_val, algorithm);
+}
+void LightningModule::lr_scheduler_step(LRScheduler& scheduler, std::optional<double> metric) {
+  metric ? scheduler.step(*metric) : scheduler.step();
+}
+
+Batch LightningModule::on_before_batch_transfer(Batch batch, int64_t) { return batch; }
+Batch LightningModule::transfer_batch_to_device(Batch batch, c10::Device device, int64_t) {
+  return batch.to(device, /*non_blocking=*/true);
+}
+Batch LightningModule::on_after_batch_transfer(Batch batch, int64_t) { return batch; }
+
+void LightningModule::on_validation_model_zero_grad() { zero_grad(); }
+
+void LightningModule::on_validation_model_eval() {
+  training_modes_.assign(1, {this, is_training()});
+  for (const auto& module : modules(/*include_self=*/false))
+    training_modes_.emplace_back(module.get(), module->is_training());
+  eval();
+}
+
+void LightningModule::on_validation_model_train() {
+  // Parents come before their children, so that train(bool), which sets the whole subtree, ends right.
+  for (auto& [module, training] : training_modes_) module->train(training);
+  training_modes_.clear();
+}
+
+void LightningModule::log(const std::string& name, const at::Tensor& value, LogOptions options) {
+  context("log").sink->log(name, value, options);
+}
+void LightningModule::log(const std::string& name, double value, LogOptions options) {
+  context("log").sink->log(name, value, options);
+}
+void LightningModule::log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options) {
+  for (const auto& [name, value] : values) log(name, value, options);
+}
+
+std::vector<LightningOptimizer> LightningModule::optimizers() {
+  std::vector<LightningOptimizer> handles;
+  OptimizerDriver* driver = context("optimizers").optimizers;
+  if (driver == nullptr) throw UsageError("optimizers() exist only during fit");
+  for (size_t i = 0; i < driver->size(); ++i) handles.emplace_back(*driver, i);
+  return handles;
+}
+
+LightningOptimizer LightningModule::optimizer(size_t index) {
+  OptimizerDriver* driver = context("optimizer").optimizers;
+  if (driver == nullptr) throw UsageError("optimizer(", index, ") exists only during fit");
+  if (index >= driver->size())
+    throw UsageError("optimizer(", index, "): configure_optimizers returned ", driver->size());
+  return {*driver, index};
+}
+
+void LightningModule::manual_backward(const at::Tensor& loss) {
+  OptimizerDriver* driver = context("manual_backward").optimizers;
+  if (driver == nullptr) throw UsageError("manual_backward works only during fit");
+  if (automatic_optimization)
+    throw UsageError("manual_backward: set automatic_optimization = false in the module's constructor first");
+  driver->backward(loss);
+}
+
+Run& LightningModule::run() const { return *context("run").run; }
+
+c10::Device LightningModule::device() const {
+  if (context_ != nullptr) return context_->device;
+  for (const at::Tensor& parameter : parameters()) return parameter.device();
+  return c10::kCPU;
+}
+
+int64_t LightningModule::current_epoch() const { return context("current_epoch").run->state().epoch; }
+int64_t LightningModule::global_step() const { return context("global_step").run->state().global_step; }
+
+void LightningModule::remember(std::function<std::shared_ptr<LightningModule>()> factory, ModuleOverrides overrides) {
+  factory_ = std::move(factory);
+  known_overrides_ = overrides;
+}
+
+StepContext& LightningModule::context(const char* asked) const {
+  if (context_ == nullptr)
+    throw UsageError(asked, " was called outside a run: call it from a step or a hook that the trainer calls");
+  return *context_;
+}
+
+}  // namespace levin

@@ -1,0 +1,173 @@
+#pragma once
+#include <levin/data/batch.h>
+#include <levin/data/loader.h>
+#include <levin/modules/lightning_optimizer.h>
+#include <levin/modules/optimizer_config.h>
+#include <levin/modules/overrides.h>
+#include <levin/modules/step_output.h>
+#include <levin/trainer/core/callback_entry.h>
+#include <levin/trainer/core/hooks.h>
+#include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/step_context.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// A network with the knowledge of how it is trained: override training_step and configure_optimizers, and what else is
+/// needed; hand it to Trainer. Names and meaning follow PyTorch Lightning's LightningModule.
+///
+/// It is a torch::nn::Module: register_module, register_parameter, state and devices work as there. The trainer keeps
+/// no ownership: a module on the stack works.
+class LightningModule : public torch::nn::Module, public Hooks {
+ public:
+  using torch::nn::Module::Module;
+
+  // --- what the user overrides ---
+
+  /// One training batch; returns its loss (see StepOutput). Under manual optimization it does everything itself.
+  virtual StepOutput training_step(const Batch& batch, int64_t batch_idx);
+  /// One validation batch, in eval mode and without gradients; logs what it measures.
+  virtual void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
+  virtual void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
+  /// One prediction batch; what it returns is what Trainer::predict returns.
+  virtual Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
+  /// The optimizers and their schedulers; the default throws levin::UsageError. `return {};` trains nothing.
+  virtual OptimizerConfig configure_optimizers();
+  /// Callbacks that this module brings, added after the trainer's.
+  virtual std::vector<CallbackEntry> configure_callbacks() { return {}; }
+  /// Called once before configure_optimizers, on the run's device: the place to build large parts.
+  virtual void configure_model() {}
+
+  /// False: training_step calls manual_backward, optimizer(i).zero_grad() and optimizer(i).step() itself.
+  bool automatic_optimization = true;
+
+  // --- loaders, where neither a data module nor loaders are given to the trainer ---
+
+  virtual void prepare_data() {}
+  virtual data::Loaders train_dataloader() { return {}; }
+  virtual data::Loaders val_dataloader() { return {}; }
+  virtual data::Loaders test_dataloader() { return {}; }
+  virtual data::Loaders predict_dataloader() { return {}; }
+
+  // --- the parts of a step, for those who must change them ---
+
+  /// Steps the optimizer; the closure computes loss and gradients and must be run, once or more.
+  virtual void optimizer_step(LightningOptimizer& optimizer, const Closure& closure);
+  /// Computes the gradients of `loss`, which is scaled already.
+  virtual void backward(const at::Tensor& loss);
+  virtual void optimizer_zero_grad(LightningOptimizer& optimizer);
+  /// Clips as the trainer's gradient_clip_val asks (unset: not at all); `optimizer.clip_gradients` does the work.
+  virtual void configure_gradient_clipping(LightningOptimizer& optimizer, std::optional<double> gradient_clip_val,
+                                           GradientClipAlgorithm algorithm);
+  /// Steps a scheduler; `metric` is set for schedulers that follow one.
+  virtual void lr_scheduler_step(LRScheduler& scheduler, std::optional<double> metric);
+
+  // --- the way of a batch to the device; a data module's overrides come before these ---
+
+  virtual Batch on_before_batch_transfer(Batch batch, int64_t dataloader_idx);
+  virtual Batch transfer_batch_to_device(Batch batch, c10::Device device, int64_t dataloader_idx);
+  virtual Batch on_after_batch_transfer(Batch batch, int64_t dataloader_idx);
+
+  // --- modes around evaluation ---
+
+  /// Drops the gradients before a validation inside fit, to free their memory.
+  virtual void on_validation_model_zero_grad();
+  /// Puts the module into eval mode, and remembers which submodules were training.
+  virtual void on_validation_model_eval();
+  /// Puts each submodule back into the mode it had.
+  virtual void on_validation_model_train();
+  virtual void on_test_model_eval() { on_validation_model_eval(); }
+  virtual void on_test_model_train() { on_validation_model_train(); }
+  virtual void on_predict_model_eval() { on_validation_model_eval(); }
+  virtual void on_predict_model_train() { on_validation_model_train(); }
+
+  // --- what steps and hooks may call ---
+
+  /// Logs one value: `value` has one element, any dtype and device; it is detached and read only at log points.
+  /// Throws levin::UsageError outside a run.
+  void log(const std::string& name, const at::Tensor& value, LogOptions options = {});
+  void log(const std::string& name, double value, LogOptions options = {});
+  void log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options = {});
+
+  /// Handles of the optimizers, during fit.
+  std::vector<LightningOptimizer> optimizers();
+  LightningOptimizer optimizer(size_t index = 0);
+  /// `loss.backward()` by way of precision and strategy.
+  void manual_backward(const at::Tensor& loss);
+
+  /// The run at hand; throws levin::UsageError outside one.
+  Run& run() const;
+  bool in_run() const { return context_ != nullptr; }
+  /// The run's device; outside a run that of the first parameter.
+  c10::Device device() const;
+  int64_t current_epoch() const;
+  int64_t global_step() const;
+
+  // --- for the trainer and make_module ---
+
+  /// Sets the context of a run; null ends it.
+  void set_context(StepContext* context) { context_ = context; }
+  /// Makes another module of the same class and arguments; empty unless make_module or the registry made this one.
+  const std::function<std::shared_ptr<LightningModule>()>& factory() const { return factory_; }
+  /// What the class overrides, where make_module or the registry made this module.
+  const std::optional<ModuleOverrides>& known_overrides() const { return known_overrides_; }
+  void remember(std::function<std::shared_ptr<LightningModule>()> factory, ModuleOverrides overrides);
+
+ private:
+  StepContext& context(const char* asked) const;
+
+  StepContext* context_ = nullptr;
+  std::function<std::shared_ptr<LightningModule>()> factory_ = {};
+  std::optional<ModuleOverrides> known_overrides_ = {};
+  std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};
+};
+
+/// What `M` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden.
+template <std::derived_from<LightningModule> M>
+constexpr ModuleOverrides overridden_by() {
+  ModuleOverrides overrides{overridden_hooks<M>(), 0};
+#define X(method)                                                                                          \
+  if constexpr (requires { &M::method; }) {                                                                \
+    constexpr bool overridden = !std::is_same_v<decltype(&M::method), decltype(&LightningModule::method)>; \
+    overrides.methods |= uint64_t{overridden} << static_cast<int>(ModuleMethod::method);                   \
+  } else {                                                                                                 \
+    overrides.methods |= uint64_t{1} << static_cast<int>(ModuleMethod::method);                            \
+  }
+  LEVIN_FOR_EACH_MODULE_METHOD(X)
+#undef X
+  return overrides;
+}
+
+/// The same for an object; where its class is derived from `M`, what make_module remembered, or else everything.
+template <std::derived_from<LightningModule> M>
+ModuleOverrides overrides_of(const M& module) {
+  const LightningModule& base = module;
+  return typeid(base) == typeid(M) ? overridden_by<M>() : base.known_overrides().value_or(ModuleOverrides{});
+}
+
+/// A module and, found at compile time, what its class overrides. Made implicitly from any module.
+struct ModuleRef {
+  template <class M>
+    requires std::derived_from<M, LightningModule>
+  ModuleRef(M& module_) : module(&module_), overrides(overrides_of(module_)) {}
+
+  LightningModule* module;
+  ModuleOverrides overrides;
+};
+
+/// Makes a module that remembers how to make another one like it (replicas, resume checks).
+template <std::derived_from<LightningModule> M, class... Args>
+std::shared_ptr<M> make_module(Args... args) {
+  auto module = std::make_shared<M>(args...);
+  module->remember([args...]() -> std::shared_ptr<LightningModule> { return make_module<M>(args...); },
+                   overridden_by<M>());
+  return module;
+}
+
+}  // namespace levin

@@ -1,0 +1,52 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <functional>
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace levin {
+
+/// Computes the loss (and, in the trainer's own closures, its gradients).
+using Closure = std::function<at::Tensor()>;
+
+enum class GradientClipAlgorithm { Norm, Value };
+
+/// The running loop, as optimizer handles and manual optimization reach it.
+class OptimizerDriver {
+ public:
+  virtual ~OptimizerDriver() = default;
+  virtual size_t size() const = 0;
+  virtual torch::optim::Optimizer& raw(size_t index) = 0;
+  virtual void step(size_t index, const Closure& closure) = 0;
+  virtual void zero_grad(size_t index) = 0;
+  virtual void backward(const at::Tensor& loss) = 0;
+  virtual void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) = 0;
+};
+
+/// A handle of one optimizer of the run: its steps pass through strategy and precision, and are counted.
+class LightningOptimizer {
+ public:
+  LightningOptimizer(OptimizerDriver& driver, size_t index) : driver_(&driver), index_(index) {}
+
+  /// Steps; `closure` (optional) is evaluated by the optimizer and must compute the gradients.
+  void step(const Closure& closure = nullptr) { driver_->step(index_, closure); }
+  /// Drops the gradients of the optimizer's parameters.
+  void zero_grad() { driver_->zero_grad(index_); }
+  /// Clips the gradients of the optimizer's parameters: by their global 2-norm, or each element to [-value, value].
+  void clip_gradients(double value, GradientClipAlgorithm algorithm = GradientClipAlgorithm::Norm) {
+    driver_->clip_gradients(index_, value, algorithm);
+  }
+  size_t index() const { return index_; }
+  /// LibTorch's optimizer, past the trainer.
+  torch::optim::Optimizer& raw() { return driver_->raw(index_); }
+
+ private:
+  OptimizerDriver* driver_;
+  size_t index_;
+};
+
+}  // namespace levin
