@@ -1,0 +1,49 @@
+#pragma once
+#include <levin/trainer/core/option_type.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace levin {
+
+/// JSON from text where it is JSON and no quoted text; otherwise the text itself.
+Json json_or_text(const std::string& text);
+
+/// An OptionType made of functions; for .cpp files, since it needs the whole of nlohmann/json.
+///
+///     const OptionType& OptionTraits<Devices>::type() {
+///       static const ValueType<Devices> type("a count, a list of device numbers or \"auto\"", parse, write);
+///       return type;
+///     }
+template <class T>
+class ValueType : public OptionType {
+ public:
+  /// Nothing where the JSON is no such value.
+  using Parse = std::optional<T> (*)(const Json&);
+  using Write = Json (*)(const T&);
+  using FromText = Json (*)(const std::string&);
+
+  ValueType(const char* expected, Parse parse, Write write, FromText text = json_or_text, bool a_switch = false)
+      : expected_(expected), parse_(parse), write_(write), from_text_(text), is_switch_(a_switch) {}
+
+  std::string expected() const override { return expected_; }
+  Json get(const void* value) const override { return write_(*static_cast<const T*>(value)); }
+  void set(void* value, const std::string& path, const Json& json, const Limits& limits) const override {
+    std::optional<T> parsed = parse_(json);
+    if (!parsed) throw_unexpected(path, expected_, json);
+    limits.check(path, write_(*parsed));
+    *static_cast<T*>(value) = *std::move(parsed);
+  }
+  Json from_text(const std::string& text) const override { return from_text_(text); }
+  bool is_switch() const override { return is_switch_; }
+
+ private:
+  const char* expected_;
+  Parse parse_;
+  Write write_;
+  FromText from_text_;
+  bool is_switch_;
+};
+
+}  // namespace levin
