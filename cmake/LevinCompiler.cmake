@@ -1,27 +1,56 @@
 # How levin's own code is compiled: warnings, sanitizers, the compiler cache and the linker.
 
+include(${CMAKE_CURRENT_LIST_DIR}/LevinStop.cmake)
+
+# Stops where the compiler is too old for the C++20 that levin and LibTorch use.
+function(levin_check_compiler)
+  set(minimum_GNU 12)
+  set(minimum_Clang 14)
+  set(minimum_AppleClang 15)
+  set(minimum "${minimum_${CMAKE_CXX_COMPILER_ID}}")
+  if(minimum AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS minimum)
+    levin_stop("levin needs g++ 12, clang 14 or newer, and this compiler is ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}: apt-get install g++-12, then pass -DCMAKE_CXX_COMPILER=g++-12 in a new build folder.")
+  endif()
+endfunction()
+
+# ccache, with paths relative to the checkout, so that another clone finds the same objects.
+function(levin_use_ccache)
+  find_program(LEVIN_CCACHE ccache)
+  if(LEVIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;${LEVIN_CCACHE}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(levin_use_mold)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=mold LEVIN_HAS_MOLD)
+  if(LEVIN_HAS_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endfunction()
+
+function(levin_use_sanitizers)
+  # vptr checks would need the type information that LibTorch hides.
+  add_compile_options(-fsanitize=${LEVIN_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${LEVIN_SANITIZE})
+endfunction()
+
+function(levin_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+levin_check_compiler()
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
   endif()
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
-  find_program(LEVIN_CCACHE ccache)
-  if(LEVIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # Paths relative to the checkout, so that another clone finds the same objects.
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${CMAKE_SOURCE_DIR};CCACHE_NOHASHDIR=1;${LEVIN_CCACHE}")
-  endif()
-  find_program(LEVIN_MOLD mold)
-  if(LEVIN_MOLD)
-    add_link_options(-fuse-ld=mold)
-  endif()
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+  levin_use_ccache()
+  levin_use_mold()
   if(LEVIN_SANITIZE)
-    add_compile_options(-fsanitize=${LEVIN_SANITIZE} -fno-omit-frame-pointer)
-    add_link_options(-fsanitize=${LEVIN_SANITIZE})
+    levin_use_sanitizers()
   endif()
 endif()
-
-function(levin_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow)
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
-endfunction()

@@ -1,0 +1,23 @@
+# `cmake --install`: headers in include/levin, the library, the program, and the package that find_package(levin) reads.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(levin_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/levin")
+
+install(TARGETS levin EXPORT levinTargets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES levin.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
+install(DIRECTORY ${levin_folders} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin" FILES_MATCHING PATTERN "*.h")
+install(EXPORT levinTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
+
+configure_package_config_file(cmake/levinConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"
+  INSTALL_DESTINATION "${levin_package_folder}")
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"
+  "${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake"
+  cmake/LevinLibTorch.cmake
+  cmake/LevinStop.cmake
+  DESTINATION "${levin_package_folder}")
