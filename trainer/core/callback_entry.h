@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace levin {
@@ -20,6 +21,7 @@ struct CallbackEntry {
 
   std::shared_ptr<Callback> callback;
   HookMask hooks;
+  std::string config = {};  ///< the JSON that it was made from, where it was chosen by name
 };
 
 }  // namespace levin

@@ -1,0 +1,69 @@
+#include <c10/util/Type.h>
+#include <levin/callbacks/registry.h>
+#include <levin/trainer/core/value_type.h>
+
+namespace levin {
+namespace {
+
+/// levin's own callbacks. Each is one line: `add_callback<EarlyStopping>(registry, "EarlyStopping", "...")`.
+void register_builtins(Registry<CallbackKind::Entry>& /*registry*/) {}
+
+/// Reads a list of Part<CallbackKind> and makes the callbacks at once; each entry keeps the config that it came from.
+class CallbacksType : public OptionType {
+ public:
+  using Parts = std::vector<Part<CallbackKind>>;
+
+  std::string expected() const override { return parts_.expected(); }
+  const ClassList* classes() const override { return &CallbackKind::registry(); }
+  Json from_text(const std::string& text) const override { return parts_.from_text(text); }
+
+  Json get(const void* value) const override {
+    Json list = Json::array();
+    for (const CallbackEntry& entry : *static_cast<const std::vector<CallbackEntry>*>(value)) {
+      const Callback& callback = *entry.callback;
+      list.push_back(entry.config.empty() ? Json{{"class", c10::demangle(typeid(callback).name())}}
+                                          : Json::parse(entry.config));
+    }
+    return list;
+  }
+
+  void set(void* value, const std::string& path, const Json& json, const Limits& limits) const override {
+    Parts parts;
+    parts_.set(&parts, path, json, limits);
+    std::vector<CallbackEntry> entries;
+    const Json configs = parts_.get(&parts);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      CallbackEntry entry = parts[i].make(path + "[" + std::to_string(i) + "]");
+      entry.config = configs[i].dump();
+      entries.push_back(std::move(entry));
+    }
+    *static_cast<std::vector<CallbackEntry>*>(value) = std::move(entries);
+  }
+
+  void check(const void* value, const std::string& path, const Limits& /*limits*/) const override {
+    const auto& entries = *static_cast<const std::vector<CallbackEntry>*>(value);
+    for (size_t i = 0; i < entries.size(); ++i)
+      if (!entries[i].callback) throw UsageError(path, "[", i, "]: expected a callback, got a null pointer");
+  }
+
+ private:
+  const OptionType& parts_ = OptionTraits<Parts>::type();
+};
+
+}  // namespace
+
+Registry<CallbackKind::Entry>& CallbackKind::registry() {
+  static Registry<Entry> registry = [] {
+    Registry<Entry> made("callback", "callbacks");
+    register_builtins(made);
+    return made;
+  }();
+  return registry;
+}
+
+const OptionType& OptionTraits<std::vector<CallbackEntry>>::type() {
+  static const CallbacksType type;
+  return type;
+}
+
+}  // namespace levin

@@ -1,0 +1,38 @@
+#pragma once
+#include <levin/trainer/core/part.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace levin::data {
+
+class DataModule;
+
+/// Data modules by name: "data" in a config.
+struct DataModuleKind {
+  using Entry = std::function<std::shared_ptr<DataModule>(const void* options)>;
+  static Registry<Entry>& registry();
+};
+
+/// Adds data module class `D`: with a nested `Options` and a constructor from it, or without and default-constructed.
+template <class D>
+bool add_data_module(Registry<DataModuleKind::Entry>& registry, const std::string& name, const std::string& help = "") {
+  using Options = OptionsOf<D>;
+  registry.add<Options>(name, help, []([[maybe_unused]] const void* options) -> std::shared_ptr<DataModule> {
+    if constexpr (std::is_same_v<Options, NoOptions>)
+      return std::make_shared<D>();
+    else
+      return std::make_shared<D>(*static_cast<const Options*>(options));
+  });
+  return true;
+}
+
+}  // namespace levin::data
+
+/// Makes a data module's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+#define LEVIN_REGISTER_DATA_MODULE(Class)                                              \
+  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) =    \
+      ::levin::data::add_data_module<Class>(::levin::data::DataModuleKind::registry(), \
+                                            ::levin::detail::unqualified(#Class))

@@ -1,0 +1,46 @@
+#pragma once
+#include <levin/trainer/core/part.h>
+#include <torch/optim/optimizer.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::optim {
+
+using ParamGroups = std::vector<torch::optim::OptimizerParamGroup>;
+
+/// Optimizers by name, for options such as `Part<optim::OptimizerKind> optimizer`.
+///
+/// A class is an options struct and an optimizer made from parameter groups and those options:
+///
+///     struct SGDOptions {
+///       double lr = LEVIN_OPTION(lr, 1e-3, "Learning rate", {.min = 0});
+///       double momentum = LEVIN_OPTION(momentum, 0, "Momentum", {.min = 0});
+///     };
+///     struct SGD : torch::optim::SGD { SGD(ParamGroups groups, SGDOptions options); };
+///     add_optimizer<SGD, SGDOptions>(registry, "SGD", "Stochastic gradient descent");     // in register_builtins
+///
+/// and is then made from a config by `optim::make_optimizer(options.optimizer, "model.optimizer", parameters())`.
+struct OptimizerKind {
+  using Entry = std::function<std::unique_ptr<torch::optim::Optimizer>(const void* options, ParamGroups groups)>;
+  static Registry<Entry>& registry();
+};
+
+/// Adds an optimizer class that is constructed from parameter groups and `Options`.
+template <class Optimizer, class Options>
+bool add_optimizer(Registry<OptimizerKind::Entry>& registry, const std::string& name, const std::string& help = "") {
+  registry.add<Options>(name, help, [](const void* options, ParamGroups groups) {
+    return std::unique_ptr<torch::optim::Optimizer>(
+        std::make_unique<Optimizer>(std::move(groups), *static_cast<const Options*>(options)));
+  });
+  return true;
+}
+
+/// The optimizer that `part` chooses, over one group of parameters; `path` is the option's place, for errors.
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Part<OptimizerKind>& part, const std::string& path,
+                                                        std::vector<at::Tensor> parameters);
+
+}  // namespace levin::optim

@@ -1,0 +1,39 @@
+#pragma once
+#include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/part.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace levin {
+
+/// Modules by name: "model" in a config. What an entry makes remembers how to make another (see make_module).
+struct ModuleKind {
+  using Entry = std::function<std::shared_ptr<LightningModule>(const void* options)>;
+  static Registry<Entry>& registry();
+};
+
+/// Adds module class `M`: with a nested `Options` and a constructor from it, or without options and
+/// default-constructed.
+template <std::derived_from<LightningModule> M>
+bool add_module(Registry<ModuleKind::Entry>& registry, const std::string& name, const std::string& help = "") {
+  using Options = OptionsOf<M>;
+  registry.add<Options>(name, help, []([[maybe_unused]] const void* options) -> std::shared_ptr<LightningModule> {
+    if constexpr (std::is_same_v<Options, NoOptions>)
+      return make_module<M>();
+    else
+      return make_module<M>(*static_cast<const Options*>(options));
+  });
+  return true;
+}
+
+}  // namespace levin
+
+/// Makes a module's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+///
+///     LEVIN_REGISTER_MODULE(LitClassifier);      // {"model": {"class": "LitClassifier", "lr": 0.003}}
+#define LEVIN_REGISTER_MODULE(Module)                                               \
+  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+      ::levin::add_module<Module>(::levin::ModuleKind::registry(), ::levin::detail::unqualified(#Module))

@@ -1,0 +1,23 @@
+#include <levin/trainer/core/auto_int.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/value_type.h>
+
+namespace levin {
+
+AutoInt::AutoInt(const char* word) {
+  if (std::string_view(word) != "auto") throw UsageError("expected a whole number or \"auto\", got \"", word, "\"");
+}
+
+const OptionType& OptionTraits<AutoInt>::type() {
+  static const ValueType<AutoInt> type(
+      "a whole number or \"auto\"",
+      [](const Json& json) -> std::optional<AutoInt> {
+        if (json == "auto") return AutoInt();
+        if (json.is_number_integer()) return AutoInt(json.get<int64_t>());
+        return {};
+      },
+      [](const AutoInt& value) -> Json { return value.is_auto() ? Json("auto") : Json(value.value_or(0)); });
+  return type;
+}
+
+}  // namespace levin
