@@ -1,0 +1,183 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/util/Exception.h>
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+namespace levin {
+
+class Batch;
+
+/// A user's own batch: a struct with `B to(c10::Device) const` and `int64_t size() const`, the number of its samples.
+///
+/// Optional members: `to(device, non_blocking)`, `pin_memory()`, `narrow(start, length)` (samples [start, start +
+/// length)) and the static `gather(const std::vector<B>&)`; the last two are what several devices need.
+template <class B>
+concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch, c10::Device device) {
+  { batch.to(device) } -> std::convertible_to<B>;
+  { batch.size() } -> std::convertible_to<int64_t>;
+};
+
+/// What a step receives: named tensors whose dimension 0 counts the samples, or a user's own struct.
+///
+/// `input` and `target` are the usual names. A name can also hold a list with one Batch for each sample (the boxes of
+/// each image, say). A Batch copies as a handle: copies share their tensors.
+class Batch {
+ public:
+  using List = std::vector<Batch>;
+  struct Value {
+    Value(at::Tensor t) : tensor(std::move(t)) {}
+    Value(List items) : list(std::move(items)), is_list(true) {}
+    at::Tensor tensor = {};
+    List list = {};
+    bool is_list = false;
+  };
+  using Item = std::pair<std::string, Value>;
+
+  Batch() = default;
+  /// `input` [samples, ...] and `target` [samples, ...]; an undefined target is none.
+  Batch(at::Tensor input, at::Tensor target = {}) : input_(std::move(input)), target_(std::move(target)) {}
+  /// Named tensors and lists: `Batch({{"ids", ids}, {"mask", mask}})`. A name given twice throws levin::Error.
+  Batch(std::initializer_list<Item> items) : Batch(std::vector<Item>(items)) {}
+  explicit Batch(std::vector<Item> items);
+  /// A user's own struct, read back by `as<B>()`.
+  template <OwnBatch B>
+  Batch(B own);
+
+  /// The tensor named `input`; throws levin::Error that names what the batch holds instead.
+  const at::Tensor& input() const {
+    if (C10_LIKELY(input_.defined())) return input_;
+    throw_absent("input");
+  }
+  /// The tensor named `target`; throws as `input()`.
+  const at::Tensor& target() const {
+    if (C10_LIKELY(target_.defined())) return target_;
+    throw_absent("target");
+  }
+  /// The tensor of this name; throws as `input()`.
+  const at::Tensor& operator[](std::string_view name) const;
+  /// The list of this name, one Batch for each sample; throws as `input()`.
+  const List& list(std::string_view name) const;
+  /// Whether there is a tensor or a list of this name.
+  bool contains(std::string_view name) const { return find(name) || find_list(name); }
+  /// Adds or replaces a tensor; other copies of this batch keep theirs.
+  void set(std::string_view name, at::Tensor tensor);
+  /// The names of tensors and lists: input, target, then the others as they were given.
+  std::vector<std::string> names() const;
+
+  /// The user's own struct; throws levin::Error where the batch holds tensors or another struct.
+  template <OwnBatch B>
+  const B& as() const;
+  /// Whether the batch holds a user's own struct.
+  bool is_own() const { return own_ != nullptr; }
+  bool empty() const { return !input_.defined() && !target_.defined() && !named_ && !own_; }
+
+  /// Number of samples: dimension 0 of the first tensor (1 for a scalar), or the length of the first list.
+  int64_t size() const;
+
+  /// The batch on `device`; tensors that are there already are shared, not copied.
+  Batch to(c10::Device device, bool non_blocking = false) const&;
+  Batch to(c10::Device device, bool non_blocking = false) &&;
+  /// The batch in page-locked memory; throws c10::Error without an accelerator. A struct without `pin_memory()` stays.
+  Batch pin_memory() const;
+  /// Samples [start, start + length), as views. Throws levin::Error for a tensor with another number of rows.
+  Batch narrow(int64_t start, int64_t length) const;
+  /// The batch with copies of its tensors; not for own structs.
+  Batch clone() const;
+  /// The samples with these indices, copied. `indices` int64 [n] on the device of the tensors; not for own structs.
+  Batch index_select(const at::Tensor& indices) const;
+  /// At most `chunks` parts of nearly equal size, in order, as torch::chunk.
+  std::vector<Batch> chunk(int64_t chunks) const;
+  /// The samples of all batches in order, as one batch on `device`. All must hold the same names.
+  static Batch gather(const std::vector<Batch>& batches, c10::Device device);
+  /// Single samples, without a sample dimension, stacked to a batch. All must hold the same names and shapes.
+  static Batch stack(const std::vector<Batch>& samples);
+
+ private:
+  /// A user's struct behind a fixed interface.
+  struct Own {
+    virtual ~Own() = default;
+    virtual const std::type_info& type() const = 0;
+    virtual int64_t size() const = 0;
+    virtual Batch to(c10::Device device, bool non_blocking) const = 0;
+    virtual Batch pin_memory() const = 0;
+    virtual Batch narrow(int64_t start, int64_t length) const = 0;
+    virtual Batch gather(const std::vector<Batch>& batches) const = 0;
+  };
+  template <class B>
+  struct OwnOf;
+
+  [[noreturn]] void throw_absent(std::string_view name) const;
+  [[noreturn]] void throw_not_a(const std::type_info& wanted) const;
+  [[noreturn]] static void throw_own_lacks(const std::type_info& type, const char* member);
+  std::string contents() const;
+  const at::Tensor* find(std::string_view name) const;
+  const List* find_list(std::string_view name) const;
+  bool is_on(c10::Device device) const;
+  template <class OfTensor, class OfList>
+  Batch map(const OfTensor& of_tensor, const OfList& of_list) const;
+  template <class Join>
+  static Batch join(const std::vector<Batch>& parts, const Join& join_tensors);
+
+  at::Tensor input_ = {}, target_ = {};
+  std::shared_ptr<const std::vector<Item>> named_ = {};
+  std::shared_ptr<const Own> own_ = {};
+};
+
+template <class B>
+struct Batch::OwnOf final : Batch::Own {
+  explicit OwnOf(B own) : value(std::move(own)) {}
+  const std::type_info& type() const override { return typeid(B); }
+  int64_t size() const override { return value.size(); }
+  Batch to(c10::Device device, [[maybe_unused]] bool non_blocking) const override {
+    if constexpr (requires { B(value.to(device, non_blocking)); }) {
+      return Batch(B(value.to(device, non_blocking)));
+    } else {
+      return Batch(B(value.to(device)));
+    }
+  }
+  Batch pin_memory() const override {
+    if constexpr (requires { B(value.pin_memory()); }) {
+      return Batch(B(value.pin_memory()));
+    } else {
+      return Batch(value);
+    }
+  }
+  Batch narrow([[maybe_unused]] int64_t start, [[maybe_unused]] int64_t length) const override {
+    if constexpr (requires { B(value.narrow(start, length)); }) {
+      return Batch(B(value.narrow(start, length)));
+    } else {
+      throw_own_lacks(typeid(B), "narrow(int64_t start, int64_t length) const");
+    }
+  }
+  Batch gather([[maybe_unused]] const std::vector<Batch>& batches) const override {
+    if constexpr (requires(const std::vector<B>& values) { B(B::gather(values)); }) {
+      std::vector<B> values;
+      for (const Batch& batch : batches) values.push_back(batch.as<B>());
+      return Batch(B(B::gather(values)));
+    } else {
+      throw_own_lacks(typeid(B), "static gather(const std::vector&)");
+    }
+  }
+  B value;
+};
+
+template <OwnBatch B>
+Batch::Batch(B own) : own_(std::make_shared<OwnOf<B>>(std::move(own))) {}
+
+template <OwnBatch B>
+const B& Batch::as() const {
+  if (!own_ || own_->type() != typeid(B)) throw_not_a(typeid(B));
+  return static_cast<const OwnOf<B>&>(*own_).value;
+}
+
+}  // namespace levin

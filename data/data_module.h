@@ -1,0 +1,107 @@
+#pragma once
+#include <levin/data/batch.h>
+#include <levin/data/loader.h>
+#include <levin/trainer/core/stage.h>
+#include <levin/trainer/core/state.h>
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <typeinfo>
+
+namespace levin::data {
+
+/// The functions of DataModule whose override the trainer must know of.
+#define LEVIN_FOR_EACH_DATA_METHOD(X) \
+  X(prepare_data)                     \
+  X(train_dataloader)                 \
+  X(val_dataloader)                   \
+  X(test_dataloader)                  \
+  X(predict_dataloader)               \
+  X(on_before_batch_transfer)         \
+  X(transfer_batch_to_device)         \
+  X(on_after_batch_transfer)
+
+enum class DataMethod : int {
+#define X(method) method,
+  LEVIN_FOR_EACH_DATA_METHOD(X)
+#undef X
+};
+
+/// What a data module's class overrides: one bit for each DataMethod; everything, where its class is not known.
+struct DataOverrides {
+  uint64_t methods = ~uint64_t{0};
+  constexpr bool has(DataMethod method) const { return (methods >> static_cast<int>(method)) & 1; }
+};
+
+/// All that belongs to a set of data: getting it, dividing it, and its loaders. Names and meaning follow PyTorch
+/// Lightning's LightningDataModule.
+class DataModule {
+ public:
+  virtual ~DataModule() = default;
+
+  /// Downloads and writes files; called once per machine, so it must not set members.
+  virtual void prepare_data() {}
+  /// Reads and divides the data; called by every rank, with Stage::Fit, Validate, Test or Predict.
+  virtual void setup(Stage /*stage*/) {}
+  virtual void teardown(Stage /*stage*/) {}
+
+  virtual Loaders train_dataloader() { return {}; }
+  virtual Loaders val_dataloader() { return {}; }
+  virtual Loaders test_dataloader() { return {}; }
+  virtual Loaders predict_dataloader() { return {}; }
+
+  /// Changes a batch before it moves to the device; the default gives it back.
+  virtual Batch on_before_batch_transfer(Batch batch, int64_t dataloader_idx);
+  /// Moves a batch to the device; the default is `batch.to(device)`, not waiting for the copy.
+  virtual Batch transfer_batch_to_device(Batch batch, c10::Device device, int64_t dataloader_idx);
+  /// Changes a batch on the device; the default gives it back.
+  virtual Batch on_after_batch_transfer(Batch batch, int64_t dataloader_idx);
+
+  /// What a checkpoint must keep of this data module, beside its loaders' positions; nothing by default.
+  virtual State state_dict() const { return {}; }
+  virtual void load_state_dict(const State& /*state*/) {}
+
+  /// What the class overrides, where the registry made this data module.
+  const std::optional<DataOverrides>& known_overrides() const { return known_overrides_; }
+  void remember(DataOverrides overrides) { known_overrides_ = overrides; }
+
+ private:
+  std::optional<DataOverrides> known_overrides_ = {};
+};
+
+/// What `D` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden.
+template <std::derived_from<DataModule> D>
+constexpr DataOverrides overridden_by() {
+  DataOverrides overrides{0};
+#define X(method)                                                                                     \
+  if constexpr (requires { &D::method; }) {                                                           \
+    constexpr bool overridden = !std::is_same_v<decltype(&D::method), decltype(&DataModule::method)>; \
+    overrides.methods |= uint64_t{overridden} << static_cast<int>(DataMethod::method);                \
+  } else {                                                                                            \
+    overrides.methods |= uint64_t{1} << static_cast<int>(DataMethod::method);                         \
+  }
+  LEVIN_FOR_EACH_DATA_METHOD(X)
+#undef X
+  return overrides;
+}
+
+/// The same for an object; where its class is derived from `D`, what the registry remembered, or else everything.
+template <std::derived_from<DataModule> D>
+DataOverrides overrides_of(const D& data_module) {
+  const DataModule& base = data_module;
+  return typeid(base) == typeid(D) ? overridden_by<D>() : base.known_overrides().value_or(DataOverrides{});
+}
+
+/// A data module and, found at compile time, what its class overrides. Made implicitly from any data module.
+struct DataModuleRef {
+  template <class D>
+    requires std::derived_from<D, DataModule>
+  DataModuleRef(D& data_module) : module(&data_module), overrides(overrides_of(data_module)) {}
+
+  DataModule* module;
+  DataOverrides overrides;
+};
+
+}  // namespace levin::data

@@ -1,0 +1,123 @@
+#pragma once
+#include <levin/data/batch.h>
+#include <levin/trainer/core/state.h>
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace levin::data {
+
+/// What a loader hands out.
+struct LoadedBatch {
+  Batch batch = {};
+  int64_t samples = 0;  ///< in this batch
+  bool last = false;    ///< no batch follows in this epoch
+};
+
+/// A source of batches, as the loops see it.
+///
+/// An epoch begins with `set_epoch`, or with the first `next` (epoch 0). A loaded state stands in the middle of its
+/// epoch: then `next` goes on from there, and `set_epoch` would begin the epoch again.
+class Loader {
+ public:
+  virtual ~Loader() = default;
+
+  /// The epoch's next batch; nothing when there is none, until `set_epoch`.
+  virtual std::optional<LoadedBatch> next() = 0;
+  /// Batches of an epoch, where known.
+  virtual std::optional<int64_t> size() const = 0;
+  /// Begins an epoch; the order of its samples depends on the seed and on `epoch` alone.
+  virtual void set_epoch(int64_t epoch) = 0;
+  /// The run's seed, for a loader whose own options name none.
+  virtual void set_default_seed(uint64_t /*seed*/) {}
+  /// Makes this the loader of rank `rank` among `world`. The default throws levin::UsageError for more than one.
+  virtual void shard(int64_t rank, int64_t world);
+
+  /// The position after the last batch handed out, in samples of the epoch's global order, and what the order needs.
+  virtual State state_dict() const = 0;
+  /// Makes `next` give the very next sample. Throws levin::Error where the state is of other data.
+  virtual void load_state_dict(const State& state) = 0;
+};
+
+/// Batches that are in memory already.
+class BatchListLoader final : public Loader {
+ public:
+  /// Throws levin::UsageError for an empty list.
+  explicit BatchListLoader(std::vector<Batch> batches);
+  std::optional<LoadedBatch> next() override;
+  std::optional<int64_t> size() const override { return static_cast<int64_t>(batches_.size()); }
+  void set_epoch(int64_t epoch) override;
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
+
+ private:
+  std::vector<Batch> batches_;
+  int64_t epoch_ = 0, samples_ = 0;
+  size_t next_ = 0;
+};
+
+/// Batches from a function that is asked until it returns nothing; for sources of unknown length.
+///
+/// One batch is read ahead, to know which is the last. A loaded state is reached by reading the epoch again up to it.
+class StreamLoader final : public Loader {
+ public:
+  using Stream = std::function<std::optional<Batch>()>;
+  /// `open` begins an epoch.
+  explicit StreamLoader(std::function<Stream(int64_t epoch)> open) : open_(std::move(open)) {}
+  std::optional<LoadedBatch> next() override;
+  std::optional<int64_t> size() const override { return {}; }
+  void set_epoch(int64_t epoch) override;
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
+
+ private:
+  std::function<Stream(int64_t epoch)> open_;
+  Stream stream_ = {};
+  std::optional<Batch> ahead_ = {};
+  int64_t epoch_ = 0, samples_ = 0;
+};
+
+/// One loader of a list: any loader by value or by shared_ptr, or ready batches.
+struct LoaderEntry {
+  template <class L>
+    requires std::derived_from<L, Loader>
+  LoaderEntry(L value) : loader(std::make_shared<L>(std::move(value))) {}
+  template <class L>
+    requires std::derived_from<L, Loader>
+  LoaderEntry(std::shared_ptr<L> pointer) : loader(std::move(pointer)) {}
+  LoaderEntry(std::vector<Batch> batches) : loader(std::make_shared<BatchListLoader>(std::move(batches))) {}
+
+  std::shared_ptr<Loader> loader;
+};
+
+/// The loaders of one stage: `return loader;`, `return {loader_a, loader_b};`, `return batches;`, or `return {};`.
+class Loaders {
+ public:
+  Loaders() = default;
+  template <class L>
+    requires(!std::same_as<std::remove_cvref_t<L>, Loaders>) && std::constructible_from<LoaderEntry, L&&>
+  Loaders(L&& one) {
+    add(LoaderEntry(std::forward<L>(one)));
+  }
+  Loaders(std::initializer_list<LoaderEntry> list) {
+    for (const LoaderEntry& entry : list) add(entry);
+  }
+
+  void add(LoaderEntry entry);
+  size_t size() const { return loaders_.size(); }
+  bool empty() const { return loaders_.empty(); }
+  Loader& operator[](size_t index) const { return *loaders_.at(index); }
+  auto begin() const { return loaders_.begin(); }
+  auto end() const { return loaders_.end(); }
+
+ private:
+  std::vector<std::shared_ptr<Loader>> loaders_ = {};
+};
+
+}  // namespace levin::data
