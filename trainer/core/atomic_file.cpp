@@ -1,0 +1,83 @@
+#include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/core/error.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace levin {
+namespace fs = std::filesystem;
+namespace {
+
+std::string describe(int error) { return std::generic_category().message(error); }
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+fs::path temporary_name(const fs::path& path) {
+  static std::atomic<uint64_t> counter = 0;
+  const std::string suffix = "." + std::to_string(::getpid()) + "." + std::to_string(counter++) + ".tmp";
+  return folder_of(path) / ("." + path.filename().string() + suffix);
+}
+
+/// Makes the rename itself last through a power cut; a folder that cannot be synced (some network mounts) is left.
+void sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), temporary_(temporary_name(path)) {
+  std::error_code ignored;
+  if (!path.has_filename() || fs::is_directory(path, ignored))
+    throw UsageError(path.string(), ": cannot be written, it is a folder; give the name of a file");
+  descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (descriptor_ >= 0) return;
+  const int error = errno;
+  if (error == ENOENT)
+    throw UsageError(path.string(), ": cannot be written, there is no folder ", folder_of(path).string());
+  throw UsageError(path.string(), ": cannot be written in ", folder_of(path).string(), ": ", describe(error));
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);
+}
+
+void AtomicFile::write(const void* data, size_t bytes) noexcept {
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0 && error_ == 0) {
+    // Linux writes at most 2 GiB at once.
+    const ssize_t written = ::write(descriptor_, next, std::min<size_t>(bytes, 1 << 30));
+    if (written < 0) {
+      if (errno != EINTR) error_ = errno;
+      continue;
+    }
+    next += written;
+    bytes -= static_cast<size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  if (error_ == 0 && ::fsync(descriptor_) != 0 && errno != EINVAL) error_ = errno;
+  if (error_ != 0) fail(error_);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  temporary_.clear();
+  sync_folder(folder_of(path_));
+}
+
+void AtomicFile::fail(int error) const {
+  throw Error(path_.string(), ": writing failed: ", describe(error), "; what was there before is unchanged");
+}
+
+}  // namespace levin

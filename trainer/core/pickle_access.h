@@ -1,0 +1,37 @@
+#pragma once
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/pickle_reader.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// Reads parts of a pickle's objects, and throws levin::UsageError with the file and the byte where one is not as
+/// expected.
+class PickleAccess {
+ public:
+  explicit PickleAccess(std::string file) : file_(std::move(file)) {}
+
+  template <class... Parts>
+  [[noreturn]] void fail(const PickleNode& node, const Parts&... parts) const {
+    throw UsageError(file_, ": ", parts..., " (byte ", node.offset, " of its data.pkl)");
+  }
+
+  /// The class or function that made an object; "" for one that is not made by a named one.
+  const std::string& callable(const PickleNode& object) const;
+  const PickleNode& argument(const PickleNode& object, size_t index) const;
+  const PickleNode& item(const PickleNode& tuple, size_t index) const;
+  int64_t integer(const PickleNode& node) const;
+  const std::string& text(const PickleNode& node) const;
+  /// The integers of a tuple, a list or a torch.Size.
+  std::vector<int64_t> integers(const PickleNode& node) const;
+  /// The bytes of a bytes object, also as protocol 2 writes it: text that is to be encoded as Latin-1.
+  std::string bytes(const PickleNode& node) const;
+
+ private:
+  std::string file_;
+};
+
+}  // namespace levin

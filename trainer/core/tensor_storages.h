@@ -1,0 +1,50 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace levin {
+
+/// Decides which memory a file of several tensors needs: tensors that share a storage go on sharing it, of a storage
+/// only the part that these tensors reach is written, and a tensor alone on a larger storage is written without gaps.
+class TensorStorages {
+ public:
+  /// A tensor's place: a strided view, in elements, of `storages()[storage]`.
+  struct Place {
+    at::Tensor tensor;  ///< its sizes and strides; detached
+    size_t storage;
+    int64_t offset;
+  };
+
+  /// Adds a dense tensor of any device; its place is asked for by its number, in the order of the calls.
+  void add(const at::Tensor& tensor);
+  /// Ends adding.
+  void plan();
+
+  const Place& place(size_t index) const { return places_.at(index); }
+  /// One flat tensor per storage, on the device where it was.
+  const std::vector<at::Tensor>& storages() const { return storages_; }
+
+ private:
+  /// The elements that the tensors of one storage and dtype reach: [first, end).
+  struct Span {
+    int64_t first = 0;
+    int64_t end = 0;
+    size_t users = 0;
+    std::optional<size_t> storage = {};
+  };
+  using Key = std::pair<const void*, at::ScalarType>;
+
+  static Key key_of(const at::Tensor& tensor);
+  size_t add_storage(at::Tensor flat);
+
+  std::map<Key, Span> spans_;
+  std::vector<Place> places_;
+  std::vector<at::Tensor> storages_;
+};
+
+}  // namespace levin
