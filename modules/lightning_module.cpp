@@ -54,7 +54,9 @@ void LightningModule::on_validation_model_eval() {
   eval();
 }
 
-void LightningModule::on_validation_model_train() {
+void LightningModule::on_validation_model_train() { restore_training_modes(); }
+
+void LightningModule::restore_training_modes() {
   // Parents come before their children, so that train(bool), which sets the whole subtree, ends right.
   for (auto& [module, training] : training_modes_) module->train(training);
   training_modes_.clear();

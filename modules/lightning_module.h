@@ -85,7 +85,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
   virtual void on_test_model_eval() { on_validation_model_eval(); }
   virtual void on_test_model_train() { on_validation_model_train(); }
   virtual void on_predict_model_eval() { on_validation_model_eval(); }
-  virtual void on_predict_model_train() { on_validation_model_train(); }
+  /// Puts each submodule back into the mode that the last eval hook found.
+  void restore_training_modes();
 
   // --- what steps and hooks may call ---
 

@@ -2,6 +2,7 @@
 #include <levin/trainer/core/option.h>
 #include <levin/trainer/core/state.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,8 +64,8 @@ struct LRSchedulerConfig {
 
 /// What is known of the run when schedulers are bound.
 struct LRSchedulerContext {
-  /// Optimizer steps of the whole run; unset where it has no known end.
-  std::optional<int64_t> total_steps = {};
+  /// Optimizer steps of the whole run; unset where it has no known end. Asking makes the training loader. May be empty.
+  std::function<std::optional<int64_t>()> total_steps = {};
 };
 
 /// A scheduler that is not bound yet: what `configure_optimizers` returns beside the optimizer.

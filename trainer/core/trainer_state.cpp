@@ -11,6 +11,7 @@ State TrainerState::state_dict() const {
       {"global_step", global_step},
       {"samples_seen", samples_seen},
       {"skipped_steps", skipped_steps.defined() ? State(skipped_steps) : State()},
+      {"accumulate_grad_batches", accumulate_grad_batches},
       {"window", State::dict({{"position", window.position},
                               {"size", window.size},
                               {"first_weight", window.first_weight},
@@ -30,6 +31,7 @@ void TrainerState::load_state_dict(const State& state) {
   samples_seen = state.at("samples_seen").to_int();
   const State& skipped = state.at("skipped_steps");
   skipped_steps = skipped.is_none() ? at::Tensor() : skipped.to_tensor();
+  accumulate_grad_batches = state.at("accumulate_grad_batches").to_int();
   const State& saved_window = state.at("window");
   window.position = saved_window.at("position").to_int();
   window.size = saved_window.at("size").to_int();

@@ -23,6 +23,7 @@ struct TrainerState {
   int64_t global_step = 0;        ///< windows in which any optimizer was asked to step
   int64_t samples_seen = 0;       ///< train samples of the run that are done
   at::Tensor skipped_steps = {};  ///< int64 scalar on the device, where a gradient scaler is used; read at log points
+  int64_t accumulate_grad_batches = 1;  ///< k of the windows to come
   WindowState window = {};
   int64_t evaluation_loader = 0;  ///< index of the loader that is being evaluated
   int64_t evaluation_batch = 0;   ///< batches of that loader that are done
