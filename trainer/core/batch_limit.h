@@ -1,0 +1,41 @@
+#pragma once
+#include <levin/trainer/core/option_type.h>
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+
+namespace levin {
+
+/// How many of a loader's batches are run, as PyTorch Lightning's limit_*_batches: a whole number counts batches, a
+/// floating one from 0.0 to 1.0 is a fraction of the loader. So 1 is one batch and 1.0 all. Throws UsageError
+/// otherwise.
+class BatchLimit {
+ public:
+  BatchLimit() = default;
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  BatchLimit(T count) : count_(static_cast<int64_t>(count)) {
+    check();
+  }
+  template <std::floating_point T>
+  BatchLimit(T fraction) : fraction_(static_cast<double>(fraction)) {
+    check();
+  }
+
+  bool is_fraction() const { return !count_; }
+  double fraction() const { return fraction_; }
+  /// The number of batches, where it is no fraction.
+  int64_t count() const { return count_.value_or(0); }
+  bool is_none() const { return count_ ? *count_ == 0 : fraction_ == 0; }
+  bool operator==(const BatchLimit&) const = default;
+
+ private:
+  void check() const;
+  std::optional<int64_t> count_ = {};
+  double fraction_ = 1;
+};
+
+LEVIN_DECLARE_OPTION_TYPE(BatchLimit);
+
+}  // namespace levin

@@ -1,0 +1,174 @@
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/options.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace levin {
+namespace {
+
+constexpr int64_t kDefaultMaxEpochs = 1000;
+
+[[noreturn]] void contradict(const std::string& one, const std::string& other, const std::string& why) {
+  throw UsageError("trainer.", one, " and trainer.", other, " contradict each other: ", why);
+}
+
+/// `value_text` is what was given, `instead` what runs today.
+[[noreturn]] void not_yet(const std::string& option, const std::string& value_text, const std::string& instead) {
+  throw UsageError("trainer.", option, ": ", value_text, " cannot run yet in this version; ", instead);
+}
+
+bool asks_for_devices(const Devices& devices) { return devices.is_list() || devices.count(/*all=*/1) > 0; }
+
+void check_limits(const TrainerOptions& o) {
+  if (o.min_epochs && o.max_epochs && *o.max_epochs >= 0 && *o.min_epochs > *o.max_epochs)
+    contradict("min_epochs", "max_epochs", c10::str("at least ", *o.min_epochs, " epochs, at most ", *o.max_epochs));
+  if (o.min_steps && o.max_steps >= 0 && *o.min_steps > o.max_steps)
+    contradict("min_steps", "max_steps", c10::str("at least ", *o.min_steps, " steps, at most ", o.max_steps));
+  if (o.name.empty()) throw UsageError("trainer.name: expected a name, got \"\"");
+}
+
+void check_early_spellings(const TrainerOptions& o) {
+  if (o.gpus.is_set() && o.devices.is_set()) contradict("gpus", "devices", "both say which devices; keep devices");
+  if (o.gpus.is_set() && asks_for_devices(o.gpus) && o.accelerator == "cpu")
+    contradict("gpus", "accelerator", "gpus " + o.gpus.to_text() + " with accelerator cpu");
+  if (o.gpus.is_set() && !asks_for_devices(o.gpus) && (o.accelerator == "gpu" || o.accelerator == "cuda"))
+    contradict("gpus", "accelerator", "no gpus with accelerator " + o.accelerator);
+  if (o.nb_gpu_nodes && o.num_nodes != 1 && *o.nb_gpu_nodes != o.num_nodes)
+    contradict("nb_gpu_nodes", "num_nodes", c10::str(*o.nb_gpu_nodes, " and ", o.num_nodes, " machines"));
+  if (o.distributed_backend && o.strategy != "auto" && *o.distributed_backend != o.strategy)
+    contradict("distributed_backend", "strategy", *o.distributed_backend + " and " + o.strategy);
+  if (o.use_amp.value_or(false) && o.precision != Precision() && o.precision != Precision(16))
+    contradict("use_amp", "precision", "16 bit and " + o.precision.name());
+  if (o.use_amp && !*o.use_amp && o.precision == Precision(16))
+    contradict("use_amp", "precision", "use_amp false and " + o.precision.name());
+  if (o.replace_sampler_ddp.value_or(false) && !o.use_distributed_sampler)
+    contradict("replace_sampler_ddp", "use_distributed_sampler", "true and false");
+}
+
+void check_barebones(const TrainerOptions& o) {
+  if (!o.barebones) return;
+  const TrainerOptions defaults;
+  const auto refuse = [](const char* option, bool set) {
+    if (set) contradict("barebones", option, std::string("barebones runs without it; leave ") + option + " unset");
+  };
+  refuse("logger", o.logger.value_or(false));
+  refuse("fast_dev_run", static_cast<bool>(o.fast_dev_run));
+  refuse("num_sanity_val_steps",
+         o.num_sanity_val_steps != 0 && o.num_sanity_val_steps != defaults.num_sanity_val_steps);
+  refuse("log_every_n_steps", o.log_every_n_steps != 0 && o.log_every_n_steps != defaults.log_every_n_steps);
+  refuse("enable_checkpointing", o.enable_checkpointing.value_or(false));
+  refuse("enable_progress_bar", o.enable_progress_bar.value_or(false));
+  refuse("enable_model_summary", o.enable_model_summary.value_or(false));
+  refuse("profiler", o.profiler.has_value());
+  refuse("detect_anomaly", o.detect_anomaly);
+}
+
+/// Options that choose where and in which arithmetic a run takes place.
+void refuse_placement(const TrainerOptions& o) {
+  if (o.accelerator == "gpu" || o.accelerator == "cuda") not_yet("accelerator", o.accelerator, "use cpu");
+  if (o.strategy == "dp" || o.strategy == "ddp") not_yet("strategy", o.strategy, "use single_device");
+  if (o.devices.is_list() || o.devices.count(/*all=*/1) > 1) not_yet("devices", o.devices.to_text(), "use 1");
+  if (o.devices.count(/*all=*/1) == 0) throw UsageError("trainer.devices: expected at least one device, got 0");
+  if (o.num_nodes > 1) not_yet("num_nodes", std::to_string(o.num_nodes), "use 1");
+  if (o.precision != Precision()) not_yet("precision", o.precision.name(), "use 32");
+  if (o.sync_batchnorm) not_yet("sync_batchnorm", "true", "leave it unset");
+  if (o.gpus.is_set() && asks_for_devices(o.gpus)) not_yet("gpus", o.gpus.to_text(), "leave it unset or use 0");
+  if (o.nb_gpu_nodes.value_or(1) > 1) not_yet("nb_gpu_nodes", std::to_string(*o.nb_gpu_nodes), "use 1");
+  if (o.distributed_backend) not_yet("distributed_backend", *o.distributed_backend, "leave it unset");
+  if (o.use_amp.value_or(false)) not_yet("use_amp", "true", "use false");
+}
+
+void refuse_features(const TrainerOptions& o) {
+  if (!o.overfit_batches.is_none()) not_yet("overfit_batches", "another value than 0", "use limit_train_batches");
+  if (o.val_check_interval.time())
+    not_yet("val_check_interval", "a time (" + o.val_check_interval.time()->to_text() + ")",
+            "use a number of batches or a fraction of the epoch");
+  if (o.enable_checkpointing.value_or(false)) not_yet("enable_checkpointing", "true", "leave it unset");
+  if (o.enable_model_summary.value_or(false)) not_yet("enable_model_summary", "true", "leave it unset");
+  if (o.deterministic) not_yet("deterministic", "true", "leave it unset");
+  if (o.benchmark) not_yet("benchmark", "true", "leave it unset");
+  if (o.profiler) not_yet("profiler", *o.profiler, "leave it unset");
+  if (o.detect_anomaly) not_yet("detect_anomaly", "true", "leave it unset");
+  if (o.reload_dataloaders_every_n_epochs > 0)
+    not_yet("reload_dataloaders_every_n_epochs", std::to_string(o.reload_dataloaders_every_n_epochs), "use 0");
+  if (o.auto_lr_find) not_yet("auto_lr_find", "true", "set the rate in the model's options");
+  if (o.auto_scale_batch_size)
+    not_yet("auto_scale_batch_size", *o.auto_scale_batch_size, "set the batch size in the data's options");
+}
+
+void resolve_early_spellings(TrainerOptions& o, std::vector<std::string>* warnings) {
+  if (o.gpus.is_set()) {
+    o.accelerator = asks_for_devices(o.gpus) ? "gpu" : "cpu";
+    if (asks_for_devices(o.gpus)) o.devices = o.gpus;
+  }
+  if (o.nb_gpu_nodes) o.num_nodes = *o.nb_gpu_nodes;
+  if (o.distributed_backend) o.strategy = *o.distributed_backend;
+  if (o.use_amp.value_or(false)) o.precision = 16;
+  if (o.replace_sampler_ddp) o.use_distributed_sampler = *o.replace_sampler_ddp;
+  const bool runs_in_16_bit = o.precision != Precision() && o.precision != Precision(64);
+  if (o.amp_level && !runs_in_16_bit && warnings)
+    warnings->push_back("trainer.amp_level: " + *o.amp_level +
+                        " has no effect without use_amp; the run is in 32 bit (precision=16 makes it 16 bit)");
+  o.gpus = {};
+  o.nb_gpu_nodes = {};
+  o.distributed_backend = {};
+  o.use_amp = {};
+  o.amp_level = {};
+  o.replace_sampler_ddp = {};
+}
+
+void resolve_fast_dev_run(TrainerOptions& o) {
+  if (!o.fast_dev_run) return;
+  const int64_t batches = o.fast_dev_run.batches();
+  o.logger = false;
+  o.enable_checkpointing = false;
+  o.max_epochs = 1;
+  o.min_epochs = {};
+  o.max_steps = batches;
+  o.min_steps = {};
+  o.num_sanity_val_steps = 0;
+  o.val_check_interval = 1.0;
+  o.check_val_every_n_epoch = 1;
+  o.limit_train_batches = o.limit_val_batches = o.limit_test_batches = o.limit_predict_batches = batches;
+}
+
+void resolve_barebones(TrainerOptions& o) {
+  if (!o.barebones) return;
+  o.logger = o.enable_checkpointing = o.enable_progress_bar = o.enable_model_summary = false;
+  o.num_sanity_val_steps = 0;
+  o.log_every_n_steps = 0;
+}
+
+void resolve_unset(TrainerOptions& o) {
+  if (o.accelerator == "auto") o.accelerator = "cpu";
+  if (o.accelerator == "cuda") o.accelerator = "gpu";
+  if (o.strategy == "auto") o.strategy = "single_device";
+  if (!o.max_epochs) o.max_epochs = o.max_steps >= 0 || o.max_time ? -1 : kDefaultMaxEpochs;
+  if (!o.logger) o.logger = true;
+  if (!o.enable_progress_bar) o.enable_progress_bar = true;
+  if (!o.enable_checkpointing) o.enable_checkpointing = false;
+  if (!o.enable_model_summary) o.enable_model_summary = false;
+}
+
+}  // namespace
+
+void check_options(const TrainerOptions& options) {
+  schema_of<TrainerOptions>().check(&options, "trainer");
+  check_limits(options);
+  check_early_spellings(options);
+  check_barebones(options);
+  refuse_placement(options);
+  refuse_features(options);
+}
+
+TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings) {
+  check_options(options);
+  resolve_early_spellings(options, warnings);
+  resolve_fast_dev_run(options);
+  resolve_barebones(options);
+  resolve_unset(options);
+  return options;
+}
+
+}  // namespace levin

@@ -1,0 +1,110 @@
+#pragma once
+#include <levin/callbacks/registry.h>
+#include <levin/trainer/core/batch_limit.h>
+#include <levin/trainer/core/callback_entry.h>
+#include <levin/trainer/core/check_interval.h>
+#include <levin/trainer/core/devices.h>
+#include <levin/trainer/core/duration.h>
+#include <levin/trainer/core/fast_dev_run.h>
+#include <levin/trainer/core/option.h>
+#include <levin/trainer/core/precision.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// The options of a Trainer: PyTorch Lightning's in the order of its constructor, then the spellings of its early
+/// versions, then levin's own. New ones are only appended: designated initialisers depend on the order.
+///
+///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .gpus = "0,1"});
+struct TrainerOptions {
+  std::string accelerator = LEVIN_OPTION(accelerator, "auto", "Kind of device; auto takes GPUs where there are any",
+                                         {.choices = {"auto", "cpu", "gpu", "cuda"}});
+  std::string strategy = LEVIN_OPTION(strategy, "auto", "How several devices train one model",
+                                      {.choices = {"auto", "single_device", "dp", "ddp"}});
+  Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
+  int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
+  Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
+  std::optional<bool> logger = LEVIN_OPTION(logger, {}, "Write metrics.csv and metrics.jsonl; unset means true");
+  std::vector<CallbackEntry> callbacks =
+      LEVIN_OPTION(callbacks, {}, "Callbacks, in the order in which they are called");
+  FastDevRun fast_dev_run =
+      LEVIN_OPTION(fast_dev_run, {}, "Run only this many batches of each kind (true: 1) as a test, and write nothing");
+  std::optional<int64_t> max_epochs =
+      LEVIN_OPTION(max_epochs, {},
+                   "Stop after this many epochs; -1: no limit; unset: 1000 where no other limit is given", {.min = -1});
+  std::optional<int64_t> min_epochs = LEVIN_OPTION(min_epochs, {}, "Train at least this many epochs", {.min = 0});
+  int64_t max_steps = LEVIN_OPTION(max_steps, -1, "Stop after this many optimizer steps; -1: no limit", {.min = -1});
+  std::optional<int64_t> min_steps =
+      LEVIN_OPTION(min_steps, {}, "Train at least this many optimizer steps", {.min = 0});
+  std::optional<Duration> max_time = LEVIN_OPTION(max_time, {}, "Stop after this time");
+  BatchLimit limit_train_batches = LEVIN_OPTION(limit_train_batches, 1.0, "Train batches of each epoch");
+  BatchLimit limit_val_batches = LEVIN_OPTION(limit_val_batches, 1.0, "Validation batches of each loader");
+  BatchLimit limit_test_batches = LEVIN_OPTION(limit_test_batches, 1.0, "Test batches of each loader");
+  BatchLimit limit_predict_batches = LEVIN_OPTION(limit_predict_batches, 1.0, "Prediction batches of each loader");
+  BatchLimit overfit_batches =
+      LEVIN_OPTION(overfit_batches, 0.0, "Train and validate on the same few batches; 0.0: off");
+  CheckInterval val_check_interval = LEVIN_OPTION(val_check_interval, 1.0, "Validate so often inside a training epoch");
+  int64_t check_val_every_n_epoch =
+      LEVIN_OPTION(check_val_every_n_epoch, 1, "Validate only in every so many epochs", {.min = 1});
+  int64_t num_sanity_val_steps =
+      LEVIN_OPTION(num_sanity_val_steps, 2, "Validation batches to try before training; -1: all", {.min = -1});
+  int64_t log_every_n_steps =
+      LEVIN_OPTION(log_every_n_steps, 50, "Log step values every so many train batches; 0: never", {.min = 0});
+  std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {}, "Save checkpoints");
+  std::optional<bool> enable_progress_bar =
+      LEVIN_OPTION(enable_progress_bar, {}, "Show the progress; unset means true");
+  std::optional<bool> enable_model_summary = LEVIN_OPTION(enable_model_summary, {}, "Print the layers before training");
+  int64_t accumulate_grad_batches =
+      LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
+  std::optional<double> gradient_clip_val =
+      LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset: not", {.min = 0});
+  std::string gradient_clip_algorithm =
+      LEVIN_OPTION(gradient_clip_algorithm, "norm", "What gradient_clip_val bounds", {.choices = {"norm", "value"}});
+  bool deterministic = LEVIN_OPTION(deterministic, false, "Use only deterministic algorithms");
+  bool benchmark = LEVIN_OPTION(benchmark, false, "Let cuDNN try which algorithms are fastest");
+  bool inference_mode = LEVIN_OPTION(inference_mode, true, "Evaluate in inference mode; false: only without gradients");
+  bool use_distributed_sampler =
+      LEVIN_OPTION(use_distributed_sampler, true, "Give every rank its own part of the samples");
+  std::optional<std::string> profiler =
+      LEVIN_OPTION(profiler, {}, "Measure where time goes", {.choices = {"simple", "advanced"}});
+  bool detect_anomaly = LEVIN_OPTION(detect_anomaly, false, "Let autograd look for NaN in backward");
+  bool barebones = LEVIN_OPTION(barebones, false, "Only train: no logs, bar, checkpoints, summary or sanity check");
+  bool sync_batchnorm = LEVIN_OPTION(sync_batchnorm, false, "BatchNorm statistics over all ranks");
+  int64_t reload_dataloaders_every_n_epochs = LEVIN_OPTION(
+      reload_dataloaders_every_n_epochs, 0, "Ask for new loaders every so many epochs; 0: never", {.min = 0});
+  std::string default_root_dir = LEVIN_OPTION(default_root_dir, ".", "Folder that holds the runs' folders");
+
+  // The spellings of early PyTorch Lightning.
+  Devices gpus = LEVIN_OPTION(gpus, {}, "Early spelling of accelerator gpu and devices");
+  std::optional<int64_t> nb_gpu_nodes = LEVIN_OPTION(nb_gpu_nodes, {}, "Early spelling of num_nodes", {.min = 1});
+  std::optional<std::string> distributed_backend =
+      LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy", {.choices = {"dp", "ddp"}});
+  std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
+  std::optional<std::string> amp_level =
+      LEVIN_OPTION(amp_level, {}, "Level of early PyTorch Lightning's 16 bit", {.choices = {"O0", "O1", "O2", "O3"}});
+  std::optional<bool> replace_sampler_ddp =
+      LEVIN_OPTION(replace_sampler_ddp, {}, "Early spelling of use_distributed_sampler");
+  bool auto_lr_find = LEVIN_OPTION(auto_lr_find, false, "Look for a learning rate before fit");
+  std::optional<std::string> auto_scale_batch_size = LEVIN_OPTION(
+      auto_scale_batch_size, {}, "Look for the largest batch size before fit", {.choices = {"power", "binsearch"}});
+
+  // levin's own.
+  std::string name = LEVIN_OPTION(name, "levin_logs", "Name of the runs: their folder under default_root_dir");
+  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of all random numbers; unset: not seeded", {.min = 0});
+  std::string launcher = LEVIN_OPTION(launcher, "auto", "Who starts the ranks; none: levin starts no process",
+                                      {.choices = {"auto", "none"}});
+};
+
+/// Throws UsageError for a value outside its limits, for two options that contradict each other (it names both), and
+/// for one that this version cannot run yet. Nothing is ignored.
+void check_options(const TrainerOptions& options);
+
+/// Checks the options and returns what they mean: early spellings as the present ones, fast_dev_run and barebones as
+/// the limits that they set, and every unset option that has a default. `warnings` receives what a user should know.
+TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings = nullptr);
+
+}  // namespace levin
