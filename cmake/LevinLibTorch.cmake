@@ -128,9 +128,22 @@ function(levin_add_cuda prefix)
   endif()
 endfunction()
 
+# Sets `result` to the folder with LibTorch's include and lib folders.
+function(levin_libtorch_prefix result config)
+  # The package file is in share/cmake/Torch of wheels and zips, and in lib/<machine>/cmake/Torch of Debian.
+  foreach(up "../../.." "../../../..")
+    get_filename_component(prefix "${config}/${up}" ABSOLUTE)
+    if(EXISTS "${prefix}/include/torch")
+      set(${result} "${prefix}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  levin_stop("The LibTorch of ${config} has no headers: install it again, for example with scripts/setup.")
+endfunction()
+
 # Makes levin::torch of the LibTorch whose package file is in `config`.
 function(levin_make_libtorch_target config version)
-  get_filename_component(prefix "${config}/../../.." ABSOLUTE)
+  levin_libtorch_prefix(prefix "${config}")
   add_library(levin::torch INTERFACE IMPORTED GLOBAL)
   foreach(name torch torch_cpu c10)
     find_library(library ${name} HINTS "${prefix}/lib" NO_CACHE)
