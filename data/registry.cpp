@@ -1,10 +1,16 @@
+#include <levin/data/datasets/mnist.h>
+#include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/registry.h>
 
 namespace levin::data {
 namespace {
 
-/// levin's own data modules. Each is one line: `add_data_module<MNIST>(registry, "MNIST", "...")`.
-void register_builtins(Registry<DataModuleKind::Entry>& /*registry*/) {}
+/// levin's own data modules.
+void register_builtins(Registry<DataModuleKind::Entry>& registry) {
+  add_data_module<MNIST>(registry, "MNIST", "Handwritten digits, from idx files");
+  add_data_module<FashionMNIST>(registry, "FashionMNIST", "Articles of clothing, from idx files");
+  add_data_module<SyntheticDigits>(registry, "SyntheticDigits", "Digits drawn and distorted by code; needs no files");
+}
 
 }  // namespace
 

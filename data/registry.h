@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/data/data_module.h>
 #include <levin/trainer/core/part.h>
 
 #include <functional>
@@ -8,23 +9,24 @@
 
 namespace levin::data {
 
-class DataModule;
-
-/// Data modules by name: "data" in a config.
+/// Data modules by name: "data" in a config. What an entry makes remembers what its class overrides.
 struct DataModuleKind {
   using Entry = std::function<std::shared_ptr<DataModule>(const void* options)>;
   static Registry<Entry>& registry();
 };
 
 /// Adds data module class `D`: with a nested `Options` and a constructor from it, or without and default-constructed.
-template <class D>
+template <std::derived_from<DataModule> D>
 bool add_data_module(Registry<DataModuleKind::Entry>& registry, const std::string& name, const std::string& help = "") {
   using Options = OptionsOf<D>;
   registry.add<Options>(name, help, []([[maybe_unused]] const void* options) -> std::shared_ptr<DataModule> {
+    std::shared_ptr<DataModule> made;
     if constexpr (std::is_same_v<Options, NoOptions>)
-      return std::make_shared<D>();
+      made = std::make_shared<D>();
     else
-      return std::make_shared<D>(*static_cast<const Options*>(options));
+      made = std::make_shared<D>(*static_cast<const Options*>(options));
+    made->remember(overridden_by<D>());
+    return made;
   });
   return true;
 }
