@@ -2,6 +2,8 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/value_type.h>
 
+#include <algorithm>
+
 namespace levin {
 namespace {
 
@@ -22,6 +24,19 @@ std::optional<BatchLimit> parse(const Json& json) try {
 void BatchLimit::check() const {
   if (count_ ? *count_ < 0 : !(fraction_ >= 0 && fraction_ <= 1))
     throw_unexpected("limit of batches", kExpected, write(*this));
+}
+
+std::optional<int64_t> BatchLimit::of(std::optional<int64_t> batches, const std::string& path) const {
+  if (count_) return batches ? std::min(*count_, *batches) : *count_;
+  if (fraction_ == 0) return 0;
+  if (fraction_ == 1) return batches;
+  if (!batches)
+    throw UsageError(path, ": a fraction (", fraction_,
+                     ") needs a loader that knows its size; give a number of batches");
+  const auto part = static_cast<int64_t>(static_cast<double>(*batches) * fraction_);
+  if (part == 0 && *batches > 0)
+    throw UsageError(path, ": ", fraction_, " of ", *batches, " batches is less than one; raise it");
+  return part;
 }
 
 const OptionType& OptionTraits<BatchLimit>::type() {

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace levin {
 
@@ -28,6 +29,9 @@ class BatchLimit {
   /// The number of batches, where it is no fraction.
   int64_t count() const { return count_.value_or(0); }
   bool is_none() const { return count_ ? *count_ == 0 : fraction_ == 0; }
+  /// How many of a loader's `batches` (unset: unknown) are run; unset means until it ends. Throws UsageError, which
+  /// names `path`, for a fraction of an unknown number, or of so few that none is left.
+  std::optional<int64_t> of(std::optional<int64_t> batches, const std::string& path) const;
   bool operator==(const BatchLimit&) const = default;
 
  private:

@@ -2,6 +2,8 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/value_type.h>
 
+#include <algorithm>
+
 namespace levin {
 namespace {
 
@@ -26,6 +28,18 @@ std::optional<CheckInterval> parse(const Json& json) try {
 void CheckInterval::check() const {
   if (batches_ ? *batches_ < 1 : !(fraction_ > 0 && fraction_ <= 1))
     throw_unexpected("interval of validation", kExpected, write(*this));
+}
+
+std::optional<int64_t> CheckInterval::of(std::optional<int64_t> epoch_batches, const std::string& path) const {
+  if (batches_ && epoch_batches && *batches_ > *epoch_batches)
+    throw UsageError(path, ": validation every ", *batches_, " batches would never come in an epoch of ",
+                     *epoch_batches, "; lower it, or unset it");
+  if (batches_) return batches_;
+  if (fraction_ == 1) return {};
+  if (!epoch_batches)
+    throw UsageError(path, ": a fraction (", fraction_,
+                     ") needs a train loader that knows its size; give a number of batches");
+  return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(*epoch_batches) * fraction_));
 }
 
 const OptionType& OptionTraits<CheckInterval>::type() {

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace levin {
 
@@ -29,6 +30,10 @@ class CheckInterval {
   /// The number of train batches, where it is neither fraction nor time.
   int64_t count() const { return batches_.value_or(0); }
   const std::optional<Duration>& time() const { return time_; }
+  /// Train batches between two validations of an epoch of `epoch_batches` (unset: unknown); unset means at its end.
+  /// Throws UsageError, which names `path`, for a fraction of an epoch of unknown length, and for a number of batches
+  /// that the epoch does not have.
+  std::optional<int64_t> of(std::optional<int64_t> epoch_batches, const std::string& path) const;
   bool operator==(const CheckInterval&) const = default;
 
  private:
