@@ -1,0 +1,66 @@
+# Shared by the scripts of this folder: where things are, and how to say what is being done.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv="$root/.venv"
+
+say() { printf '==> %s\n' "$*"; }
+
+# Ends the script with one plain sentence.
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# run_quietly SENTENCE COMMAND...: the command's output only where it fails, and the sentence with it.
+run_quietly() {
+  local sentence=$1 log
+  shift
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    fail "$sentence"
+  fi
+  rm -f "$log"
+}
+
+# Compiler jobs: one for each core, and no more than memory has room for (a file with torch/torch.h takes 1.5 GB).
+jobs() {
+  local cores memory_kb
+  cores=$(nproc 2>/dev/null || echo 2)
+  memory_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo 2>/dev/null || true)
+  awk -v cores="$cores" -v kb="${memory_kb:-0}" 'BEGIN {
+    room = kb > 0 ? int(kb / 1600000) : cores
+    print room < 1 ? 1 : (room < cores ? room : cores)
+  }'
+}
+
+# The compiler: what CXX names, else g++ where it is new enough, else a newer one that is installed beside it.
+choose_compiler() {
+  [[ -z ${CXX:-} ]] || return 0
+  local version
+  version=$(g++ -dumpversion 2>/dev/null || echo 0)
+  [[ ${version%%.*} -lt 12 ]] || return 0
+  local name
+  for name in g++-14 g++-13 g++-12 clang++; do
+    if command -v "$name" >/dev/null; then
+      export CXX=$name
+      return 0
+    fi
+  done
+  [[ $version != 0 ]] || fail "There is no C++ compiler: install g++ 12 or newer (apt-get install g++)."
+}
+
+# build PRESET TARGET [CMAKE ARGUMENTS...]: configures and builds; the target may be "all".
+build() {
+  local preset=$1 target=$2
+  shift 2
+  command -v cmake >/dev/null || fail "There is no cmake: install cmake 3.22 or newer (apt-get install cmake)."
+  command -v ninja >/dev/null || fail "There is no ninja: install it (apt-get install ninja-build)."
+  choose_compiler
+  say "Configuring build/$preset"
+  (cd "$root" && run_quietly "The configuration failed; the line above that begins with 'levin' says what is missing." \
+    cmake --preset "$preset" "$@")
+  say "Building build/$preset ($(jobs) jobs)"
+  (cd "$root" && cmake --build --preset "$preset" --target "$target" --parallel "$(jobs)") || fail "The build failed."
+}
