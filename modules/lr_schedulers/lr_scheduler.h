@@ -39,7 +39,8 @@ class LRScheduler {
   /// The rate of each group, as last set.
   std::vector<double> last_lr() const;
 
-  /// Keys as in Python's state dicts: last_epoch, base_lrs, and those of the derived class.
+  /// Keys as in Python's state dicts: last_epoch, base_lrs, and those of the derived class. The rates themselves are
+  /// part of the optimizer's state.
   virtual State state_dict() const;
   virtual void load_state_dict(const State& state);
 
@@ -52,6 +53,9 @@ class LRScheduler {
   torch::optim::Optimizer& optimizer_;
   std::vector<double> base_lrs_;  ///< rates of the groups at construction
   int64_t last_epoch_ = 0;
+
+ private:
+  void set_lr(const std::vector<double>& rates);
 };
 
 /// When a scheduler steps; in JSON these keys stand beside the scheduler's own.
@@ -71,7 +75,8 @@ struct LRSchedulerContext {
 /// A scheduler that is not bound yet: what `configure_optimizers` returns beside the optimizer.
 class LRSchedulerSpec {
  public:
-  explicit LRSchedulerSpec(LRSchedulerConfig config_) : config(std::move(config_)) {}
+  /// Throws levin::UsageError for an interval or frequency that is out of its limits.
+  explicit LRSchedulerSpec(LRSchedulerConfig config_);
   virtual ~LRSchedulerSpec() = default;
   /// Throws levin::UsageError where options do not fit the optimizer or the run.
   virtual std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,

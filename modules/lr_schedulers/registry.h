@@ -10,15 +10,13 @@ namespace levin {
 
 /// Learning-rate schedules by name, for options such as `Part<LRSchedulerKind> lr_scheduler`.
 ///
-/// A class is an options struct, which has interval, frequency and monitor beside its own, and a spec made from it:
+/// A class is an options struct, and a spec made from it and from when it steps:
 ///
-///     struct OneCycleLROptions {
-///       double max_lr = LEVIN_OPTION(max_lr, 0.01, "Highest rate", {.min = 0});
-///       AutoInt total_steps = LEVIN_OPTION(total_steps, "auto", "Steps; auto: those of the run");  // core/auto_int.h
-///       LRSchedulerConfig when = {};      // no LEVIN_OPTION: its options stand flat beside the others
+///     struct StepLROptions {
+///       double gamma = LEVIN_OPTION(gamma, 0.1, "Factor of each decay");
 ///     };
-///     struct OneCycleLR : LRSchedulerSpec { explicit OneCycleLR(OneCycleLROptions options); ... };
-///     add_lr_scheduler<OneCycleLR, OneCycleLROptions>(registry, "OneCycleLR", "...");     // in register_builtins
+///     struct StepLR : LRSchedulerSpec { StepLR(StepLROptions options, LRSchedulerConfig when = {}); ... };
+///     add_lr_scheduler<StepLR, StepLROptions>(registry, "StepLR", "...");     // in register_builtins
 ///
 /// and is then made from a config by `options.lr_scheduler.make("model.lr_scheduler")`.
 struct LRSchedulerKind {
@@ -26,12 +24,20 @@ struct LRSchedulerKind {
   static Registry<Entry>& registry();
 };
 
-/// Adds a schedule that is constructed from `Options`.
+/// The options of a schedule, as a config has them: interval, frequency and monitor stand beside its own.
+template <class Options>
+struct Scheduled {
+  Options options = {};
+  LRSchedulerConfig config = {};
+};
+
+/// Adds a schedule that is constructed from `Options` and an LRSchedulerConfig.
 template <class Spec, class Options>
 bool add_lr_scheduler(Registry<LRSchedulerKind::Entry>& registry, const std::string& name,
                       const std::string& help = "") {
-  registry.add<Options>(name, help, [](const void* options) -> std::shared_ptr<const LRSchedulerSpec> {
-    return std::make_shared<Spec>(*static_cast<const Options*>(options));
+  registry.add<Scheduled<Options>>(name, help, [](const void* options) -> std::shared_ptr<const LRSchedulerSpec> {
+    const auto& scheduled = *static_cast<const Scheduled<Options>*>(options);
+    return std::make_shared<Spec>(scheduled.options, scheduled.config);
   });
   return true;
 }

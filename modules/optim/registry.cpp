@@ -1,10 +1,21 @@
+#include <levin/modules/optim/adagrad.h>
+#include <levin/modules/optim/adam.h>
+#include <levin/modules/optim/adamw.h>
 #include <levin/modules/optim/registry.h>
+#include <levin/modules/optim/rmsprop.h>
+#include <levin/modules/optim/sgd.h>
 
 namespace levin::optim {
 namespace {
 
 /// levin's own optimizers.
-void register_builtins(Registry<OptimizerKind::Entry>& /*registry*/) {}
+void register_builtins(Registry<OptimizerKind::Entry>& registry) {
+  add_optimizer<SGD, SGDOptions>(registry, "SGD", "Stochastic gradient descent, with momentum where asked");
+  add_optimizer<Adam, AdamOptions>(registry, "Adam", "Adam");
+  add_optimizer<AdamW, AdamWOptions>(registry, "AdamW", "Adam with decoupled weight decay");
+  add_optimizer<RMSprop, RMSpropOptions>(registry, "RMSprop", "RMSprop");
+  add_optimizer<Adagrad, AdagradOptions>(registry, "Adagrad", "Adagrad");
+}
 
 }  // namespace
 

@@ -1,0 +1,175 @@
+#include <levin/modules/lr_schedulers/one_cycle_lr.h>
+#include <levin/trainer/core/error.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace levin {
+namespace {
+
+/// The values that one parameter group moves between.
+struct Bounds {
+  double initial_lr = 0, max_lr = 0, min_lr = 0;
+  double base_momentum = 0, max_momentum = 0;
+};
+
+/// A part of the cycle: from the end of the one before to `end_step`, between two of the bounds.
+struct Phase {
+  double end_step;
+  double Bounds::* start_lr;
+  double Bounds::* end_lr;
+  double Bounds::* start_momentum;
+  double Bounds::* end_momentum;
+};
+
+std::vector<Phase> phases_of(int64_t total_steps, double pct_start, bool three_phase) {
+  const double rise = pct_start * static_cast<double>(total_steps);
+  const auto last = static_cast<double>(total_steps - 1);
+  const Phase first{rise - 1, &Bounds::initial_lr, &Bounds::max_lr, &Bounds::max_momentum, &Bounds::base_momentum};
+  if (!three_phase)
+    return {first, {last, &Bounds::max_lr, &Bounds::min_lr, &Bounds::base_momentum, &Bounds::max_momentum}};
+  return {
+      first,
+      {2 * pct_start * static_cast<double>(total_steps) - 2, &Bounds::max_lr, &Bounds::initial_lr,
+       &Bounds::base_momentum, &Bounds::max_momentum},
+      {last, &Bounds::initial_lr, &Bounds::min_lr, &Bounds::max_momentum, &Bounds::max_momentum},
+  };
+}
+
+/// Sets momentum or beta1; false where the optimizer has neither.
+bool set_momentum(torch::optim::OptimizerOptions& options, double value) {
+  if (auto* sgd = dynamic_cast<torch::optim::SGDOptions*>(&options))
+    sgd->momentum(value);
+  else if (auto* rmsprop = dynamic_cast<torch::optim::RMSpropOptions*>(&options))
+    rmsprop->momentum(value);
+  else if (auto* adam = dynamic_cast<torch::optim::AdamOptions*>(&options))
+    std::get<0>(adam->betas()) = value;
+  else if (auto* adamw = dynamic_cast<torch::optim::AdamWOptions*>(&options))
+    std::get<0>(adamw->betas()) = value;
+  else
+    return false;
+  return true;
+}
+
+class BoundOneCycleLR : public LRScheduler {
+ public:
+  BoundOneCycleLR(torch::optim::Optimizer& optimizer, OneCycleLROptions options, int64_t total_steps)
+      : LRScheduler(optimizer), options_(std::move(options)) {
+    set_total_steps(total_steps);
+    const size_t groups = base_lrs_.size();
+    const std::vector<double> max_lr = options_.max_lr.for_groups(groups, "OneCycleLR.max_lr");
+    const std::vector<double> base_momentum = options_.base_momentum.for_groups(groups, "OneCycleLR.base_momentum");
+    const std::vector<double> max_momentum = options_.max_momentum.for_groups(groups, "OneCycleLR.max_momentum");
+    for (size_t i = 0; i < groups; ++i) {
+      base_lrs_[i] = max_lr[i] / options_.div_factor;
+      bounds_.push_back({.initial_lr = base_lrs_[i],
+                         .max_lr = max_lr[i],
+                         .min_lr = base_lrs_[i] / options_.final_div_factor,
+                         .base_momentum = base_momentum[i],
+                         .max_momentum = max_momentum[i]});
+    }
+    start();
+  }
+
+  State state_dict() const override {
+    State state = LRScheduler::state_dict();
+    state["total_steps"] = total_steps_;
+    return state;
+  }
+  void load_state_dict(const State& state) override {
+    LRScheduler::load_state_dict(state);
+    set_total_steps(state.at("total_steps").to_int());
+  }
+
+ protected:
+  std::vector<double> next_lr(const std::vector<double>& current) override {
+    if (last_epoch() > total_steps_)
+      throw UsageError("OneCycleLR: step ", last_epoch(), " is beyond total_steps = ", total_steps_,
+                       "; set total_steps to the number of times the scheduler steps in the whole run (\"auto\" with "
+                       "interval \"step\" does), or train for fewer steps");
+    std::vector<double> rates = current;
+    for (size_t i = 0; i < rates.size(); ++i) {
+      const Bounds& bounds = bounds_[i];
+      const auto [phase, progress] = position();
+      rates[i] = anneal(bounds.*phase.start_lr, bounds.*phase.end_lr, progress);
+      if (options_.cycle_momentum)
+        cycle_momentum(i, anneal(bounds.*phase.start_momentum, bounds.*phase.end_momentum, progress));
+    }
+    return rates;
+  }
+
+ private:
+  void set_total_steps(int64_t total_steps) {
+    total_steps_ = total_steps;
+    phases_ = phases_of(total_steps, options_.pct_start, options_.three_phase);
+    double start = 0;
+    for (const Phase& phase : phases_) {
+      if (phase.end_step == start)
+        throw UsageError("OneCycleLR: with total_steps = ", total_steps, " and pct_start = ", options_.pct_start,
+                         " one phase of the cycle has no length; change one of them");
+      start = phase.end_step;
+    }
+  }
+
+  /// The phase of this step, and how much of it is done.
+  std::pair<Phase, double> position() const {
+    const auto step = static_cast<double>(last_epoch());
+    double start = 0;
+    size_t i = 0;
+    for (; i + 1 < phases_.size() && step > phases_[i].end_step; ++i) start = phases_[i].end_step;
+    return {phases_[i], (step - start) / (phases_[i].end_step - start)};
+  }
+
+  double anneal(double from, double to, double progress) const {
+    if (options_.anneal_strategy == "linear") return (to - from) * progress + from;
+    return to + (from - to) / 2.0 * (std::cos(std::numbers::pi * progress) + 1);
+  }
+
+  void cycle_momentum(size_t group, double momentum) {
+    if (!set_momentum(optimizer_.param_groups()[group].options(), momentum))
+      throw UsageError(
+          "OneCycleLR.cycle_momentum: the optimizer has neither momentum nor betas; set cycle_momentum to false");
+  }
+
+  OneCycleLROptions options_;
+  int64_t total_steps_ = 0;
+  std::vector<Phase> phases_ = {};
+  std::vector<Bounds> bounds_ = {};
+};
+
+}  // namespace
+
+OneCycleLR::OneCycleLR(OneCycleLROptions options, LRSchedulerConfig when)
+    : LRSchedulerSpec(std::move(when)), options_(std::move(options)) {
+  schema_of<OneCycleLROptions>().check(&options_, "OneCycleLR");
+  if (options_.max_lr.empty()) throw UsageError("OneCycleLR.max_lr: missing; set the highest learning rate");
+  for (double rate : options_.max_lr.values())
+    if (!(rate >= 0)) throw UsageError("OneCycleLR.max_lr: expected at least 0, got ", rate);
+}
+
+std::unique_ptr<LRScheduler> OneCycleLR::bind(torch::optim::Optimizer& optimizer,
+                                              const LRSchedulerContext& context) const {
+  const int64_t total_steps =
+      options_.total_steps.is_auto() ? automatic_total_steps(context) : options_.total_steps.value_or(0);
+  return std::make_unique<BoundOneCycleLR>(optimizer, options_, total_steps);
+}
+
+int64_t OneCycleLR::automatic_total_steps(const LRSchedulerContext& context) const {
+  if (options_.epochs && options_.steps_per_epoch) return *options_.epochs * *options_.steps_per_epoch;
+  if (config.interval != "step")
+    throw UsageError(
+        "OneCycleLR.total_steps: \"auto\" counts optimizer steps; set interval to \"step\", or total_steps ",
+        "to the number of epochs");
+  const std::optional<int64_t> steps = context.total_steps ? context.total_steps() : std::nullopt;
+  if (!steps)
+    throw UsageError(
+        "OneCycleLR.total_steps: \"auto\" needs a run of known length; give a number, or set max_steps or max_epochs");
+  return std::max<int64_t>(*steps / config.frequency, 1);
+}
+
+}  // namespace levin

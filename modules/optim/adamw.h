@@ -1,0 +1,29 @@
+#pragma once
+#include <levin/trainer/core/option.h>
+#include <torch/optim/adamw.h>
+
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of AdamW, with PyTorch's names and defaults.
+struct AdamWOptions {
+  double lr = LEVIN_OPTION(lr, 1e-3, "Learning rate", {.min = 0});
+  std::vector<double> betas = LEVIN_OPTION(
+      betas, {0.9, 0.999}, "Decay of the averages of gradient and squared gradient", {.min = 0, .exclusive_max = 1});
+  double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
+  double weight_decay = LEVIN_OPTION(weight_decay, 1e-2, "Weight decay, apart from the gradient", {.min = 0});
+  bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
+};
+
+/// Adam with decoupled weight decay: LibTorch's, with checked arguments.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
+class AdamW : public torch::optim::AdamW {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit AdamW(std::vector<at::Tensor> parameters, AdamWOptions options = {});
+  /// Groups whose own options are torch::optim::AdamWOptions; groups without take `options`.
+  explicit AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, AdamWOptions options = {});
+};
+
+}  // namespace levin::optim
