@@ -54,3 +54,18 @@ if(PROJECT_IS_TOP_LEVEL)
     levin_use_sanitizers()
   endif()
 endif()
+
+# levin_text_sources(files...): sources that use spdlog or fmt. They are compiled without LibTorch's include folders, where
+# some wheels have another fmt; so they include no header of LibTorch.
+function(levin_text_sources)
+  if(NOT TARGET levin_text)
+    add_library(levin_text OBJECT)
+    levin_compile_options(levin_text)
+    target_compile_features(levin_text PRIVATE cxx_std_20)
+    target_include_directories(levin_text PRIVATE "${levin_BINARY_DIR}/include")
+    target_link_libraries(levin_text PRIVATE ${LEVIN_SPDLOG})
+    target_sources(levin PRIVATE $<TARGET_OBJECTS:levin_text>)
+  endif()
+  list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  target_sources(levin_text PRIVATE ${ARGN})
+endfunction()

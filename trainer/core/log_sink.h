@@ -1,14 +1,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/trainer/core/metrics.h>
 
-#include <map>
 #include <optional>
 #include <string>
 
 namespace levin {
-
-/// Names and values of logged metrics, in order of name.
-using Metrics = std::map<std::string, double>;
 
 /// How the values of one epoch become one value.
 enum class ReduceFx { Mean, Sum, Min, Max };

@@ -28,6 +28,13 @@ std::string known_keys(const State::Dict& dict) {
 
 }  // namespace
 
+State::State() = default;
+State::State(const State& other) = default;
+State::State(State&& other) noexcept = default;
+State& State::operator=(const State& other) = default;
+State& State::operator=(State&& other) noexcept = default;
+State::~State() = default;
+
 State State::dict(std::initializer_list<Item> items) {
   State state;
   state.value_ = Dict(items);

@@ -30,7 +30,14 @@ class State {
   using Item = std::pair<Key, State>;
   using Dict = std::vector<Item>;
 
-  State() = default;
+  // Out of line: g++ 12 otherwise warns of uninitialised strings wherever a tree is written down.
+  State();
+  State(const State& other);
+  State(State&& other) noexcept;
+  State& operator=(const State& other);
+  State& operator=(State&& other) noexcept;
+  ~State();
+
   State(bool value) : value_(value) {}
   template <std::integral T>
     requires(!std::same_as<T, bool>)

@@ -1,0 +1,131 @@
+#include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/loops/evaluation_loop.h>
+
+#include <algorithm>
+
+namespace levin {
+
+/// What differs between validation and test.
+struct EvaluationLoop::Hooking {
+  using Call = void (HookDispatch::*)(Run&) const;
+  using ModelCall = void (LightningModule::*)();
+  ModelCall model_eval, model_train;
+  Call start, epoch_start, batch_start, batch_end, epoch_end, end;
+  void (LightningModule::*step)(const Batch&, int64_t, int64_t);
+  ModuleMethod method;
+  BatchLimit TrainerOptions::* limit;
+  const char* limit_name;
+};
+
+const EvaluationLoop::Hooking& EvaluationLoop::hooking(Stage stage) {
+  static const Hooking validation{&LightningModule::on_validation_model_eval,
+                                  &LightningModule::on_validation_model_train,
+                                  &HookDispatch::on_validation_start<Run>,
+                                  &HookDispatch::on_validation_epoch_start<Run>,
+                                  &HookDispatch::on_validation_batch_start<Run>,
+                                  &HookDispatch::on_validation_batch_end<Run>,
+                                  &HookDispatch::on_validation_epoch_end<Run>,
+                                  &HookDispatch::on_validation_end<Run>,
+                                  &LightningModule::validation_step,
+                                  ModuleMethod::validation_step,
+                                  &TrainerOptions::limit_val_batches,
+                                  "trainer.limit_val_batches"};
+  static const Hooking test{&LightningModule::on_test_model_eval,
+                            &LightningModule::on_test_model_train,
+                            &HookDispatch::on_test_start<Run>,
+                            &HookDispatch::on_test_epoch_start<Run>,
+                            &HookDispatch::on_test_batch_start<Run>,
+                            &HookDispatch::on_test_batch_end<Run>,
+                            &HookDispatch::on_test_epoch_end<Run>,
+                            &HookDispatch::on_test_end<Run>,
+                            &LightningModule::test_step,
+                            ModuleMethod::test_step,
+                            &TrainerOptions::limit_test_batches,
+                            "trainer.limit_test_batches"};
+  return stage == Stage::Test ? test : validation;
+}
+
+EvaluationLoop::EvaluationLoop(RunContext& run, Stage stage, std::function<data::Loaders()> source)
+    : run_(run), stage_(stage), hooks_(hooking(stage)), source_(std::move(source)) {}
+
+bool EvaluationLoop::enabled() const {
+  return source_ && !(run_.options.*hooks_.limit).is_none() && run_.overrides().has(hooks_.method) &&
+         (!loaders_ || !loaders_->empty());
+}
+
+void EvaluationLoop::load() {
+  if (!loaders_) loaders_ = source_();
+}
+
+void EvaluationLoop::run() { evaluate(stage_, {}); }
+
+void EvaluationLoop::run_sanity_check() {
+  const RngGuard generator_as_before;
+  const int64_t batches = run_.options.num_sanity_val_steps;
+  evaluate(Stage::SanityCheck, batches < 0 ? std::nullopt : std::optional(batches));
+  run_.sink.forget_evaluation();
+}
+
+void EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
+  const bool inference = run_.options.inference_mode;
+  const c10::InferenceMode inference_mode(inference);
+  const at::NoGradGuard no_grad;
+  const Stage outer_stage = run_.counters.stage;
+  const std::optional<int64_t> outer_batches = run_.batches_of_loader;
+  run_.enter(stage, 0);
+  run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
+  run_.sink.use_evaluation_table(0, loaders_->size() > 1);
+
+  LightningModule& module = run_.module();
+  (module.*hooks_.model_eval)();
+  (run_.hooks.*hooks_.start)(run_);
+  (run_.hooks.*hooks_.epoch_start)(run_);
+  for (size_t i = 0; i < loaders_->size(); ++i) evaluate_loader((*loaders_)[i], static_cast<int64_t>(i), at_most);
+  (run_.hooks.*hooks_.epoch_end)(run_);
+  const Metrics reduced = run_.sink.read_evaluation_epoch();
+  if (stage != Stage::SanityCheck) run_.log_row(reduced);
+  (run_.hooks.*hooks_.end)(run_);
+  (module.*hooks_.model_train)();
+
+  run_.sink.use_train_table();
+  run_.enter(outer_stage, 0);
+  run_.batches_of_loader = outer_batches;
+}
+
+void EvaluationLoop::evaluate_loader(data::Loader& loader, int64_t index, std::optional<int64_t> at_most) {
+  std::optional<int64_t> limit = (run_.options.*hooks_.limit).of(loader.size(), hooks_.limit_name);
+  if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
+  run_.batches_of_loader = limit;
+  run_.enter(run_.counters.stage, index);
+  run_.counters.evaluation_loader = index;
+  run_.sink.use_evaluation_table(index, loaders_->size() > 1);
+  loader.set_epoch(run_.counters.epoch);
+  for (int64_t batch_idx = 0; !limit || batch_idx < *limit; ++batch_idx) {
+    std::optional<data::LoadedBatch> loaded = loader.next();
+    if (!loaded) break;
+    evaluate_batch(run_.to_device(std::move(loaded->batch)), batch_idx, index);
+    run_.counters.evaluation_batch = batch_idx + 1;
+  }
+  run_.counters.evaluation_batch = 0;
+}
+
+void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {
+  run_.current_batch = &batch;
+  run_.current_batch_idx = batch_idx;
+  run_.sink.set_batch(&batch, /*on_step_by_default=*/false);
+  (run_.hooks.*hooks_.batch_start)(run_);
+  run_.precision.run_step([&] {
+    (run_.module().*hooks_.step)(batch, batch_idx, dataloader_idx);
+    return StepOutput();
+  });
+  (run_.hooks.*hooks_.batch_end)(run_);
+  if (run_.counters.stage != Stage::SanityCheck && run_.sink.anything_to_read_each_evaluation_step())
+    run_.log_row(run_.sink.read_step());
+  run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
+  run_.current_batch = nullptr;
+}
+
+}  // namespace levin

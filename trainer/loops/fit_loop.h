@@ -1,0 +1,65 @@
+#pragma once
+#include <levin/trainer/loops/evaluation_loop.h>
+#include <levin/trainer/loops/loader_source.h>
+#include <levin/trainer/loops/optimizer_step.h>
+#include <levin/trainer/loops/run_context.h>
+
+#include <optional>
+
+namespace levin {
+
+/// Training: epochs of batches, with validation between and inside them.
+///
+///     sanity check                                a few validation batches, nothing kept
+///     on_train_start
+///     until done:
+///       on_train_epoch_start
+///       for each batch of the loader:
+///         transfer hooks, to the device
+///         on_train_batch_start
+///         OptimizerStep::run                      loss, backward, and the optimizer's step at the window's end
+///         lr schedulers by step; by epoch in the epoch's last batch
+///         advance                                 ONE place for the counters, before any hook can save
+///         on_train_batch_end
+///         agree                                   at the window's end: requests to stop, of all ranks at once
+///         log if due                              the only host sync
+///         validation if due, then schedulers that follow a metric
+///       on_train_epoch_end, values of the epoch reduced and logged
+///     on_train_end
+class FitLoop {
+ public:
+  /// The run's optimizers and schedulers are set already.
+  FitLoop(RunContext& run, LoaderSource source);
+  void run();
+
+ private:
+  enum class Interval { Step, Epoch };
+
+  bool nothing_to_do() const;
+  void load_loaders();
+  void run_epoch();
+  void run_batch(data::LoadedBatch loaded, bool last);
+  void advance(int64_t samples, bool stepped);
+  void agree();
+  void log_if_due(bool stepped);
+  void step_schedulers(Interval interval, bool following_metric);
+  bool validation_due(bool window_done, bool last) const;
+  bool stop_now() const;
+  bool limits_reached() const;
+
+  RunContext& run_;
+  LoaderSource source_;
+  EvaluationLoop validation_;
+  std::optional<OptimizerStep> step_ = {};
+  data::Loaders loaders_ = {};
+  std::optional<int64_t> batches_per_epoch_ = {};       ///< limits applied
+  std::optional<int64_t> validate_every_batches_ = {};  ///< unset: at the epoch's last batch only
+};
+
+/// The epochs of a fit with resolved options; unset without limit.
+std::optional<int64_t> epoch_limit(const TrainerOptions& options);
+
+/// Optimizer steps of a whole fit with `batches` per epoch; unset where it has no known end.
+std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches);
+
+}  // namespace levin

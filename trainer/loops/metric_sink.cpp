@@ -1,0 +1,251 @@
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/data/batch.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/loops/metric_sink.h>
+
+#include <algorithm>
+
+namespace levin {
+namespace {
+
+/// The one element of a CPU tensor, without the dispatcher for the common types.
+double read_cpu_scalar(const at::Tensor& value) {
+  switch (value.scalar_type()) {
+    case at::kFloat:
+      return *value.const_data_ptr<float>();
+    case at::kDouble:
+      return *value.const_data_ptr<double>();
+    case at::kLong:
+      return static_cast<double>(*value.const_data_ptr<int64_t>());
+    default:
+      return value.item<double>();
+  }
+}
+
+at::Tensor combine(const at::Tensor& sum, const at::Tensor& value, ReduceFx reduce) {
+  switch (reduce) {
+    case ReduceFx::Min:
+      return at::minimum(sum, value);
+    case ReduceFx::Max:
+      return at::maximum(sum, value);
+    default:
+      return sum + value;
+  }
+}
+
+double combine(double sum, double value, ReduceFx reduce) {
+  switch (reduce) {
+    case ReduceFx::Min:
+      return std::min(sum, value);
+    case ReduceFx::Max:
+      return std::max(sum, value);
+    default:
+      return sum + value;
+  }
+}
+
+void check_one_element(const std::string& name, const at::Tensor& value) {
+  if (!value.defined()) throw UsageError("log('", name, "'): the tensor is undefined");
+  if (value.numel() != 1)
+    throw UsageError("log('", name, "'): expected one element, got shape ", value.sizes(), "; log its mean() or sum()");
+}
+
+}  // namespace
+
+void MetricAccumulator::add(double logged, double sample_weight) {
+  newest = logged;
+  newest_on_device = at::Tensor();
+  fresh = true;
+  if (!on_epoch) return;
+  const double weighted = options.reduce_fx == ReduceFx::Mean ? logged * sample_weight : logged;
+  value = weight == 0 ? weighted : combine(value, weighted, options.reduce_fx);
+  weight += sample_weight;
+}
+
+void MetricAccumulator::add(const at::Tensor& logged, double sample_weight) {
+  if (logged.is_cpu()) return add(read_cpu_scalar(logged), sample_weight);
+  const at::NoGradGuard no_grad;
+  newest_on_device = logged.detach().reshape({});
+  fresh = true;
+  if (!on_epoch) return;
+  at::Tensor weighted = newest_on_device.to(at::kDouble);
+  if (options.reduce_fx == ReduceFx::Mean) weighted = weighted * sample_weight;
+  value_on_device = value_on_device.defined() ? combine(value_on_device, weighted, options.reduce_fx) : weighted;
+  weight += sample_weight;
+}
+
+double MetricAccumulator::read_newest() const {
+  return newest_on_device.defined() ? newest_on_device.item<double>() : newest;  // host sync
+}
+
+std::optional<double> MetricAccumulator::read_epoch() const {
+  if (weight == 0) return {};
+  const double reduced = value_on_device.defined() ? value_on_device.item<double>() : value;  // host sync
+  return options.reduce_fx == ReduceFx::Mean ? reduced / weight : reduced;
+}
+
+void MetricAccumulator::reset_epoch() {
+  value = weight = 0;
+  value_on_device = at::Tensor();
+}
+
+void MetricSink::use_train_table() { table_ = &train_; }
+
+void MetricSink::use_evaluation_table(int64_t dataloader_idx, bool suffixed) {
+  const auto index = static_cast<size_t>(dataloader_idx);
+  while (evaluation_.size() <= index) {
+    const std::string number = std::to_string(evaluation_.size());
+    evaluation_.push_back({suffixed ? "/dataloader_idx_" + number : "", {}});
+  }
+  table_ = &evaluation_[index];
+}
+
+void MetricSink::set_batch(const Batch* batch, bool on_step_by_default) {
+  batch_ = batch;
+  batch_size_ = -1;
+  on_step_by_default_ = on_step_by_default;
+}
+
+double MetricSink::sample_weight(const LogOptions& options) {
+  if (options.batch_size) return static_cast<double>(*options.batch_size);
+  if (batch_ == nullptr) return 1;
+  if (batch_size_ < 0) batch_size_ = static_cast<double>(batch_->size());
+  return batch_size_;
+}
+
+MetricAccumulator& MetricSink::accumulator(const std::string& name, const LogOptions& options) {
+  MetricAccumulator& found = table_->accumulators[name];
+  const bool on_step = options.on_step.value_or(on_step_by_default_);
+  const bool on_epoch = options.on_epoch.value_or(!on_step_by_default_);
+  if (!found.declared) {
+    found.options = options;
+    found.on_step = on_step;
+    found.on_epoch = on_epoch;
+    found.declared = true;
+  } else if (found.on_step != on_step || found.on_epoch != on_epoch || found.options.reduce_fx != options.reduce_fx) {
+    throw UsageError("log('", name, "') was called before with other on_step, on_epoch or reduce_fx; use another name");
+  }
+  return found;
+}
+
+void MetricSink::log(const std::string& name, const at::Tensor& value, const LogOptions& options) {
+  if (!enabled_) return;
+  check_one_element(name, value);
+  accumulator(name, options).add(value, sample_weight(options));
+}
+
+void MetricSink::log(const std::string& name, double value, const LogOptions& options) {
+  if (!enabled_) return;
+  accumulator(name, options).add(value, sample_weight(options));
+}
+
+void MetricSink::show(const MetricAccumulator& accumulator, const std::string& name, double value) {
+  all_[name] = value;
+  if (accumulator.options.prog_bar) progress_bar_[name] = value;
+}
+
+Metrics MetricSink::read_step() {
+  Metrics values;
+  for (auto& [name, metric] : table_->accumulators) {
+    if (!metric.on_step || !metric.fresh) continue;
+    metric.fresh = false;
+    const double value = metric.read_newest();
+    const std::string shown = name + (metric.on_epoch ? "_step" : "") + table_->suffix;
+    show(metric, shown, value);
+    if (metric.on_epoch) all_[name + table_->suffix] = value;
+    if (metric.options.logger) values[shown] = value;
+  }
+  return values;
+}
+
+Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
+  Metrics values;
+  for (auto& [name, metric] : table.accumulators) {
+    if (!metric.on_epoch) continue;
+    const std::optional<double> value = metric.read_epoch();
+    metric.reset_epoch();
+    if (!value) continue;
+    const std::string plain = name + (metric.options.add_dataloader_idx ? table.suffix : "");
+    const std::string shown = metric.on_step ? name + "_epoch" + table.suffix : plain;
+    show(metric, shown, *value);
+    all_[plain] = *value;
+    if (metric.options.logger) values[shown] = *value;
+    if (for_loader != nullptr) (*for_loader)[shown] = *value;
+  }
+  return values;
+}
+
+Metrics MetricSink::read_train_epoch() { return read_epoch(train_, nullptr); }
+
+Metrics MetricSink::read_evaluation_epoch() {
+  Metrics values;
+  by_loader_.assign(evaluation_.size(), {});
+  for (size_t i = 0; i < evaluation_.size(); ++i) values.merge(read_epoch(evaluation_[i], &by_loader_[i]));
+  return values;
+}
+
+bool MetricSink::anything_to_read_each_evaluation_step() const {
+  for (const auto& entry : table_->accumulators)
+    if (entry.second.on_step) return true;
+  return false;
+}
+
+std::optional<double> MetricSink::newest(const std::string& name) const {
+  const auto look = [&](const Table& table) -> std::optional<double> {
+    const auto found = table.accumulators.find(name);
+    if (found == table.accumulators.end()) return {};
+    const MetricAccumulator& metric = found->second;
+    if (metric.on_epoch) return metric.read_epoch();
+    if (metric.fresh) return metric.read_newest();
+    return {};
+  };
+  if (const auto value = look(*table_)) return value;
+  const auto known = all_.find(name);
+  return known == all_.end() ? std::nullopt : std::optional(known->second);
+}
+
+void MetricSink::forget_evaluation() {
+  evaluation_.clear();
+  by_loader_.clear();
+  all_.clear();
+  progress_bar_.clear();
+  table_ = &train_;
+}
+
+State MetricSink::state_dict() const {
+  const auto table_state = [](const Table& table) {
+    State state = State::dict({{"suffix", table.suffix}, {"values", State::dict()}});
+    for (const auto& [name, metric] : table.accumulators)
+      state["values"][name] = State::dict(
+          {{"value", metric.value_on_device.defined() ? State(metric.value_on_device) : State(metric.value)},
+           {"weight", metric.weight}});
+    return state;
+  };
+  State state = State::dict({{"train", table_state(train_)}, {"evaluation", State::list()}});
+  for (const Table& table : evaluation_) state["evaluation"].push_back(table_state(table));
+  return state;
+}
+
+void MetricSink::load_state_dict(const State& state) {
+  const auto load = [](Table& table, const State& saved) {
+    table.suffix = saved.at("suffix").to_string();
+    table.accumulators.clear();
+    for (const auto& [name, values] : saved.at("values").to_dict()) {
+      MetricAccumulator& metric = table.accumulators[to_text(name)];
+      metric.weight = values.at("weight").to_double();
+      const State& value = values.at("value");
+      if (value.is_tensor())
+        metric.value_on_device = value.to_tensor();
+      else
+        metric.value = value.to_double();
+    }
+  };
+  load(train_, state.at("train"));
+  evaluation_.clear();
+  for (const State& saved : state.at("evaluation").items()) load(evaluation_.emplace_back(), saved);
+  table_ = &train_;
+}
+
+}  // namespace levin

@@ -1,0 +1,94 @@
+#pragma once
+#include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/state.h>
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace levin {
+
+class Batch;
+
+/// All values of one logged name: the newest, and those of the epoch reduced.
+///
+/// CPU values are read at once (that is no sync) and accumulated in double; values on other devices stay there.
+struct MetricAccumulator {
+  LogOptions options = {};
+  bool declared = false;  ///< options are those of a call, not a restored state's
+  bool on_step = false, on_epoch = false;
+
+  double newest = 0;
+  at::Tensor newest_on_device = {};
+  bool fresh = false;  ///< newest was logged since the last read_step
+
+  double value = 0, weight = 0;
+  at::Tensor value_on_device = {};
+
+  void add(double logged, double sample_weight);
+  void add(const at::Tensor& logged, double sample_weight);
+  /// Host syncs where the value is on another device.
+  double read_newest() const;
+  /// The reduced value; unset where nothing was logged since reset.
+  std::optional<double> read_epoch() const;
+  void reset_epoch();
+};
+
+/// The sink behind `log`: tables of accumulators for training and for each evaluation loader. Accumulators keep their
+/// addresses; values are read from the device only by read_step, read_epoch and newest.
+class MetricSink final : public LogSink {
+ public:
+  /// Where values go that are logged from now on.
+  void use_train_table();
+  /// `suffixed`: with several loaders names get "/dataloader_idx_N".
+  void use_evaluation_table(int64_t dataloader_idx, bool suffixed);
+  /// Values logged from now on belong to this batch (null: to none, and weigh 1), with these defaults of on_step.
+  void set_batch(const Batch* batch, bool on_step_by_default);
+  /// False: `log` is ignored (barebones).
+  void set_enabled(bool enabled) { enabled_ = enabled; }
+
+  void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
+  void log(const std::string& name, double value, const LogOptions& options) override;
+
+  /// The newest values of those with on_step that were logged since the last call, for the loggers. Host sync.
+  Metrics read_step();
+  /// The epoch's values of the train table or of all evaluation tables, for the loggers; they start anew. Host sync.
+  Metrics read_train_epoch();
+  Metrics read_evaluation_epoch();
+  /// What read_evaluation_epoch read, by loader.
+  const std::vector<Metrics>& by_loader() const { return by_loader_; }
+  bool anything_to_read_each_evaluation_step() const;
+
+  const Metrics& all() const { return all_; }
+  const Metrics& progress_bar() const { return progress_bar_; }
+  /// The newest value of one name, read now: the epoch's so far where it has one.
+  std::optional<double> newest(const std::string& name) const;
+  /// Forgets the values of the evaluation tables, and what they showed (after a sanity check).
+  void forget_evaluation();
+
+  State state_dict() const;
+  void load_state_dict(const State& state);
+
+ private:
+  struct Table {
+    std::string suffix = {};
+    std::unordered_map<std::string, MetricAccumulator> accumulators = {};
+  };
+  MetricAccumulator& accumulator(const std::string& name, const LogOptions& options);
+  double sample_weight(const LogOptions& options);
+  Metrics read_epoch(Table& table, Metrics* for_loader);
+  void show(const MetricAccumulator& accumulator, const std::string& name, double value);
+
+  Table train_ = {};
+  std::vector<Table> evaluation_ = {};
+  Table* table_ = &train_;
+  const Batch* batch_ = nullptr;
+  double batch_size_ = -1;  ///< of batch_, once it was asked for
+  bool on_step_by_default_ = false;
+  bool enabled_ = true;
+  Metrics all_ = {}, progress_bar_ = {};
+  std::vector<Metrics> by_loader_ = {};
+};
+
+}  // namespace levin

@@ -1,0 +1,195 @@
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/loops/optimizer_step.h>
+
+namespace levin {
+namespace {
+
+std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
+  std::vector<at::Tensor> parameters;
+  for (const auto& group : optimizer.param_groups())
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  return parameters;
+}
+
+void check_loss(const at::Tensor& loss) {
+  if (loss.numel() != 1)
+    throw UsageError("training_step: expected a loss with one element, got shape ", loss.sizes(),
+                     "; return its mean() or sum()");
+  if (!loss.requires_grad())
+    throw UsageError(
+        "training_step: the loss has no gradient: nothing that it was computed from requires one. Is there a "
+        "torch::NoGradGuard, a detach(), or are all parameters frozen? Return {} to skip a batch.");
+}
+
+}  // namespace
+
+OptimizerStep::OptimizerStep(RunContext& run)
+    : run_(run),
+      closure_([this] { return body(); }),
+      gradient_clip_val_(run.options.gradient_clip_val),
+      gradient_clip_algorithm_(run.options.gradient_clip_algorithm == "value" ? GradientClipAlgorithm::Value
+                                                                              : GradientClipAlgorithm::Norm),
+      zero_grad_overridden_(run.overrides().has(ModuleMethod::optimizer_zero_grad)),
+      keep_output_(run.hooks.anyone_overrides(Hook::on_train_batch_end) ||
+                   run.hooks.anyone_overrides(Hook::on_after_backward)) {
+  const bool automatic = run.module().automatic_optimization;
+  if (automatic && size() > 1)
+    throw UsageError("configure_optimizers returned ", size(),
+                     " optimizers, and automatic optimization drives one; set automatic_optimization = false in the "
+                     "module and step them in training_step");
+  if (!automatic && gradient_clip_val_)
+    throw UsageError(
+        "trainer.gradient_clip_val: manual optimization clips itself; unset it and call "
+        "optimizer(i).clip_gradients(",
+        *gradient_clip_val_, ") before optimizer(i).step()");
+  if (!automatic && run.options.accumulate_grad_batches > 1)
+    throw UsageError(
+        "trainer.accumulate_grad_batches: manual optimization accumulates itself; set it to 1 and step "
+        "every ",
+        run.options.accumulate_grad_batches, " batches in training_step");
+  for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(parameters_of(raw(i)));
+}
+
+OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx, bool last_batch) {
+  batch_ = &batch;
+  batch_idx_ = batch_idx;
+  prepare(last_batch);
+  if (run_.module().automatic_optimization) {
+    run_automatic();
+  } else {
+    run_training_step();
+  }
+  if (output_.loss.defined()) {  // no graph outlives its step
+    if (keep_output_)
+      output_.loss = output_.loss.detach();
+    else
+      output_.loss.reset();
+  }
+  run_.counters.window.position = last_ ? 0 : run_.counters.window.position + 1;
+  return {.window_done = last_, .stepped = stepped_};
+}
+
+void OptimizerStep::prepare(bool last_batch) {
+  WindowState& window = run_.counters.window;
+  first_ = window.position == 0;
+  if (first_) {
+    window.size = run_.counters.accumulate_grad_batches;
+    window.first_weight = window.sum_of_weights = 0;
+  }
+  last_ = last_batch || window.position + 1 >= window.size;
+  weight_before_ = window.sum_of_weights;
+  body_ran_ = stepped_ = false;
+}
+
+void OptimizerStep::run_automatic() {
+  if (!last_ || size() == 0) {
+    body();
+    return;
+  }
+  LightningOptimizer optimizer(*this, 0);
+  run_.module().optimizer_step(optimizer, closure_);
+  if (!body_ran_)
+    throw UsageError(
+        "optimizer_step did not run the closure, so that no loss was computed; pass it to "
+        "optimizer.step(closure), or call it");
+}
+
+at::Tensor OptimizerStep::body() {
+  body_ran_ = true;
+  WindowState& window = run_.counters.window;
+  const at::Tensor loss = run_training_step();
+  if (first_)
+    for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
+  const double weight = loss.defined() ? weigh() : 0;
+  if (weight > 0) {
+    check_loss(loss);
+    if (window.first_weight == 0) window.first_weight = weight;
+    window.sum_of_weights = weight_before_ + weight;
+    at::Tensor scaled_loss = run_.precision.scale(scaled(loss, weight));
+    run_.hooks.on_before_backward(run_, scaled_loss);
+    run_.strategy.backward(scaled_loss, /*sync=*/last_);
+    run_.hooks.on_after_backward(run_);
+  }
+  if (last_)
+    for (size_t i = 0; i < size(); ++i) finish_gradients(i);
+  return loss;
+}
+
+at::Tensor OptimizerStep::run_training_step() {
+  output_ = run_.precision.run_step([this] { return run_.strategy.run_step(*batch_, batch_idx_); });
+  run_.current_output = &output_;
+  return output_.loss;
+}
+
+double OptimizerStep::weigh() {
+  double weight = 0;
+  if (output_.weight_tensor.defined())
+    weight = output_.weight_tensor.item<double>();  // host sync on a GPU
+  else
+    weight = output_.weight ? *output_.weight : static_cast<double>(batch_->size());
+  if (!(weight >= 0)) throw UsageError("training_step: expected a weight of at least 0, got ", weight);
+  return weight;
+}
+
+at::Tensor OptimizerStep::scaled(const at::Tensor& loss, double weight) const {
+  const WindowState& window = run_.counters.window;
+  at::Tensor scaled = loss;
+  if (weight != window.first_weight) scaled = scaled * (weight / window.first_weight);
+  if (window.size > 1) scaled = scaled / window.size;
+  return scaled;
+}
+
+void OptimizerStep::call_zero_grad(size_t index) {
+  run_.hooks.on_before_zero_grad(run_, raw(index));
+  if (zero_grad_overridden_) {
+    LightningOptimizer optimizer(*this, index);
+    run_.module().optimizer_zero_grad(optimizer);
+  } else {
+    zero_grad(index);
+  }
+}
+
+void OptimizerStep::finish_gradients(size_t index) {
+  const WindowState& window = run_.counters.window;
+  Gradients& gradients = gradients_[index];
+  if (window.sum_of_weights == 0) {
+    // Nothing was learned: without gradients LibTorch's optimizers leave their parameters and state alone.
+    gradients.zero();
+    return;
+  }
+  const double full = static_cast<double>(window.size) * window.first_weight;
+  const double multiplier = full == window.sum_of_weights ? 1.0 : full / window.sum_of_weights;
+  const at::Tensor unscale = run_.precision.inverse_scale();
+  if (unscale.defined())
+    gradients.pass(unscale * multiplier, /*want_norm=*/false);
+  else if (multiplier != 1.0)
+    gradients.pass(multiplier, /*want_norm=*/false);
+  run_.hooks.on_before_optimizer_step(run_, raw(index));
+  LightningOptimizer optimizer(*this, index);
+  run_.module().configure_gradient_clipping(optimizer, gradient_clip_val_, gradient_clip_algorithm_);
+}
+
+void OptimizerStep::step(size_t index, const Closure& closure) {
+  if (!run_.module().automatic_optimization) run_.hooks.on_before_optimizer_step(run_, raw(index));
+  run_.strategy.step(raw(index), closure);
+  stepped_ = !run_.module().automatic_optimization || run_.counters.window.sum_of_weights > 0;
+}
+
+void OptimizerStep::backward(const at::Tensor& loss) {
+  at::Tensor scaled_loss = run_.precision.scale(loss);
+  run_.hooks.on_before_backward(run_, scaled_loss);
+  run_.strategy.backward(scaled_loss, /*sync=*/true);
+  run_.hooks.on_after_backward(run_);
+}
+
+void OptimizerStep::clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) {
+  Gradients& gradients = gradients_.at(index);
+  if (algorithm == GradientClipAlgorithm::Value) {
+    gradients.clip_value(value);
+    return;
+  }
+  const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
+  if (norm.defined()) gradients.clip_norm(run_.strategy.reduce_norm(norm), value);
+}
+
+}  // namespace levin

@@ -1,0 +1,56 @@
+#include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
+#include <levin/trainer/loops/predict_loop.h>
+
+namespace levin {
+namespace {
+
+Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
+  run.current_batch = &batch;
+  run.current_batch_idx = batch_idx;
+  run.hooks.on_predict_batch_start(run);
+  Batch prediction;
+  run.precision.run_step([&] {
+    prediction = run.module().predict_step(batch, batch_idx, run.dataloader_idx());
+    return StepOutput();
+  });
+  run.current_prediction = &prediction;
+  run.hooks.on_predict_batch_end(run);
+  run.current_prediction = nullptr;
+  run.current_batch = nullptr;
+  return prediction;
+}
+
+std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t index) {
+  const auto limit = run.options.limit_predict_batches.of(loader.size(), "trainer.limit_predict_batches");
+  run.batches_of_loader = limit;
+  run.enter(Stage::Predict, index);
+  loader.set_epoch(0);
+  std::vector<Batch> predictions;
+  for (int64_t batch_idx = 0; !limit || batch_idx < *limit; ++batch_idx) {
+    std::optional<data::LoadedBatch> loaded = loader.next();
+    if (!loaded) break;
+    predictions.push_back(predict_batch(run, run.to_device(std::move(loaded->batch)), batch_idx));
+  }
+  return predictions;
+}
+
+}  // namespace
+
+std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Loaders& loaders) {
+  const c10::InferenceMode inference_mode(run.options.inference_mode);
+  const at::NoGradGuard no_grad;
+  LightningModule& module = run.module();
+  module.on_predict_model_eval();
+  run.hooks.on_predict_start(run);
+  run.hooks.on_predict_epoch_start(run);
+  std::vector<std::vector<Batch>> predictions;
+  for (size_t i = 0; i < loaders.size(); ++i)
+    predictions.push_back(predict_loader(run, loaders[i], static_cast<int64_t>(i)));
+  run.hooks.on_predict_epoch_end(run);
+  run.hooks.on_predict_end(run);
+  module.restore_training_modes();
+  return predictions;
+}
+
+}  // namespace levin

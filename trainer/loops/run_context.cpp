@@ -1,0 +1,90 @@
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/loops/run_context.h>
+
+namespace levin {
+namespace {
+
+template <class T>
+const T& or_throw(const T* value, const char* name, const char* where) {
+  if (value == nullptr) throw Error("run.", name, "(): there is none here; it can be read in ", where);
+  return *value;
+}
+
+}  // namespace
+
+RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::optional<data::DataModuleRef> data_module,
+                       Strategy& strategy_, const PrecisionPlugin& precision_, Stage stage)
+    : options(options_), strategy(strategy_), precision(precision_), module_(module), data_module_(data_module) {
+  step_context = {.run = this, .sink = &sink, .device = strategy.device()};
+  enter(stage, 0);
+  counters.accumulate_grad_batches = options.accumulate_grad_batches;
+  module_.module->set_context(&step_context);
+}
+
+RunContext::~RunContext() { module_.module->set_context(nullptr); }
+
+const Batch& RunContext::batch() const { return or_throw(current_batch, "batch", "batch hooks"); }
+const StepOutput& RunContext::output() const {
+  return or_throw(current_output, "output", "on_after_backward and on_train_batch_end");
+}
+const Batch& RunContext::prediction() const {
+  return or_throw(current_prediction, "prediction", "on_predict_batch_end");
+}
+
+void RunContext::request_stop(const std::string& reason) {
+  if (!stop_reason) stop_reason = reason;
+}
+
+void RunContext::set_accumulate_grad_batches(int64_t k) {
+  if (k < 1) throw UsageError("set_accumulate_grad_batches: expected at least 1, got ", k);
+  counters.accumulate_grad_batches = k;
+}
+
+Batch RunContext::to_device(Batch batch) {
+  LightningModule& lightning_module = *module_.module;
+  const ModuleOverrides& by_module = module_.overrides;
+  const auto data = [&](data::DataMethod method) {
+    return data_module_ && data_module_->overrides.has(method) ? data_module_->module : nullptr;
+  };
+  auto* before = data(data::DataMethod::on_before_batch_transfer);
+  auto* transfer = data(data::DataMethod::transfer_batch_to_device);
+  auto* after = data(data::DataMethod::on_after_batch_transfer);
+  const int64_t loader = step_context.dataloader_idx;
+
+  if (before != nullptr)
+    batch = before->on_before_batch_transfer(std::move(batch), loader);
+  else if (by_module.has(ModuleMethod::on_before_batch_transfer))
+    batch = lightning_module.on_before_batch_transfer(std::move(batch), loader);
+
+  batch = precision.convert_batch(std::move(batch));
+  if (transfer != nullptr)
+    batch = transfer->transfer_batch_to_device(std::move(batch), device(), loader);
+  else if (by_module.has(ModuleMethod::transfer_batch_to_device))
+    batch = lightning_module.transfer_batch_to_device(std::move(batch), device(), loader);
+  else
+    batch = strategy.to_device(std::move(batch));
+
+  if (after != nullptr)
+    batch = after->on_after_batch_transfer(std::move(batch), loader);
+  else if (by_module.has(ModuleMethod::on_after_batch_transfer))
+    batch = lightning_module.on_after_batch_transfer(std::move(batch), loader);
+  return batch;
+}
+
+void RunContext::log_row(const Metrics& values) {
+  if (values.empty()) return;
+  for (const auto& logger : loggers)
+    logger->log_metrics(values,
+                        {.step = counters.global_step, .epoch = counters.epoch, .wall_seconds = wall_seconds()});
+}
+
+double RunContext::wall_seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+}
+
+void RunContext::enter(Stage stage, int64_t dataloader_idx) {
+  counters.stage = step_context.stage = stage;
+  step_context.dataloader_idx = dataloader_idx;
+}
+
+}  // namespace levin

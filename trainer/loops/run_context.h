@@ -1,0 +1,90 @@
+#pragma once
+#include <levin/data/data_module.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/run.h>
+#include <levin/trainer/loggers/logger.h>
+#include <levin/trainer/loops/hook_dispatch.h>
+#include <levin/trainer/loops/metric_sink.h>
+#include <levin/trainer/options.h>
+#include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/strategies/strategy.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// The run at hand: what the loops share, and the Run that hooks see. Made by Trainer for one call of fit, validate,
+/// test or predict.
+class RunContext final : public Run {
+ public:
+  /// All references must outlive the run. The module sees the run until it is destroyed.
+  RunContext(const TrainerOptions& options_, ModuleRef module, std::optional<data::DataModuleRef> data_module,
+             Strategy& strategy_, const PrecisionPlugin& precision_, Stage stage);
+  ~RunContext() override;
+
+  // --- Run ---
+  const TrainerState& state() const override { return counters; }
+  LightningModule& module() override { return *module_.module; }
+  data::DataModule* data_module() override { return data_module_ ? data_module_->module : nullptr; }
+  c10::Device device() const override { return strategy.device(); }
+  Comm& comm() override { return strategy.comm(); }
+  const std::filesystem::path& folder() const override { return run_folder; }
+  const Batch& batch() const override;
+  int64_t batch_idx() const override { return current_batch_idx; }
+  int64_t dataloader_idx() const override { return step_context.dataloader_idx; }
+  const StepOutput& output() const override;
+  const Batch& prediction() const override;
+  std::optional<int64_t> max_epochs() const override { return epoch_limit; }
+  std::optional<int64_t> num_batches() const override { return batches_of_loader; }
+  const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() override { return optimizer_list; }
+  const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() override { return scheduler_list; }
+  const Metrics& metrics() const override { return sink.all(); }
+  const Metrics& progress_bar_metrics() const override { return sink.progress_bar(); }
+  std::optional<double> metric(const std::string& name) const override { return sink.newest(name); }
+  void log(const std::string& name, double value, LogOptions how = {}) override { sink.log(name, value, how); }
+  void request_stop(const std::string& reason) override;
+  void set_accumulate_grad_batches(int64_t k) override;
+
+  // --- for the loops ---
+  const ModuleOverrides& overrides() const { return module_.overrides; }
+  /// By way of the transfer hooks of data module or module, where one is overridden.
+  Batch to_device(Batch batch);
+  /// Sends a row to the loggers; nothing where `values` is empty.
+  void log_row(const Metrics& values);
+  double wall_seconds() const;
+  /// Sets what the module sees as stage and loader.
+  void enter(Stage stage, int64_t dataloader_idx);
+
+  const TrainerOptions& options;
+  Strategy& strategy;
+  const PrecisionPlugin& precision;
+  TrainerState counters = {};
+  HookDispatch hooks = {};
+  MetricSink sink = {};
+  StepContext step_context = {};
+  std::vector<std::shared_ptr<Logger>> loggers = {};
+  std::filesystem::path run_folder = {};
+  std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizer_list = {};
+  std::vector<std::shared_ptr<LRScheduler>> scheduler_list = {};
+  std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one for each scheduler
+
+  const Batch* current_batch = nullptr;
+  int64_t current_batch_idx = 0;
+  const StepOutput* current_output = nullptr;
+  const Batch* current_prediction = nullptr;
+  std::optional<int64_t> epoch_limit = {};
+  std::optional<int64_t> batches_of_loader = {};
+  std::optional<std::string> stop_reason = {};
+
+ private:
+  ModuleRef module_;
+  std::optional<data::DataModuleRef> data_module_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace levin

@@ -1,0 +1,47 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <levin/data/batch.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/comm.h>
+#include <levin/trainer/core/state.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace levin {
+
+/// What the ranks of a run tell each other at the end of a window.
+struct Agreement {
+  uint64_t bits = 0;          ///< requests of any rank
+  double sum_of_weights = 0;  ///< of all ranks
+};
+
+/// Where a run's module lives and how its steps are made, on one device or many. The loops call nothing else.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  virtual const char* name() const = 0;
+  virtual Comm& comm() = 0;
+  /// The device of this rank's batches.
+  virtual c10::Device device() const = 0;
+
+  /// Moves the module to its device. The module stays with the caller and must outlive the strategy's use.
+  virtual void place(LightningModule& module) = 0;
+  /// Called once, after configure_optimizers and before any state is applied.
+  virtual void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) = 0;
+
+  virtual Batch to_device(Batch batch) = 0;
+  virtual StepOutput run_step(const Batch& batch, int64_t batch_idx) = 0;
+  /// The gradients of `loss`; `sync` is false in all micro-batches of a window but the last.
+  virtual void backward(const at::Tensor& loss, bool sync) = 0;
+  /// The norm over all ranks, from that of this rank's share of the gradients.
+  virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
+  virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
+  /// One message to all ranks.
+  virtual Agreement agree(uint64_t bits, double sum_of_weights) = 0;
+};
+
+}  // namespace levin

@@ -1,0 +1,283 @@
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <levin/callbacks/progress_bar.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/loggers/csv_logger.h>
+#include <levin/trainer/loggers/json_lines_logger.h>
+#include <levin/trainer/loggers/run_folder.h>
+#include <levin/trainer/loggers/run_summary.h>
+#include <levin/trainer/loops/fit_loop.h>
+#include <levin/trainer/loops/predict_loop.h>
+#include <levin/trainer/strategies/single_device.h>
+#include <levin/trainer/trainer.h>
+
+#include <nlohmann/json.hpp>
+
+namespace levin {
+
+/// Where the loaders of a call come from.
+struct Trainer::Sources {
+  std::optional<data::DataModuleRef> data_module = {};
+  data::Loaders train = {}, evaluation = {};
+
+  std::function<data::Loaders()> train_source(LightningModule& module) const {
+    if (!train.empty()) return [this] { return train; };
+    if (data_module) return [this] { return data_module->module->train_dataloader(); };
+    return [&module] { return module.train_dataloader(); };
+  }
+
+  std::function<data::Loaders()> evaluation_source(LightningModule& module, Stage stage) const {
+    if (!evaluation.empty()) return [this] { return evaluation; };
+    // Loaders for training alone: nothing is validated, unless the module brings validation itself.
+    switch (stage) {
+      case Stage::Test:
+        if (data_module) return [this] { return data_module->module->test_dataloader(); };
+        return [&module] { return module.test_dataloader(); };
+      case Stage::Predict:
+        if (data_module) return [this] { return data_module->module->predict_dataloader(); };
+        return [&module] { return module.predict_dataloader(); };
+      default:
+        if (data_module) return [this] { return data_module->module->val_dataloader(); };
+        return [&module] { return module.val_dataloader(); };
+    }
+  }
+};
+
+namespace {
+
+/// All parts of one call of fit, validate, test or predict, put together; destroyed in the reverse order.
+class Assembly {
+ public:
+  Assembly(const TrainerOptions& options, ModuleRef module, const std::optional<data::DataModuleRef>& data_module,
+           Stage stage)
+      : module_(*module.module), stage_(stage), run(options, module, data_module, strategy_, precision_, stage) {
+    if (options.seed) {
+      generator_as_before_.emplace();
+      at::manual_seed(static_cast<uint64_t>(*options.seed));
+    }
+    run.sink.set_enabled(!options.barebones);
+    for (const CallbackEntry& entry : options.callbacks) add(entry);
+    if (*options.enable_progress_bar) add(ProgressBar());
+    for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
+    run.hooks.add(module_, module.overrides.hooks);
+  }
+
+  void setup() {
+    if (data::DataModule* data = run.data_module()) data->prepare_data();
+    module_.prepare_data();
+    if (data::DataModule* data = run.data_module()) data->setup(stage_);
+    run.hooks.setup(run);
+    module_.configure_model();
+    precision_.convert_module(module_);
+    strategy_.place(module_);
+  }
+
+  void configure_optimizers(const std::function<std::optional<int64_t>()>& total_steps) {
+    OptimizerConfig config = module_.configure_optimizers();
+    for (OptimizerEntry& entry : config.entries) run.optimizer_list.push_back(entry.optimizer);
+    if (run.optimizer_list.empty())
+      console::warn("configure_optimizers returned no optimizer: the parameters will not change");
+    strategy_.attach(run.optimizer_list);
+    for (OptimizerEntry& entry : config.entries) {
+      if (!entry.scheduler) continue;
+      run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = total_steps}));
+      run.scheduler_configs.push_back(entry.scheduler->config);
+    }
+  }
+
+  void teardown() {
+    if (data::DataModule* data = run.data_module()) data->teardown(stage_);
+    run.hooks.teardown(run);
+  }
+
+  /// Runs `body`; where it throws, on_exception is called and the loggers are closed before the exception goes on.
+  void guarded(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      failed(error);
+      throw;
+    } catch (...) {
+      failed(Error("an exception that is no std::exception"));
+      throw;
+    }
+  }
+
+ private:
+  void add(const CallbackEntry& entry) {
+    callbacks_.push_back(entry);
+    run.hooks.add(*entry.callback, entry.hooks);
+  }
+
+  void failed(const std::exception& error) {
+    try {
+      run.hooks.on_exception(run, error);
+    } catch (const std::exception& second) {
+      console::warn(std::string("on_exception threw as well: ") + second.what());
+    }
+    for (const auto& logger : run.loggers) logger->finalize("failed");
+  }
+
+  LightningModule& module_;
+  Stage stage_;
+  SingleDeviceStrategy strategy_{c10::Device(c10::kCPU)};
+  FullPrecision precision_;
+  std::optional<RngGuard> generator_as_before_ = {};
+  std::vector<CallbackEntry> callbacks_ = {};
+
+ public:
+  RunContext run;
+};
+
+/// The folder with its config.json, and the loggers; nothing for runs that leave nothing behind.
+void open_run_folder(RunContext& run, const std::string& config) {
+  const TrainerOptions& options = run.options;
+  if (options.fast_dev_run || options.barebones) return;
+  run.run_folder = create_run_folder(options.default_root_dir, options.name);
+  write_text_file_atomically(run.run_folder / "config.json", config);
+  if (!*options.logger) return;
+  run.loggers.push_back(std::make_shared<CSVLogger>(run.run_folder));
+  run.loggers.push_back(std::make_shared<JSONLinesLogger>(run.run_folder));
+}
+
+void say_start(RunContext& run) {
+  if (run.options.barebones) return;
+  std::string line =
+      c10::str("fit on ", run.device(), ", ", at::get_num_threads(), " thread", at::get_num_threads() == 1 ? "" : "s",
+               ", strategy ", run.strategy.name(), " (one device)");
+  if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.string();
+  console::info(line);
+}
+
+RunResult result_of(const RunContext& run) {
+  const TrainerState& counters = run.counters;
+  return {.status = run.stop_reason ? "stopped" : "completed",
+          .stop_reason = run.stop_reason.value_or(""),
+          .epochs = counters.epoch,
+          .global_step = counters.global_step,
+          .wall_seconds = run.wall_seconds(),
+          .metrics = run.metrics(),
+          .folder = run.run_folder};
+}
+
+void write_summary(const RunResult& result) {
+  if (result.folder.empty()) return;
+  write_run_summary(result.folder, {.status = result.status,
+                                    .epochs = result.epochs,
+                                    .global_step = result.global_step,
+                                    .wall_seconds = result.wall_seconds,
+                                    .metrics = result.metrics});
+}
+
+std::string config_of(const TrainerOptions& options) {
+  const Json config = {{"trainer", schema_of<TrainerOptions>().get(&options)}};
+  return config.dump(2) + "\n";
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainerOptions options) {
+  std::vector<std::string> warnings;
+  options_ = resolve(std::move(options), &warnings);
+  for (const std::string& warning : warnings) console::warn(warning);
+}
+
+RunResult Trainer::fit(ModuleRef module, data::DataModuleRef data) { return run_fit(module, {.data_module = data}); }
+RunResult Trainer::fit(ModuleRef module, data::Loaders train, data::Loaders validation) {
+  return run_fit(module, {.train = std::move(train), .evaluation = std::move(validation)});
+}
+
+std::vector<Metrics> Trainer::validate(ModuleRef module, data::DataModuleRef data) {
+  return run_evaluation(module, {.data_module = data}, Stage::Validate);
+}
+std::vector<Metrics> Trainer::validate(ModuleRef module, data::Loaders loaders) {
+  return run_evaluation(module, {.evaluation = std::move(loaders)}, Stage::Validate);
+}
+std::vector<Metrics> Trainer::test(ModuleRef module, data::DataModuleRef data) {
+  return run_evaluation(module, {.data_module = data}, Stage::Test);
+}
+std::vector<Metrics> Trainer::test(ModuleRef module, data::Loaders loaders) {
+  return run_evaluation(module, {.evaluation = std::move(loaders)}, Stage::Test);
+}
+
+std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::DataModuleRef data) {
+  return run_prediction(module, {.data_module = data});
+}
+std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders loaders) {
+  return run_prediction(module, {.evaluation = std::move(loaders)});
+}
+
+RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
+  LightningModule& lightning_module = *module.module;
+  Assembly parts(options_, module, sources.data_module, Stage::Fit);
+  RunContext& run = parts.run;
+  // The loader is made at its place in the order of hooks, or earlier where a scheduler must know its size.
+  std::optional<data::Loaders> train;
+  const auto train_loaders = [&, make = sources.train_source(lightning_module)] {
+    if (!train) train = make();
+    return *train;
+  };
+  const auto total_steps = [&]() -> std::optional<int64_t> {
+    const data::Loaders loaders = train_loaders();
+    if (loaders.empty()) return {};
+    return estimated_steps(options_, options_.limit_train_batches.of(loaders[0].size(), "trainer.limit_train_batches"));
+  };
+  RunResult result;
+  try {
+    parts.guarded([&] {
+      parts.setup();
+      parts.configure_optimizers(total_steps);
+      open_run_folder(run, config_.empty() ? config_of(options_) : config_);
+      say_start(run);
+      FitLoop loop(run, {train_loaders, sources.evaluation_source(lightning_module, Stage::Validate)});
+      run.hooks.on_fit_start(run);
+      loop.run();
+      run.hooks.on_fit_end(run);
+      parts.teardown();
+    });
+  } catch (...) {
+    result = result_of(run);
+    result.status = "failed";
+    write_summary(result);
+    throw;
+  }
+  result = result_of(run);
+  for (const auto& logger : run.loggers) logger->finalize(result.status);
+  if (!result.folder.empty()) save_weights(lightning_module, result.folder / "weights.pt");
+  write_summary(result);
+  return result;
+}
+
+std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& sources, Stage stage) {
+  Assembly parts(options_, module, sources.data_module, stage);
+  RunContext& run = parts.run;
+  parts.guarded([&] {
+    parts.setup();
+    EvaluationLoop loop(run, stage, sources.evaluation_source(*module.module, stage));
+    loop.load();
+    if (!loop.enabled())
+      throw UsageError(to_string(stage), ": there is nothing to do: the module needs a ",
+                       stage == Stage::Test ? "test" : "validation", "_step, and a loader must be given");
+    loop.run();
+    parts.teardown();
+  });
+  return run.sink.by_loader();
+}
+
+std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const Sources& sources) {
+  Assembly parts(options_, module, sources.data_module, Stage::Predict);
+  std::vector<std::vector<Batch>> predictions;
+  parts.guarded([&] {
+    parts.setup();
+    const data::Loaders loaders = sources.evaluation_source(*module.module, Stage::Predict)();
+    if (loaders.empty()) throw UsageError("predict: there is no loader; give one, or override predict_dataloader()");
+    predictions = run_predict_loop(parts.run, loaders);
+    parts.teardown();
+  });
+  return predictions;
+}
+
+}  // namespace levin
