@@ -1,0 +1,65 @@
+#pragma once
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/run.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// A Run without a trainer: tests set what callbacks shall see, and look at what they asked for.
+class FakeRun : public Run {
+ public:
+  TrainerState state_ = {};
+  std::filesystem::path folder_ = {};
+  int64_t batch_idx_ = 0;
+  int64_t dataloader_idx_ = 0;
+  std::optional<int64_t> max_epochs_ = {};
+  std::optional<int64_t> num_batches_ = {};
+  Metrics metrics_ = {};
+  Metrics progress_bar_metrics_ = {};
+  std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers_ = {};
+  std::vector<std::shared_ptr<LRScheduler>> lr_schedulers_ = {};
+  std::shared_ptr<Comm> comm_ = std::make_shared<SingleProcessComm>();
+
+  std::optional<std::string> stop_reason_ = {};
+  std::optional<int64_t> accumulate_grad_batches_ = {};
+
+  const TrainerState& state() const override { return state_; }
+  LightningModule& module() override { none("module"); }
+  data::DataModule* data_module() override { return nullptr; }
+  c10::Device device() const override { return c10::kCPU; }
+  Comm& comm() override { return *comm_; }
+  const std::filesystem::path& folder() const override { return folder_; }
+  const Batch& batch() const override { none("batch"); }
+  int64_t batch_idx() const override { return batch_idx_; }
+  int64_t dataloader_idx() const override { return dataloader_idx_; }
+  const StepOutput& output() const override { none("output"); }
+  const Batch& prediction() const override { none("prediction"); }
+  std::optional<int64_t> max_epochs() const override { return max_epochs_; }
+  std::optional<int64_t> num_batches() const override { return num_batches_; }
+  const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() override { return optimizers_; }
+  const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() override { return lr_schedulers_; }
+  const Metrics& metrics() const override { return metrics_; }
+  const Metrics& progress_bar_metrics() const override { return progress_bar_metrics_; }
+  std::optional<double> metric(const std::string& name) const override {
+    const auto found = metrics_.find(name);
+    return found == metrics_.end() ? std::nullopt : std::optional<double>(found->second);
+  }
+  void log(const std::string& name, double value, LogOptions options = {}) override {
+    metrics_[name] = value;
+    if (options.prog_bar) progress_bar_metrics_[name] = value;
+  }
+  void request_stop(const std::string& reason) override {
+    if (!stop_reason_) stop_reason_ = reason;
+  }
+  void set_accumulate_grad_batches(int64_t k) override { accumulate_grad_batches_ = k; }
+
+ private:
+  [[noreturn]] static void none(const char* what) { throw Error("FakeRun has no ", what); }
+};
+
+}  // namespace levin

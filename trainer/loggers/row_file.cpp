@@ -1,0 +1,92 @@
+#include <fcntl.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/loggers/row_file.h>
+#include <levin/trainer/loggers/run_folder.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace levin {
+
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
+  throw Error(path.string(), ": ", what, ": ", std::strerror(errno));
+}
+
+}  // namespace
+
+RowFile::RowFile(std::filesystem::path path) : path_(std::move(path)) {
+  open();
+  const std::string text = read();
+  if (!text.empty() && text.back() != '\n') replace(std::string_view(text).substr(0, text.rfind('\n') + 1));
+}
+
+RowFile::~RowFile() { close(); }
+
+void RowFile::open() {
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(path_, "cannot open the file");
+}
+
+void RowFile::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+std::string RowFile::read() const {
+  std::ifstream file(path_, std::ios::binary);
+  if (!file) fail(path_, "cannot read the file");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void RowFile::append(std::string_view line) {
+  struct stat status{};
+  if (::fstat(fd_, &status) != 0 || status.st_nlink == 0) {
+    throw Error(path_.string(), ": the file was removed while the run was writing to it");
+  }
+  while (!line.empty()) {
+    const ssize_t written = ::write(fd_, line.data(), line.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path_, "cannot write to the file");
+    line.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void RowFile::replace(std::string_view text) {
+  write_text_file_atomically(path_, text);
+  close();
+  open();
+}
+
+void RowFile::sync() {
+  // EINVAL: a pipe or a special file, which has nothing to wait for.
+  if (::fsync(fd_) != 0 && errno != EINVAL) fail(path_, "cannot write to the disk");
+}
+
+std::string_view first_lines(std::string_view text, int64_t count) {
+  size_t end = 0;
+  for (int64_t i = 0; i < count; ++i) end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
+std::string number_text(double value) {
+  char text[32];
+  return {text, std::to_chars(std::begin(text), std::end(text), value).ptr};
+}
+
+void check_metric_names(const Metrics& values) {
+  for (const char* reserved : {"step", "epoch", "wall_seconds"}) {
+    if (values.count(reserved)) {
+      throw UsageError("log: every row has a column '", reserved, "'; give the metric of that name another one");
+    }
+  }
+}
+
+}  // namespace levin
