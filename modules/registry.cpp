@@ -1,10 +1,13 @@
+#include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/registry.h>
 
 namespace levin {
 namespace {
 
-/// levin's own modules. Each is one line: `add_module<ImageClassifier>(registry, "ImageClassifier", "...")`.
-void register_builtins(Registry<ModuleKind::Entry>& /*registry*/) {}
+/// levin's own modules.
+void register_builtins(Registry<ModuleKind::Entry>& registry) {
+  add_module<nn::ImageClassifier>(registry, "ImageClassifier", "Classifies images of digits: mlp, mlp_bn or lenet");
+}
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-#include <levin/trainer/checkpoint/weights.h>
+#include <levin/modules/weights.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/state_file.h>
 

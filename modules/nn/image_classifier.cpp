@@ -1,0 +1,48 @@
+#include <ATen/ops/cross_entropy_loss.h>
+#include <levin/modules/nn/image_classifier.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/core/error.h>
+
+#include <filesystem>
+
+namespace levin::nn {
+
+ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)), net(nullptr) {
+  schema_of<Options>().check(&options, "model");
+  net = register_module("net", make_net(options.net, {.hidden = options.hidden}));
+  if (options.weights.empty()) return;
+  if (!std::filesystem::exists(options.weights)) throw UsageError("model.weights: no file ", options.weights);
+  load_weights(*this, options.weights);
+}
+
+StepOutput ImageClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
+  at::Tensor loss = at::cross_entropy_loss(forward(batch.input()), batch.target());
+  log("train_loss", loss, {.prog_bar = true});
+  return loss;
+}
+
+void ImageClassifier::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "val");
+}
+
+void ImageClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "test");
+}
+
+void ImageClassifier::evaluate(const Batch& batch, const std::string& stage) {
+  const at::Tensor logits = forward(batch.input());
+  log(stage + "_loss", at::cross_entropy_loss(logits, batch.target()));
+  log(stage + "_acc", logits.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
+}
+
+Batch ImageClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  return Batch(forward(batch.input()).softmax(1));
+}
+
+OptimizerConfig ImageClassifier::configure_optimizers() {
+  auto optimizer = optim::make_optimizer(options.optimizer, "model.optimizer", parameters());
+  if (!options.lr_scheduler) return optimizer;
+  return {std::move(optimizer), options.lr_scheduler.make("model.lr_scheduler")};
+}
+
+}  // namespace levin::nn

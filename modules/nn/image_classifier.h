@@ -1,0 +1,47 @@
+#pragma once
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/nn/nets.h>
+#include <levin/modules/optim/registry.h>
+
+#include <string>
+
+namespace levin::nn {
+
+struct ImageClassifierOptions {
+  std::string net = LEVIN_OPTION(net, "lenet", "Network", {.choices = net_names()});
+  int64_t hidden = LEVIN_OPTION(hidden, 64, "Units of the hidden layer of mlp and mlp_bn", {.min = 1});
+  std::string weights = LEVIN_OPTION(weights, "", "File with the initial weights; empty: random ones");
+  Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
+  Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+};
+
+/// Classifies images `input` [batch, 1, 28, 28], float, as one of ten `target` classes [batch], int64.
+///
+/// Logs `train_loss`; `val_loss` and `val_acc`; `test_loss` and `test_acc`. Parameters are named `net.0.weight` and on.
+class ImageClassifier : public LightningModule {
+ public:
+  using Options = ImageClassifierOptions;
+
+  ImageClassifier() : ImageClassifier(Options{}) {}
+  /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
+  explicit ImageClassifier(Options options);
+
+  /// Logits [batch, 10].
+  at::Tensor forward(const at::Tensor& images) { return net->forward(images); }
+
+  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  /// The probability of each class, `input` [batch, 10].
+  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  OptimizerConfig configure_optimizers() override;
+
+  Options options;
+  torch::nn::Sequential net;
+
+ private:
+  void evaluate(const Batch& batch, const std::string& stage);
+};
+
+}  // namespace levin::nn

@@ -1,0 +1,273 @@
+#include <ATen/ops/scalar_tensor.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/trainer/core/error.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <deque>
+
+namespace levin {
+namespace {
+
+using torch::optim::Optimizer;
+using torch::optim::OptimizerParamState;
+
+// --- the fields of each optimizer, by Python's names; `io` writes or reads them ---
+
+template <class IO>
+void options(IO& io, torch::optim::SGDOptions& o) {
+  io("lr", o.lr()), io("momentum", o.momentum()), io("dampening", o.dampening());
+  io("weight_decay", o.weight_decay()), io("nesterov", o.nesterov());
+}
+template <class IO>
+void options(IO& io, torch::optim::RMSpropOptions& o) {
+  io("lr", o.lr()), io("momentum", o.momentum()), io("alpha", o.alpha()), io("eps", o.eps());
+  io("centered", o.centered()), io("weight_decay", o.weight_decay());
+}
+template <class IO>
+void options(IO& io, torch::optim::AdagradOptions& o) {
+  io("lr", o.lr()), io("lr_decay", o.lr_decay()), io("eps", o.eps()), io("weight_decay", o.weight_decay());
+  io("initial_accumulator_value", o.initial_accumulator_value());
+}
+template <class IO>
+void options(IO& io, torch::optim::LBFGSOptions& o) {
+  io("lr", o.lr()), io("max_iter", o.max_iter()), io("max_eval", o.max_eval());
+  io("tolerance_grad", o.tolerance_grad()), io("tolerance_change", o.tolerance_change());
+  io("history_size", o.history_size()), io("line_search_fn", o.line_search_fn());
+}
+/// Adam and AdamW.
+template <class IO, class AdamOptions>
+void options(IO& io, AdamOptions& o) {
+  io("lr", o.lr()), io("betas", o.betas()), io("eps", o.eps()), io("weight_decay", o.weight_decay());
+  io("amsgrad", o.amsgrad());
+}
+
+template <class IO>
+void values(IO& io, torch::optim::SGDParamState& s) {
+  io("momentum_buffer", s.momentum_buffer());
+}
+template <class IO>
+void values(IO& io, torch::optim::RMSpropParamState& s) {
+  io.step(s.step()), io("square_avg", s.square_avg());
+  io("momentum_buffer", s.momentum_buffer()), io("grad_avg", s.grad_avg());
+}
+template <class IO>
+void values(IO& io, torch::optim::AdagradParamState& s) {
+  io.step(s.step()), io("sum", s.sum());
+}
+template <class IO>
+void values(IO& io, torch::optim::LBFGSParamState& s) {
+  io("func_evals", s.func_evals()), io("n_iter", s.n_iter()), io("d", s.d()), io("t", s.t());
+  io("old_dirs", s.old_dirs()), io("old_stps", s.old_stps()), io("ro", s.ro()), io("H_diag", s.H_diag());
+  io("prev_flat_grad", s.prev_flat_grad()), io("prev_loss", s.prev_loss()), io("al", s.al());
+}
+/// Adam and AdamW.
+template <class IO, class AdamParamState>
+void values(IO& io, AdamParamState& s) {
+  io.step(s.step()), io("exp_avg", s.exp_avg()), io("exp_avg_sq", s.exp_avg_sq());
+  io("max_exp_avg_sq", s.max_exp_avg_sq());
+}
+
+/// Calls `work(Options*, ParamState*)`, both null, with the types that `optimizer` uses.
+template <class Work>
+void with_types(Optimizer& optimizer, const Work& work) {
+  using namespace torch::optim;
+  if (dynamic_cast<SGD*>(&optimizer))
+    work(static_cast<SGDOptions*>(nullptr), static_cast<SGDParamState*>(nullptr));
+  else if (dynamic_cast<Adam*>(&optimizer))
+    work(static_cast<AdamOptions*>(nullptr), static_cast<AdamParamState*>(nullptr));
+  else if (dynamic_cast<AdamW*>(&optimizer))
+    work(static_cast<AdamWOptions*>(nullptr), static_cast<AdamWParamState*>(nullptr));
+  else if (dynamic_cast<RMSprop*>(&optimizer))
+    work(static_cast<RMSpropOptions*>(nullptr), static_cast<RMSpropParamState*>(nullptr));
+  else if (dynamic_cast<Adagrad*>(&optimizer))
+    work(static_cast<AdagradOptions*>(nullptr), static_cast<AdagradParamState*>(nullptr));
+  else if (dynamic_cast<LBFGS*>(&optimizer))
+    work(static_cast<LBFGSOptions*>(nullptr), static_cast<LBFGSParamState*>(nullptr));
+  else
+    throw UsageError(
+        "the state of this optimizer is not known: it derives from none of LibTorch's SGD, Adam, AdamW, "
+        "RMSprop, Adagrad, LBFGS");
+}
+
+struct Writer {
+  State& out;
+
+  void operator()(const char* key, double value) { out[key] = value; }
+  void operator()(const char* key, bool value) { out[key] = value; }
+  void operator()(const char* key, int64_t value) { out[key] = value; }
+  void operator()(const char* key, const std::tuple<double, double>& value) {
+    out[key] = State::Tuple{{std::get<0>(value), std::get<1>(value)}};
+  }
+  void operator()(const char* key, const at::Tensor& value) {
+    if (value.defined()) out[key] = value;
+  }
+  template <class T>
+  void operator()(const char* key, const std::optional<T>& value) {
+    if (value)
+      (*this)(key, *value);
+    else
+      out[key] = State();
+  }
+  void operator()(const char* key, const std::string& value) { out[key] = value; }
+  template <class Tensors>
+    requires std::same_as<typename Tensors::value_type, at::Tensor>
+  void operator()(const char* key, const Tensors& value) {
+    out[key] = State::list();
+    for (const at::Tensor& tensor : value) out[key].push_back(tensor);
+  }
+  /// A tensor, as in Python.
+  void step(int64_t value) { out["step"] = at::scalar_tensor(static_cast<double>(value), at::kFloat); }
+};
+
+struct Reader {
+  const State& in;
+  /// Whose device and dtype tensors take; undefined while options are read.
+  at::Tensor parameter = {};
+  /// LBFGS keeps vectors over all parameters.
+  bool same_shape = true;
+
+  /// The value, or nullptr where there is none: then the field keeps its value.
+  const State* find(const char* key) const {
+    const State* value = in.find(key);
+    return value && !value->is_none() ? value : nullptr;
+  }
+  static double number(const State& value) {
+    return value.is_tensor() ? value.to_tensor().item<double>() : value.to_double();
+  }
+  at::Tensor tensor(const char* key, const State& value) const {
+    const at::Tensor& saved = value.to_tensor();
+    if (same_shape && saved.sizes() != parameter.sizes())
+      throw UsageError("the optimizer's state has ", key, " of shape ", saved.sizes(), " for a parameter of shape ",
+                       parameter.sizes(), "; give the optimizer the same parameters in the same order");
+    const auto dtype = parameter.is_floating_point() ? parameter.scalar_type() : saved.scalar_type();
+    return saved.detach().to(parameter.device(), dtype, /*non_blocking=*/false, /*copy=*/true);
+  }
+
+  void operator()(const char* key, double& value) const {
+    if (const State* s = find(key)) value = number(*s);
+  }
+  void operator()(const char* key, bool& value) const {
+    if (const State* s = find(key)) value = s->to_bool();
+  }
+  void operator()(const char* key, int64_t& value) const {
+    if (const State* s = find(key)) value = static_cast<int64_t>(number(*s));
+  }
+  void operator()(const char* key, std::tuple<double, double>& value) const {
+    const State* s = find(key);
+    if (!s) return;
+    if (s->size() != 2) throw UsageError("the optimizer's state has ", s->size(), " numbers as ", key, ", expected 2");
+    value = {number(s->items()[0]), number(s->items()[1])};
+  }
+  void operator()(const char* key, std::string& value) const {
+    if (const State* s = find(key)) value = s->to_string();
+  }
+  void operator()(const char* key, at::Tensor& value) const {
+    if (const State* s = find(key)) value = tensor(key, *s);
+  }
+  template <class T>
+  void operator()(const char* key, std::optional<T>& value) const {
+    value.reset();
+    if (find(key)) (*this)(key, value.emplace());
+  }
+  template <class Tensors>
+    requires std::same_as<typename Tensors::value_type, at::Tensor>
+  void operator()(const char* key, Tensors& value) const {
+    const State* s = find(key);
+    if (!s) return;
+    value.clear();
+    for (const State& item : s->items()) value.push_back(item.is_none() ? at::Tensor() : tensor(key, item));
+  }
+  void step(int64_t& value) const { (*this)("step", value); }
+};
+
+void check_groups(Optimizer& optimizer, const State::List& groups) {
+  if (groups.size() != optimizer.param_groups().size())
+    throw UsageError("the optimizer's state has ", groups.size(), " parameter groups, the optimizer has ",
+                     optimizer.param_groups().size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const size_t saved = groups[g].at("params").size();
+    const size_t present = optimizer.param_groups()[g].params().size();
+    if (saved != present)
+      throw UsageError("the optimizer's state has ", saved, " parameters in group ", g, ", the optimizer has ",
+                       present);
+    const State* maximize = groups[g].find("maximize");
+    if (maximize && maximize->is_bool() && maximize->to_bool())
+      throw UsageError("the optimizer's state was made with maximize=True, which LibTorch's optimizers do not have");
+  }
+}
+
+template <class Options, class ParamState>
+State write(Optimizer& optimizer) {
+  State state = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
+  int64_t index = 0;
+  for (auto& group : optimizer.param_groups()) {
+    State saved = State::dict();
+    Writer to_group{saved};
+    options(to_group, static_cast<Options&>(group.options()));
+    State indices = State::list();
+    for (const at::Tensor& parameter : group.params()) {
+      const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
+      if (found != optimizer.state().end()) {
+        State of_parameter = State::dict();
+        Writer writer{of_parameter};
+        values(writer, static_cast<ParamState&>(*found->second));
+        state["state"][index] = std::move(of_parameter);
+      }
+      indices.push_back(index++);
+    }
+    saved["params"] = std::move(indices);
+    state["param_groups"].push_back(std::move(saved));
+  }
+  return state;
+}
+
+template <class Options, class ParamState>
+void read(Optimizer& optimizer, const State& state) {
+  const State::List& saved_groups = state.at("param_groups").items();
+  check_groups(optimizer, saved_groups);
+  std::vector<Options> new_options;
+  std::vector<std::pair<void*, std::unique_ptr<OptimizerParamState>>> new_values;
+  for (size_t g = 0; g < saved_groups.size(); ++g) {
+    auto& group = optimizer.param_groups()[g];
+    new_options.push_back(static_cast<Options&>(group.options()));
+    Reader from_group{saved_groups[g]};
+    options(from_group, new_options.back());
+    const State::List& indices = saved_groups[g].at("params").items();
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const State* of_parameter = state.at("state").find(indices[i].to_int());
+      if (!of_parameter) continue;
+      const at::Tensor& parameter = group.params()[i];
+      auto value = std::make_unique<ParamState>();
+      Reader reader{*of_parameter, parameter, !std::is_same_v<ParamState, torch::optim::LBFGSParamState>};
+      values(reader, *value);
+      new_values.emplace_back(parameter.unsafeGetTensorImpl(), std::move(value));
+    }
+  }
+  for (size_t g = 0; g < new_options.size(); ++g)
+    static_cast<Options&>(optimizer.param_groups()[g].options()) = std::move(new_options[g]);
+  optimizer.state().clear();
+  for (auto& [key, value] : new_values) optimizer.state()[key] = std::move(value);
+}
+
+}  // namespace
+
+State optimizer_state_dict(Optimizer& optimizer) {
+  State state;
+  with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
+    state = write<Options, ParamState>(optimizer);
+  });
+  return state;
+}
+
+void load_optimizer_state_dict(Optimizer& optimizer, const State& state) {
+  with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
+    read<Options, ParamState>(optimizer, state);
+  });
+}
+
+}  // namespace levin

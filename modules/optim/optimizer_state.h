@@ -1,0 +1,21 @@
+#pragma once
+#include <levin/trainer/core/state.h>
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace levin {
+
+/// The state of one of LibTorch's optimizers (SGD, Adam, AdamW, RMSprop, Adagrad, LBFGS, and what derives from them) in
+/// the layout of Python's `optimizer.state_dict()`: {"state": {0: {...}}, "param_groups": [{"lr": ..., "params":
+/// [0]}]}. Tensors share the optimizer's memory. Throws levin::UsageError for other optimizers.
+State optimizer_state_dict(torch::optim::Optimizer& optimizer);
+
+/// Puts such a state, from here or from Python, into an optimizer of the same class over the same parameters. State of
+/// floating point takes device and dtype of its parameter; tensors are copied. Options that LibTorch does not have are
+/// ignored, except `maximize`, which is refused.
+/// Throws levin::UsageError where groups, parameters or shapes do not fit; the optimizer is then unchanged.
+void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& state);
+
+}  // namespace levin
