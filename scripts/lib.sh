@@ -51,16 +51,31 @@ choose_compiler() {
   [[ $version != 0 ]] || fail "There is no C++ compiler: install g++ 12 or newer (apt-get install g++)."
 }
 
+# configure PRESET [CMAKE ARGUMENTS...]: fails with the line that levin's own checks print, where they are why.
+configure() {
+  local preset=$1 log line
+  shift
+  log=$(mktemp)
+  if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1 </dev/null; then
+    line=$(sed -n '/^CMake Error at .*LevinStop/,/^Call Stack/s/^   *\(.*\)/\1/p' "$log" | head -n 1)
+    [[ -n $line ]] || tail -n 30 "$log" >&2
+    rm -f "$log"
+    fail "${line:-The configuration of build/$preset failed; CMake says why above.}"
+  fi
+  rm -f "$log"
+}
+
 # build PRESET TARGET [CMAKE ARGUMENTS...]: configures and builds; the target may be "all".
 build() {
   local preset=$1 target=$2
   shift 2
   command -v cmake >/dev/null || fail "There is no cmake: install cmake 3.22 or newer (apt-get install cmake)."
   command -v ninja >/dev/null || fail "There is no ninja: install it (apt-get install ninja-build)."
+  grep -q "\"name\": \"$preset\"" "$root/CMakePresets.json" ||
+    fail "There is no preset $preset; there are dev, release, asan, tsan and cuda."
   choose_compiler
   say "Configuring build/$preset"
-  (cd "$root" && run_quietly "The configuration failed; the line above that begins with 'levin' says what is missing." \
-    cmake --preset "$preset" "$@")
-  say "Building build/$preset ($(jobs) jobs)"
-  (cd "$root" && cmake --build --preset "$preset" --target "$target" --parallel "$(jobs)") || fail "The build failed."
+  configure "$preset" "$@"
+  say "Building build/$preset with $(jobs) jobs"
+  (cd "$root" && cmake --build --preset "$preset" --target "$target" --parallel "$(jobs)") || fail "The build of build/$preset failed."
 }
