@@ -17,15 +17,19 @@ namespace levin {
 
 class Batch;
 
-/// A user's own batch: a struct with `B to(c10::Device) const` and `int64_t size() const`, the number of its samples.
+/// A user's own batch: a struct with `int64_t size() const`, the number of its samples, and `B to(c10::Device) const`
+/// or `B to(c10::Device, bool non_blocking) const`.
 ///
-/// Optional members: `to(device, non_blocking)`, `pin_memory()`, `narrow(start, length)` (samples [start, start +
-/// length)) and the static `gather(const std::vector<B>&)`; the last two are what several devices need.
+/// Optional members: `B pin_memory() const`, `B narrow(int64_t start, int64_t length) const` (samples [start, start +
+/// length)) and `static B gather(const std::vector<B>&)`; the last two are what several devices need.
 template <class B>
-concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch, c10::Device device) {
-  { batch.to(device) } -> std::convertible_to<B>;
+concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
   { batch.size() } -> std::convertible_to<int64_t>;
-};
+} && (requires(const B& batch, c10::Device device) {
+  { batch.to(device) } -> std::convertible_to<B>;
+} || requires(const B& batch, c10::Device device) {
+  { batch.to(device, true) } -> std::convertible_to<B>;
+});
 
 /// What a step receives: named tensors whose dimension 0 counts the samples, or a user's own struct.
 ///

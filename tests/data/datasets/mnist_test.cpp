@@ -1,0 +1,98 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
+#include <levin/data/datasets/digit_glyphs.h>
+#include <levin/data/datasets/idx_file.h>
+#include <levin/data/datasets/mnist.h>
+#include <levin/data/datasets/synthetic_digits.h>
+#include <levin/trainer/core/error.h>
+
+#include <cstdlib>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/temporary_folder.h"
+
+using levin::Stage;
+using namespace levin::data;
+
+namespace {
+
+/// Sets LEVIN_CACHE for the scope, so that no test sees this machine's own data.
+class CacheAt {
+ public:
+  explicit CacheAt(const std::filesystem::path& folder) { setenv("LEVIN_CACHE", folder.c_str(), 1); }
+  ~CacheAt() { unsetenv("LEVIN_CACHE"); }
+};
+
+}  // namespace
+
+TEST_CASE("MNIST reads its four files, plain or gzip") {
+  const TemporaryFolder folder;
+  const CacheAt cache(folder / "cache");
+  for (const bool compressed : {false, true}) {
+    const auto root = folder / (compressed ? "gzip" : "plain");
+    write_synthetic_mnist(root, 40, 10, compressed);
+    MNIST data({.root = root.string(), .batch_size = 16, .shuffle = false});
+    data.setup(Stage::Fit);
+    Loaders train = data.train_dataloader(), val = data.val_dataloader();
+    CHECK(train[0].size() == 3);
+    CHECK(val[0].size() == 1);
+    const auto loaded = train[0].next();
+    CHECK(loaded->batch.input().sizes() == at::IntArrayRef({16, 1, 28, 28}));
+    CHECK(loaded->batch.target().scalar_type() == at::kLong);
+    // The same images in float arithmetic, operation by operation.
+    const DrawnDigits drawn = draw_digits(16, 0, 0);
+    const at::Tensor expected = ((drawn.images.to(at::kFloat) / 255) - 0.1307) / 0.3081;
+    CHECK(at::equal(loaded->batch.input().squeeze(1), expected));
+    CHECK(at::equal(loaded->batch.target(), drawn.labels.to(at::kLong)));
+  }
+}
+
+TEST_CASE("training is shuffled, evaluation is not, and each stage reads what it needs") {
+  const TemporaryFolder folder;
+  const CacheAt cache(folder / "cache");
+  write_synthetic_mnist(folder / "m", 64, 64);
+  MNIST data({.root = (folder / "m").string(), .batch_size = 64, .drop_last = true, .seed = 1});
+  CHECK_THROWS_AS(data.train_dataloader(), levin::UsageError);
+  data.setup(Stage::Test);
+  CHECK_THROWS_AS(data.train_dataloader(), levin::UsageError);
+  const at::Tensor labels = read_idx(folder / "m/t10k-labels-idx1-ubyte", 1).to(at::kLong);
+  CHECK(at::equal(data.test_dataloader()[0].next()->batch.target(), labels));
+  CHECK(at::equal(data.predict_dataloader()[0].next()->batch.target(), labels));
+  data.setup(Stage::Fit);
+  const at::Tensor train = read_idx(folder / "m/train-labels-idx1-ubyte", 1).to(at::kLong);
+  CHECK_FALSE(at::equal(data.train_dataloader()[0].next()->batch.target(), train));
+}
+
+TEST_CASE("FashionMNIST has its own scale, and files are also found in the cache") {
+  const TemporaryFolder folder;
+  const CacheAt cache(folder.path());
+  write_synthetic_mnist(folder / "fashion_mnist", 8, 4, true);
+  FashionMNIST data({.root = (folder / "elsewhere").string(), .batch_size = 4});
+  data.setup(Stage::Validate);
+  const at::Tensor bytes = read_idx(folder / "fashion_mnist/t10k-images-idx3-ubyte.gz", 3);
+  CHECK(at::equal(data.val_dataloader()[0].next()->batch.input().squeeze(1),
+                  ((bytes.to(at::kFloat) / 255) - 0.2860) / 0.3530));
+}
+
+TEST_CASE("files that are missing or do not fit are named") {
+  const TemporaryFolder folder;
+  const CacheAt cache(folder / "cache");
+  const auto root = folder / "m";
+  MNIST data({.root = root.string()});
+  const auto error = [&] { return error_text([&] { data.setup(Stage::Fit); }); };
+  CHECK(error() == "data.root: no file " + root.string() + "/train-images-idx3-ubyte(.gz), nor one in " +
+                       (folder / "cache/mnist").string() + "; set --data.root to the folder that has it");
+  write_synthetic_mnist(root, 8, 4);
+  write_idx(root / "train-labels-idx1-ubyte", at::arange(7, at::TensorOptions(at::kByte)));
+  CHECK(error().find("data.root: 8 images in ") == 0);
+  CHECK(error().find("but 7 labels in ") != std::string::npos);
+  std::filesystem::resize_file(root / "train-images-idx3-ubyte", 1000);
+  CHECK(error().find("train-images-idx3-ubyte: the header asks for more bytes") != std::string::npos);
+  write_idx(root / "train-images-idx3-ubyte", at::zeros({0, 28, 28}, at::TensorOptions(at::kByte)));
+  write_idx(root / "train-labels-idx1-ubyte", at::zeros({0}, at::TensorOptions(at::kByte)));
+  CHECK(error().find("data.root: no images in ") == 0);
+  CHECK_THROWS_AS(data.setup(Stage::Fit), levin::UsageError);
+}
