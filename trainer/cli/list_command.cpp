@@ -1,0 +1,53 @@
+#include <levin/callbacks/registry.h>
+#include <levin/data/registry.h>
+#include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/optim/registry.h>
+#include <levin/modules/registry.h>
+#include <levin/trainer/cli/commands.h>
+#include <levin/trainer/core/error.h>
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+namespace levin::cli {
+namespace {
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+Lines lines_of(const ClassList& list) {
+  Lines lines;
+  for (const ClassInfo& info : list.classes()) lines.emplace_back(info.name, info.help);
+  return lines;
+}
+
+Lines lines_of_kind(const std::string& kind) {
+  if (kind == "models") return lines_of(ModuleKind::registry());
+  if (kind == "data") return lines_of(data::DataModuleKind::registry());
+  if (kind == "optimizers") return lines_of(optim::OptimizerKind::registry());
+  if (kind == "lr_schedulers") return lines_of(LRSchedulerKind::registry());
+  if (kind == "callbacks") return lines_of(CallbackKind::registry());
+  // Both together are what trainer.logger turns on.
+  if (kind == "loggers") return {{"CSVLogger", "metrics.csv"}, {"JSONLinesLogger", "metrics.jsonl"}};
+  throw UsageError("levin list: nothing is called '", kind, "'",
+                   did_you_mean(kind, {"models", "data", "optimizers", "lr_schedulers", "callbacks", "loggers"}),
+                   "; there are: models, data, optimizers, lr_schedulers, callbacks, loggers");
+}
+
+}  // namespace
+
+void list_command(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1)
+    throw UsageError("levin list: expected one of models, data, optimizers, lr_schedulers, callbacks, loggers");
+  const Lines lines = lines_of_kind(arguments[0]);
+  size_t width = 0;
+  for (const auto& [name, help] : lines) width = std::max(width, name.size());
+  for (const auto& [name, help] : lines) {
+    std::cout << name;
+    if (!help.empty()) std::cout << std::string(width - name.size() + 2, ' ') << help;
+    std::cout << "\n";
+  }
+  std::cout.flush();
+}
+
+}  // namespace levin::cli

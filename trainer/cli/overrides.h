@@ -1,0 +1,33 @@
+#pragma once
+#include <levin/trainer/core/option.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::cli {
+
+/// One value from a flag or from the environment, not yet read.
+struct Override {
+  /// Where it came from, for errors: "--max-epochs", "LEVIN__TRAINER__MAX_EPOCHS".
+  std::string source = {};
+  /// {"model", "optimizer", "lr"}
+  std::vector<std::string> path = {};
+  std::string text = {};
+};
+
+/// Those of the environment: LEVIN__MODEL__OPTIMIZER__LR is model.optimizer.lr.
+std::vector<Override> environment_overrides();
+
+/// Those among `arguments` that choose a class (`--model.class`, `--model.optimizer.class`): which other flags there
+/// are depends on them.
+std::vector<Override> class_overrides(const std::vector<std::string>& arguments);
+
+/// Writes the values into `config`, which `schema` describes; classes first. Throws UsageError for a path that is none.
+void apply(const Schema& schema, Json& config, std::vector<Override> overrides);
+
+/// "a.b.c"
+std::string dotted(const std::vector<std::string>& path);
+std::vector<std::string> split(const std::string& text, const std::string& separator);
+
+}  // namespace levin::cli
