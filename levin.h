@@ -1,6 +1,35 @@
 #pragma once
-// Everything a program that trains needs. Files that use one part can include that part's header and compile faster.
+// Everything a program that trains needs. A file that uses one part can include that part's header and compile faster.
 #include <torch/torch.h>
 
+#include <levin/callbacks/callback.h>
+#include <levin/callbacks/progress_bar.h>
+#include <levin/callbacks/registry.h>
+#include <levin/data/batch.h>
+#include <levin/data/data_loader.h>
+#include <levin/data/data_module.h>
+#include <levin/data/dataset.h>
+#include <levin/data/datasets/mnist.h>
+#include <levin/data/datasets/synthetic_digits.h>
+#include <levin/data/loader.h>
+#include <levin/data/registry.h>
+#include <levin/data/sampler.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/lr_schedulers/cosine_annealing_lr.h>
+#include <levin/modules/lr_schedulers/one_cycle_lr.h>
+#include <levin/modules/lr_schedulers/step_lr.h>
+#include <levin/modules/nn/image_classifier.h>
+#include <levin/modules/optim/adagrad.h>
+#include <levin/modules/optim/adam.h>
+#include <levin/modules/optim/adamw.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/optim/rmsprop.h>
+#include <levin/modules/optim/sgd.h>
+#include <levin/modules/registry.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/cli/cli.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/option.h>
 #include <levin/trainer/core/state.h>
+#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/trainer.h>
