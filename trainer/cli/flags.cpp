@@ -56,10 +56,9 @@ class Declaration {
   Declaration(CLI::App& app, Flags& flags, const Json& config) : app_(app), flags_(flags), config_(config) {}
 
   void declare_general() {
-    app_.add_option("--config", flags_.config_files, "JSON file; several are merged, later ones win")
-        ->type_name("FILE")
-        ->expected(1)
-        ->take_all()
+    // Read already, by config_files_of; here for --help and so that its values are no strays.
+    app_.add_option("--config", config_files_, "JSON files; they are merged, later ones win")
+        ->type_name("FILE...")
         ->group("General");
     app_.add_option("--ckpt-path,--ckpt_path", flags_.ckpt_path, "Checkpoint to go on from: a file, last or best")
         ->type_name("FILE")
@@ -146,6 +145,7 @@ class Declaration {
   }
 
   CLI::App& app_;
+  std::vector<std::string> config_files_ = {};
   Flags& flags_;
   const Json& config_;
 };
@@ -162,12 +162,14 @@ class Declaration {
 }  // namespace
 
 std::vector<std::string> config_files_of(const std::vector<std::string>& arguments) {
-  const std::string flag = "--config";
+  const std::string flag = "--config", with_value = flag + "=";
   std::vector<std::string> files;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == flag && i + 1 < arguments.size()) files.push_back(arguments[i + 1]);
-    if (arguments[i].compare(0, flag.size() + 1, flag + "=") == 0)
-      files.push_back(arguments[i].substr(flag.size() + 1));
+  bool follows = false;
+  for (const std::string& argument : arguments) {
+    const bool is_flag = argument.compare(0, 1, "-") == 0;
+    if (argument.compare(0, with_value.size(), with_value) == 0) files.push_back(argument.substr(with_value.size()));
+    if (follows && !is_flag) files.push_back(argument);
+    if (is_flag) follows = argument == flag || argument.compare(0, with_value.size(), with_value) == 0;
   }
   return files;
 }

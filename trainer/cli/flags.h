@@ -9,14 +9,13 @@ namespace levin::cli {
 
 /// What a command line says, besides the command.
 struct Flags {
-  std::vector<std::string> config_files = {};
   std::string ckpt_path = {};
   std::vector<Override> overrides = {};
   /// The text of --help, where it was asked for; nothing else is read then.
   std::string help = {};
 };
 
-/// The values of `--config`, which are needed before the other flags are known.
+/// The values of `--config FILE...`, which are needed before the other flags are known.
 std::vector<std::string> config_files_of(const std::vector<std::string>& arguments);
 
 /// Reads the flags of `levin COMMAND`. There is one for each option of the trainer (`--max-epochs`) and of the classes
