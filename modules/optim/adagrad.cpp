@@ -32,7 +32,8 @@ Adagrad::Adagrad(std::vector<at::Tensor> parameters, AdagradOptions options)
     : Adagrad(detail::one_group(std::move(parameters)), options) {}
 
 Adagrad::Adagrad(std::vector<torch::optim::OptimizerParamGroup> groups, AdagradOptions options)
-    : torch::optim::Adagrad(detail::checked_parameters("Adagrad", groups), to_torch(options)) {
+    : torch::optim::Adagrad(detail::checked_groups<torch::optim::AdagradOptions>("Adagrad", groups),
+                            to_torch(options)) {
   detail::check_group_options<torch::optim::AdagradOptions>("Adagrad", param_groups(), check_group);
 }
 

@@ -33,7 +33,7 @@ Adam::Adam(std::vector<at::Tensor> parameters, AdamOptions options)
     : Adam(detail::one_group(std::move(parameters)), std::move(options)) {}
 
 Adam::Adam(std::vector<torch::optim::OptimizerParamGroup> groups, AdamOptions options)
-    : torch::optim::Adam(detail::checked_parameters("Adam", groups), to_torch(options)) {
+    : torch::optim::Adam(detail::checked_groups<torch::optim::AdamOptions>("Adam", groups), to_torch(options)) {
   detail::check_group_options<torch::optim::AdamOptions>("Adam", param_groups(), check_group);
 }
 

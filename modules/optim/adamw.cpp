@@ -33,7 +33,7 @@ AdamW::AdamW(std::vector<at::Tensor> parameters, AdamWOptions options)
     : AdamW(detail::one_group(std::move(parameters)), std::move(options)) {}
 
 AdamW::AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, AdamWOptions options)
-    : torch::optim::AdamW(detail::checked_parameters("AdamW", groups), to_torch(options)) {
+    : torch::optim::AdamW(detail::checked_groups<torch::optim::AdamWOptions>("AdamW", groups), to_torch(options)) {
   detail::check_group_options<torch::optim::AdamWOptions>("AdamW", param_groups(), check_group);
 }
 

@@ -10,7 +10,11 @@ Groups one_group(std::vector<at::Tensor> parameters) {
   return groups;
 }
 
-const Groups& checked_parameters(const char* optimizer, const Groups& groups) {
+std::string group_path(const char* optimizer, size_t group) {
+  return c10::str(optimizer, ".param_groups[", group, "]");
+}
+
+void check_parameters(const char* optimizer, const Groups& groups) {
   std::unordered_set<const void*> seen;
   for (size_t g = 0; g < groups.size(); ++g) {
     const std::vector<at::Tensor>& parameters = groups[g].params();
@@ -29,7 +33,6 @@ const Groups& checked_parameters(const char* optimizer, const Groups& groups) {
     throw UsageError(
         optimizer,
         ": there are no parameters to train; use register_module and register_parameter before parameters()");
-  return groups;
 }
 
 }  // namespace levin::optim::detail

@@ -34,7 +34,8 @@ RMSprop::RMSprop(std::vector<at::Tensor> parameters, RMSpropOptions options)
     : RMSprop(detail::one_group(std::move(parameters)), options) {}
 
 RMSprop::RMSprop(std::vector<torch::optim::OptimizerParamGroup> groups, RMSpropOptions options)
-    : torch::optim::RMSprop(detail::checked_parameters("RMSprop", groups), to_torch(options)) {
+    : torch::optim::RMSprop(detail::checked_groups<torch::optim::RMSpropOptions>("RMSprop", groups),
+                            to_torch(options)) {
   detail::check_group_options<torch::optim::RMSpropOptions>("RMSprop", param_groups(), check_group);
 }
 

@@ -35,7 +35,7 @@ SGD::SGD(std::vector<at::Tensor> parameters, SGDOptions options)
     : SGD(detail::one_group(std::move(parameters)), options) {}
 
 SGD::SGD(std::vector<torch::optim::OptimizerParamGroup> groups, SGDOptions options)
-    : torch::optim::SGD(detail::checked_parameters("SGD", groups), to_torch(options)) {
+    : torch::optim::SGD(detail::checked_groups<torch::optim::SGDOptions>("SGD", groups), to_torch(options)) {
   detail::check_group_options<torch::optim::SGDOptions>("SGD", param_groups(), check_group);
 }
 

@@ -55,7 +55,8 @@ TEST_CASE("weights that are saved load into another module, in place") {
   CHECK(target.head->weight.data_ptr() == memory);
   CHECK(target.head->weight.requires_grad());
   CHECK(target.head->weight.is_leaf());
-  for (const auto& item : module_state_dict(source).to_dict())
+  const State saved = module_state_dict(source);
+  for (const auto& item : saved.to_dict())
     CHECK(torch::equal(item.second.to_tensor(), module_state_dict(target).at(item.first).to_tensor()));
 
   levin::save_state(State::dict({{"epoch", 1}, {"state_dict", module_state_dict(Net())}}), folder / "a.ckpt");

@@ -1,0 +1,130 @@
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/trainer/core/state_file.h>
+#include <torch/optim/lbfgs.h>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/modules/python_reference.h"
+#include "tests/modules/small_training.h"
+#include "tests/temporary_folder.h"
+
+using namespace small_training;
+using levin::load_optimizer_state_dict;
+using levin::optimizer_state_dict;
+using levin::State;
+using levin::UsageError;
+
+namespace {
+
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> copied;
+  for (const at::Tensor& parameter : parameters) copied.push_back(parameter.detach().clone().requires_grad_());
+  return copied;
+}
+
+State list_of(const std::vector<at::Tensor>& tensors) {
+  State list = State::list();
+  for (const at::Tensor& tensor : tensors) list.push_back(tensor.detach());
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("a restored optimizer goes on bit for bit, through a file") {
+  const TemporaryFolder folder;
+  for (const auto& json : optimizer_cases()) {
+    INFO(json.dump());
+    const auto weights = parameters();
+    const auto optimizer = make(json, weights);
+    train(*optimizer, weights, 30);
+    levin::save_state(optimizer_state_dict(*optimizer), folder / "state.pt");
+
+    const auto other_weights = copies(weights);
+    const auto other = make({{"class", json["class"]}}, other_weights);
+    load_optimizer_state_dict(*other, levin::load_state(folder / "state.pt"));
+    train(*optimizer, weights, 10);
+    train(*other, other_weights, 10);
+    CHECK(flat(weights).equal(flat(other_weights)));
+  }
+}
+
+TEST_CASE("LBFGS goes on bit for bit") {
+  const auto weights = parameters();
+  torch::optim::LBFGS optimizer(weights, torch::optim::LBFGSOptions(0.1).history_size(3));
+  const auto steps = [](torch::optim::Optimizer& o, const std::vector<at::Tensor>& p) {
+    for (int i = 0; i < 3; ++i)
+      o.step([&] {
+        o.zero_grad();
+        at::Tensor loss = (fill({8, 3}).matmul(p[0]).add(p[1]).tanh().matmul(p[2]) - fill({8, 2})).square().mean();
+        loss.backward();
+        return loss;
+      });
+  };
+  steps(optimizer, weights);
+  const auto other_weights = copies(weights);
+  torch::optim::LBFGS other(other_weights);
+  load_optimizer_state_dict(other, optimizer_state_dict(optimizer));
+  steps(optimizer, weights);
+  steps(other, other_weights);
+  CHECK(flat(weights).equal(flat(other_weights)));
+}
+
+TEST_CASE("Python and levin go on from each other's optimizer states") {
+  const TemporaryFolder folder;
+  std::vector<std::vector<at::Tensor>> weights;
+  for (size_t i = 0; i < optimizer_cases().size(); ++i) {
+    weights.push_back(parameters());
+    const auto optimizer = make(optimizer_cases()[i], weights[i]);
+    train(*optimizer, weights[i], 30);
+    levin::save_state(State::dict({{"weights", list_of(weights[i])}, {"optimizer", optimizer_state_dict(*optimizer)}}),
+                      folder / ("levin_" + std::to_string(i) + ".pt"));
+    train(*optimizer, weights[i], 40);
+  }
+  const auto pythons = python_reference("resume", optimizer_cases(), folder.path().string());
+  if (!pythons) return;
+  for (size_t i = 0; i < optimizer_cases().size(); ++i) {
+    INFO(optimizer_cases()[i].dump());
+    CHECK(distance(flat(weights[i]), flat((*pythons)[i])) < 1e-9);
+
+    const State saved = levin::load_state(folder / ("python_" + std::to_string(i) + ".pt"));
+    std::vector<at::Tensor> from_python;
+    for (const State& tensor : saved.at("weights").items()) from_python.push_back(tensor.to_tensor().requires_grad_());
+    const auto optimizer = make({{"class", optimizer_cases()[i]["class"]}}, from_python);
+    load_optimizer_state_dict(*optimizer, saved.at("optimizer"));
+    train(*optimizer, from_python, 20);
+    CHECK(distance(flat(weights[i]), flat(from_python)) < 1e-9);
+  }
+}
+
+TEST_CASE("the layout is Python's") {
+  const auto weights = parameters();
+  const auto adam = make({{"class", "Adam"}, {"lr", 0.5}}, weights);
+  CHECK(optimizer_state_dict(*adam).at("state").size() == 0);
+  train(*adam, weights, 3);
+  const State state = optimizer_state_dict(*adam);
+  const State& of_second = state.at("state").at(1);
+  CHECK(of_second.at("step").to_tensor().item<float>() == 3);
+  CHECK(of_second.at("exp_avg").to_tensor().sizes() == weights[1].sizes());
+  CHECK(!of_second.contains("max_exp_avg_sq"));
+  const State& group = state.at("param_groups").items().at(0);
+  CHECK(group.at("lr").to_double() == 0.5);
+  CHECK(group.at("betas").is_tuple());
+  CHECK(group.at("params").items().at(2).to_int() == 2);
+}
+
+TEST_CASE("a state that does not fit is refused and changes nothing") {
+  const auto weights = parameters();
+  const auto adam = make({{"class", "Adam"}}, weights);
+  train(*adam, weights, 1);
+  State state = optimizer_state_dict(*adam);
+
+  const auto fewer = make({{"class", "Adam"}}, {weights[0]});
+  CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(*fewer, state); }),
+                 "has 3 parameters in group 0, the optimizer has 1"));
+  const auto swapped = make({{"class", "Adam"}, {"lr", 0.5}}, {weights[1], weights[0], weights[2]});
+  CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(*swapped, state); }), "shape [3, 4]"));
+  CHECK(swapped->param_groups()[0].options().get_lr() == 0.5);
+  CHECK(swapped->state().empty());
+  state["param_groups"].items()[0]["maximize"] = true;
+  CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(*adam, state); }), "maximize=True"));
+}

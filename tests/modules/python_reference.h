@@ -1,0 +1,28 @@
+#pragma once
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+/// What python_reference.py prints for `cases`; nothing, and a warning, where LEVIN_TEST_PYTHON names no Python.
+inline std::optional<nlohmann::ordered_json> python_reference(const std::string& what,
+                                                              const nlohmann::ordered_json& cases,
+                                                              const std::string& folder = "") {
+  const char* python = std::getenv("LEVIN_TEST_PYTHON");
+  if (!python || !*python) {
+    WARN("SKIPPED: configure with -DLEVIN_TEST_PYTHON=<a Python with torch>");
+    return std::nullopt;
+  }
+  const std::string command =
+      std::string("'") + python + "' '" LEVIN_PYTHON_REFERENCE "' " + what + " '" + cases.dump() + "' '" + folder + "'";
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("cannot run " + command);
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);
+  if (::pclose(pipe) != 0) throw std::runtime_error("failed: " + command);
+  return nlohmann::ordered_json::parse(text);
+}
