@@ -32,7 +32,7 @@ at::Tensor round_trip(const at::Tensor& tensor) { return round_trip(State(tensor
 bool same(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
   const at::Tensor x = a.contiguous(), y = b.contiguous();
-  return std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
+  return x.numel() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
 }
 
 bool share(const at::Tensor& a, const at::Tensor& b) { return a.storage().data() == b.storage().data(); }
