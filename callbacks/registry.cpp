@@ -1,5 +1,5 @@
-#include <c10/util/Type.h>
 #include <levin/callbacks/registry.h>
+#include <c10/util/Type.h>
 #include <levin/trainer/core/value_type.h>
 
 namespace levin {

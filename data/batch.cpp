@@ -1,7 +1,7 @@
+#include <levin/data/batch.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Type.h>
-#include <levin/data/batch.h>
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>

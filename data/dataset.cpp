@@ -1,5 +1,5 @@
-#include <c10/util/Type.h>
 #include <levin/data/dataset.h>
+#include <c10/util/Type.h>
 #include <levin/trainer/core/error.h>
 
 #include <typeinfo>

@@ -1,5 +1,5 @@
-#include <ATen/ops/arange.h>
 #include <levin/data/indices.h>
+#include <ATen/ops/arange.h>
 
 namespace levin::data {
 

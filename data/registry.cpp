@@ -1,6 +1,6 @@
+#include <levin/data/registry.h>
 #include <levin/data/datasets/mnist.h>
 #include <levin/data/datasets/synthetic_digits.h>
-#include <levin/data/registry.h>
 
 namespace levin::data {
 namespace {

@@ -1,7 +1,7 @@
+#include <levin/data/sampler.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randperm.h>
 #include <levin/data/rng.h>
-#include <levin/data/sampler.h>
 
 #include <utility>
 

@@ -1,5 +1,5 @@
-#include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/registry.h>
+#include <levin/modules/nn/image_classifier.h>
 
 namespace levin {
 namespace {

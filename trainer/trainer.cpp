@@ -1,3 +1,4 @@
+#include <levin/trainer/trainer.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <levin/callbacks/progress_bar.h>
@@ -12,8 +13,8 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
 #include <levin/trainer/strategies/single_device.h>
-#include <levin/trainer/trainer.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace levin {
@@ -60,7 +61,7 @@ class Assembly {
     }
     run.sink.set_enabled(!options.barebones);
     for (const CallbackEntry& entry : options.callbacks) add(entry);
-    if (*options.enable_progress_bar) add(ProgressBar());
+    if (*options.enable_progress_bar && !has_progress_bar()) add(ProgressBar());
     for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
     run.hooks.add(module_, module.overrides.hooks);
   }
@@ -112,6 +113,12 @@ class Assembly {
     run.hooks.add(*entry.callback, entry.hooks);
   }
 
+  bool has_progress_bar() const {
+    return std::any_of(callbacks_.begin(), callbacks_.end(), [](const CallbackEntry& entry) {
+      return dynamic_cast<const ProgressBar*>(entry.callback.get()) != nullptr;
+    });
+  }
+
   void failed(const std::exception& error) {
     try {
       run.hooks.on_exception(run, error);
@@ -136,7 +143,7 @@ class Assembly {
 void open_run_folder(RunContext& run, const std::string& config) {
   const TrainerOptions& options = run.options;
   if (options.fast_dev_run || options.barebones) return;
-  run.run_folder = create_run_folder(options.default_root_dir, options.name);
+  run.run_folder = create_run_folder(options.default_root_dir, options.name).lexically_normal();
   write_text_file_atomically(run.run_folder / "config.json", config);
   if (!*options.logger) return;
   run.loggers.push_back(std::make_shared<CSVLogger>(run.run_folder));

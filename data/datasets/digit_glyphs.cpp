@@ -1,6 +1,6 @@
+#include <levin/data/datasets/digit_glyphs.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <levin/data/datasets/digit_glyphs.h>
 #include <levin/data/rng.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-#include <ATen/ops/empty.h>
 #include <levin/data/datasets/idx_file.h>
+#include <ATen/ops/empty.h>
 #include <levin/trainer/core/error.h>
 #include <zlib.h>
 

@@ -1,6 +1,6 @@
+#include <levin/data/datasets/mnist.h>
 #include <levin/data/cache_folder.h>
 #include <levin/data/datasets/idx_file.h>
-#include <levin/data/datasets/mnist.h>
 #include <levin/trainer/core/error.h>
 
 #include <filesystem>

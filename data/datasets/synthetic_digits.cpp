@@ -1,7 +1,7 @@
+#include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/datasets/digit_glyphs.h>
 #include <levin/data/datasets/idx_file.h>
 #include <levin/data/datasets/mnist.h>
-#include <levin/data/datasets/synthetic_digits.h>
 #include <levin/trainer/core/error.h>
 
 #include <string>

@@ -1,6 +1,6 @@
+#include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/lr_schedulers/cosine_annealing_lr.h>
 #include <levin/modules/lr_schedulers/one_cycle_lr.h>
-#include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
 
 namespace levin {

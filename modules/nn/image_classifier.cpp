@@ -1,5 +1,5 @@
-#include <ATen/ops/cross_entropy_loss.h>
 #include <levin/modules/nn/image_classifier.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/error.h>
 

@@ -1,3 +1,4 @@
+#include <levin/modules/optim/gradients.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_foreach_clamp_max.h>
@@ -8,7 +9,6 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
-#include <levin/modules/optim/gradients.h>
 #include <levin/trainer/core/error.h>
 
 #include <unordered_set>

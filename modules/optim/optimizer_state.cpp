@@ -1,5 +1,5 @@
-#include <ATen/ops/scalar_tensor.h>
 #include <levin/modules/optim/optimizer_state.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <levin/trainer/core/error.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>

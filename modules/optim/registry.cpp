@@ -1,7 +1,7 @@
+#include <levin/modules/optim/registry.h>
 #include <levin/modules/optim/adagrad.h>
 #include <levin/modules/optim/adam.h>
 #include <levin/modules/optim/adamw.h>
-#include <levin/modules/optim/registry.h>
 #include <levin/modules/optim/rmsprop.h>
 #include <levin/modules/optim/sgd.h>
 

@@ -1,5 +1,5 @@
-#include <levin/modules/optim/parameter_groups.h>
 #include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/parameter_groups.h>
 
 namespace levin::optim {
 namespace {

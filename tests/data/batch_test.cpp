@@ -1,9 +1,9 @@
+#include <levin/data/batch.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
-#include <levin/data/batch.h>
 #include <levin/trainer/core/error.h>
 
 #include "tests/catch.h"

@@ -1,7 +1,7 @@
+#include <levin/data/data_module.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <levin/data/data_loader.h>
-#include <levin/data/data_module.h>
 #include <levin/data/registry.h>
 
 #include "tests/catch.h"

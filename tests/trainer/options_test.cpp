@@ -1,5 +1,5 @@
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/options.h>
+#include <levin/trainer/core/error.h>
 
 #include <nlohmann/json.hpp>
 

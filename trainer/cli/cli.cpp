@@ -1,5 +1,5 @@
-#include <c10/util/Exception.h>
 #include <levin/trainer/cli/cli.h>
+#include <c10/util/Exception.h>
 #include <levin/trainer/cli/commands.h>
 #include <levin/trainer/cli/config_file.h>
 #include <levin/trainer/cli/flags.h>

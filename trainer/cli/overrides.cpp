@@ -1,5 +1,5 @@
-#include <levin/trainer/cli/config_file.h>
 #include <levin/trainer/cli/overrides.h>
+#include <levin/trainer/cli/config_file.h>
 #include <levin/trainer/core/class_list.h>
 #include <levin/trainer/core/error.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 #include <levin/trainer/core/console.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <memory>
 
@@ -11,7 +12,8 @@ std::shared_ptr<spdlog::logger> logger() {
   static const std::shared_ptr<spdlog::logger> made = [] {
     if (auto existing = spdlog::get("levin")) return existing;
     auto created = spdlog::stderr_color_mt("levin");
-    created->set_pattern("levin: %^%v%$");
+    // In a terminal a progress bar may stand in the line; it is drawn anew below the message.
+    created->set_pattern(::isatty(STDERR_FILENO) ? "\r\x1b[Klevin: %^%v%$" : "levin: %v");
     return created;
   }();
   return made;

@@ -1,5 +1,5 @@
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/core/pickle_reader.h>
+#include <levin/trainer/core/error.h>
 
 #include <bit>
 #include <unordered_map>

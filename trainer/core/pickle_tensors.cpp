@@ -1,5 +1,5 @@
-#include <levin/trainer/core/checked_tensor.h>
 #include <levin/trainer/core/pickle_tensors.h>
+#include <levin/trainer/core/checked_tensor.h>
 #include <levin/trainer/core/python_dtypes.h>
 
 #include <ATen/ops/_neg_view.h>

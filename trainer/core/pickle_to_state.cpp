@@ -1,5 +1,5 @@
-#include <levin/trainer/core/pickle_text.h>
 #include <levin/trainer/core/pickle_to_state.h>
+#include <levin/trainer/core/pickle_text.h>
 
 #include <c10/core/Scalar.h>
 

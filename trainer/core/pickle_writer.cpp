@@ -1,6 +1,6 @@
+#include <levin/trainer/core/pickle_writer.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/pickle_text.h>
-#include <levin/trainer/core/pickle_writer.h>
 
 #include <bit>
 #include <limits>

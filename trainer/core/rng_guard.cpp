@@ -1,5 +1,5 @@
-#include <ATen/CPUGeneratorImpl.h>
 #include <levin/trainer/core/rng_guard.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include <mutex>
 

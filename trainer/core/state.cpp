@@ -1,5 +1,5 @@
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/core/state.h>
+#include <levin/trainer/core/error.h>
 
 #include <algorithm>
 #include <iterator>
@@ -49,18 +49,18 @@ double State::to_double() const {
   if (is_int()) return static_cast<double>(std::get<int64_t>(value_));
   return get<double>(value_, "float", *this);
 }
-const std::string& State::to_string() const { return get<std::string>(value_, "string", *this); }
-const std::string& State::to_bytes() const { return get<Bytes>(value_, "bytes", *this).data; }
+const std::string& State::to_string() const& { return get<std::string>(value_, "string", *this); }
+const std::string& State::to_bytes() const& { return get<Bytes>(value_, "bytes", *this).data; }
 const at::Tensor& State::to_tensor() const { return get<at::Tensor>(value_, "tensor", *this); }
 
-const State::List& State::items() const {
+const State::List& State::items() const& {
   if (auto* tuple = std::get_if<Tuple>(&value_)) return tuple->items;
   return get<List>(value_, "list", *this);
 }
-State::List& State::items() { return const_cast<List&>(std::as_const(*this).items()); }
+State::List& State::items() & { return const_cast<List&>(std::as_const(*this).items()); }
 
-const State::Dict& State::to_dict() const { return get<Dict>(value_, "dict", *this); }
-State::Dict& State::to_dict() { return get<Dict>(value_, "dict", *this); }
+const State::Dict& State::to_dict() const& { return get<Dict>(value_, "dict", *this); }
+State::Dict& State::to_dict() & { return get<Dict>(value_, "dict", *this); }
 
 const State* State::find(const Key& key) const {
   for (const Item& item : to_dict())

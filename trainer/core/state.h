@@ -72,14 +72,18 @@ class State {
   int64_t to_int() const;
   /// Also reads an int.
   double to_double() const;
-  const std::string& to_string() const;
-  const std::string& to_bytes() const;
+  const std::string& to_string() const&;
+  std::string to_string() && { return std::as_const(*this).to_string(); }
+  const std::string& to_bytes() const&;
+  std::string to_bytes() && { return std::as_const(*this).to_bytes(); }
   const at::Tensor& to_tensor() const;
   /// The items of a list or of a tuple.
-  const List& items() const;
-  List& items();
-  const Dict& to_dict() const;
-  Dict& to_dict();
+  const List& items() const&;
+  List& items() &;
+  List items() && { return std::move(items()); }
+  const Dict& to_dict() const&;
+  Dict& to_dict() &;
+  Dict to_dict() && { return std::move(to_dict()); }
 
   /// The value under `key`, or nullptr where the dict has none.
   const State* find(const Key& key) const;

@@ -1,7 +1,7 @@
+#include <levin/trainer/core/state_file.h>
 #include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/pickle_to_state.h>
-#include <levin/trainer/core/state_file.h>
 #include <levin/trainer/core/state_to_pickle.h>
 
 #include <caffe2/serialize/inline_container.h>

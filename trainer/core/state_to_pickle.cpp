@@ -1,7 +1,7 @@
+#include <levin/trainer/core/state_to_pickle.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/pickle_writer.h>
 #include <levin/trainer/core/python_dtypes.h>
-#include <levin/trainer/core/state_to_pickle.h>
 #include <levin/trainer/core/tensor_storages.h>
 
 #include <utility>

@@ -1,6 +1,6 @@
+#include <levin/trainer/loggers/run_folder.h>
 #include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/loggers/run_folder.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
+#include <levin/trainer/loggers/run_summary.h>
 #include <levin/trainer/loggers/json_number.h>
 #include <levin/trainer/loggers/run_folder.h>
-#include <levin/trainer/loggers/run_summary.h>
 
 namespace levin {
 

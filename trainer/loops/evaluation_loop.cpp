@@ -1,8 +1,8 @@
+#include <levin/trainer/loops/evaluation_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/rng_guard.h>
-#include <levin/trainer/loops/evaluation_loop.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
-#include <ATen/core/grad_mode.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/loops/fit_loop.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/signals.h>
 
 #include <algorithm>
 
@@ -63,9 +63,6 @@ void FitLoop::load_loaders() {
   run_.batches_of_loader = batches_per_epoch_;
   if (!validation_.enabled()) return;
   validate_every_batches_ = run_.options.val_check_interval.of(batches_per_epoch_, "trainer.val_check_interval");
-  if (batches_per_epoch_ && validate_every_batches_ && *validate_every_batches_ > *batches_per_epoch_)
-    throw UsageError("trainer.val_check_interval: validation every ", *validate_every_batches_,
-                     " batches would never come in an epoch of ", *batches_per_epoch_, "; lower it, or unset it");
   validation_.load();
 }
 
@@ -180,10 +177,11 @@ bool FitLoop::limits_reached() const {
 
 bool FitLoop::stop_now() const {
   if (limits_reached()) return true;
-  const TrainerOptions& options = run_.options;
-  return run_.stop_reason && run_.counters.window.position == 0 &&
-         run_.counters.epoch >= options.min_epochs.value_or(0) &&
-         run_.counters.global_step >= options.min_steps.value_or(0);
+  if (!run_.stop_reason || run_.counters.window.position != 0) return false;
+  // A signal does not wait for the least number of epochs and steps.
+  if (received_signal() != 0) return true;
+  return run_.counters.epoch >= run_.options.min_epochs.value_or(0) &&
+         run_.counters.global_step >= run_.options.min_steps.value_or(0);
 }
 
 }  // namespace levin

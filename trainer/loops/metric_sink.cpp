@@ -1,9 +1,9 @@
+#include <levin/trainer/loops/metric_sink.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/data/batch.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/loops/metric_sink.h>
 
 #include <algorithm>
 

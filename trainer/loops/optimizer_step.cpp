@@ -1,5 +1,5 @@
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/loops/optimizer_step.h>
+#include <levin/trainer/core/error.h>
 
 namespace levin {
 namespace {

@@ -1,6 +1,6 @@
+#include <levin/trainer/loops/predict_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/loops/predict_loop.h>
 
 namespace levin {
 namespace {

@@ -1,5 +1,5 @@
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/core/error.h>
 
 namespace levin {
 namespace {

@@ -1,5 +1,6 @@
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/strategies/single_device.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/trainer/core/error.h>
 
 namespace levin {
 
@@ -16,6 +17,10 @@ void SingleDeviceStrategy::attach(const std::vector<std::shared_ptr<torch::optim
           throw UsageError("configure_optimizers: a parameter of shape ", parameter.sizes(), " is on ",
                            parameter.device(), ", the run is on ", device_,
                            "; create optimizers from parameters() inside configure_optimizers");
+}
+
+State SingleDeviceStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {
+  return optimizer_state_dict(optimizer);
 }
 
 void SingleDeviceStrategy::backward(const at::Tensor& loss, bool /*sync*/) { module_->backward(loss); }

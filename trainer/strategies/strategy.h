@@ -40,6 +40,8 @@ class Strategy {
   /// The norm over all ranks, from that of this rank's share of the gradients.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
+  /// The whole state of an optimizer, from wherever its parts are, in the layout of Python's optimizers.
+  virtual State optimizer_state(torch::optim::Optimizer& optimizer) = 0;
   /// One message to all ranks.
   virtual Agreement agree(uint64_t bits, double sum_of_weights) = 0;
 };

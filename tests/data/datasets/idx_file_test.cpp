@@ -1,6 +1,6 @@
+#include <levin/data/datasets/idx_file.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
-#include <levin/data/datasets/idx_file.h>
 #include <levin/data/rng.h>
 #include <levin/trainer/core/error.h>
 

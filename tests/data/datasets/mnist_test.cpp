@@ -1,10 +1,10 @@
+#include <levin/data/datasets/mnist.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <levin/data/datasets/digit_glyphs.h>
 #include <levin/data/datasets/idx_file.h>
-#include <levin/data/datasets/mnist.h>
 #include <levin/data/datasets/synthetic_digits.h>
 #include <levin/trainer/core/error.h>
 

@@ -1,8 +1,8 @@
+#include <levin/data/datasets/synthetic_digits.h>
 #include <ATen/ops/cdist.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
 #include <levin/data/datasets/digit_glyphs.h>
-#include <levin/data/datasets/synthetic_digits.h>
 #include <levin/trainer/core/error.h>
 
 #include "tests/catch.h"

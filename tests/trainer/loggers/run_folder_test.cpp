@@ -1,5 +1,5 @@
-#include <levin/trainer/core/error.h>
 #include <levin/trainer/loggers/run_folder.h>
+#include <levin/trainer/core/error.h>
 
 #include <filesystem>
 #include <set>

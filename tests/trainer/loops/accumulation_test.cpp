@@ -150,5 +150,6 @@ TEST_CASE("the number of micro-batches can change between windows") {
   options.accumulate_grad_batches = 2;
   options.callbacks = {change};
   levin::Trainer(options).fit(module, data.loader(1));
-  CHECK(change->steps == std::vector<int64_t>{0, 1, 1, 1, 2, 2, 2, 3});
+  const std::vector<int64_t> expected = {0, 1, 1, 1, 2, 2, 2, 3};
+  CHECK(change->steps == expected);
 }

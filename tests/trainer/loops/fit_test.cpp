@@ -116,9 +116,9 @@ TEST_CASE("schedulers step by epoch or by optimizer step") {
     return watch->rates;
   };
   using Rate = std::vector<double>;
-  CHECK(rates_of({}, 1) == Rate{1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25});
-  CHECK(rates_of({.interval = "step"}, 2) == Rate{1, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125, 0.0625});
-  CHECK(rates_of({.interval = "step", .frequency = 3}, 1) == Rate{1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25});
+  CHECK((rates_of({}, 1) == Rate{1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25}));
+  CHECK((rates_of({.interval = "step"}, 2) == Rate{1, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125, 0.0625}));
+  CHECK((rates_of({.interval = "step", .frequency = 3}, 1) == Rate{1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25}));
 }
 
 TEST_CASE("a OneCycleLR with total_steps auto ends with the run") {

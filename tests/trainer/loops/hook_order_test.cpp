@@ -9,6 +9,8 @@
 
 namespace {
 
+using levin::Run;
+using levin::State;
 using Calls = std::vector<std::string>;
 
 struct SpyCallback : levin::Callback {
