@@ -120,6 +120,7 @@ class Assembly {
   }
 
   void failed(const std::exception& error) {
+    run.leave_loop();
     try {
       run.hooks.on_exception(run, error);
     } catch (const std::exception& second) {

@@ -98,8 +98,8 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   if (last) step_schedulers(Interval::Epoch, /*following_metric=*/false);
   advance(loaded.samples, outcome.stepped);
   run_.hooks.on_train_batch_end(run_);
+  step_->drop_output();
   run_.current_batch = nullptr;
-  run_.current_output = nullptr;
   run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
   if (outcome.window_done) agree();
   log_if_due(outcome.stepped);

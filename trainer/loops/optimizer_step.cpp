@@ -29,9 +29,7 @@ OptimizerStep::OptimizerStep(RunContext& run)
       gradient_clip_val_(run.options.gradient_clip_val),
       gradient_clip_algorithm_(run.options.gradient_clip_algorithm == "value" ? GradientClipAlgorithm::Value
                                                                               : GradientClipAlgorithm::Norm),
-      zero_grad_overridden_(run.overrides().has(ModuleMethod::optimizer_zero_grad)),
-      keep_output_(run.hooks.anyone_overrides(Hook::on_train_batch_end) ||
-                   run.hooks.anyone_overrides(Hook::on_after_backward)) {
+      zero_grad_overridden_(run.overrides().has(ModuleMethod::optimizer_zero_grad)) {
   const bool automatic = run.module().automatic_optimization;
   if (automatic && size() > 1)
     throw UsageError("configure_optimizers returned ", size(),
@@ -59,14 +57,13 @@ OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx,
   } else {
     run_training_step();
   }
-  if (output_.loss.defined()) {  // no graph outlives its step
-    if (keep_output_)
-      output_.loss = output_.loss.detach();
-    else
-      output_.loss.reset();
-  }
   run_.counters.window.position = last_ ? 0 : run_.counters.window.position + 1;
   return {.window_done = last_, .stepped = stepped_};
+}
+
+void OptimizerStep::drop_output() {
+  output_ = {};
+  run_.current_output = nullptr;
 }
 
 void OptimizerStep::prepare(bool last_batch) {

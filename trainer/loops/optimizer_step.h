@@ -32,8 +32,8 @@ class OptimizerStep final : public OptimizerDriver {
   };
   /// `last_batch`: no batch follows in this epoch, so that the window ends here.
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch);
-  /// What training_step returned; its loss is detached, or dropped where nobody can read it.
-  const StepOutput& output() const { return output_; }
+  /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step.
+  void drop_output();
 
   size_t size() const override { return run_.optimizer_list.size(); }
   torch::optim::Optimizer& raw(size_t index) override { return *run_.optimizer_list.at(index); }
@@ -57,7 +57,7 @@ class OptimizerStep final : public OptimizerDriver {
   Closure closure_;
   std::optional<double> gradient_clip_val_;
   GradientClipAlgorithm gradient_clip_algorithm_;
-  bool zero_grad_overridden_, keep_output_;
+  bool zero_grad_overridden_;
 
   const Batch* batch_ = nullptr;
   int64_t batch_idx_ = 0;

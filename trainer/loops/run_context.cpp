@@ -25,7 +25,10 @@ RunContext::~RunContext() { module_.module->set_context(nullptr); }
 
 const Batch& RunContext::batch() const { return or_throw(current_batch, "batch", "batch hooks"); }
 const StepOutput& RunContext::output() const {
-  return or_throw(current_output, "output", "on_after_backward and on_train_batch_end");
+  or_throw(current_output, "output", "on_after_backward and on_train_batch_end");
+  at::Tensor& loss = current_output->loss;
+  if (loss.defined() && loss.requires_grad()) loss = loss.detach();
+  return *current_output;
 }
 const Batch& RunContext::prediction() const {
   return or_throw(current_prediction, "prediction", "on_predict_batch_end");
@@ -80,6 +83,14 @@ void RunContext::log_row(const Metrics& values) {
 
 double RunContext::wall_seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+}
+
+void RunContext::leave_loop() {
+  current_batch = nullptr;
+  current_output = nullptr;
+  current_prediction = nullptr;
+  step_context.optimizers = nullptr;
+  sink.set_batch(nullptr, /*on_step_by_default=*/false);
 }
 
 void RunContext::enter(Stage stage, int64_t dataloader_idx) {

@@ -57,6 +57,8 @@ class RunContext final : public Run {
   /// Sends a row to the loggers; nothing where `values` is empty.
   void log_row(const Metrics& values);
   double wall_seconds() const;
+  /// Forgets the batch at hand and the optimizer handles, which end with the loop that an exception left.
+  void leave_loop();
   /// Sets what the module sees as stage and loader.
   void enter(Stage stage, int64_t dataloader_idx);
 
@@ -75,7 +77,7 @@ class RunContext final : public Run {
 
   const Batch* current_batch = nullptr;
   int64_t current_batch_idx = 0;
-  const StepOutput* current_output = nullptr;
+  StepOutput* current_output = nullptr;
   const Batch* current_prediction = nullptr;
   std::optional<int64_t> epoch_limit = {};
   std::optional<int64_t> batches_of_loader = {};

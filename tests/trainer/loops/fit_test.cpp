@@ -242,12 +242,31 @@ TEST_CASE("what a module must bring is said when it is missing") {
   }
 }
 
+TEST_CASE("hooks see the batch and a loss without a graph") {
+  struct Watch : levin::Callback {
+    void on_train_batch_end(levin::Run& run) override {
+      CHECK(run.batch().size() == 4);
+      CHECK(run.output().loss.isfinite().item<bool>());
+      CHECK_FALSE(run.output().loss.requires_grad());
+      CHECK(run.num_batches() == 10);
+      CHECK(run.max_epochs() == 2);
+    }
+    void on_train_epoch_end(levin::Run& run) override { CHECK_THROWS_AS(run.batch(), levin::Error); }
+  };
+  ToyModule module;
+  fit(module, [](auto& o) { o.callbacks = {Watch()}; });
+}
+
 TEST_CASE("an exception calls on_exception, keeps the logs and frees the module") {
   struct Throwing : levin::Callback {
     void on_train_batch_end(levin::Run& run) override {
       if (run.state().global_step == 3) throw std::runtime_error("the callback failed");
     }
-    void on_exception(levin::Run&, const std::exception& error) override { seen = error.what(); }
+    void on_exception(levin::Run& run, const std::exception& error) override {
+      seen = error.what();
+      CHECK_THROWS_AS(run.batch(), levin::Error);
+      CHECK_THROWS_AS(run.output(), levin::Error);
+    }
     std::string seen;
   };
   const auto throwing = std::make_shared<Throwing>();
