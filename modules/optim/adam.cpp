@@ -1,4 +1,5 @@
 #include <levin/modules/optim/adam.h>
+#include <levin/modules/optim/adam_step.h>
 #include <levin/modules/optim/parameter_groups.h>
 
 namespace levin::optim {
@@ -35,6 +36,11 @@ Adam::Adam(std::vector<at::Tensor> parameters, AdamOptions options)
 Adam::Adam(std::vector<torch::optim::OptimizerParamGroup> groups, AdamOptions options)
     : torch::optim::Adam(detail::checked_groups<torch::optim::AdamOptions>("Adam", groups), to_torch(options)) {
   detail::check_group_options<torch::optim::AdamOptions>("Adam", param_groups(), check_group);
+}
+
+at::Tensor Adam::step(LossClosure closure) {
+  return detail::adam_step<torch::optim::AdamParamState, torch::optim::AdamOptions>(*this, closure,
+                                                                                    /*decoupled=*/false);
 }
 
 }  // namespace levin::optim

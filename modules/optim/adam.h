@@ -16,7 +16,7 @@ struct AdamOptions {
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
 };
 
-/// Adam: LibTorch's, with checked arguments.
+/// Adam: LibTorch's options and state, with checked arguments and the numbers of Python's.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adam.html
 class Adam : public torch::optim::Adam {
  public:
@@ -24,6 +24,9 @@ class Adam : public torch::optim::Adam {
   explicit Adam(std::vector<at::Tensor> parameters, AdamOptions options = {});
   /// Groups whose own options are torch::optim::AdamOptions; groups without take `options`.
   explicit Adam(std::vector<torch::optim::OptimizerParamGroup> groups, AdamOptions options = {});
+
+  /// Steps with the float operations of Python's optimizer. Throws UsageError for sparse gradients.
+  at::Tensor step(LossClosure closure = nullptr) override;
 };
 
 }  // namespace levin::optim

@@ -1,4 +1,5 @@
 #include <levin/modules/optim/adamw.h>
+#include <levin/modules/optim/adam_step.h>
 #include <levin/modules/optim/parameter_groups.h>
 
 namespace levin::optim {
@@ -35,6 +36,11 @@ AdamW::AdamW(std::vector<at::Tensor> parameters, AdamWOptions options)
 AdamW::AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, AdamWOptions options)
     : torch::optim::AdamW(detail::checked_groups<torch::optim::AdamWOptions>("AdamW", groups), to_torch(options)) {
   detail::check_group_options<torch::optim::AdamWOptions>("AdamW", param_groups(), check_group);
+}
+
+at::Tensor AdamW::step(LossClosure closure) {
+  return detail::adam_step<torch::optim::AdamWParamState, torch::optim::AdamWOptions>(*this, closure,
+                                                                                      /*decoupled=*/true);
 }
 
 }  // namespace levin::optim

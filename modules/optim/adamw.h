@@ -16,7 +16,7 @@ struct AdamWOptions {
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
 };
 
-/// Adam with decoupled weight decay: LibTorch's, with checked arguments.
+/// Adam with decoupled weight decay: LibTorch's options and state, with checked arguments and the numbers of Python's.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
 class AdamW : public torch::optim::AdamW {
  public:
@@ -24,6 +24,9 @@ class AdamW : public torch::optim::AdamW {
   explicit AdamW(std::vector<at::Tensor> parameters, AdamWOptions options = {});
   /// Groups whose own options are torch::optim::AdamWOptions; groups without take `options`.
   explicit AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, AdamWOptions options = {});
+
+  /// Steps with the float operations of Python's optimizer. Throws UsageError for sparse gradients.
+  at::Tensor step(LossClosure closure = nullptr) override;
 };
 
 }  // namespace levin::optim

@@ -6,6 +6,7 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -142,8 +143,10 @@ Gradients::PassResult Gradients::pass(const at::Tensor& multiplier, bool want_no
 
 void Gradients::clip_norm(const at::Tensor& norm, double max_norm) {
   const at::NoGradGuard no_grad;
+  // A division, as in LibTorch's clip_grad_norm_; Python's multiplies by the reciprocal: the last bit may differ.
+  const at::Tensor coefficient = at::full_like(norm, max_norm).div_(norm.add(1e-6)).clamp_max_(1.0);
   // Also where the coefficient is 1, since asking would wait for the device.
-  multiply(groups_of(blocks_), norm.add(1e-6).reciprocal_().mul_(max_norm).clamp_max_(1.0));
+  multiply(groups_of(blocks_), coefficient);
 }
 
 void Gradients::clip_value(double max_value) {

@@ -40,7 +40,7 @@ class Gradients {
   PassResult pass(const at::Tensor& multiplier, bool want_norm, bool want_found_inf = false);
 
   /// Multiplies all gradients by min(1, max_norm / (norm + 1e-6)), with the same float operations as
-  /// torch.nn.utils.clip_grad_norm_. `norm`: one element, as from `pass`.
+  /// torch::nn::utils::clip_grad_norm_. `norm`: one element, as from `pass`.
   void clip_norm(const at::Tensor& norm, double max_norm);
   /// Clamps each element to [-max_value, max_value], as torch.nn.utils.clip_grad_value_.
   void clip_value(double max_value);

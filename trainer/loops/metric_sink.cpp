@@ -146,16 +146,22 @@ void MetricSink::show(const MetricAccumulator& accumulator, const std::string& n
   if (accumulator.options.prog_bar) progress_bar_[name] = value;
 }
 
+std::pair<std::string, double> MetricSink::show_step(const Table& table, const std::string& name,
+                                                     MetricAccumulator& metric) {
+  metric.fresh = false;
+  const double value = metric.read_newest();
+  const std::string shown = name + (metric.on_epoch ? "_step" : "") + table.suffix;
+  show(metric, shown, value);
+  if (metric.on_epoch) all_[name + table.suffix] = value;
+  return {shown, value};
+}
+
 Metrics MetricSink::read_step() {
   Metrics values;
   for (auto& [name, metric] : table_->accumulators) {
     if (!metric.on_step || !metric.fresh) continue;
-    metric.fresh = false;
-    const double value = metric.read_newest();
-    const std::string shown = name + (metric.on_epoch ? "_step" : "") + table_->suffix;
-    show(metric, shown, value);
-    if (metric.on_epoch) all_[name + table_->suffix] = value;
-    if (metric.options.logger) values[shown] = value;
+    const auto shown = show_step(*table_, name, metric);
+    if (metric.options.logger) values.insert(shown);
   }
   return values;
 }
@@ -163,6 +169,7 @@ Metrics MetricSink::read_step() {
 Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
   Metrics values;
   for (auto& [name, metric] : table.accumulators) {
+    if (metric.on_step && metric.fresh) show_step(table, name, metric);
     if (!metric.on_epoch) continue;
     const std::optional<double> value = metric.read_epoch();
     metric.reset_epoch();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace levin {
@@ -53,7 +54,8 @@ class MetricSink final : public LogSink {
 
   /// The newest values of those with on_step that were logged since the last call, for the loggers. Host sync.
   Metrics read_step();
-  /// The epoch's values of the train table or of all evaluation tables, for the loggers; they start anew. Host sync.
+  /// The epoch's values of the train table or of all evaluation tables, for the loggers; they start anew. Step values
+  /// that no log point has read are shown too. Host sync.
   Metrics read_train_epoch();
   Metrics read_evaluation_epoch();
   /// What read_evaluation_epoch read, by loader.
@@ -78,6 +80,8 @@ class MetricSink final : public LogSink {
   MetricAccumulator& accumulator(const std::string& name, const LogOptions& options);
   double sample_weight(const LogOptions& options);
   Metrics read_epoch(Table& table, Metrics* for_loader);
+  /// Reads a step value, so that all() and progress_bar() have it; returns its name there and the value.
+  std::pair<std::string, double> show_step(const Table& table, const std::string& name, MetricAccumulator& metric);
   void show(const MetricAccumulator& accumulator, const std::string& name, double value);
 
   Table train_ = {};

@@ -1,4 +1,5 @@
 #include <levin/modules/optim/gradients.h>
+#include <torch/nn/utils/clip_grad.h>
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +41,7 @@ bool close(double a, double b, double tolerance = 1e-5) { return std::abs(a - b)
 
 }  // namespace
 
-TEST_CASE("norm and clipping have the bits of Python's clip_grad_norm_") {
+TEST_CASE("the norm has the bits of Python's clip_grad_norm_, clipped gradients differ by its reciprocal at most") {
   const std::vector<double> max_norms = {0.5, 100.0};
   const auto expected = python_reference("clip", max_norms);
   if (!expected) return;
@@ -49,9 +50,22 @@ TEST_CASE("norm and clipping have the bits of Python's clip_grad_norm_") {
     Gradients gradients(parameters);
     const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
     gradients.clip_norm(norm, max_norms[i]);
-    std::vector<float> numbers = values(parameters);
-    numbers.insert(numbers.begin(), norm.item<float>());
-    CHECK(numbers == (*expected)[i].get<std::vector<float>>());
+    const auto python = (*expected)[i].get<std::vector<float>>();
+    CHECK(norm.item<float>() == python.at(0));
+    const std::vector<float> clipped = values(parameters);
+    REQUIRE(clipped.size() + 1 == python.size());
+    for (size_t k = 0; k < clipped.size(); ++k) CHECK(close(clipped[k], python[k + 1], 2.5e-7));
+  }
+}
+
+TEST_CASE("clipping has the bits of LibTorch's clip_grad_norm_") {
+  for (const double max_norm : {0.1, 0.5, 3.0, 100.0}) {
+    const auto ours = with_gradients();
+    Gradients gradients(ours);
+    gradients.clip_norm(gradients.pass(1.0, /*want_norm=*/true).norm, max_norm);
+    const auto theirs = with_gradients();
+    torch::nn::utils::clip_grad_norm_(theirs, max_norm);
+    CHECK(values(ours) == values(theirs));
   }
 }
 

@@ -16,8 +16,11 @@ struct HandLoop {
       for (int64_t start = 0; start < samples; start += batch_size, ++in_window) {
         const int64_t end = std::min(samples, start + batch_size);
         if (in_window % accumulate == 0) optimizer.zero_grad();
+        // Whole batches by index_select, as levin's loader makes them: a slice may be aligned differently, and MKL then
+        // rounds differently.
+        const auto index = torch::arange(start, end);
         auto loss =
-            torch::mse_loss(module.net->forward(data.input.slice(0, start, end)), data.target.slice(0, start, end));
+            torch::mse_loss(module.net->forward(data.input.index_select(0, index)), data.target.index_select(0, index));
         if (accumulate > 1) loss = loss / accumulate;
         loss.backward();
         if ((in_window + 1) % accumulate != 0) continue;
