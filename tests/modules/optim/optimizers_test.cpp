@@ -27,13 +27,22 @@ TEST_CASE("optimizers end at Python's weights after 100 steps") {
   }
 }
 
-TEST_CASE("levin's optimizers do LibTorch's arithmetic, also after a move into a config") {
+TEST_CASE("levin's SGD does LibTorch's arithmetic, also after a move into a config") {
   const auto ours = parameters(), theirs = parameters();
-  levin::OptimizerConfig config = optim::AdamW(ours, {.lr = 0.02, .weight_decay = 0.1});
-  torch::optim::AdamW reference(theirs, torch::optim::AdamWOptions(0.02).weight_decay(0.1));
+  levin::OptimizerConfig config = optim::SGD(ours, {.lr = 0.02, .momentum = 0.9, .weight_decay = 0.1});
+  torch::optim::SGD reference(theirs, torch::optim::SGDOptions(0.02).momentum(0.9).weight_decay(0.1));
   train(*config.entries[0].optimizer, ours, 20);
   train(reference, theirs, 20);
   CHECK(flat(ours).equal(flat(theirs)));
+}
+
+TEST_CASE("levin's AdamW differs from LibTorch's by rounding only") {
+  const auto ours = parameters(), theirs = parameters();
+  optim::AdamW adamw(ours, {.lr = 0.02, .weight_decay = 0.1, .amsgrad = true});
+  torch::optim::AdamW reference(theirs, torch::optim::AdamWOptions(0.02).weight_decay(0.1).amsgrad(true));
+  train(adamw, ours, 20);
+  train(reference, theirs, 20);
+  CHECK(distance(flat(ours), flat(theirs)) < 1e-9);
 }
 
 TEST_CASE("parameter groups keep their own options") {
