@@ -3,13 +3,43 @@
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/option.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>
 #include <memory>
+#include <string>
 #include <tuple>
 
 namespace levin::optim::detail {
+
+/// What Adam and AdamW share. `Options` is AdamOptions or AdamWOptions, `TorchOptions` LibTorch's class for the same.
+template <class Options>
+void check_adam(const Options& options, const std::string& path) {
+  if (options.betas.size() != 2) throw UsageError(path, ".betas: expected two numbers, got ", options.betas.size());
+  schema_of<Options>().check(&options, path);
+}
+
+template <class TorchOptions, class Options>
+TorchOptions checked_adam_options(const Options& options, const std::string& path) {
+  check_adam(options, path);
+  return TorchOptions(options.lr)
+      .betas({options.betas[0], options.betas[1]})
+      .eps(options.eps)
+      .weight_decay(options.weight_decay)
+      .amsgrad(options.amsgrad);
+}
+
+template <class Options, class TorchOptions>
+void check_adam_group(const TorchOptions& options, const std::string& path) {
+  const auto [beta1, beta2] = options.betas();
+  check_adam(Options{.lr = options.lr(),
+                     .betas = {beta1, beta2},
+                     .eps = options.eps(),
+                     .weight_decay = options.weight_decay(),
+                     .amsgrad = options.amsgrad()},
+             path);
+}
 
 /// One parameter of Adam or AdamW, in the float operations of Python's torch.optim, whose bits LibTorch's C++ step does
 /// not give (it averages by multiplying and adding instead of lerp).

@@ -16,8 +16,10 @@ inline std::optional<nlohmann::ordered_json> python_reference(const std::string&
     WARN("SKIPPED: configure with -DLEVIN_TEST_PYTHON=<a Python with torch>");
     return std::nullopt;
   }
+  const char* script = std::getenv("LEVIN_PYTHON_REFERENCE");
+  if (!script) throw std::runtime_error("LEVIN_PYTHON_REFERENCE names no python_reference.py; run the test by ctest");
   const std::string command =
-      std::string("'") + python + "' '" LEVIN_PYTHON_REFERENCE "' " + what + " '" + cases.dump() + "' '" + folder + "'";
+      std::string("'") + python + "' '" + script + "' " + what + " '" + cases.dump() + "' '" + folder + "'";
   FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot run " + command);
   std::string text;
