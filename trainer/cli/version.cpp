@@ -1,4 +1,3 @@
-#include <ATen/Version.h>
 #include <c10/util/StringUtil.h>
 #include <dlfcn.h>
 #include <levin/trainer/cli/commands.h>
@@ -7,22 +6,21 @@
 namespace levin::cli {
 namespace {
 
-/// LibTorch was built with CUDA where its description of itself names the runtime.
-std::string cuda_version() {
-  constexpr const char* kBefore = "CUDA Runtime ";
-  const std::string config = at::show_config();
-  const size_t begin = config.find(kBefore);
-  if (begin == std::string::npos) return "none";
-  const size_t version = begin + std::string(kBefore).size();
-  return config.substr(version, config.find_first_not_of("0123456789.", version) - version);
+/// What `function` of a library that comes with LibTorch says of its version; 0 where that library is not there.
+int loaded_version(const char* function) {
+  const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, function));
+  int version = 0;
+  return get_version && get_version(&version) == 0 ? version : 0;
 }
 
-/// NCCL comes with LibTorch, so that it is asked for at run time instead of linked.
+std::string cuda_version() {
+  const int version = loaded_version("cudaRuntimeGetVersion");
+  return version == 0 ? "none" : c10::str(version / 1000, ".", version / 10 % 100);
+}
+
 std::string nccl_version() {
-  const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, "ncclGetVersion"));
-  int version = 0;
-  if (!get_version || get_version(&version) != 0) return "none";
-  return c10::str(version / 10000, ".", version / 100 % 100, ".", version % 100);
+  const int version = loaded_version("ncclGetVersion");
+  return version == 0 ? "none" : c10::str(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
 std::string compiler() {
