@@ -11,28 +11,19 @@ using std::numbers::pi;
 
 class BoundCosineAnnealingLR : public LRScheduler {
  public:
-  BoundCosineAnnealingLR(torch::optim::Optimizer& optimizer, int64_t t_max, double eta_min)
-      : LRScheduler(optimizer), t_max_(t_max), eta_min_(eta_min) {
+  BoundCosineAnnealingLR(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context, int64_t t_max,
+                         double eta_min)
+      : LRScheduler(optimizer, context), t_max_(t_max), eta_min_(eta_min) {
+    keep_in_state("T_max", &t_max_);
+    keep_in_state("eta_min", &eta_min_);
     start();
   }
 
-  State state_dict() const override {
-    State state = LRScheduler::state_dict();
-    state["T_max"] = t_max_;
-    state["eta_min"] = eta_min_;
-    return state;
-  }
-  void load_state_dict(const State& state) override {
-    LRScheduler::load_state_dict(state);
-    t_max_ = state.at("T_max").to_int();
-    eta_min_ = state.at("eta_min").to_double();
-  }
-
- protected:
+ private:
   // From the present rate, as Python does, so that other changes of the rate are kept.
   std::vector<double> next_lr(const std::vector<double>& current) override {
     std::vector<double> rates = current;
-    if (last_epoch() == 0) return rates;
+    if (in_initial_step()) return rates;
     const auto t_max = static_cast<double>(t_max_);
     // The epoch after a lowest point, where the other formula would divide by zero.
     const bool turns = (last_epoch() - 1 - t_max_) % (2 * t_max_) == 0;
@@ -43,8 +34,13 @@ class BoundCosineAnnealingLR : public LRScheduler {
                        : factor * (rates[i] - eta_min_) + eta_min_;
     return rates;
   }
+  std::vector<double> first_lr(const std::vector<double>& /*current*/) override {
+    std::vector<double> rates = base_lrs_;
+    // Not just the base rates: the same rounding as Python's.
+    for (double& rate : rates) rate = eta_min_ + (rate - eta_min_);
+    return rates;
+  }
 
- private:
   int64_t t_max_;
   double eta_min_;
 };
@@ -59,8 +55,8 @@ CosineAnnealingLR::CosineAnnealingLR(CosineAnnealingLROptions options, LRSchedul
 }
 
 std::unique_ptr<LRScheduler> CosineAnnealingLR::bind(torch::optim::Optimizer& optimizer,
-                                                     const LRSchedulerContext&) const {
-  return std::make_unique<BoundCosineAnnealingLR>(optimizer, *options_.T_max, options_.eta_min);
+                                                     const LRSchedulerContext& context) const {
+  return std::make_unique<BoundCosineAnnealingLR>(optimizer, context, *options_.T_max, options_.eta_min);
 }
 
 }  // namespace levin

@@ -10,19 +10,55 @@ State to_state(const std::vector<double>& values) {
   for (double value : values) list.push_back(value);
   return list;
 }
+template <class T>
+State to_state(const T& value) {
+  return value;
+}
+
+void read(const State& state, bool& value) { value = state.to_bool(); }
+void read(const State& state, int64_t& value) { value = state.to_int(); }
+void read(const State& state, double& value) { value = state.to_double(); }
+void read(const State& state, std::string& value) { value = state.to_string(); }
+void read(const State& state, std::vector<double>& values) {
+  values.clear();
+  for (const State& value : state.items()) values.push_back(value.to_double());
+}
 
 }  // namespace
 
-LRScheduler::LRScheduler(torch::optim::Optimizer& optimizer) : optimizer_(optimizer), base_lrs_(last_lr()) {}
+LRScheduler::LRScheduler(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context)
+    : optimizer_(optimizer),
+      initial_lr_(context.initial_lr ? context.initial_lr : std::make_shared<std::vector<double>>()) {
+  if (initial_lr_->empty()) *initial_lr_ = last_lr();
+  base_lrs_ = *initial_lr_;
+}
 
 void LRScheduler::step() {
+  ++step_count_;
   ++last_epoch_;
   set_lr(next_lr(last_lr()));
 }
 
 void LRScheduler::step(double /*metric*/) { step(); }
 
-void LRScheduler::start() { set_lr(next_lr(last_lr())); }
+void LRScheduler::start() {
+  last_epoch_ = -1;
+  initial_step();
+}
+
+void LRScheduler::undo_initial_step() { --last_epoch_; }
+
+void LRScheduler::initial_step() {
+  step_count_ = 0;
+  in_initial_step_ = true;
+  step();
+  in_initial_step_ = false;
+}
+
+void LRScheduler::restart() {
+  last_epoch_ = 0;
+  set_lr(first_lr(last_lr()));
+}
 
 std::vector<double> LRScheduler::last_lr() const {
   std::vector<double> rates;
@@ -35,19 +71,26 @@ void LRScheduler::set_lr(const std::vector<double>& rates) {
 }
 
 State LRScheduler::state_dict() const {
-  return State::dict({{"base_lrs", to_state(base_lrs_)},
-                      {"last_epoch", last_epoch_},
-                      {"_step_count", last_epoch_ + 1},
-                      {"_last_lr", to_state(last_lr())}});
+  State state = State::dict({{"base_lrs", to_state(base_lrs_)},
+                             {"last_epoch", last_epoch_},
+                             {"_step_count", step_count_},
+                             {"_last_lr", to_state(last_lr())}});
+  for (const auto& [key, member] : members_)
+    state[key] = std::visit([](const auto* value) { return to_state(*value); }, member);
+  return state;
 }
 
 void LRScheduler::load_state_dict(const State& state) {
-  const State::List& rates = state.at("base_lrs").items();
-  if (rates.size() != base_lrs_.size())
-    throw UsageError("the scheduler's state has base_lrs for ", rates.size(), " parameter groups, the optimizer has ",
-                     base_lrs_.size());
-  for (size_t i = 0; i < rates.size(); ++i) base_lrs_[i] = rates[i].to_double();
+  if (const State* rates = state.find("base_lrs")) {
+    if (rates->size() != base_lrs_.size())
+      throw UsageError("the scheduler's state has base_lrs for ", rates->size(),
+                       " parameter groups, the optimizer has ", base_lrs_.size());
+    read(*rates, base_lrs_);
+  }
   last_epoch_ = state.at("last_epoch").to_int();
+  if (const State* count = state.find("_step_count")) step_count_ = count->to_int();
+  for (const auto& [key, member] : members_)
+    if (const State* saved = state.find(key)) std::visit([&](auto* value) { read(*saved, *value); }, member);
 }
 
 LRSchedulerSpec::LRSchedulerSpec(LRSchedulerConfig config_) : config(std::move(config_)) {

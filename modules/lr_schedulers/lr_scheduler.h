@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace torch::optim {
@@ -15,6 +16,26 @@ class Optimizer;
 
 namespace levin {
 
+/// When a scheduler steps; in JSON these keys stand beside the scheduler's own.
+struct LRSchedulerConfig {
+  std::string interval = LEVIN_OPTION(interval, "epoch", "Step the scheduler by epoch or by optimizer step",
+                                      {.choices = {"epoch", "step"}});
+  int64_t frequency = LEVIN_OPTION(frequency, 1, "Step the scheduler every so many intervals", {.min = 1});
+  std::string monitor = LEVIN_OPTION(monitor, "val_loss", "Metric for schedulers that follow one");
+  bool strict = LEVIN_OPTION(strict, true, "A monitor that was not logged is an error; false: warn and do not step");
+};
+
+/// What is known of the run when schedulers are bound, and what a scheduler hands on to those inside it.
+struct LRSchedulerContext {
+  /// Optimizer steps of the whole run; unset where it has no known end. Asking makes the training loader. May be empty.
+  std::function<std::optional<int64_t>()> total_steps = {};
+  /// Inside another scheduler: when the outermost steps. Null: the scheduler's own config says. Valid during bind.
+  const LRSchedulerConfig* outer_config = nullptr;
+  /// Inside another scheduler: the rates that all of them start from, Python's `initial_lr` of the groups. The first
+  /// that is bound fills it.
+  std::shared_ptr<std::vector<double>> initial_lr = {};
+};
+
 /// A learning-rate scheduler bound to an optimizer: sets the rate of each parameter group, as Python's
 /// torch.optim.lr_scheduler does. Made by the trainer from an LRSchedulerSpec.
 ///
@@ -22,7 +43,7 @@ namespace levin {
 class LRScheduler {
  public:
   /// The optimizer must outlive the scheduler.
-  explicit LRScheduler(torch::optim::Optimizer& optimizer);
+  explicit LRScheduler(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context = {});
   virtual ~LRScheduler() = default;
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
@@ -42,34 +63,42 @@ class LRScheduler {
   /// Keys as in Python's state dicts: last_epoch, base_lrs, and those of the derived class. The rates themselves are
   /// part of the optimizer's state.
   virtual State state_dict() const;
+  /// Takes such a state, from here or from Python; what it lacks stays. Throws levin::UsageError where it is for
+  /// another number of parameter groups.
   virtual void load_state_dict(const State& state);
+
+  // --- for schedulers that hold others ---
+  /// Takes back the epoch of the initial step, not the rates.
+  virtual void undo_initial_step();
+  /// A step that knows it is the first: to epoch 0 after construction or after undo_initial_step.
+  virtual void initial_step();
+  /// Begins at epoch 0 from the initial rates, whatever the rates are now.
+  virtual void restart();
 
  protected:
   /// Sets the rates of epoch 0.
   void start();
   /// The rate of each group for `last_epoch()`; `current` holds the rates now set.
   virtual std::vector<double> next_lr(const std::vector<double>& current) = 0;
+  /// The rates of a restart; by default as any others. Schedulers that go on from the present rates override it.
+  virtual std::vector<double> first_lr(const std::vector<double>& current) { return next_lr(current); }
+  bool in_initial_step() const { return in_initial_step_; }
+  void set_lr(const std::vector<double>& rates);
+
+  /// A member of a derived class.
+  using Member = std::variant<bool*, int64_t*, double*, std::string*, std::vector<double>*>;
+  /// Makes a member part of the state.
+  void keep_in_state(std::string key, Member member) { members_.emplace_back(std::move(key), member); }
 
   torch::optim::Optimizer& optimizer_;
-  std::vector<double> base_lrs_;  ///< rates of the groups at construction
+  std::shared_ptr<std::vector<double>> initial_lr_;  ///< see LRSchedulerContext
+  std::vector<double> base_lrs_;                     ///< the initial rates at construction
   int64_t last_epoch_ = 0;
 
  private:
-  void set_lr(const std::vector<double>& rates);
-};
-
-/// When a scheduler steps; in JSON these keys stand beside the scheduler's own.
-struct LRSchedulerConfig {
-  std::string interval = LEVIN_OPTION(interval, "epoch", "Step the scheduler by epoch or by optimizer step",
-                                      {.choices = {"epoch", "step"}});
-  int64_t frequency = LEVIN_OPTION(frequency, 1, "Step the scheduler every so many intervals", {.min = 1});
-  std::string monitor = LEVIN_OPTION(monitor, "val_loss", "Metric for schedulers that follow one");
-};
-
-/// What is known of the run when schedulers are bound.
-struct LRSchedulerContext {
-  /// Optimizer steps of the whole run; unset where it has no known end. Asking makes the training loader. May be empty.
-  std::function<std::optional<int64_t>()> total_steps = {};
+  int64_t step_count_ = 0;
+  bool in_initial_step_ = false;
+  std::vector<std::pair<std::string, Member>> members_ = {};
 };
 
 /// A scheduler that is not bound yet: what `configure_optimizers` returns beside the optimizer.

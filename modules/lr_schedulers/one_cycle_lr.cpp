@@ -1,11 +1,8 @@
 #include <levin/modules/lr_schedulers/one_cycle_lr.h>
+#include <levin/modules/lr_schedulers/automatic_total_steps.h>
+#include <levin/modules/lr_schedulers/cycled_momentum.h>
 #include <levin/trainer/core/error.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/adamw.h>
-#include <torch/optim/rmsprop.h>
-#include <torch/optim/sgd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -41,25 +38,11 @@ std::vector<Phase> phases_of(int64_t total_steps, double pct_start, bool three_p
   };
 }
 
-/// Sets momentum or beta1; false where the optimizer has neither.
-bool set_momentum(torch::optim::OptimizerOptions& options, double value) {
-  if (auto* sgd = dynamic_cast<torch::optim::SGDOptions*>(&options))
-    sgd->momentum(value);
-  else if (auto* rmsprop = dynamic_cast<torch::optim::RMSpropOptions*>(&options))
-    rmsprop->momentum(value);
-  else if (auto* adam = dynamic_cast<torch::optim::AdamOptions*>(&options))
-    std::get<0>(adam->betas()) = value;
-  else if (auto* adamw = dynamic_cast<torch::optim::AdamWOptions*>(&options))
-    std::get<0>(adamw->betas()) = value;
-  else
-    return false;
-  return true;
-}
-
 class BoundOneCycleLR : public LRScheduler {
  public:
-  BoundOneCycleLR(torch::optim::Optimizer& optimizer, OneCycleLROptions options, int64_t total_steps)
-      : LRScheduler(optimizer), options_(std::move(options)) {
+  BoundOneCycleLR(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context, OneCycleLROptions options,
+                  int64_t total_steps)
+      : LRScheduler(optimizer, context), options_(std::move(options)) {
     set_total_steps(total_steps);
     const size_t groups = base_lrs_.size();
     const std::vector<double> max_lr = options_.max_lr.for_groups(groups, "OneCycleLR.max_lr");
@@ -73,6 +56,7 @@ class BoundOneCycleLR : public LRScheduler {
                          .base_momentum = base_momentum[i],
                          .max_momentum = max_momentum[i]});
     }
+    *initial_lr_ = base_lrs_;
     start();
   }
 
@@ -98,7 +82,8 @@ class BoundOneCycleLR : public LRScheduler {
       const auto [phase, progress] = position();
       rates[i] = anneal(bounds.*phase.start_lr, bounds.*phase.end_lr, progress);
       if (options_.cycle_momentum)
-        cycle_momentum(i, anneal(bounds.*phase.start_momentum, bounds.*phase.end_momentum, progress));
+        set_cycled_momentum(optimizer_, i, anneal(bounds.*phase.start_momentum, bounds.*phase.end_momentum, progress),
+                            "OneCycleLR");
     }
     return rates;
   }
@@ -130,12 +115,6 @@ class BoundOneCycleLR : public LRScheduler {
     return to + (from - to) / 2.0 * (std::cos(std::numbers::pi * progress) + 1);
   }
 
-  void cycle_momentum(size_t group, double momentum) {
-    if (!set_momentum(optimizer_.param_groups()[group].options(), momentum))
-      throw UsageError(
-          "OneCycleLR.cycle_momentum: the optimizer has neither momentum nor betas; set cycle_momentum to false");
-  }
-
   OneCycleLROptions options_;
   int64_t total_steps_ = 0;
   std::vector<Phase> phases_ = {};
@@ -154,22 +133,11 @@ OneCycleLR::OneCycleLR(OneCycleLROptions options, LRSchedulerConfig when)
 
 std::unique_ptr<LRScheduler> OneCycleLR::bind(torch::optim::Optimizer& optimizer,
                                               const LRSchedulerContext& context) const {
-  const int64_t total_steps =
-      options_.total_steps.is_auto() ? automatic_total_steps(context) : options_.total_steps.value_or(0);
-  return std::make_unique<BoundOneCycleLR>(optimizer, options_, total_steps);
-}
-
-int64_t OneCycleLR::automatic_total_steps(const LRSchedulerContext& context) const {
-  if (options_.epochs && options_.steps_per_epoch) return *options_.epochs * *options_.steps_per_epoch;
-  if (config.interval != "step")
-    throw UsageError(
-        "OneCycleLR.total_steps: \"auto\" counts optimizer steps; set interval to \"step\", or total_steps ",
-        "to the number of epochs");
-  const std::optional<int64_t> steps = context.total_steps ? context.total_steps() : std::nullopt;
-  if (!steps)
-    throw UsageError(
-        "OneCycleLR.total_steps: \"auto\" needs a run of known length; give a number, or set max_steps or max_epochs");
-  return std::max<int64_t>(*steps / config.frequency, 1);
+  int64_t total_steps = options_.total_steps.value_or(0);
+  if (options_.total_steps.is_auto())
+    total_steps = options_.epochs && options_.steps_per_epoch ? *options_.epochs * *options_.steps_per_epoch
+                                                              : automatic_total_steps("OneCycleLR", config, context);
+  return std::make_unique<BoundOneCycleLR>(optimizer, context, options_, total_steps);
 }
 
 }  // namespace levin

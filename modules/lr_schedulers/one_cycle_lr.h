@@ -37,8 +37,6 @@ class OneCycleLR : public LRSchedulerSpec {
                                     const LRSchedulerContext& context) const override;
 
  private:
-  int64_t automatic_total_steps(const LRSchedulerContext& context) const;
-
   OneCycleLROptions options_;
 };
 

@@ -1,37 +1,22 @@
 #include <levin/modules/lr_schedulers/step_lr.h>
+#include <levin/modules/lr_schedulers/factor_lr.h>
 #include <levin/trainer/core/error.h>
 
 namespace levin {
 namespace {
 
-class BoundStepLR : public LRScheduler {
+class BoundStepLR : public FactorLR {
  public:
-  BoundStepLR(torch::optim::Optimizer& optimizer, int64_t step_size, double gamma)
-      : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
+  BoundStepLR(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context, const StepLROptions& options)
+      : FactorLR(optimizer, context), step_size_(*options.step_size), gamma_(options.gamma) {
+    keep_in_state("step_size", &step_size_);
+    keep_in_state("gamma", &gamma_);
     start();
   }
 
-  State state_dict() const override {
-    State state = LRScheduler::state_dict();
-    state["step_size"] = step_size_;
-    state["gamma"] = gamma_;
-    return state;
-  }
-  void load_state_dict(const State& state) override {
-    LRScheduler::load_state_dict(state);
-    step_size_ = state.at("step_size").to_int();
-    gamma_ = state.at("gamma").to_double();
-  }
-
- protected:
-  std::vector<double> next_lr(const std::vector<double>& current) override {
-    std::vector<double> rates = current;
-    if (last_epoch() != 0 && last_epoch() % step_size_ == 0)
-      for (double& rate : rates) rate *= gamma_;
-    return rates;
-  }
-
  private:
+  double factor() const override { return last_epoch() != 0 && last_epoch() % step_size_ == 0 ? gamma_ : 1; }
+
   int64_t step_size_;
   double gamma_;
 };
@@ -43,8 +28,8 @@ StepLR::StepLR(StepLROptions options, LRSchedulerConfig when) : LRSchedulerSpec(
   schema_of<StepLROptions>().check(&options_, "StepLR");
 }
 
-std::unique_ptr<LRScheduler> StepLR::bind(torch::optim::Optimizer& optimizer, const LRSchedulerContext&) const {
-  return std::make_unique<BoundStepLR>(optimizer, *options_.step_size, options_.gamma);
+std::unique_ptr<LRScheduler> StepLR::bind(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context) const {
+  return std::make_unique<BoundStepLR>(optimizer, context, options_);
 }
 
 }  // namespace levin

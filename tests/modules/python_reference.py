@@ -1,13 +1,16 @@
 """Prints as JSON what PyTorch computes, for the tests of modules/.
 
-usage: python_reference.py optimizers|schedulers|resume|clip CASES_JSON [FOLDER]
+usage: python_reference.py optimizers|schedulers|scheduler_states|resume|clip CASES_JSON [FOLDER]
 """
 
 import json
 import math
 import sys
+import warnings
 
 import torch
+
+warnings.simplefilter("ignore")  # of schedulers that step without their optimizer
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
@@ -44,17 +47,92 @@ def optimizers(case):
     return values(params)
 
 
+FUNCTIONS = {
+    "decay": lambda x: 0.98**x,
+    "wave": lambda x: 1 + 0.5 * math.sin(0.1 * x),
+    "almost_one": lambda x: 0.995 + 0.005 * math.sin(x),
+}
+
+
+def function(name):
+    return [FUNCTIONS[n] for n in name] if isinstance(name, list) else FUNCTIONS[name]
+
+
+def warmup_cosine(optimizer, warmup_steps, total_steps, warmup_start_factor=0.01, eta_min=0.0):
+    """levin's WarmupCosine, which PyTorch does not have."""
+    def rule(base):
+        def factor(step):
+            if step < warmup_steps:
+                return warmup_start_factor + (1 - warmup_start_factor) * step / warmup_steps
+            progress = (min(step, total_steps) - warmup_steps) / (total_steps - warmup_steps)
+            return (eta_min + (base - eta_min) * (1 + math.cos(math.pi * progress)) / 2) / base
+        return factor
+    rules = [rule(group["lr"]) for group in optimizer.param_groups]
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, rules)
+
+
+def scheduler_of(case, optimizer):
+    options = {k: v for k, v in case.items() if k != "class"}
+    for key in ("lr_lambda", "scale_fn"):
+        if key in options:
+            options[key] = function(options[key])
+    if "schedulers" in options:
+        options["schedulers"] = [scheduler_of(inner, optimizer) for inner in options["schedulers"]]
+    if case["class"] == "ChainedScheduler":
+        return torch.optim.lr_scheduler.ChainedScheduler(optimizer=optimizer, **options)
+    if case["class"] == "WarmupCosine":
+        return warmup_cosine(optimizer, **options)
+    return getattr(torch.optim.lr_scheduler, case["class"])(optimizer, **options)
+
+
+def scheduled(case):
+    w1, b, w2 = parameters()
+    rates = case["rates"]
+    groups = [{"params": [w1, b, w2]}] if len(rates) == 1 else [{"params": [w1]}, {"params": [b, w2]}]
+    for group, rate in zip(groups, rates):
+        group["lr"] = rate
+    optimizer = make(torch.optim, case["optimizer"], groups)
+    return optimizer, scheduler_of(case["lr_scheduler"], optimizer)
+
+
+def metric(step):
+    return math.nan if step % 41 == 40 else math.sin(0.37 * step) / (1 + 0.02 * step)
+
+
+def scheduler_step(case, optimizer, scheduler, step):
+    follows = isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
+    scheduler.step(*([metric(step)] if follows else []))
+    if step in case.get("halved_after", []):
+        for group in optimizer.param_groups:
+            group["lr"] *= 0.5
+
+
+def row(optimizer):
+    """Rate and momentum (or beta1) of each group."""
+    values = []
+    for group in optimizer.param_groups:
+        values += [group["lr"], group["betas"][0] if "betas" in group else group.get("momentum", 0)]
+    return values
+
+
 def schedulers(case):
-    optimizer = make(torch.optim, case["optimizer"], parameters())
-    scheduler = make(torch.optim.lr_scheduler, case["lr_scheduler"], optimizer)
-    rows = []
-    for step in range(301):
-        group = optimizer.param_groups[0]
-        rows.append([group["lr"], group["betas"][0] if "betas" in group else group.get("momentum", 0)])
-        optimizer.step()
-        if step < 300:
-            scheduler.step()
+    """The rows of 300 steps, and before them."""
+    optimizer, scheduler = scheduled(case)
+    rows = [row(optimizer)]
+    for step in range(300):
+        scheduler_step(case, optimizer, scheduler, step)
+        rows.append(row(optimizer))
     return rows
+
+
+def scheduler_states(case):
+    """Writes the states after 150 steps for levin."""
+    index, case = case
+    optimizer, scheduler = scheduled(case)
+    for step in range(150):
+        scheduler_step(case, optimizer, scheduler, step)
+    torch.save({"optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict()},
+               f"{sys.argv[3]}/python_{index}.pt")
 
 
 def resume(case):
@@ -80,6 +158,6 @@ def clip(max_norm):
 
 
 cases = json.loads(sys.argv[2])
-if sys.argv[1] == "resume":
+if sys.argv[1] in ("resume", "scheduler_states"):
     cases = list(enumerate(cases))
 print(json.dumps([globals()[sys.argv[1]](case) for case in cases]))

@@ -1,5 +1,6 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/signals.h>
 
@@ -148,16 +149,22 @@ void FitLoop::step_schedulers(Interval interval, bool following_metric) {
       continue;
     std::optional<double> metric;
     if (following_metric) {
-      metric = run_.metric(config.monitor);
-      if (!metric)
-        throw UsageError("lr_scheduler.monitor: no metric '", config.monitor, "' was logged", [&] {
-          std::string names;
-          for (const auto& entry : run_.metrics()) names += (names.empty() ? "; there are: " : ", ") + entry.first;
-          return names;
-        }());
+      metric = monitored(config);
+      if (!metric) continue;
     }
     run_.module().lr_scheduler_step(scheduler, metric);
   }
+}
+
+std::optional<double> FitLoop::monitored(const LRSchedulerConfig& config) {
+  const std::optional<double> metric = run_.metric(config.monitor);
+  if (metric) return metric;
+  std::string logged;
+  for (const auto& entry : run_.metrics()) logged += (logged.empty() ? "; there are: " : ", ") + entry.first;
+  const std::string message = "lr_scheduler.monitor: no metric '" + config.monitor + "' was logged" + logged;
+  if (config.strict) throw UsageError(message, "; with lr_scheduler.strict = false the step is skipped");
+  if (warned_monitors_.insert(config.monitor).second) console::warn(message + "; the scheduler does not step");
+  return {};
 }
 
 bool FitLoop::validation_due(bool window_done, bool last) const {

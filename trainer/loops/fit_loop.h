@@ -5,6 +5,8 @@
 #include <levin/trainer/loops/run_context.h>
 
 #include <optional>
+#include <set>
+#include <string>
 
 namespace levin {
 
@@ -43,6 +45,8 @@ class FitLoop {
   void agree();
   void log_if_due(bool stepped);
   void step_schedulers(Interval interval, bool following_metric);
+  /// The newest value of the metric that a scheduler follows; without one an error, or a warning where not strict.
+  std::optional<double> monitored(const LRSchedulerConfig& config);
   bool validation_due(bool window_done, bool last) const;
   bool stop_now() const;
   bool limits_reached() const;
@@ -54,6 +58,7 @@ class FitLoop {
   data::Loaders loaders_ = {};
   std::optional<int64_t> batches_per_epoch_ = {};       ///< limits applied
   std::optional<int64_t> validate_every_batches_ = {};  ///< unset: at the epoch's last batch only
+  std::set<std::string> warned_monitors_ = {};
 };
 
 /// The epochs of a fit with resolved options; unset without limit.

@@ -1,0 +1,42 @@
+#pragma once
+#include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/modules/lr_schedulers/per_group.h>
+
+namespace levin {
+
+/// Arguments of CyclicLR, with PyTorch's names and defaults.
+struct CyclicLROptions {
+  PerGroup base_lr = LEVIN_OPTION(base_lr, {}, "Lowest learning rate, of all or of each parameter group; required");
+  PerGroup max_lr = LEVIN_OPTION(max_lr, {}, "Highest learning rate, of all or of each parameter group; required");
+  int64_t step_size_up = LEVIN_OPTION(step_size_up, 2000, "Steps of the rise", {.min = 1});
+  std::optional<int64_t> step_size_down =
+      LEVIN_OPTION(step_size_down, {}, "Steps of the fall; unset: as many", {.min = 0});
+  std::string mode = LEVIN_OPTION(mode, "triangular", "Scaling of the cycles: none, half each cycle, or gamma ^ step",
+                                  {.choices = {"triangular", "triangular2", "exp_range"}});
+  double gamma = LEVIN_OPTION(gamma, 1, "Factor of each step in mode exp_range");
+  /// Scaling of the cycles as a function of the cycle (from 1) or of the step; replaces `mode`. In C++ only.
+  std::function<double(double)> scale_fn = {};
+  std::string scale_mode =
+      LEVIN_OPTION(scale_mode, "cycle", "What scale_fn is a function of", {.choices = {"cycle", "iterations"}});
+  bool cycle_momentum = LEVIN_OPTION(cycle_momentum, true, "Let momentum or beta1 fall while the rate rises");
+  PerGroup base_momentum = LEVIN_OPTION(base_momentum, 0.8, "Lowest momentum, of all or of each parameter group");
+  PerGroup max_momentum = LEVIN_OPTION(max_momentum, 0.9, "Highest momentum, of all or of each parameter group");
+};
+
+/// Moves the learning rate between `base_lr` and `max_lr` and back, again and again; the momentum does the opposite
+/// (https://arxiv.org/abs/1506.01186). Steps by optimizer step: `CyclicLR({...}, {.interval = "step"})`.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CyclicLR.html
+class CyclicLR : public LRSchedulerSpec {
+ public:
+  /// Throws levin::UsageError for bad options.
+  explicit CyclicLR(CyclicLROptions options, LRSchedulerConfig when = {});
+  /// Throws levin::UsageError where the optimizer has neither momentum nor betas to cycle, or where lists do not fit
+  /// its groups.
+  std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
+                                    const LRSchedulerContext& context) const override;
+
+ private:
+  CyclicLROptions options_;
+};
+
+}  // namespace levin

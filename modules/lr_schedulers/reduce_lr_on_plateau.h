@@ -1,0 +1,36 @@
+#pragma once
+#include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/modules/lr_schedulers/per_group.h>
+
+namespace levin {
+
+/// Arguments of ReduceLROnPlateau, with PyTorch's names and defaults.
+struct ReduceLROnPlateauOptions {
+  std::string mode =
+      LEVIN_OPTION(mode, "min", "The metric improves by falling or by rising", {.choices = {"min", "max"}});
+  double factor = LEVIN_OPTION(factor, 0.1, "Factor of each reduction", {.min = 0, .exclusive_max = 1});
+  int64_t patience = LEVIN_OPTION(patience, 10, "Epochs without improvement that are borne");
+  double threshold = LEVIN_OPTION(threshold, 1e-4, "Least change that counts as improvement");
+  std::string threshold_mode = LEVIN_OPTION(threshold_mode, "rel", "The threshold is a share of the best, or absolute",
+                                            {.choices = {"rel", "abs"}});
+  int64_t cooldown = LEVIN_OPTION(cooldown, 0, "Epochs after a reduction that are not counted");
+  PerGroup min_lr = LEVIN_OPTION(min_lr, 0, "Lowest rate, of all or of each parameter group");
+  double eps = LEVIN_OPTION(eps, 1e-8, "Smaller changes of the rate are not made");
+};
+
+/// Multiplies the learning rate by `factor` where a metric has not improved for more than `patience` epochs.
+/// The trainer steps it after the validation, with the newest value of `monitor`. NaN is no improvement.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html
+class ReduceLROnPlateau : public LRSchedulerSpec {
+ public:
+  /// Throws levin::UsageError for bad options.
+  explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options, LRSchedulerConfig when = {});
+  /// Throws levin::UsageError where `min_lr` does not fit the optimizer's groups.
+  std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
+                                    const LRSchedulerContext& context) const override;
+
+ private:
+  ReduceLROnPlateauOptions options_;
+};
+
+}  // namespace levin

@@ -1,0 +1,37 @@
+#pragma once
+#include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/trainer/core/auto_int.h>
+
+namespace levin {
+
+/// Arguments of WarmupCosine.
+struct WarmupCosineOptions {
+  std::optional<int64_t> warmup_steps =
+      LEVIN_OPTION(warmup_steps, {}, "Steps in which the rate rises; required", {.min = 0});
+  AutoInt total_steps = LEVIN_OPTION(total_steps, "auto",
+                                     "Steps until the lowest rate; auto: the optimizer steps of the run", {.min = 1});
+  double warmup_start_factor =
+      LEVIN_OPTION(warmup_start_factor, 0.01, "Factor of the rate at first", {.min = 0, .max = 1});
+  double eta_min = LEVIN_OPTION(eta_min, 0, "Lowest learning rate");
+};
+
+/// Lets the learning rate rise linearly from `warmup_start_factor` times its value for `warmup_steps`, then fall along
+/// half a cosine to `eta_min` at `total_steps`, where it stays. Steps by optimizer step:
+/// `WarmupCosine({.warmup_steps = 500}, {.interval = "step"})`.
+///
+/// It sets the rates outright, so it equals Python's LambdaLR with that function; up to `total_steps` it equals
+/// SequentialLR of LinearLR (total_iters = warmup_steps) and CosineAnnealingLR (T_max = total_steps - warmup_steps).
+class WarmupCosine : public LRSchedulerSpec {
+ public:
+  /// Throws levin::UsageError for bad options.
+  explicit WarmupCosine(WarmupCosineOptions options, LRSchedulerConfig when = {});
+  /// Throws levin::UsageError where `total_steps` is no more than `warmup_steps`, and for "auto" in a run of unknown
+  /// length.
+  std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
+                                    const LRSchedulerContext& context) const override;
+
+ private:
+  WarmupCosineOptions options_;
+};
+
+}  // namespace levin
