@@ -12,18 +12,17 @@ class BoundSequentialLR : public CompositeLR {
   BoundSequentialLR(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context,
                     std::vector<std::unique_ptr<LRScheduler>> schedulers, std::vector<int64_t> milestones)
       : CompositeLR(optimizer, context, std::move(schedulers)), milestones_(std::move(milestones)) {
-    // Each of them has made its initial step; only the first should have.
+    // Each of them has made its initial step; only the one that begins should have.
     set_lr(*initial_lr_);
     undo_initial_step();
-    schedulers_.front()->initial_step();
+    schedulers_[begun()]->initial_step();
   }
 
   void step() override {
     ++last_epoch_;
-    const auto next = std::upper_bound(milestones_.begin(), milestones_.end(), last_epoch_);
-    LRScheduler& scheduler = *schedulers_[static_cast<size_t>(next - milestones_.begin())];
-    const bool begins = next != milestones_.begin() && *(next - 1) == last_epoch_;
-    begins ? scheduler.restart() : scheduler.step();
+    const size_t i = begun();
+    const bool begins = i > 0 && milestones_[i - 1] == last_epoch_;
+    begins ? schedulers_[i]->restart() : schedulers_[i]->step();
   }
 
   State state_dict() const override {
@@ -43,6 +42,12 @@ class BoundSequentialLR : public CompositeLR {
   }
 
  private:
+  /// Number of the milestones that are reached, which is the index of the scheduler at work.
+  size_t begun() const {
+    const auto next = std::upper_bound(milestones_.begin(), milestones_.end(), last_epoch_);
+    return static_cast<size_t>(next - milestones_.begin());
+  }
+
   std::vector<int64_t> milestones_;
 };
 
