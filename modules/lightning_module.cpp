@@ -1,4 +1,5 @@
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/metrics/metric_collection.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/run.h>
 
@@ -70,6 +71,15 @@ void LightningModule::log(const std::string& name, double value, LogOptions opti
 }
 void LightningModule::log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options) {
   for (const auto& [name, value] : values) log(name, value, options);
+}
+void LightningModule::log(const std::string& name, LoggedMetric& metric, LogOptions options) {
+  log(name, std::shared_ptr<LoggedMetric>(std::shared_ptr<void>(), &metric), options);
+}
+void LightningModule::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, LogOptions options) {
+  context("log").sink->log(name, metric, options);
+}
+void LightningModule::log_dict(const metrics::MetricCollection& metrics, LogOptions options) {
+  for (const metrics::NamedMetric& named : metrics.metrics()) log(metrics.full_name(named.name), named.metric, options);
 }
 
 std::vector<LightningOptimizer> LightningModule::optimizers() {

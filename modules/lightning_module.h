@@ -19,6 +19,11 @@
 
 namespace levin {
 
+class LoggedMetric;
+namespace metrics {
+class MetricCollection;
+}
+
 /// A network with the knowledge of how it is trained: override training_step and configure_optimizers, and what else is
 /// needed; hand it to Trainer. Names and meaning follow PyTorch Lightning's LightningModule.
 ///
@@ -95,6 +100,13 @@ class LightningModule : public torch::nn::Module, public Hooks {
   void log(const std::string& name, const at::Tensor& value, LogOptions options = {});
   void log(const std::string& name, double value, LogOptions options = {});
   void log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options = {});
+  /// Logs a metric (modules/metrics): its value over the whole epoch, all ranks included, after which it is reset. A
+  /// reference must outlive the epoch, as a member of the module does. With on_step, `metric(preds, target)` must have
+  /// counted the batch.
+  void log(const std::string& name, LoggedMetric& metric, LogOptions options = {});
+  void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, LogOptions options = {});
+  /// Logs each metric under its name with prefix and postfix.
+  void log_dict(const metrics::MetricCollection& metrics, LogOptions options = {});
 
   /// Handles of the optimizers, during fit.
   std::vector<LightningOptimizer> optimizers();

@@ -2,10 +2,13 @@
 #include <ATen/core/Tensor.h>
 #include <levin/trainer/core/metrics.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
 namespace levin {
+
+class LoggedMetric;
 
 /// How the values of one epoch become one value.
 enum class ReduceFx { Mean, Sum, Min, Max };
@@ -31,6 +34,9 @@ class LogSink {
   /// `value`: one element, any floating or integer dtype, any device.
   virtual void log(const std::string& name, const at::Tensor& value, const LogOptions& options) = 0;
   virtual void log(const std::string& name, double value, const LogOptions& options) = 0;
+  /// Computes `metric`, over all ranks, at the epoch's end and resets it then. Unset on_step means false, unset
+  /// on_epoch true; with on_step the log points show its batch_value().
+  virtual void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) = 0;
 };
 
 }  // namespace levin

@@ -3,9 +3,14 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/data/batch.h>
+#include <levin/trainer/core/comm.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/logged_metric.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -76,12 +81,35 @@ void MetricAccumulator::add(const at::Tensor& logged, double sample_weight) {
   weight += sample_weight;
 }
 
+void MetricAccumulator::add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged) {
+  metric = logged;
+  weight = 1;
+  if (!restored_metric.is_none()) metric->prepend_state_dict(std::exchange(restored_metric, State()));
+  if (!on_step) return;
+  const at::Tensor of_batch = metric->batch_value();
+  if (!of_batch.defined())
+    throw UsageError("log('", name,
+                     "') with on_step: the metric has no value of this batch; count the batch with "
+                     "metric(preds, target) in place of metric.update(preds, target)");
+  check_one_element(name, of_batch);
+  if (of_batch.is_cpu())
+    newest = read_cpu_scalar(of_batch);
+  else
+    newest_on_device = of_batch.reshape({});
+  fresh = true;
+}
+
 double MetricAccumulator::read_newest() const {
   return newest_on_device.defined() ? newest_on_device.item<double>() : newest;  // host sync
 }
 
-std::optional<double> MetricAccumulator::read_epoch() const {
+std::optional<double> MetricAccumulator::read_epoch(const std::string& name) const {
   if (weight == 0) return {};
+  if (metric) {
+    const at::Tensor of_all = metric->compute();
+    check_one_element(name, of_all);
+    return of_all.item<double>();  // host sync
+  }
   const double reduced = value_on_device.defined() ? value_on_device.item<double>() : value;  // host sync
   return options.reduce_fx == ReduceFx::Mean ? reduced / weight : reduced;
 }
@@ -89,6 +117,12 @@ std::optional<double> MetricAccumulator::read_epoch() const {
 void MetricAccumulator::reset_epoch() {
   value = weight = 0;
   value_on_device = at::Tensor();
+  if (metric) metric->reset();
+}
+
+void MetricSink::set_comm(Comm& comm, c10::Device device) {
+  comm_ = &comm;
+  device_ = device;
 }
 
 void MetricSink::use_train_table() { table_ = &train_; }
@@ -141,6 +175,28 @@ void MetricSink::log(const std::string& name, double value, const LogOptions& op
   accumulator(name, options).add(value, sample_weight(options));
 }
 
+void MetricSink::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) {
+  if (!enabled_) return;
+  if (!metric) throw UsageError("log('", name, "'): the metric is null");
+  if (options.reduce_fx != ReduceFx::Mean)
+    throw UsageError("log('", name, "'): a metric reduces itself; leave reduce_fx unset");
+  LogOptions filled = options;
+  filled.on_step = options.on_step.value_or(false);
+  filled.on_epoch = options.on_epoch.value_or(true);
+  check_one_loader(name, *metric);
+  accumulator(name, filled).add(name, metric);
+}
+
+void MetricSink::check_one_loader(const std::string& name, const LoggedMetric& metric) const {
+  for (const Table& table : evaluation_) {
+    if (&table == table_ || table_ == &train_) continue;
+    for (const auto& [other, logged] : table.accumulators)
+      if (logged.metric.get() == &metric && logged.weight != 0)
+        throw UsageError("log('", name, "'): the metric counts the batches of another loader already (as '", other,
+                         table.suffix, "'); use one metric for each loader");
+  }
+}
+
 void MetricSink::show(const MetricAccumulator& accumulator, const std::string& name, double value) {
   all_[name] = value;
   if (accumulator.options.prog_bar) progress_bar_[name] = value;
@@ -166,13 +222,27 @@ Metrics MetricSink::read_step() {
   return values;
 }
 
+void MetricSink::sync_metrics(Table& table) {
+  if (comm_ == nullptr || comm_->world_size() == 1) return;
+  // By name: all ranks must ask in the same order.
+  std::map<std::string, LoggedMetric*> by_name;
+  for (const auto& [name, logged] : table.accumulators)
+    if (logged.metric && logged.on_epoch) by_name[name] = logged.metric.get();
+  std::set<const LoggedMetric*> synced;
+  for (const auto& [name, metric] : by_name) {
+    if (!synced.insert(metric).second) continue;
+    metric->to(device_);
+    metric->sync(*comm_);
+  }
+}
+
 Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
   Metrics values;
+  sync_metrics(table);
   for (auto& [name, metric] : table.accumulators) {
     if (metric.on_step && metric.fresh) show_step(table, name, metric);
     if (!metric.on_epoch) continue;
-    const std::optional<double> value = metric.read_epoch();
-    metric.reset_epoch();
+    const std::optional<double> value = metric.read_epoch(name);
     if (!value) continue;
     const std::string plain = name + (metric.options.add_dataloader_idx ? table.suffix : "");
     const std::string shown = metric.on_step ? name + "_epoch" + table.suffix : plain;
@@ -181,6 +251,8 @@ Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
     if (metric.options.logger) values[shown] = *value;
     if (for_loader != nullptr) (*for_loader)[shown] = *value;
   }
+  // After all are read: a metric may be logged under several names.
+  for (auto& entry : table.accumulators) entry.second.reset_epoch();
   return values;
 }
 
@@ -204,7 +276,7 @@ std::optional<double> MetricSink::newest(const std::string& name) const {
     const auto found = table.accumulators.find(name);
     if (found == table.accumulators.end()) return {};
     const MetricAccumulator& metric = found->second;
-    if (metric.on_epoch) return metric.read_epoch();
+    if (metric.on_epoch) return metric.read_epoch(name);
     if (metric.fresh) return metric.read_newest();
     return {};
   };
@@ -227,7 +299,8 @@ State MetricSink::state_dict() const {
     for (const auto& [name, metric] : table.accumulators)
       state["values"][name] = State::dict(
           {{"value", metric.value_on_device.defined() ? State(metric.value_on_device) : State(metric.value)},
-           {"weight", metric.weight}});
+           {"weight", metric.weight},
+           {"metric", metric.metric ? metric.metric->state_dict() : metric.restored_metric}});
     return state;
   };
   State state = State::dict({{"train", table_state(train_)}, {"evaluation", State::list()}});
@@ -242,6 +315,7 @@ void MetricSink::load_state_dict(const State& state) {
     for (const auto& [name, values] : saved.at("values").to_dict()) {
       MetricAccumulator& metric = table.accumulators[to_text(name)];
       metric.weight = values.at("weight").to_double();
+      metric.restored_metric = values.at("metric");
       const State& value = values.at("value");
       if (value.is_tensor())
         metric.value_on_device = value.to_tensor();

@@ -1,7 +1,9 @@
 #pragma once
+#include <c10/core/Device.h>
 #include <levin/trainer/core/log_sink.h>
 #include <levin/trainer/core/state.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -11,6 +13,7 @@
 namespace levin {
 
 class Batch;
+class Comm;
 
 /// All values of one logged name: the newest, and those of the epoch reduced.
 ///
@@ -27,12 +30,16 @@ struct MetricAccumulator {
   double value = 0, weight = 0;
   at::Tensor value_on_device = {};
 
+  std::shared_ptr<LoggedMetric> metric = {};  ///< in place of value, where a metric is logged
+  State restored_metric = {};                 ///< state of a metric that was not logged since it was restored
+
   void add(double logged, double sample_weight);
   void add(const at::Tensor& logged, double sample_weight);
+  void add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged);
   /// Host syncs where the value is on another device.
   double read_newest() const;
-  /// The reduced value; unset where nothing was logged since reset.
-  std::optional<double> read_epoch() const;
+  /// The reduced value; unset where nothing was logged since reset. Host sync, as read_newest.
+  std::optional<double> read_epoch(const std::string& name) const;
   void reset_epoch();
 };
 
@@ -48,9 +55,12 @@ class MetricSink final : public LogSink {
   void set_batch(const Batch* batch, bool on_step_by_default);
   /// False: `log` is ignored (barebones).
   void set_enabled(bool enabled) { enabled_ = enabled; }
+  /// The ranks whose metrics are computed as one at the epoch's end, on this device.
+  void set_comm(Comm& comm, c10::Device device);
 
   void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
   void log(const std::string& name, double value, const LogOptions& options) override;
+  void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) override;
 
   /// The newest values of those with on_step that were logged since the last call, for the loggers. Host sync.
   Metrics read_step();
@@ -80,6 +90,10 @@ class MetricSink final : public LogSink {
   MetricAccumulator& accumulator(const std::string& name, const LogOptions& options);
   double sample_weight(const LogOptions& options);
   Metrics read_epoch(Table& table, Metrics* for_loader);
+  /// Makes the table's metrics speak for all ranks.
+  void sync_metrics(Table& table);
+  /// Throws levin::UsageError where another loader's values are counted in this metric.
+  void check_one_loader(const std::string& name, const LoggedMetric& metric) const;
   /// Reads a step value, so that all() and progress_bar() have it; returns its name there and the value.
   std::pair<std::string, double> show_step(const Table& table, const std::string& name, MetricAccumulator& metric);
   void show(const MetricAccumulator& accumulator, const std::string& name, double value);
@@ -87,6 +101,8 @@ class MetricSink final : public LogSink {
   Table train_ = {};
   std::vector<Table> evaluation_ = {};
   Table* table_ = &train_;
+  Comm* comm_ = nullptr;
+  c10::Device device_ = c10::kCPU;
   const Batch* batch_ = nullptr;
   double batch_size_ = -1;  ///< of batch_, once it was asked for
   bool on_step_by_default_ = false;

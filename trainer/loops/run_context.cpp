@@ -16,6 +16,7 @@ RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::op
                        Strategy& strategy_, const PrecisionPlugin& precision_, Stage stage)
     : options(options_), strategy(strategy_), precision(precision_), module_(module), data_module_(data_module) {
   step_context = {.run = this, .sink = &sink, .device = strategy.device()};
+  sink.set_comm(strategy.comm(), strategy.device());
   enter(stage, 0);
   counters.accumulate_grad_batches = options.accumulate_grad_batches;
   module_.module->set_context(&step_context);

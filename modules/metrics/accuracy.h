@@ -1,0 +1,20 @@
+#pragma once
+#include <levin/modules/metrics/stat_scores.h>
+
+namespace levin::metrics {
+
+using AccuracyOptions = StatScoresOptions;
+
+/// The share of right answers. Binary and multilabel: (tp + tn) / all; multiclass: tp / (tp + fn), so that macro is the
+/// balanced accuracy. Inputs and result: see StatScores.
+/// Source: https://lightning.ai/docs/torchmetrics/stable/classification/accuracy.html
+class Accuracy final : public Cloneable<Accuracy, StatScores> {
+ public:
+  using Options = AccuracyOptions;
+  explicit Accuracy(Options options) : Cloneable("Accuracy", std::move(options)) {}
+
+ private:
+  at::Tensor score(const StatCounts& counts) const override;
+};
+
+}  // namespace levin::metrics

@@ -1,0 +1,60 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::metrics {
+
+enum class TaskKind { Binary, Multiclass, Multilabel };
+
+/// The values of the option `task`.
+inline std::vector<std::string> task_names() { return {"binary", "multiclass", "multilabel"}; }
+/// The values of the option `average`.
+inline std::vector<std::string> average_names() { return {"micro", "macro", "weighted", "none"}; }
+
+/// What a classification metric's inputs are, from its options.
+struct ClassificationTask {
+  TaskKind kind = TaskKind::Binary;
+  std::string metric = {};                   ///< name of the metric, for messages
+  int64_t columns = 1;                       ///< classes or labels; 1 for binary
+  std::optional<int64_t> ignore_index = {};  ///< targets with this value are not counted
+};
+
+/// Throws levin::UsageError for an unknown task and where num_classes or num_labels, as the task needs it, is unset.
+ClassificationTask classification_task(const char* metric, const std::string& task, std::optional<int64_t> num_classes,
+                                       std::optional<int64_t> num_labels, std::optional<int64_t> ignore_index);
+
+/// Predicted and true classes: int64 [N] for multiclass; bool [N, 1] for binary and bool [N, labels] for multilabel.
+struct Labels {
+  at::Tensor preds = {}, target = {};
+  at::Tensor counted = {};  ///< bool, shaped as target; undefined where there is no ignore_index. Others' target is 0.
+};
+
+/// Classes from a metric's inputs.
+///
+/// Binary: `preds` and `target` of one shape. Multilabel: both [batch, labels, ...]. Multiclass: `target` [batch, ...],
+/// `preds` of the same shape (classes) or floating [batch, classes, ...] (scores; the highest counts, and with `top_k`
+/// > 1 the target where it is among the k highest). Floating binary and multilabel preds are probabilities, or logits
+/// where any counted one is outside of [0, 1], and mean 1 above `threshold`. No host sync; values are not checked.
+/// Throws levin::UsageError for other shapes and dtypes.
+Labels to_labels(const ClassificationTask& task, const at::Tensor& preds, const at::Tensor& target, double threshold,
+                 int64_t top_k = 1);
+
+/// Scores and true classes: preds float32 or float64 [N, columns]; target int32 [N, 1] for multiclass, int8 [N,
+/// columns] (0 or 1) for the others, -1 where it is not counted.
+struct Scores {
+  at::Tensor preds = {}, target = {};
+};
+
+/// Probabilities from a metric's floating inputs, shaped as for `to_labels`; logits become probabilities by sigmoid,
+/// for multiclass by softmax. No host sync. Throws levin::UsageError for other shapes and dtypes.
+Scores to_scores(const ClassificationTask& task, const at::Tensor& preds, const at::Tensor& target);
+
+/// How often each of `size` indices comes, int64 [size]; `counted` (bool, as `index`, or undefined) says which count.
+/// An index out of range is an error of the device: LibTorch throws on the CPU, CUDA asserts.
+at::Tensor count_indices(const at::Tensor& index, const at::Tensor& counted, int64_t size);
+
+}  // namespace levin::metrics

@@ -1,0 +1,61 @@
+#include <levin/modules/metrics/confusion_matrix.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/where.h>
+
+#include <utility>
+
+namespace levin::metrics {
+namespace {
+
+ClassificationTask checked_task(const ConfusionMatrixOptions& options) {
+  ClassificationTask task = classification_task("ConfusionMatrix", options.task, options.num_classes,
+                                                options.num_labels, options.ignore_index);
+  schema_of<ConfusionMatrixOptions>().check(&options, "ConfusionMatrix");
+  return task;
+}
+
+at::DimVector shape_of(const ClassificationTask& task) {
+  if (task.kind == TaskKind::Multiclass) return {task.columns, task.columns};
+  if (task.kind == TaskKind::Multilabel) return {task.columns, 2, 2};
+  return {2, 2};
+}
+
+}  // namespace
+
+ConfusionCounts::ConfusionCounts(ClassificationTask task, double threshold)
+    : task_(std::move(task)), threshold_(threshold) {
+  counts_ = add_state("confmat", shape_of(task_), at::kLong);
+}
+
+void ConfusionCounts::update_states(const at::Tensor& preds, const at::Tensor& target) {
+  const Labels labels = to_labels(task_, preds, target, threshold_);
+  const int64_t cells = counts().numel();
+  at::Tensor index;
+  if (task_.kind == TaskKind::Multiclass) {
+    index = labels.target * task_.columns + labels.preds;
+    // A class beyond the last one would count in another row: such an index must be out of range.
+    if (preds.dim() == target.dim())
+      index = at::where((labels.preds >= 0).logical_and(labels.preds < task_.columns), index, cells);
+  } else {
+    const at::Tensor first = at::arange(0, cells, 4, labels.target.options().dtype(at::kLong));
+    index = first + labels.target.to(at::kLong) * 2 + labels.preds.to(at::kLong);
+  }
+  const at::Tensor counted = labels.counted.defined() ? labels.counted.flatten() : at::Tensor();
+  sum(counts_).add_(count_indices(index.flatten(), counted, cells).view_as(counts()));
+}
+
+ConfusionMatrix::ConfusionMatrix(Options options)
+    : Cloneable(checked_task(options), options.threshold), normalize_(std::move(options.normalize)) {}
+
+at::Tensor ConfusionMatrix::compute_value() const {
+  if (normalize_ == "none") return counts().clone();
+  const at::Tensor values = counts().to(at::kDouble);
+  at::Tensor total;
+  if (normalize_ == "true") total = values.sum(-1, /*keepdim=*/true);
+  if (normalize_ == "pred") total = values.sum(-2, /*keepdim=*/true);
+  if (normalize_ == "all") total = values.sum({-2, -1}, /*keepdim=*/true);
+  return at::where(total == 0, 0.0, values / total);
+}
+
+}  // namespace levin::metrics

@@ -1,0 +1,58 @@
+#pragma once
+#include <levin/modules/metrics/classification_input.h>
+#include <levin/modules/metrics/metric.h>
+#include <levin/trainer/core/option.h>
+
+#include <optional>
+#include <string>
+
+namespace levin::metrics {
+
+/// The ground of metrics that come from a confusion matrix. `update` takes what `to_labels` does.
+class ConfusionCounts : public Metric {
+ public:
+  ConfusionCounts(ClassificationTask task, double threshold);
+
+ protected:
+  const ClassificationTask& task() const { return task_; }
+  /// Rows are true classes, columns predicted ones: int64 [classes, classes], binary [2, 2], multilabel [labels, 2, 2].
+  const at::Tensor& counts() const { return sum(counts_); }
+  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+
+ private:
+  ClassificationTask task_;
+  double threshold_;
+  size_t counts_;
+};
+
+/// Arguments of ConfusionMatrix, with torchmetrics' names and defaults.
+struct ConfusionMatrixOptions {
+  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices = task_names()});
+  double threshold =
+      LEVIN_OPTION(threshold, 0.5, "Binary and multilabel: probabilities above it mean 1", {.min = 0, .max = 1});
+  std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
+  std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
+  std::string normalize =
+      LEVIN_OPTION(normalize, "none", "Divide by the sum of the true class, the predicted one or all",
+                   {.choices = {"none", "true", "pred", "all"}});
+  std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
+};
+
+/// How often each true class (row) was predicted as each class (column).
+///
+/// compute: [classes, classes], binary [2, 2], multilabel [labels, 2, 2]; int64 counts, or float64 shares (0 where a
+/// sum is 0) with `normalize`. Source:
+/// https://lightning.ai/docs/torchmetrics/stable/classification/confusion_matrix.html
+class ConfusionMatrix final : public Cloneable<ConfusionMatrix, ConfusionCounts> {
+ public:
+  using Options = ConfusionMatrixOptions;
+  /// Throws levin::UsageError for bad options.
+  explicit ConfusionMatrix(Options options);
+
+ private:
+  at::Tensor compute_value() const override;
+
+  std::string normalize_;
+};
+
+}  // namespace levin::metrics

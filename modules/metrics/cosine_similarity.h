@@ -1,0 +1,34 @@
+#pragma once
+#include <levin/modules/metrics/metric.h>
+#include <levin/trainer/core/option.h>
+
+#include <string>
+
+namespace levin::metrics {
+
+/// Arguments of CosineSimilarity, with torchmetrics' names and defaults.
+struct CosineSimilarityOptions {
+  std::string reduction = LEVIN_OPTION(reduction, "sum", "How rows become one value; none: one value each",
+                                       {.choices = {"sum", "mean", "none"}});
+};
+
+/// The cosine of the angle between the rows of preds and target, both [batch, features].
+///
+/// Only the sum is kept, with reduction "none" one value for each row. compute: a scalar, or [rows]; NaN for rows of
+/// zeros and for the mean of no rows. Source:
+/// https://lightning.ai/docs/torchmetrics/stable/regression/cosine_similarity.html
+class CosineSimilarity final : public Cloneable<CosineSimilarity> {
+ public:
+  using Options = CosineSimilarityOptions;
+  /// Throws levin::UsageError for bad options.
+  explicit CosineSimilarity(Options options = {});
+
+ private:
+  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+  at::Tensor compute_value() const override;
+
+  Options options_;
+  size_t total_ = 0, count_ = 0, values_ = 0;
+};
+
+}  // namespace levin::metrics

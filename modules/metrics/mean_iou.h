@@ -1,0 +1,43 @@
+#pragma once
+#include <levin/modules/metrics/metric.h>
+#include <levin/trainer/core/option.h>
+
+#include <optional>
+#include <string>
+
+namespace levin::metrics {
+
+/// Arguments of MeanIoU, with torchmetrics' names and defaults.
+struct MeanIoUOptions {
+  std::optional<int64_t> num_classes =
+      LEVIN_OPTION(num_classes, {}, "Classes, the background included; required", {.min = 1});
+  bool include_background = LEVIN_OPTION(include_background, true, "Count class 0 too");
+  bool per_class = LEVIN_OPTION(per_class, false, "One value for each class");
+  std::string input_format =
+      LEVIN_OPTION(input_format, "one-hot", "What preds and target hold; mixed: one of them each",
+                   {.choices = {"one-hot", "index", "mixed"}});
+};
+
+/// Mean intersection over union of segmentations: the mean over samples and over the classes that come in the sample's
+/// target or prediction. JaccardIndex counts the elements of all samples together instead.
+///
+/// `update` takes integers or bool: one-hot [batch, classes, ...] (a voxel may belong to several classes) or indices
+/// [batch, ...]. compute: a scalar, NaN where no class came; with per_class [classes], -1 for classes that never came.
+/// Source: https://lightning.ai/docs/torchmetrics/stable/segmentation/mean_iou.html
+class MeanIoU final : public Cloneable<MeanIoU> {
+ public:
+  using Options = MeanIoUOptions;
+  /// Throws levin::UsageError for bad options.
+  explicit MeanIoU(Options options);
+
+ private:
+  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+  at::Tensor compute_value() const override;
+  bool is_one_hot(const at::Tensor& labels, const at::Tensor& other) const;
+  at::Tensor members(const at::Tensor& labels, bool one_hot) const;
+
+  Options options_;
+  size_t score_, count_;
+};
+
+}  // namespace levin::metrics

@@ -1,0 +1,164 @@
+#include <levin/modules/metrics/metric.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <levin/modules/metrics/metric_states.h>
+#include <levin/trainer/core/error.h>
+
+#include <typeinfo>
+#include <utility>
+
+namespace levin::metrics {
+namespace {
+
+/// States outlive the evaluation loop's inference mode: they must be changeable outside of it.
+struct PlainTensors {
+  c10::InferenceMode no_inference_mode{false};
+  at::NoGradGuard no_grad = {};
+};
+
+}  // namespace
+
+Metric::Metric(const Metric& other) : LoggedMetric(other) { *this = other; }
+
+Metric& Metric::operator=(const Metric& other) {
+  if (this == &other) return *this;
+  const PlainTensors plain;
+  states_ = copy_states(other.states_);
+  local_ = copy_states(other.local_);
+  batch_value_ = other.batch_value_;
+  device_ = other.device_;
+  synced_ = other.synced_;
+  return *this;
+}
+
+void Metric::update(const at::Tensor& preds, const at::Tensor& target) {
+  if (!preds.defined() || !target.defined()) throw UsageError("metric: update was given an undefined tensor");
+  if (preds.device() != target.device())
+    throw UsageError("metric: preds are on ", preds.device(), ", target on ", target.device(), "; move one of them");
+  if (synced_) throw UsageError("metric: update was called between sync and unsync; call unsync() first");
+  const PlainTensors plain;
+  batch_value_ = at::Tensor();
+  to(preds.device());
+  update_states(preds.detach(), target.detach());
+}
+
+at::Tensor Metric::forward(const at::Tensor& preds, const at::Tensor& target) {
+  const PlainTensors plain;
+  if (preds.defined()) to(preds.device());
+  std::vector<MetricState> earlier = std::exchange(states_, empty_states(states_));
+  try {
+    update(preds, target);
+    batch_value_ = compute_value();
+  } catch (...) {
+    states_ = std::move(earlier);
+    throw;
+  }
+  add_states(earlier, states_, device_);
+  states_ = std::move(earlier);
+  return batch_value_;
+}
+
+at::Tensor Metric::compute() const {
+  const PlainTensors plain;
+  return compute_value();
+}
+
+void Metric::reset() {
+  const PlainTensors plain;
+  unsync();
+  batch_value_ = at::Tensor();
+  for (MetricState& state : states_) {
+    state.rows.clear();
+    if (!state.is_list) state.sum.zero_();
+  }
+}
+
+void Metric::merge(const Metric& other) {
+  if (typeid(*this) != typeid(other)) throw UsageError("merge: the metrics are of different classes");
+  if (synced_) throw UsageError("metric: merge was called between sync and unsync; call unsync() first");
+  const PlainTensors plain;
+  // A copy, since a metric may be merged with itself.
+  add_states(states_, copy_states(other.states_), device_);
+}
+
+void Metric::sync(Comm& comm) {
+  if (synced_) throw UsageError("metric: sync was called twice; call unsync() first");
+  const PlainTensors plain;
+  local_ = std::exchange(states_, gather_states(states_, comm, device_));
+  synced_ = true;
+}
+
+void Metric::unsync() {
+  if (!synced_) return;
+  states_ = std::move(local_);
+  local_.clear();
+  synced_ = false;
+}
+
+State Metric::state_dict() const {
+  const PlainTensors plain;
+  State state = State::dict();
+  for (const MetricState& one : synced_ ? local_ : states_) {
+    if (!one.is_list) {
+      state[one.name] = one.sum.clone();
+      continue;
+    }
+    state[one.name] = State::list();
+    if (!one.rows.empty()) state[one.name].push_back(concatenate(one.rows));
+  }
+  return state;
+}
+
+void Metric::load_state_dict(const State& state) {
+  const PlainTensors plain;
+  unsync();
+  std::vector<MetricState> loaded = empty_states(states_);
+  for (MetricState& one : loaded) {
+    const State& saved = state.at(one.name);
+    if (one.is_list) {
+      for (const State& rows : saved.items()) one.rows.push_back(rows.to_tensor().to(device_));
+      continue;
+    }
+    const at::Tensor& values = saved.to_tensor();
+    if (values.sizes() != one.sum.sizes())
+      throw UsageError("metric: state ", one.name, " has shape ", values.sizes(), ", expected ", one.sum.sizes(),
+                       "; it was saved by a metric with other options");
+    one.sum.copy_(values);
+  }
+  states_ = std::move(loaded);
+}
+
+void Metric::prepend_state_dict(const State& earlier) {
+  unsync();
+  const std::vector<MetricState> since = states_;
+  load_state_dict(earlier);
+  const PlainTensors plain;
+  add_states(states_, since, device_);
+}
+
+void Metric::to(c10::Device device) {
+  if (device == device_) return;
+  const PlainTensors plain;
+  for (std::vector<MetricState>* states : {&states_, &local_})
+    for (MetricState& state : *states) {
+      if (!state.is_list) state.sum = state.sum.to(device);
+      for (at::Tensor& rows : state.rows) rows = rows.to(device);
+    }
+  device_ = device;
+}
+
+size_t Metric::add_state(std::string name, at::IntArrayRef shape, at::ScalarType dtype) {
+  const PlainTensors plain;
+  states_.push_back({.name = std::move(name), .is_list = false, .sum = at::zeros(shape, dtype)});
+  return states_.size() - 1;
+}
+
+size_t Metric::add_list_state(std::string name) {
+  states_.push_back({.name = std::move(name), .is_list = true});
+  return states_.size() - 1;
+}
+
+at::Tensor Metric::rows(size_t index) const { return concatenate(states_[index].rows); }
+
+}  // namespace levin::metrics

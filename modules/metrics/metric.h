@@ -1,0 +1,99 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/trainer/core/logged_metric.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace levin::metrics {
+
+/// One accumulated value of a metric: a tensor that is summed, or rows that are concatenated.
+struct MetricState {
+  std::string name = {};
+  bool is_list = false;
+  at::Tensor sum = {};                ///< not a list: summed over updates, replicas and ranks
+  std::vector<at::Tensor> rows = {};  ///< a list: tensors [rows, columns], in the order of the updates
+};
+
+/// A value over many batches: `update` counts a batch, `compute` gives the value of all batches since `reset`.
+///
+/// The states live on the device of the inputs and follow them there; no update waits for the device, so inputs are
+/// checked by shape and dtype only, never by value. Metrics copy as values: a copy has states of its own. A metric is
+/// used by one thread at a time.
+/// Source: https://lightning.ai/docs/torchmetrics/stable/pages/overview.html
+class Metric : public LoggedMetric {
+ public:
+  Metric() = default;
+  Metric(const Metric& other);
+  Metric& operator=(const Metric& other);
+  Metric(Metric&&) = default;
+  Metric& operator=(Metric&&) = default;
+
+  /// Counts one batch; shapes and dtypes are those of the metric at hand. Throws levin::UsageError where they do not
+  /// fit, where the tensors are on different devices, and between sync and unsync.
+  void update(const at::Tensor& preds, const at::Tensor& target);
+  /// Counts one batch and returns the value of this batch alone, which `log` with on_step shows.
+  at::Tensor forward(const at::Tensor& preds, const at::Tensor& target);
+  at::Tensor operator()(const at::Tensor& preds, const at::Tensor& target) { return forward(preds, target); }
+  /// The value of all batches since reset, on the states' device; a float64 scalar unless the metric says otherwise.
+  at::Tensor compute() const final;
+  at::Tensor batch_value() const final { return batch_value_; }
+  void reset() final;
+
+  /// Adds what `other`, a metric of the same class and options, has counted after what this one has.
+  /// Throws levin::UsageError where their states do not fit.
+  void merge(const Metric& other);
+  /// Puts the states of all ranks, in the order of the ranks, in place of this rank's; `unsync` puts those back. Every
+  /// rank calls it, on devices that `comm` can use (see `to`); ranks may have counted different numbers of rows, or
+  /// none. Waits for the device where rows are gathered.
+  void sync(Comm& comm) final;
+  void unsync() final;
+  bool is_synced() const { return synced_; }
+
+  /// Copies of the states by name: a tensor each, or a list with the concatenated rows, empty where there are none.
+  State state_dict() const final;
+  /// Throws levin::Error for missing keys, levin::UsageError for states of another shape.
+  void load_state_dict(const State& state);
+  void prepend_state_dict(const State& earlier) final;
+
+  void to(c10::Device device) final;
+  c10::Device device() const { return device_; }
+  /// A copy with states of its own.
+  virtual std::shared_ptr<Metric> clone() const = 0;
+
+ protected:
+  virtual void update_states(const at::Tensor& preds, const at::Tensor& target) = 0;
+  virtual at::Tensor compute_value() const = 0;
+
+  /// Declares a state that is summed and begins with zeros; returns its index. Called by constructors only.
+  size_t add_state(std::string name, at::IntArrayRef shape, at::ScalarType dtype);
+  /// Declares a state of rows.
+  size_t add_list_state(std::string name);
+  at::Tensor& sum(size_t index) { return states_[index].sum; }
+  const at::Tensor& sum(size_t index) const { return states_[index].sum; }
+  /// `rows`: [rows, columns]; the metric keeps the tensor.
+  void append(size_t index, const at::Tensor& rows) { states_[index].rows.push_back(rows); }
+  /// All rows [rows, columns]; undefined where there are none.
+  at::Tensor rows(size_t index) const;
+
+ private:
+  std::vector<MetricState> states_ = {};
+  std::vector<MetricState> local_ = {};  ///< this rank's states, between sync and unsync
+  at::Tensor batch_value_ = {};
+  c10::Device device_ = c10::kCPU;
+  bool synced_ = false;
+};
+
+/// Gives `Derived` its clone().
+template <class Derived, class Base = Metric>
+class Cloneable : public Base {
+ public:
+  using Base::Base;
+  std::shared_ptr<Metric> clone() const override {
+    return std::make_shared<Derived>(static_cast<const Derived&>(*this));
+  }
+};
+
+}  // namespace levin::metrics

@@ -1,0 +1,84 @@
+// Every metric against torchmetrics, on random and on degenerate data.
+#include <ATen/ATen.h>
+#include <levin/trainer/core/state_file.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tests/catch.h"
+#include "tests/modules/metrics/metric_cases.h"
+#include "tests/modules/python_reference.h"
+#include "tests/temporary_folder.h"
+
+using metric_cases::Case;
+using metric_cases::Json;
+
+namespace {
+
+/// What torchmetrics computes for the cases; nothing, and a warning, without a Python that has it.
+std::optional<Json> expected_of(const std::vector<Case>& cases) {
+  const TemporaryFolder folder;
+  levin::State data = levin::State::dict();
+  for (const auto& [name, batches] : metric_cases::data()) {
+    data[name] = levin::State::list();
+    for (const auto& [preds, target] : batches) data[name].push_back(levin::State::list({preds, target}));
+  }
+  levin::save_state(data, folder / "data.pt");
+  Json described = Json::array();
+  for (const Case& one : cases) described.push_back({one.metric, one.options, one.data});
+  return python_reference("metrics", described, (folder / "data.pt").string());
+}
+
+at::Tensor to_tensor(const Json& expected) {
+  std::vector<double> values;
+  for (const Json& value : expected.at("values"))
+    values.push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+  return at::tensor(values, at::kDouble).reshape(expected.at("shape").get<std::vector<int64_t>>());
+}
+
+at::Tensor computed(const Case& one) {
+  const auto metric = metric_cases::make(one);
+  metric_cases::update(*metric, metric_cases::data().at(one.data));
+  return metric->compute();
+}
+
+}  // namespace
+
+TEST_CASE("metrics equal torchmetrics' on random data in several batches") {
+  const auto expected = expected_of(metric_cases::random_cases());
+  if (!expected) return;
+  double largest = 0;
+  for (size_t i = 0; i < metric_cases::random_cases().size(); ++i) {
+    const Case& one = metric_cases::random_cases()[i];
+    INFO(to_text(one) << ": expected " << (*expected)[i].dump());
+    const at::Tensor value = computed(one);
+    INFO("got " << value);
+    const double difference = metric_cases::difference(value, to_tensor((*expected)[i]));
+    CHECK(difference < 1e-6);
+    largest = std::max(largest, difference);
+  }
+  UNSCOPED_INFO("largest difference " << largest << " in " << expected->size() << " cases");
+  CHECK(largest < 1e-6);
+}
+
+TEST_CASE("metrics of degenerate data equal torchmetrics', or what docs/metrics.md says where that raises") {
+  const auto expected = expected_of(metric_cases::degenerate_cases());
+  if (!expected) return;
+  for (size_t i = 0; i < metric_cases::degenerate_cases().size(); ++i) {
+    const Case& one = metric_cases::degenerate_cases()[i];
+    INFO(to_text(one) << ": expected " << (*expected)[i].dump());
+    const at::Tensor value = computed(one);
+    INFO("got " << value);
+    if (!(*expected)[i].contains("raises")) {
+      CHECK(metric_cases::difference(value, to_tensor((*expected)[i])) < 1e-6);
+    } else if (one.metric == "AUROC" || one.metric == "AveragePrecision") {
+      CHECK(at::equal(value, at::zeros_like(value)));
+    } else if (one.metric == "CosineSimilarity") {
+      CHECK(value.item<double>() == 0);
+    } else {
+      CHECK((one.metric == "CalibrationError" || one.metric == "R2Score"));
+      CHECK(std::isnan(value.item<double>()));
+    }
+  }
+}
