@@ -27,7 +27,7 @@ at::Tensor MeanIoU::members(const at::Tensor& labels, bool one_hot) const {
   const int64_t classes = *options_.num_classes;
   if (!at::isIntegralType(labels.scalar_type(), /*includeBool=*/true))
     throw UsageError("MeanIoU: expected integers or bool, got ", labels.scalar_type(), "; take argmax(1) of scores");
-  if (labels.dim() < (one_hot ? 2 : 1) || (one_hot && labels.size(1) != classes))
+  if (labels.dim() < 2 || (one_hot && labels.size(1) != classes))
     throw UsageError("MeanIoU: expected ", one_hot ? "one-hot [batch, " : "indices [batch, ...] of ", classes,
                      one_hot ? ", ...]" : " classes", ", got ", labels.sizes());
   const at::Tensor of_class =

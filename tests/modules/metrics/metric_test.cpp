@@ -72,7 +72,8 @@ TEST_CASE("update never waits for the device") {
   for (const Case& one : metric_cases::random_cases()) {
     INFO(to_text(one));
     const auto metric = make(one);
-    CHECK(waits_in([&] { update(*metric, metric_cases::data().at(one.data)); }).empty());
+    const Batches& batches = metric_cases::data().at(one.data);
+    CHECK(waits_in([&] { update(*metric, batches); }).empty());
     CHECK(waits_in([&] { metric->compute(); }).empty());
     CHECK(waits_in([&] { metric->reset(); }).empty());
   }
@@ -101,8 +102,8 @@ TEST_CASE("three ranks with uneven rows, one with none, compute the whole") {
   for (const Case& one : metric_cases::random_cases()) {
     INFO(to_text(one));
     const Batches& batches = metric_cases::data().at(one.data);
-    std::vector<at::Tensor> values(3), local(3), synced_state(3);
-    std::vector<bool> restored(3);
+    std::vector<at::Tensor> values(3);
+    std::vector<char> restored(3);  // threads may not write to neighbours of a std::vector<bool>
     levin::run_ranks(3, [&](levin::Comm& comm) {
       const auto rank = static_cast<size_t>(comm.rank());
       const auto metric = make(one);

@@ -2,9 +2,9 @@
 #include <ATen/ATen.h>
 #include <levin/trainer/core/state_file.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "tests/catch.h"
 #include "tests/modules/metrics/metric_cases.h"
@@ -37,6 +37,12 @@ at::Tensor to_tensor(const Json& expected) {
   return at::tensor(values, at::kDouble).reshape(expected.at("shape").get<std::vector<int64_t>>());
 }
 
+/// Relative above 1, where torchmetrics' float32 has no more digits.
+double error_of(const at::Tensor& value, const at::Tensor& expected) {
+  const double size = expected.numel() == 0 ? 1 : expected.abs().nan_to_num(0).max().item<double>();
+  return metric_cases::difference(value, expected) / std::max(1.0, size);
+}
+
 at::Tensor computed(const Case& one) {
   const auto metric = metric_cases::make(one);
   metric_cases::update(*metric, metric_cases::data().at(one.data));
@@ -54,12 +60,12 @@ TEST_CASE("metrics equal torchmetrics' on random data in several batches") {
     INFO(to_text(one) << ": expected " << (*expected)[i].dump());
     const at::Tensor value = computed(one);
     INFO("got " << value);
-    const double difference = metric_cases::difference(value, to_tensor((*expected)[i]));
-    CHECK(difference < 1e-6);
-    largest = std::max(largest, difference);
+    const double error = error_of(value, to_tensor((*expected)[i]));
+    CHECK(error < 1e-6);
+    largest = std::max(largest, error);
   }
-  UNSCOPED_INFO("largest difference " << largest << " in " << expected->size() << " cases");
-  CHECK(largest < 1e-6);
+  CHECK(expected->size() > 400);
+  CHECK(largest > 0);  // float64 here, float32 there
 }
 
 TEST_CASE("metrics of degenerate data equal torchmetrics', or what docs/metrics.md says where that raises") {
@@ -71,7 +77,7 @@ TEST_CASE("metrics of degenerate data equal torchmetrics', or what docs/metrics.
     const at::Tensor value = computed(one);
     INFO("got " << value);
     if (!(*expected)[i].contains("raises")) {
-      CHECK(metric_cases::difference(value, to_tensor((*expected)[i])) < 1e-6);
+      CHECK(error_of(value, to_tensor((*expected)[i])) < 1e-6);
     } else if (one.metric == "AUROC" || one.metric == "AveragePrecision") {
       CHECK(at::equal(value, at::zeros_like(value)));
     } else if (one.metric == "CosineSimilarity") {
