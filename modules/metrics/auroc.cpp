@@ -1,6 +1,5 @@
 #include <levin/modules/metrics/auroc.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/where.h>
 
 namespace levin::metrics {
 
@@ -12,7 +11,7 @@ at::Tensor AUROC::values(const CurveCounts& counts) const {
   // The step from (0, 0) to the first point; torchmetrics' binned curve begins at its highest threshold.
   if (is_exact()) area = area + counts.fp[0] * counts.tp[0];
   const at::Tensor whole = 2 * counts.positives * counts.negatives;
-  return at::where(whole == 0, 0.0, area / whole);
+  return (area / whole).masked_fill(whole == 0, 0);
 }
 
 }  // namespace levin::metrics

@@ -13,7 +13,7 @@ at::Tensor AveragePrecision::values(const CurveCounts& counts) const {
   const int64_t points = counts.tp.size(0);
   const at::Tensor before = at::cat({at::zeros_like(counts.tp.narrow(0, 0, 1)), counts.tp.narrow(0, 0, points - 1)});
   const at::Tensor answers = counts.tp + counts.fp;
-  const at::Tensor precision = at::where(answers == 0, 0.0, counts.tp / answers);
+  const at::Tensor precision = (counts.tp / answers).masked_fill(answers == 0, 0);
   const at::Tensor value = ((counts.tp - before) * precision).sum(0) / counts.positives;
   at::Tensor without_positives = at::zeros_like(value);
   if (is_exact() && task_kind() == TaskKind::Multiclass)

@@ -1,6 +1,8 @@
 #pragma once
 #include <levin/modules/metrics/score_curve.h>
 
+#include <utility>
+
 namespace levin::metrics {
 
 using AveragePrecisionOptions = ScoreCurveOptions;

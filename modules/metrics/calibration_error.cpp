@@ -2,7 +2,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/bucketize.h>
 #include <ATen/ops/linspace.h>
-#include <ATen/ops/where.h>
 
 #include <tuple>
 #include <utility>
@@ -41,7 +40,7 @@ void CalibrationError::update_states(const at::Tensor& preds, const at::Tensor& 
 
 at::Tensor CalibrationError::compute_value() const {
   const at::Tensor count = sum(count_).to(at::kDouble);
-  const at::Tensor gap = at::where(count == 0, 0.0, (sum(right_) - sum(confidence_)) / count).abs();
+  const at::Tensor gap = ((sum(right_) - sum(confidence_)) / count).masked_fill(count == 0, 0).abs();
   if (options_.norm == "max") return gap.max();
   const at::Tensor share = count / count.sum();
   return options_.norm == "l1" ? (gap * share).sum() : (gap.square() * share).sum().sqrt();

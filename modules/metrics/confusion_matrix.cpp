@@ -1,7 +1,6 @@
 #include <levin/modules/metrics/confusion_matrix.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/where.h>
 
 #include <utility>
 
@@ -36,7 +35,7 @@ void ConfusionCounts::update_states(const at::Tensor& preds, const at::Tensor& t
     index = labels.target * task_.columns + labels.preds;
     // A class beyond the last one would count in another row: such an index must be out of range.
     if (preds.dim() == target.dim())
-      index = at::where((labels.preds >= 0).logical_and(labels.preds < task_.columns), index, cells);
+      index = index.masked_fill((labels.preds < 0).logical_or(labels.preds >= task_.columns), cells);
   } else {
     const at::Tensor first = at::arange(0, cells, 4, labels.target.options().dtype(at::kLong));
     index = first + labels.target.to(at::kLong) * 2 + labels.preds.to(at::kLong);
@@ -55,7 +54,7 @@ at::Tensor ConfusionMatrix::compute_value() const {
   if (normalize_ == "true") total = values.sum(-1, /*keepdim=*/true);
   if (normalize_ == "pred") total = values.sum(-2, /*keepdim=*/true);
   if (normalize_ == "all") total = values.sum({-2, -1}, /*keepdim=*/true);
-  return at::where(total == 0, 0.0, values / total);
+  return (values / total).masked_fill(total == 0, 0);
 }
 
 }  // namespace levin::metrics

@@ -1,7 +1,6 @@
 #include <levin/modules/metrics/jaccard_index.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/where.h>
 
 #include <utility>
 
@@ -43,7 +42,7 @@ at::Tensor JaccardIndex::compute_value() const {
     either.select(0, *task().ignore_index).zero_();
   }
   const auto divide = [&](const at::Tensor& numerator, const at::Tensor& denominator) {
-    return at::where(denominator == 0, options_.zero_division, numerator / denominator);
+    return (numerator / denominator).masked_fill(denominator == 0, options_.zero_division);
   };
   if (task().kind == TaskKind::Binary) return divide(both, either);
   if (options_.average == "micro") return divide(both.sum(), either.sum());

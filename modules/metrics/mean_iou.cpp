@@ -1,7 +1,6 @@
 #include <levin/modules/metrics/mean_iou.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/where.h>
 #include <levin/trainer/core/error.h>
 
 #include <utility>
@@ -46,7 +45,7 @@ void MeanIoU::update_states(const at::Tensor& preds, const at::Tensor& target) {
   const at::Tensor both = predicted.logical_and(actual).sum(2);
   const at::Tensor either = predicted.logical_or(actual).sum(2);
   const at::Tensor came = either > 0;
-  const at::Tensor iou = at::where(came, both.to(at::kDouble) / either, 0.0);
+  const at::Tensor iou = (both.to(at::kDouble) / either).masked_fill(either == 0, 0);
   if (options_.per_class) {
     sum(score_).add_(iou.sum(0));
     sum(count_).add_(came.sum(0));
@@ -58,7 +57,7 @@ void MeanIoU::update_states(const at::Tensor& preds, const at::Tensor& target) {
 
 at::Tensor MeanIoU::compute_value() const {
   const at::Tensor mean = sum(score_) / sum(count_);
-  return options_.per_class ? at::where(sum(count_) == 0, -1.0, mean) : mean.reshape({});
+  return options_.per_class ? mean.masked_fill(sum(count_) == 0, -1) : mean.reshape({});
 }
 
 }  // namespace levin::metrics

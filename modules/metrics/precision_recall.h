@@ -1,6 +1,8 @@
 #pragma once
 #include <levin/modules/metrics/stat_scores.h>
 
+#include <utility>
+
 namespace levin::metrics {
 
 using PrecisionOptions = StatScoresOptions;

@@ -40,7 +40,7 @@ at::Tensor R2Score::compute_value() const {
     const at::Tensor freedom = rows - static_cast<double>(options_.adjusted + 1);
     score = at::where(freedom > 0, 1 - (1 - score) * (rows - 1) / freedom, score);
   }
-  return at::where(rows < 2, std::numeric_limits<double>::quiet_NaN(), score);
+  return score.masked_fill(rows < 2, std::numeric_limits<double>::quiet_NaN());
 }
 
 }  // namespace levin::metrics

@@ -6,7 +6,6 @@
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/nansum.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <levin/trainer/core/error.h>
 
@@ -20,7 +19,7 @@ namespace {
 at::Tensor counts_after_ties(const at::Tensor& matches, const at::Tensor& last_of_equal) {
   const at::Tensor counts = matches.cumsum(0);
   // Counts never fall: the highest of the groups that have ended is that of the newest one.
-  return std::get<0>(at::where(last_of_equal, counts, 0).cummax(0));
+  return std::get<0>(counts.masked_fill(last_of_equal.logical_not(), 0).cummax(0));
 }
 
 /// [N, 1] classes as [N, columns] of 1 (this class), 0 and -1 (not counted).
@@ -35,7 +34,7 @@ at::Tensor macro(const at::Tensor& values) { return at::nansum(values) / values.
 at::Tensor weighted(const at::Tensor& values, const at::Tensor& support) {
   const at::Tensor weights = support.masked_fill(values.isnan(), 0);
   const at::Tensor total = weights.sum();
-  return at::where(total == 0, 0.0, at::nansum(values * weights) / total);
+  return (at::nansum(values * weights) / total).masked_fill(total == 0, 0);
 }
 
 }  // namespace

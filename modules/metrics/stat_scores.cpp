@@ -1,7 +1,6 @@
 #include <levin/modules/metrics/stat_scores.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/where.h>
 #include <levin/trainer/core/error.h>
 
 #include <utility>
@@ -29,7 +28,7 @@ StatScores::StatScores(const char* metric, StatScoresOptions options) : options_
 }
 
 at::Tensor StatScores::divide(const at::Tensor& numerator, const at::Tensor& denominator) const {
-  return at::where(denominator == 0, options_.zero_division, numerator / denominator);
+  return (numerator / denominator).masked_fill(denominator == 0, options_.zero_division);
 }
 
 void StatScores::update_states(const at::Tensor& preds, const at::Tensor& target) {
@@ -87,7 +86,7 @@ at::Tensor StatScores::averaged(const StatCounts& counts) const {
     if (task_.kind == TaskKind::Multiclass) weights = weights.masked_fill(seen == 0, 0);
   }
   const at::Tensor total = weights.sum();
-  return at::where(total == 0, 0.0, (weights * values).sum() / total);
+  return ((weights * values).sum() / total).masked_fill(total == 0, 0);
 }
 
 }  // namespace levin::metrics
