@@ -15,6 +15,8 @@ class CallbacksType : public OptionType {
 
   std::string expected() const override { return parts_.expected(); }
   const ClassList* classes() const override { return &CallbackKind::registry(); }
+  const OptionType* item() const override { return parts_.item(); }
+  bool is_list() const override { return true; }
   Json from_text(const std::string& text) const override { return parts_.from_text(text); }
 
   Json get(const void* value) const override {

@@ -9,60 +9,12 @@ namespace {
 
 constexpr int64_t kDefaultMaxEpochs = 1000;
 
-[[noreturn]] void contradict(const std::string& one, const std::string& other, const std::string& why) {
-  throw UsageError("trainer.", one, " and trainer.", other, " contradict each other: ", why);
-}
-
 /// `value_text` is what was given, `instead` what runs today.
 [[noreturn]] void not_yet(const std::string& option, const std::string& value_text, const std::string& instead) {
   throw UsageError("trainer.", option, ": ", value_text, " cannot run yet in this version; ", instead);
 }
 
 bool asks_for_devices(const Devices& devices) { return devices.is_list() || devices.count(/*all=*/1) > 0; }
-
-void check_limits(const TrainerOptions& o) {
-  if (o.min_epochs && o.max_epochs && *o.max_epochs >= 0 && *o.min_epochs > *o.max_epochs)
-    contradict("min_epochs", "max_epochs", c10::str("at least ", *o.min_epochs, " epochs, at most ", *o.max_epochs));
-  if (o.min_steps && o.max_steps >= 0 && *o.min_steps > o.max_steps)
-    contradict("min_steps", "max_steps", c10::str("at least ", *o.min_steps, " steps, at most ", o.max_steps));
-  if (o.name.empty()) throw UsageError("trainer.name: expected a name, got \"\"");
-}
-
-void check_early_spellings(const TrainerOptions& o) {
-  if (o.gpus.is_set() && o.devices.is_set()) contradict("gpus", "devices", "both say which devices; keep devices");
-  if (o.gpus.is_set() && asks_for_devices(o.gpus) && o.accelerator == "cpu")
-    contradict("gpus", "accelerator", "gpus " + o.gpus.to_text() + " with accelerator cpu");
-  if (o.gpus.is_set() && !asks_for_devices(o.gpus) && (o.accelerator == "gpu" || o.accelerator == "cuda"))
-    contradict("gpus", "accelerator", "no gpus with accelerator " + o.accelerator);
-  if (o.nb_gpu_nodes && o.num_nodes != 1 && *o.nb_gpu_nodes != o.num_nodes)
-    contradict("nb_gpu_nodes", "num_nodes", c10::str(*o.nb_gpu_nodes, " and ", o.num_nodes, " machines"));
-  if (o.distributed_backend && o.strategy != "auto" && *o.distributed_backend != o.strategy)
-    contradict("distributed_backend", "strategy", *o.distributed_backend + " and " + o.strategy);
-  if (o.use_amp.value_or(false) && o.precision != Precision() && o.precision != Precision(16))
-    contradict("use_amp", "precision", "16 bit and " + o.precision.name());
-  if (o.use_amp && !*o.use_amp && o.precision == Precision(16))
-    contradict("use_amp", "precision", "use_amp false and " + o.precision.name());
-  if (o.replace_sampler_ddp.value_or(false) && !o.use_distributed_sampler)
-    contradict("replace_sampler_ddp", "use_distributed_sampler", "true and false");
-}
-
-void check_barebones(const TrainerOptions& o) {
-  if (!o.barebones) return;
-  const TrainerOptions defaults;
-  const auto refuse = [](const char* option, bool set) {
-    if (set) contradict("barebones", option, std::string("barebones runs without it; leave ") + option + " unset");
-  };
-  refuse("logger", o.logger.value_or(false));
-  refuse("fast_dev_run", static_cast<bool>(o.fast_dev_run));
-  refuse("num_sanity_val_steps",
-         o.num_sanity_val_steps != 0 && o.num_sanity_val_steps != defaults.num_sanity_val_steps);
-  refuse("log_every_n_steps", o.log_every_n_steps != 0 && o.log_every_n_steps != defaults.log_every_n_steps);
-  refuse("enable_checkpointing", o.enable_checkpointing.value_or(false));
-  refuse("enable_progress_bar", o.enable_progress_bar.value_or(false));
-  refuse("enable_model_summary", o.enable_model_summary.value_or(false));
-  refuse("profiler", o.profiler.has_value());
-  refuse("detect_anomaly", o.detect_anomaly);
-}
 
 /// Options that choose where and in which arithmetic a run takes place.
 void refuse_placement(const TrainerOptions& o) {
@@ -155,9 +107,9 @@ void resolve_unset(TrainerOptions& o) {
 
 void check_options(const TrainerOptions& options) {
   schema_of<TrainerOptions>().check(&options, "trainer");
-  check_limits(options);
-  check_early_spellings(options);
-  check_barebones(options);
+  if (options.name.empty()) throw UsageError("trainer.name: expected a name, got \"\"");
+  for (const Contradiction& found : contradictions(options))
+    throw UsageError("trainer.", found.one, " and trainer.", found.other, " contradict each other: ", found.why);
   refuse_placement(options);
   refuse_features(options);
 }

@@ -107,4 +107,13 @@ void check_options(const TrainerOptions& options);
 /// the limits that they set, and every unset option that has a default. `warnings` receives what a user should know.
 TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings = nullptr);
 
+/// Two options whose values cannot both be meant.
+struct Contradiction {
+  std::string one = {}, other = {};  ///< names of TrainerOptions' fields
+  std::string why = {};
+};
+
+/// All pairs of options that contradict each other; `check_options` throws for the first.
+std::vector<Contradiction> contradictions(const TrainerOptions& options);
+
 }  // namespace levin

@@ -13,7 +13,7 @@ set(levels
   "trainer/checkpoint/ 3"
   "trainer/loggers/ 3"
   "trainer/profilers/ 3"
-  "trainer/options. 4"
+  "trainer/options 4"
   "trainer/loops/ 5"
   "trainer/trainer. 6"
   "trainer/tuner/ 7"

@@ -1,4 +1,5 @@
 #include <levin/trainer/options.h>
+#include <levin/callbacks/progress_bar.h>
 #include <levin/trainer/core/error.h>
 
 #include <nlohmann/json.hpp>
@@ -135,8 +136,57 @@ TEST_CASE("contradictions name both options") {
       {R"({"barebones": true, "log_every_n_steps": 5})",
        "trainer.barebones and trainer.log_every_n_steps contradict each other: barebones runs without it; leave "
        "log_every_n_steps unset"},
+      {R"({"overfit_batches": 2, "limit_val_batches": 3})",
+       "trainer.overfit_batches and trainer.limit_val_batches contradict each other: both say how many batches there "
+       "are"},
+      {R"({"fast_dev_run": 1, "overfit_batches": 2})",
+       "trainer.fast_dev_run and trainer.overfit_batches contradict each other: both say how many batches there are"},
+      {R"({"strategy": "dp", "num_nodes": 2})",
+       "trainer.strategy and trainer.num_nodes contradict each other: dp trains on one machine, not on 2"},
+      {R"({"distributed_backend": "dp", "nb_gpu_nodes": 3})",
+       "trainer.distributed_backend and trainer.nb_gpu_nodes contradict each other: dp trains on one machine, not on "
+       "3"},
+      {R"({"strategy": "single_device", "devices": [0, 1]})",
+       "trainer.strategy and trainer.devices contradict each other: single_device trains on one device, not on 2"},
+      {R"({"strategy": "single_device", "nb_gpu_nodes": 2})",
+       "trainer.strategy and trainer.nb_gpu_nodes contradict each other: single_device trains on one device, not on 2 "
+       "machines"},
+      {R"({"use_amp": true, "amp_level": "O0"})",
+       "trainer.use_amp and trainer.amp_level contradict each other: 16 bit and O0, which is 32 bit"},
+      {R"({"amp_level": "O2", "precision": "64"})",
+       "trainer.amp_level and trainer.precision contradict each other: O2 is a way to run 16-mixed, not 64-true"},
+      {R"({"use_amp": false, "precision": "bf16"})",
+       "trainer.use_amp and trainer.precision contradict each other: use_amp false and bf16-mixed"},
+      {R"({"replace_sampler_ddp": true, "use_distributed_sampler": false})",
+       "trainer.replace_sampler_ddp and trainer.use_distributed_sampler contradict each other: true and false"},
+      {R"({"gpus": 0, "accelerator": "gpu"})",
+       "trainer.gpus and trainer.accelerator contradict each other: no gpus with accelerator gpu"},
+      {R"({"fast_dev_run": true, "auto_lr_find": true})",
+       "trainer.fast_dev_run and trainer.auto_lr_find contradict each other: a test of one batch looks for no learning "
+       "rate"},
   };
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
+}
+
+TEST_CASE("a progress bar among the callbacks contradicts having none") {
+  TrainerOptions options{.callbacks = {levin::ProgressBar()}, .enable_progress_bar = false};
+  CHECK_THROWS_WITH(levin::check_options(options),
+                    "trainer.enable_progress_bar and trainer.callbacks contradict each other: no progress bar, and a "
+                    "ProgressBar among the callbacks");
+  options.enable_progress_bar = {};
+  CHECK_NOTHROW(levin::check_options(options));
+  options.barebones = true;
+  CHECK(levin::contradictions(options).at(0).one == "barebones");
+}
+
+TEST_CASE("all contradictions are found, not only the first") {
+  const TrainerOptions options{
+      .devices = 1, .logger = true, .max_epochs = 1, .min_epochs = 2, .barebones = true, .gpus = 1};
+  const std::vector<levin::Contradiction> found = levin::contradictions(options);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].one == "min_epochs");
+  CHECK(found[1].other == "devices");
+  CHECK(found[2].other == "logger");
 }
 
 TEST_CASE("limits hold for options set in C++") {

@@ -1,12 +1,10 @@
 #include <levin/trainer/cli/cli.h>
 #include <c10/util/Exception.h>
+#include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands.h>
-#include <levin/trainer/cli/config_file.h>
-#include <levin/trainer/cli/flags.h>
 #include <levin/trainer/core/error.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 namespace levin::cli {
 namespace {
@@ -21,7 +19,12 @@ Usage: levin COMMAND [ARGUMENTS]
 
   fit, validate, test, predict --config FILE... [--FLAG VALUE...]
                     Run a module; `levin fit --help` shows the flags, with --config those of its classes too
-  config show       Print the resolved config of such a command line
+  fit --dry-run     Try one batch of each loader and say what the fit would do; nothing is written
+  config show       Print the resolved config of such a command line, as --print-config does
+  config check      Print all that is wrong with it, or ok
+  config explain    Print each value and where it comes from: a file's line, the environment, a flag, default
+  config schema     Print the JSON Schema of a config, for editors
+  config docs       Print the page that describes all options
   list KIND         Show models, data, optimizers, lr_schedulers, callbacks or loggers
   --version         Show the versions of levin, LibTorch, CUDA, NCCL and the compiler
   --help            Show this text
@@ -29,40 +32,21 @@ Usage: levin COMMAND [ARGUMENTS]
 Options come from config files, then LEVIN__SECTION__KEY in the environment, then flags; later ones win.
 )";
 
-/// What a command line says; nothing where it only asked for help.
-std::optional<RunOptions> read_options(const std::string& command, const std::vector<std::string>& arguments) {
-  const Schema& schema = schema_of<RunOptions>();
-  Json config = Json::object();
-  for (const std::string& path : config_files_of(arguments)) {
-    Json file = read_config_file(path);
-    lift_seed_and_name(file);
-    merge(config, file);
+int run_from_arguments(const std::string& command, const std::vector<std::string>& arguments) {
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), command, arguments);
+  if (!line.flags.help.empty()) {
+    std::cout << line.flags.help << std::flush;
+    return 0;
   }
-  const std::vector<Override> environment = environment_overrides();
-  std::vector<Override> classes = environment;
-  for (Override& chosen : class_overrides(arguments)) classes.push_back(std::move(chosen));
-  Json with_classes = config;
-  apply(schema, with_classes, std::move(classes));
-  Flags flags = read_flags(command, arguments, with_classes);
-  if (!flags.help.empty()) {
-    std::cout << flags.help << std::flush;
-    return {};
-  }
-  if (!flags.ckpt_path.empty())
-    throw UsageError("--ckpt-path: ", flags.ckpt_path,
+  if (!line.flags.ckpt_path.empty())
+    throw UsageError("--ckpt-path: ", line.flags.ckpt_path,
                      " cannot be read yet in this version; leave it out (model.weights reads a state_dict)");
-  std::vector<Override> all = environment;
-  all.insert(all.end(), flags.overrides.begin(), flags.overrides.end());
-  apply(schema, config, std::move(all));
-  return read_run_options(std::move(config));
-}
-
-int config_command(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] != "show")
-    throw UsageError("levin config: expected show", arguments.empty() ? "" : ", got " + arguments[0]);
-  if (const auto options = read_options("config show", {arguments.begin() + 1, arguments.end()}))
-    std::cout << resolved_config(*options).dump(2) << std::endl;
-  return 0;
+  const RunOptions options = read_run_options(line.config);
+  if (line.flags.print_config) {
+    std::cout << config_text(options) << std::flush;
+    return 0;
+  }
+  return run_command(command, options, line.flags.dry_run);
 }
 
 int dispatch(const std::vector<std::string>& arguments) {
@@ -77,11 +61,11 @@ int dispatch(const std::vector<std::string>& arguments) {
     std::cout << version_text() << std::flush;
     return 0;
   }
-  if (is_run_command(command)) {
-    const std::optional<RunOptions> options = read_options(command, rest);
-    return options ? run_command(command, *options) : 0;
+  if (is_run_command(command)) return run_from_arguments(command, rest);
+  if (command == "config") {
+    config_command(rest);
+    return 0;
   }
-  if (command == "config") return config_command(rest);
   if (command != "list")
     throw UsageError("no command '", command, "'",
                      did_you_mean(command, {"fit", "validate", "test", "predict", "config", "list"}),

@@ -10,8 +10,15 @@ namespace levin::cli {
 bool is_run_command(const std::string& command);
 
 /// Makes the module and the data that the config chooses and hands them to a Trainer; prints what came of it on stdout.
+/// With `dry_run`, for "fit": runs one batch of each loader and says what the fit would do.
 /// Returns the exit code: 0, or 128 + the signal that ended the run.
-int run_command(const std::string& command, const RunOptions& options);
+int run_command(const std::string& command, const RunOptions& options, bool dry_run);
+
+/// Throws UsageError where the config names no module.
+void require_model(const RunOptions& options);
+
+/// `levin config show|check|explain|schema|docs`.
+void config_command(const std::vector<std::string>& arguments);
 
 /// `levin list KIND`: the classes that a config can name. Throws UsageError for another kind.
 void list_command(const std::vector<std::string>& arguments);

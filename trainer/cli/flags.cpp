@@ -1,10 +1,9 @@
 #include <levin/trainer/cli/flags.h>
-#include <levin/trainer/cli/run_options.h>
+#include <levin/trainer/cli/help_format.h>
+#include <levin/trainer/core/class_list.h>
 #include <levin/trainer/core/error.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace levin::cli {
 namespace {
@@ -13,21 +12,6 @@ std::string with_dashes(std::string text) {
   std::replace(text.begin(), text.end(), '_', '-');
   return text;
 }
-
-/// Help of one option: the first of its spellings, its default and its limits.
-class HelpFormatter : public CLI::Formatter {
- public:
-  HelpFormatter() { column_width(44); }
-  std::string make_option_name(const CLI::Option* option, bool /*is_positional*/) const override {
-    return "--" + option->get_lnames().at(0);
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
-  }
-  std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
-    return "Usage: " + name + " --config FILE... [--FLAG VALUE...]\n";
-  }
-};
 
 /// A short word for the kind of value.
 std::string value_word(const OptionType& type, const Limits& limits) {
@@ -53,9 +37,11 @@ std::string help_text(const Field& field, const Json& by_default) {
 /// Declares the flags of one command and collects what they are given.
 class Declaration {
  public:
-  Declaration(CLI::App& app, Flags& flags, const Json& config) : app_(app), flags_(flags), config_(config) {}
+  Declaration(CLI::App& app, Flags& flags, const Schema& schema, const std::vector<std::string>& arguments,
+              const Json& config)
+      : app_(app), flags_(flags), schema_(schema), arguments_(arguments), config_(config) {}
 
-  void declare_general() {
+  void declare_general(bool is_fit) {
     // Read already, by config_files_of; here for --help and so that its values are no strays.
     app_.add_option("--config", config_files_, "JSON files; they are merged, later ones win")
         ->type_name("FILE...")
@@ -63,13 +49,20 @@ class Declaration {
     app_.add_option("--ckpt-path,--ckpt_path", flags_.ckpt_path, "Checkpoint to go on from: a file, last or best")
         ->type_name("FILE")
         ->group("General");
+    app_.add_flag("--print-config,--print_config", flags_.print_config,
+                  "Print the resolved config, as `levin config show` does, and end")
+        ->group("General");
+    if (is_fit)
+      app_.add_flag("--dry-run,--dry_run", flags_.dry_run,
+                    "Build everything, run one batch of each loop, say what the fit would do, and write nothing")
+          ->group("General");
     for (const char* name : {"seed", "name"})
-      declare(*schema_of<RunOptions>().find(name), {name}, {}, "General", {std::string("--") + name});
+      if (const Field* field = schema_.find(name)) declare(*field, {name}, {}, "General", {std::string("--") + name});
     app_.set_help_flag("--help,-h", "Show this text")->group("General");
   }
 
   void declare_trainer() {
-    const Schema& schema = schema_of<TrainerOptions>();
+    const Schema& schema = *schema_.find("trainer")->type->inner("");
     const Json defaults = schema.defaults();
     for (const Field& field : schema.fields()) {
       if (field.name == "seed" || field.name == "name") continue;  // general ones
@@ -80,28 +73,25 @@ class Declaration {
 
   /// The flags of the class that the config chooses for "model" or "data".
   void declare_section(const char* section, const char* title) {
-    const Field& field = *schema_of<RunOptions>().find(section);
+    const Field& field = *schema_.find(section);
     const Json chosen = config_.value(section, Json());
-    const std::string group = std::string(title) + (class_of(chosen).empty() ? "" : " " + class_of(chosen));
+    const std::string group = std::string(title) + (class_name_of(chosen).empty() ? "" : " " + class_name_of(chosen));
     declare_class_flag({section}, *field.type, group);
     declare_inner({section}, *field.type, chosen, Json(), group);
   }
 
- private:
-  static std::string class_of(const Json& part) {
-    if (part.is_string()) return part.get<std::string>();
-    const Json name = part.is_object() ? part.value("class", Json()) : Json();
-    return name.is_string() ? name.get<std::string>() : "";
-  }
+  /// Beginnings of flags that cannot be known, since the config names a class that is none.
+  std::vector<std::string> without_flags = {};
 
+ private:
   void declare_inner(const std::vector<std::string>& path, const OptionType& type, const Json& given,
                      const Json& by_default, const std::string& group) {
-    std::string name = class_of(given);
-    if (name.empty()) name = class_of(by_default);
-    if (type.classes() && !name.empty()) type.classes()->at(name, join_path(dotted(path), "class"));
+    std::string name = class_name_of(given);
+    if (name.empty()) name = class_name_of(by_default);
     const Schema* schema = type.inner(name);
+    if (!schema && type.classes() && !name.empty()) without_flags.push_back("--" + dotted(path) + ".");
     if (!schema) return;
-    const Json defaults = type.classes() && name != class_of(by_default) ? schema->defaults() : by_default;
+    const Json defaults = type.classes() && name != class_name_of(by_default) ? schema->defaults() : by_default;
     for (const Field& field : schema->fields()) {
       std::vector<std::string> inner = path;
       inner.push_back(field.name);
@@ -109,7 +99,8 @@ class Declaration {
       declare(field, inner, inner_default.is_object() ? inner_default.value("class", Json()) : inner_default, group,
               {"--" + dotted(inner), "--" + with_dashes(dotted(inner))});
       const Json inner_given = given.is_object() ? given.value(field.name, Json()) : Json();
-      if (!field.type->inner(class_of(inner_given.is_null() ? inner_default : inner_given)) && !field.type->classes())
+      if (!field.type->inner(class_name_of(inner_given.is_null() ? inner_default : inner_given)) &&
+          !field.type->classes())
         continue;
       if (field.type->classes()) declare_class_flag(inner, *field.type, group);
       declare_inner(inner, *field.type, inner_given, inner_default, group);
@@ -118,7 +109,7 @@ class Declaration {
 
   void declare_class_flag(std::vector<std::string> path, const OptionType& type, const std::string& group) {
     // The items of a list have no flags of their own.
-    if (!type.classes() || dynamic_cast<const ListType*>(&type)) return;
+    if (!type.classes() || type.is_list()) return;
     path.push_back("class");
     const Field field{.name = "class", .help = "Which " + type.classes()->noun(), .type = &type};
     declare(field, path, Json(), group, {"--" + dotted(path), "--" + with_dashes(dotted(path))});
@@ -135,28 +126,57 @@ class Declaration {
     const bool is_switch = field.type->is_switch();
     CLI::Option* option = app_.add_option_function<std::string>(
         names,
-        [this, path, source = unique[0], is_switch](const std::string& text) {
+        [this, path, unique, is_switch](const std::string& text) {
           const bool bare = is_switch && (text.empty() || text == "{}");
-          flags_.overrides.push_back({source, path, bare ? "true" : text});
+          const std::string flag = as_spelled(unique);
+          const auto& given = arguments_;
+          const bool follows = std::find(given.begin(), given.end(), flag + "=" + text) == given.end();
+          if (text.rfind("--", 0) == 0 && follows)
+            flags_.problems.push_back(flag + ": expected a value, got " + text);
+          else
+            flags_.overrides.push_back({flag, path, bare ? "true" : text});
         },
         help_text(field, by_default));
     option->type_name(value_word(*field.type, field.limits))->group(group)->take_last();
     if (is_switch) option->expected(0, 1);
   }
 
+  /// The spelling of a flag that the arguments have, the last where there are several.
+  std::string as_spelled(const std::vector<std::string>& spellings) const {
+    for (auto argument = arguments_.rbegin(); argument != arguments_.rend(); ++argument)
+      for (const std::string& spelling : spellings)
+        if (argument->substr(0, argument->find('=')) == spelling) return spelling;
+    return spellings[0];
+  }
+
   CLI::App& app_;
   std::vector<std::string> config_files_ = {};
   Flags& flags_;
+  const Schema& schema_;
+  const std::vector<std::string>& arguments_;
   const Json& config_;
 };
 
-[[noreturn]] void unknown_argument(const CLI::App& app, const std::string& argument) {
-  if (argument.compare(0, 1, "-") != 0) throw UsageError("unexpected argument '", argument, "'; flags begin with --");
-  const std::string flag = argument.substr(0, argument.find('='));
-  std::vector<std::string> known;
+/// What is wrong with the arguments that are no flags and no values of flags. `has_unknown`: another mistake explains
+/// those that look like values.
+std::vector<std::string> unknown_arguments(const CLI::App& app, const std::vector<std::string>& without_flags,
+                                           bool has_unknown) {
+  const std::vector<std::string> extras = app.remaining();
+  std::vector<std::string> known, problems;
   for (const CLI::Option* option : app.get_options())
     if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
-  throw UsageError(flag, ": no such flag", did_you_mean(flag, known));
+  for (const std::string& argument : extras) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    if (argument.rfind("-", 0) != 0) continue;
+    has_unknown = true;
+    const bool unknowable = std::any_of(without_flags.begin(), without_flags.end(),
+                                        [&](const std::string& begin) { return argument.rfind(begin, 0) == 0; });
+    if (!unknowable) problems.push_back(flag + ": no such flag" + did_you_mean(flag, known));
+  }
+  // What follows an unknown flag is its value.
+  if (!has_unknown && !extras.empty())
+    problems.push_back("unexpected argument '" + extras[0] + "'; flags begin with --");
+  return problems;
 }
 
 }  // namespace
@@ -174,13 +194,14 @@ std::vector<std::string> config_files_of(const std::vector<std::string>& argumen
   return files;
 }
 
-Flags read_flags(const std::string& command, const std::vector<std::string>& arguments, const Json& config) {
+Flags read_flags(const Schema& schema, const std::string& command, const std::vector<std::string>& arguments,
+                 const Json& config) {
   Flags flags;
   CLI::App app("", "levin " + command);
   app.formatter(std::make_shared<HelpFormatter>());
   app.allow_extras();
-  Declaration declaration(app, flags, config);
-  declaration.declare_general();
+  Declaration declaration(app, flags, schema, arguments, config);
+  declaration.declare_general(command == "fit");
   declaration.declare_trainer();
   declaration.declare_section("model", "Model");
   declaration.declare_section("data", "Data");
@@ -190,10 +211,16 @@ Flags read_flags(const std::string& command, const std::vector<std::string>& arg
   } catch (const CLI::CallForHelp&) {
     flags.help = app.help();
     return flags;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string what = error.what();
+    flags.problems.push_back(what.substr(0, what.find(':')) + ": expected a value");
+    return flags;
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
+    flags.problems.push_back(error.what());
+    return flags;
   }
-  if (const auto extras = app.remaining(); !extras.empty()) unknown_argument(app, extras[0]);
+  for (std::string& problem : unknown_arguments(app, declaration.without_flags, !flags.problems.empty()))
+    flags.problems.push_back(std::move(problem));
   return flags;
 }
 

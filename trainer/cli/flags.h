@@ -1,6 +1,5 @@
 #pragma once
 #include <levin/trainer/cli/overrides.h>
-#include <levin/trainer/core/option_type.h>
 
 #include <string>
 #include <vector>
@@ -10,17 +9,21 @@ namespace levin::cli {
 /// What a command line says, besides the command.
 struct Flags {
   std::string ckpt_path = {};
+  bool print_config = false;
+  bool dry_run = false;
   std::vector<Override> overrides = {};
   /// The text of --help, where it was asked for; nothing else is read then.
   std::string help = {};
+  /// Flags that are none, with the nearest, and flags without a value.
+  std::vector<std::string> problems = {};
 };
 
 /// The values of `--config FILE...`, which are needed before the other flags are known.
 std::vector<std::string> config_files_of(const std::vector<std::string>& arguments);
 
-/// Reads the flags of `levin COMMAND`. There is one for each option of the trainer (`--max-epochs`) and of the classes
-/// that `config` chooses (`--model.lr`, `--data.root`, `--model.optimizer.lr`).
-/// Throws UsageError for a flag that is none, with the nearest, and for a missing value.
-Flags read_flags(const std::string& command, const std::vector<std::string>& arguments, const Json& config);
+/// Reads the flags of `levin COMMAND`, whose options `schema` describes. There is one for each option of the trainer
+/// (`--max-epochs`) and of the classes that `config` chooses (`--model.lr`, `--data.root`, `--model.optimizer.lr`).
+Flags read_flags(const Schema& schema, const std::string& command, const std::vector<std::string>& arguments,
+                 const Json& config);
 
 }  // namespace levin::cli

@@ -1,64 +1,24 @@
 #include <levin/trainer/cli/overrides.h>
-#include <levin/trainer/cli/config_file.h>
-#include <levin/trainer/core/class_list.h>
+#include <levin/trainer/cli/reference_text.h>
 #include <levin/trainer/core/error.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace levin::cli {
 namespace {
 
-/// The class that `config` chooses at an option, or by default; empty without one.
-std::string chosen_class(const Json& config, const Json& by_default) {
-  for (const Json* part : {&config, &by_default}) {
-    if (part->is_string()) return part->get<std::string>();
-    if (part->is_object() && part->contains("class") && (*part)["class"].is_string()) return (*part)["class"];
-  }
-  return "";
-}
-
-const Json& member(const Json& object, const std::string& key) {
-  static const Json kNothing;
-  return object.is_object() && object.contains(key) ? object[key] : kNothing;
-}
-
-[[noreturn]] void no_such_option(const Override& from, const std::string& path, const std::string& key,
-                                 const std::vector<std::string>& known) {
-  throw UsageError(from.source, ": ", join_path(path, key), ": no such option", did_you_mean(key, known));
-}
-
-/// The JSON value that the text means, found by walking the schemas along the path.
-Json read_value(const Schema& root, const Json& config, const Override& from) {
-  const Schema* schema = &root;
-  const OptionType* type = nullptr;
-  Json defaults = root.defaults();
-  Json here = config;
-  std::string path;
-  for (const std::string& key : from.path) {
-    if (type) {
-      const std::string name = chosen_class(here, defaults);
-      if (type->classes() && key == "class") return from.text;
-      if (type->classes() && name.empty())
-        throw UsageError(from.source, ": choose the ", type->classes()->noun(), " with ", path, ".class first");
-      if (type->classes()) type->classes()->at(name, join_path(path, "class"));
-      schema = type->inner(name);
-      if (!schema) no_such_option(from, path, key, {});
-      // Another class than the default one has its own defaults.
-      defaults = type->classes() ? schema->defaults() : defaults;
-    }
-    const Field* field = schema->find(key);
-    if (!field) no_such_option(from, path, key, schema->names());
-    type = field->type;
-    path = join_path(path, key);
-    here = Json(member(here, key));
-    defaults = Json(member(defaults, key));
-  }
-  return type->from_text(from.text);
+/// The JSON value that the text means, by the type of the option.
+Json read_value(const Schema& schema, const Config& config, const Override& from) {
+  require_utf8(from.text);
+  const FoundOption option = find_option(schema, config.values, from.path);
+  if (option.is_class) return from.text;
+  // One reference is the option's whole value, also where it stands for a list.
+  const bool is_reference = from.text.rfind("${", 0) == 0 && from.text.find('}') == from.text.size() - 1;
+  return is_reference ? Json(from.text) : option.type->from_text(from.text);
 }
 
 bool chooses_class(const Override& override_) { return !override_.path.empty() && override_.path.back() == "class"; }
@@ -112,26 +72,35 @@ std::vector<Override> class_overrides(const std::vector<std::string>& arguments)
   return overrides;
 }
 
-void apply(const Schema& schema, Json& config, std::vector<Override> overrides) {
+std::vector<std::string> apply(const Schema& schema, Config& config, std::vector<Override> overrides) {
   // Classes first, outer before inner: their options are known only then. Otherwise the order stays: later ones win.
   const auto rank = [](const Override& value) {
     return chooses_class(value) ? value.path.size() : std::numeric_limits<size_t>::max();
   };
   std::stable_sort(overrides.begin(), overrides.end(),
                    [&](const Override& a, const Override& b) { return rank(a) < rank(b); });
+  std::vector<std::string> problems;
   for (Override& from : overrides) {
     // The trainer's seed and name stand at the top of a config.
     if (from.path == std::vector<std::string>{"trainer", "seed"} ||
         from.path == std::vector<std::string>{"trainer", "name"})
       from.path.erase(from.path.begin());
-    Json value = read_value(schema, config, from);
-    for (auto key = from.path.rbegin(); key != from.path.rend(); ++key) {
-      Json outer = Json::object();
-      outer[*key] = std::move(value);
-      value = std::move(outer);
+    try {
+      Json value = read_value(schema, config, from);
+      Config over;
+      over.set_origin(dotted(from.path), value, from.source);
+      for (auto key = from.path.rbegin(); key != from.path.rend(); ++key) {
+        Json outer = Json::object();
+        outer[*key] = std::move(value);
+        value = std::move(outer);
+      }
+      over.values = std::move(value);
+      merge(schema, config, over);
+    } catch (const UsageError& error) {
+      problems.push_back(c10::str(from.source, ": ", error.what()));
     }
-    merge(config, value);
   }
+  return problems;
 }
 
 }  // namespace levin::cli

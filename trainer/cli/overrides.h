@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/option.h>
+#include <levin/trainer/cli/config.h>
 
 #include <string>
 #include <utility>
@@ -23,8 +23,9 @@ std::vector<Override> environment_overrides();
 /// are depends on them.
 std::vector<Override> class_overrides(const std::vector<std::string>& arguments);
 
-/// Writes the values into `config`, which `schema` describes; classes first. Throws UsageError for a path that is none.
-void apply(const Schema& schema, Json& config, std::vector<Override> overrides);
+/// Writes the values into `config`, which `schema` describes; classes first. Returns what is wrong: paths that are
+/// none.
+std::vector<std::string> apply(const Schema& schema, Config& config, std::vector<Override> overrides);
 
 /// "a.b.c"
 std::string dotted(const std::vector<std::string>& path);

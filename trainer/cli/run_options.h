@@ -1,11 +1,13 @@
 #pragma once
 #include <levin/data/registry.h>
 #include <levin/modules/registry.h>
+#include <levin/trainer/cli/config.h>
 #include <levin/trainer/options.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace levin::cli {
 
@@ -19,14 +21,17 @@ struct RunOptions {
   Part<data::DataModuleKind> data = LEVIN_OPTION(data, {}, "The data; unset: the module's own loaders");
 };
 
-/// Reads a merged config; `seed` and `name` at the top are the trainer's. Throws UsageError.
-RunOptions read_run_options(Json config);
+/// Reads a config whose problems are reported already, and reports what its options as a whole contradict.
+/// Throws UsageError.
+RunOptions read_run_options(const Config& config);
 
-/// The config with every option at the value that it has, early spellings resolved; it can be run again.
+/// What contradicts each other in `options`, each option named as it was written: "--gpus", "trainer.devices
+/// (a.json:4)".
+std::vector<std::string> contradictions_of(const Config& config, const TrainerOptions& options);
+
+/// The config with every option at the value that it has, early spellings resolved.
 Json resolved_config(const RunOptions& options);
-
-/// Moves trainer.seed and trainer.name to the top, where the other configs and the flags write them.
-/// Throws UsageError where both places have different values.
-void lift_seed_and_name(Json& config);
+/// The same as the text of a config file.
+std::string config_text(const RunOptions& options);
 
 }  // namespace levin::cli

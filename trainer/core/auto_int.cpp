@@ -16,7 +16,8 @@ const OptionType& OptionTraits<AutoInt>::type() {
         if (json.is_number_integer()) return AutoInt(json.get<int64_t>());
         return {};
       },
-      [](const AutoInt& value) -> Json { return value.is_auto() ? Json("auto") : Json(value.value_or(0)); });
+      [](const AutoInt& value) -> Json { return value.is_auto() ? Json("auto") : Json(value.value_or(0)); },
+      json_or_text, /*a_switch=*/false, R"({"type": ["integer", "string"], "pattern": "^auto$"})");
   return type;
 }
 

@@ -8,6 +8,7 @@ namespace levin {
 namespace {
 
 constexpr const char* kExpected = "a number of batches or a fraction from 0.0 to 1.0";
+constexpr const char* kSchema = R"({"type": "number", "minimum": 0})";
 
 Json write(const BatchLimit& limit) { return limit.is_fraction() ? Json(limit.fraction()) : Json(limit.count()); }
 
@@ -40,7 +41,7 @@ std::optional<int64_t> BatchLimit::of(std::optional<int64_t> batches, const std:
 }
 
 const OptionType& OptionTraits<BatchLimit>::type() {
-  static const ValueType<BatchLimit> type(kExpected, parse, write);
+  static const ValueType<BatchLimit> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
   return type;
 }
 

@@ -8,6 +8,8 @@ namespace levin {
 namespace {
 
 constexpr const char* kExpected = "a number of batches from 1, a fraction of the epoch up to 1.0, or \"DD:HH:MM:SS\"";
+constexpr const char* kSchema =
+    R"({"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^[0-9]{1,2}(:[0-9]{1,2}){3}$"})";
 
 Json write(const CheckInterval& interval) {
   if (interval.time()) return interval.time()->to_text();
@@ -43,7 +45,7 @@ std::optional<int64_t> CheckInterval::of(std::optional<int64_t> epoch_batches, c
 }
 
 const OptionType& OptionTraits<CheckInterval>::type() {
-  static const ValueType<CheckInterval> type(kExpected, parse, write);
+  static const ValueType<CheckInterval> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
   return type;
 }
 

@@ -10,6 +10,9 @@ namespace levin {
 namespace {
 
 constexpr const char* kExpected = "a count, a list of different device numbers, \"auto\" or -1";
+constexpr const char* kSchema =
+    R"({"type": ["integer", "string", "array", "null"], "minimum": -1, "pattern": "^(|auto|-1|[0-9, ]+)$",
+        "items": {"type": "integer", "minimum": 0}, "minItems": 1, "uniqueItems": true})";
 
 std::optional<int> whole_number(const std::string& text) {
   const size_t begin = text.find_first_not_of(' ');
@@ -94,7 +97,7 @@ std::string Devices::to_text() const {
 }
 
 const OptionType& OptionTraits<Devices>::type() {
-  static const ValueType<Devices> type(kExpected, parse, write);
+  static const ValueType<Devices> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
   return type;
 }
 

@@ -10,6 +10,11 @@ namespace levin {
 namespace {
 
 constexpr const char* kExpected = "\"DD:HH:MM:SS\" or a number of seconds";
+constexpr const char* kSchema =
+    R"({"type": ["number", "string", "object"], "minimum": 0, "pattern": "^[0-9]{1,2}(:[0-9]{1,2}){3}$",
+        "additionalProperties": false, "minProperties": 1,
+        "properties": {"weeks": {"type": "number"}, "days": {"type": "number"}, "hours": {"type": "number"},
+                       "minutes": {"type": "number"}, "seconds": {"type": "number"}}})";
 constexpr std::pair<const char*, double> kUnits[] = {
     {"weeks", 604800}, {"days", 86400}, {"hours", 3600}, {"minutes", 60}, {"seconds", 1}};
 
@@ -65,7 +70,7 @@ std::string Duration::to_text() const {
 }
 
 const OptionType& OptionTraits<Duration>::type() {
-  static const ValueType<Duration> type(kExpected, parse, write);
+  static const ValueType<Duration> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
   return type;
 }
 

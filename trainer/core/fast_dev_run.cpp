@@ -21,7 +21,8 @@ void FastDevRun::check() const {
 }
 
 const OptionType& OptionTraits<FastDevRun>::type() {
-  static const ValueType<FastDevRun> type(kExpected, parse, write, json_or_text, /*a_switch=*/true);
+  static const ValueType<FastDevRun> type(kExpected, parse, write, json_or_text, /*a_switch=*/true,
+                                          R"({"type": ["boolean", "integer"], "minimum": 0})");
   return type;
 }
 

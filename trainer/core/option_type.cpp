@@ -129,24 +129,30 @@ void OptionType::check(const void* value, const std::string& path, const Limits&
 
 Json OptionType::from_text(const std::string& text) const { return json_or_text(text); }
 
+Json OptionType::json_schema() const { return Json::object(); }
+
 const OptionType& OptionTraits<bool>::type() {
-  static const ValueType<bool> type("true or false", parse_bool, write_plain, bool_from_text, /*is_switch=*/true);
+  static const ValueType<bool> type("true or false", parse_bool, write_plain, bool_from_text, /*is_switch=*/true,
+                                    R"({"type": "boolean"})");
   return type;
 }
 
 const OptionType& OptionTraits<int64_t>::type() {
-  static const ValueType<int64_t> type("a whole number", parse_int, write_plain);
+  static const ValueType<int64_t> type("a whole number", parse_int, write_plain, json_or_text, /*is_switch=*/false,
+                                       R"({"type": "integer"})");
   return type;
 }
 
 const OptionType& OptionTraits<double>::type() {
-  static const ValueType<double> type("a number", parse_double, write_double, double_from_text);
+  static const ValueType<double> type("a number", parse_double, write_double, double_from_text, /*is_switch=*/false,
+                                      R"({"type": ["number", "string"], "pattern": "^-?inf$"})");
   return type;
 }
 
 const OptionType& OptionTraits<std::string>::type() {
-  static const ValueType<std::string> type("text", parse_string, write_plain,
-                                           [](const std::string& text) { return Json(text); });
+  static const ValueType<std::string> type(
+      "text", parse_string, write_plain, [](const std::string& text) { return Json(text); }, /*is_switch=*/false,
+      R"({"type": "string"})");
   return type;
 }
 

@@ -46,6 +46,13 @@ class OptionType {
   virtual const Schema* inner(const std::string& /*class_name*/) const { return nullptr; }
   /// The classes to choose from, for an option whose value is chosen by name; otherwise nullptr.
   virtual const ClassList* classes() const { return nullptr; }
+  /// What a list holds, or an option that may be unset; nullptr for other types.
+  virtual const OptionType* item() const { return nullptr; }
+  /// True where the value is a list of `item`.
+  virtual bool is_list() const { return false; }
+  /// The values that `set` takes, as JSON Schema without the limits; an empty object where any may be right. Types with
+  /// `inner`, `classes` or `item` leave this to those.
+  virtual Json json_schema() const;
 };
 
 /// Throws UsageError "path: expected E, got V".
@@ -86,6 +93,7 @@ class OptionalType : public OptionType {
   bool is_switch() const override { return item_.is_switch(); }
   const Schema* inner(const std::string& class_name) const override { return item_.inner(class_name); }
   const ClassList* classes() const override { return item_.classes(); }
+  const OptionType* item() const override { return &item_; }
 
  private:
   const OptionType& item_;
@@ -109,6 +117,8 @@ class ListType : public OptionType {
   Json from_text(const std::string& text) const override;
   /// The classes of the items; their options stand in the list.
   const ClassList* classes() const override { return item_.classes(); }
+  const OptionType* item() const override { return &item_; }
+  bool is_list() const override { return true; }
 
  private:
   const OptionType& item_;

@@ -12,7 +12,9 @@ std::shared_ptr<const void> PartValue::options(const ClassList& classes, const s
 }
 
 std::string PartType::expected() const {
-  return "the name of an " + registry_().noun() + " or an object with \"class\"";
+  const std::string& noun = registry_().noun();
+  const char* const article = noun.find_first_of("aeioul") == 0 ? "an " : "a ";  // an lr_scheduler
+  return "the name of " + (article + noun) + " or an object with \"class\"";
 }
 
 Json PartType::get(const void* value) const {

@@ -7,6 +7,9 @@ namespace levin {
 namespace {
 
 constexpr const char* kExpected = "32, 64, 16, bf16, 32-true, 64-true, 16-mixed, bf16-mixed, 16-true or bf16-true";
+constexpr const char* kSchema =
+    R"({"enum": [16, 32, 64, "32", "64", "16", "bf16", "32-true", "64-true", "16-mixed", "bf16-mixed", "16-true",
+                 "bf16-true"]})";
 
 std::string full_name(const std::string& name) {
   constexpr std::pair<const char*, const char*> kNames[] = {
@@ -33,7 +36,9 @@ Precision::Precision(const std::string& name) : name_(full_name(name)) {
 }
 
 const OptionType& OptionTraits<Precision>::type() {
-  static const ValueType<Precision> type(kExpected, parse, [](const Precision& value) -> Json { return value.name(); });
+  static const ValueType<Precision> type(
+      kExpected, parse, [](const Precision& value) -> Json { return value.name(); }, json_or_text, /*a_switch=*/false,
+      kSchema);
   return type;
 }
 

@@ -24,8 +24,10 @@ class ValueType : public OptionType {
   using Write = Json (*)(const T&);
   using FromText = Json (*)(const std::string&);
 
-  ValueType(const char* expected, Parse parse, Write write, FromText text = json_or_text, bool a_switch = false)
-      : expected_(expected), parse_(parse), write_(write), from_text_(text), is_switch_(a_switch) {}
+  /// `schema` is the text of the JSON Schema of all values that `parse` takes.
+  ValueType(const char* expected, Parse parse, Write write, FromText text = json_or_text, bool a_switch = false,
+            const char* schema = "{}")
+      : expected_(expected), parse_(parse), write_(write), from_text_(text), is_switch_(a_switch), schema_(schema) {}
 
   std::string expected() const override { return expected_; }
   Json get(const void* value) const override { return write_(*static_cast<const T*>(value)); }
@@ -37,6 +39,7 @@ class ValueType : public OptionType {
   }
   Json from_text(const std::string& text) const override { return from_text_(text); }
   bool is_switch() const override { return is_switch_; }
+  Json json_schema() const override { return Json::parse(schema_); }
 
  private:
   const char* expected_;
@@ -44,6 +47,7 @@ class ValueType : public OptionType {
   Write write_;
   FromText from_text_;
   bool is_switch_;
+  const char* schema_;
 };
 
 }  // namespace levin

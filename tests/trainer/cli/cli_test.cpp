@@ -111,6 +111,29 @@ TEST_CASE("fit trains, prints a block, and leaves a config that can be run again
   CHECK(text_of(next / "weights.pt") == text_of(version / "weights.pt"));
 }
 
+TEST_CASE("a dry run tries one batch, says what the fit would do, and writes nothing") {
+  const TemporaryFolder folder;
+  const ProgramRun run =
+      run_line("fit", folder, {"--dry-run", "--max-epochs", "3", "--accumulate-grad-batches", "3", "--barebones"});
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK(run.out ==
+        "dry run: 1 training batch and 1 validation batch ran; nothing was written\n"
+        "  module    parameters     trainable          size\n"
+        "  net                3             3         1 KiB\n"
+        "  total              3             3         1 KiB\n"
+        "the fit would make 6 optimizer steps: 4 training batches per epoch, 3 batches per step, at most 3 epochs\n"
+        "it would write nothing\n");
+  CHECK(std::filesystem::is_empty(folder.path()));
+  const ProgramRun writing = run_line("fit", folder, {"--dry-run", "--max-steps", "5", "--limit-train-batches", "0.5"});
+  CHECK(writing.out.find("the fit would make 5 optimizer steps: 2 training batches per epoch, 1 batch per step\n") !=
+        std::string::npos);
+  CHECK(writing.out.find("it would write to " + (folder.path() / "levin_logs" / "version_<n>").string() +
+                         ": config.json, metrics.csv, metrics.jsonl, weights.pt, summary.json\n") != std::string::npos);
+  CHECK(run_line("fit", folder, {"--dry-run", "--model.mishap", "throw"}).code == 1);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
 TEST_CASE("validate, test and predict print what came of them") {
   const TemporaryFolder folder;
   const ProgramRun validated = run_line("validate", folder);
@@ -155,6 +178,8 @@ TEST_CASE("help shows groups, defaults and limits") {
     CHECK(help.out.find(text) != std::string::npos);
   }
   CHECK(run_program({"--help"}).code == 0);
+  std::istringstream lines(help.out);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
   CHECK(run_program({}).code == 2);
 }
 

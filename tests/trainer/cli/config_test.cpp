@@ -1,42 +1,22 @@
-#include <levin/trainer/cli/config_file.h>
+#include <levin/trainer/cli/config_text.h>
+#include <levin/trainer/cli/references.h>
 #include <levin/trainer/core/error.h>
 
-#include <cstdlib>
-#include <fstream>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/catch.h"
-#include "tests/temporary_folder.h"
+#include "tests/trainer/cli/config_files.h"
 #include "tests/trainer/cli/program.h"
 
 using levin::Json;
+using levin::testing::ConfigFile;
+using levin::testing::Environment;
 using levin::testing::ProgramRun;
 using levin::testing::run_program;
 
 namespace {
-
-/// A file of that text in a folder that lives as long as the object.
-class ConfigFile {
- public:
-  explicit ConfigFile(const std::string& text) : path_((folder_.path() / "run.json").string()) {
-    std::ofstream(path_) << text;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  TemporaryFolder folder_ = {};
-  std::string path_;
-};
-
-/// An environment variable for as long as the object lives.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Environment() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 constexpr const char* kConfig = R"({
   "$schema": "levin.schema.json", "seed": 1, "name": "digits",
@@ -146,81 +126,140 @@ TEST_CASE("flags in all their spellings") {
   CHECK(config["name"] == "7");
 }
 
-TEST_CASE("merge replaces an object of another class and joins the others") {
-  Json base = Json::parse(R"({"a": {"class": "X", "p": 1}, "b": "X", "c": {"p": 1}, "d": [1, 2]})");
-  levin::cli::merge(base, Json::parse(R"({"a": {"class": "Y"}, "b": {"p": 2}, "c": {"q": 2}, "d": [3]})"));
-  CHECK(base.dump() == R"({"a":{"class":"Y"},"b":{"class":"X","p":2},"c":{"p":1,"q":2},"d":[3]})");
+TEST_CASE("merge replaces an object of another class and joins the others, and keeps origins") {
+  const auto merged = [](const char* base, const char* over) {
+    levin::cli::Config config = levin::cli::parse_config("a", base);
+    levin::cli::merge(levin::schema_of<levin::NoOptions>(), config, levin::cli::parse_config("b", over));
+    return config;
+  };
+  const levin::cli::Config config = merged(R"({"a": {"class": "X", "p": 1}, "b": "X", "c": {"p": 1}, "d": [1, 2]})",
+                                           "\n\n"
+                                           R"({"a": {"class": "Y"}, "b": {"p": 2}, "c": {"q": 2}, "d": [3]})");
+  CHECK(config.values.dump() == R"({"a":{"class":"Y"},"b":{"class":"X","p":2},"c":{"p":1,"q":2},"d":[3]})");
+  CHECK(config.origins.at("a.class") == "b:3");
+  CHECK_FALSE(config.origins.count("a.p"));
+  CHECK(config.origins.at("b.class") == "a:1");
+  CHECK(config.origins.at("b.p") == "b:3");
+  CHECK(config.origins.at("c.p") == "a:1");
+  CHECK_FALSE(config.origins.count("d[1]"));
+  CHECK(config.nearest_origin("d[1].x") == "b:3");
 }
 
-TEST_CASE("a wrong config is one message and exit code 2") {
-  struct Case {
-    const char* config;
-    std::vector<std::string> flags;
-    const char* message;  // after "levin: error: "
-  };
-  const std::vector<Case> cases = {
-      {R"({"trainer": {"max_epoch": 1}})", {}, "trainer.max_epoch: no such option (did you mean max_epochs?)"},
-      {R"({"trainer": {"max_epochs": "many"}})", {}, "trainer.max_epochs: expected a whole number, got \"many\""},
-      {R"({"trainer": {"max_epochs": -3}})", {}, "trainer.max_epochs: expected at least -1, got -3"},
-      {R"({"trainer": 3})", {}, "trainer: expected an object, got 3"},
-      {R"({"trainr": {}})", {}, "trainr: no such option (did you mean trainer?)"},
-      {R"({"trainer": {"precision": "16"}})", {}, "trainer.precision: 16-mixed cannot run yet in this version; use 32"},
-      {R"({"seed": 1, "trainer": {"seed": 2}})", {}, "seed and trainer.seed contradict each other: 1 and 2"},
-      {R"({"model": {"class": "ImageClasifier"}})",
-       {},
-       "model.class: no module 'ImageClasifier' (did you mean ImageClassifier?); `levin list models` shows them"},
-      {R"({"model": {"class": "ImageClassifier", "nett": 1}})", {}, "model.nett: no such option (did you mean net?)"},
-      {R"({"model": {"class": "ImageClassifier", "optimizer": {"class": "Adam", "lr": "fast"}}})",
-       {},
-       "model.optimizer.lr: expected a number, got \"fast\""},
-      {R"({"model": {"class": "ImageClassifier", "optimizer": "Addam"}})",
-       {},
-       "model.optimizer.class: no optimizer 'Addam' (did you mean Adam?); `levin list optimizers` shows them"},
-      {R"({"model": {"net": "mlp"}})", {}, "model.class: missing; name one of the module classes"},
-      {R"({"data": {"class": "SyntheticDigits", "batch_size": 0}})", {}, "data.batch_size: expected at least 1, got 0"},
-      {"{}", {}, "model.class: missing; name the module with --model.class (`levin list models` shows them)"},
-      {"{}", {"--max-epoch", "3"}, "--max-epoch: no such flag (did you mean --max-epochs?)"},
-      {"{}", {"--max-epochs", "x"}, "trainer.max_epochs: expected a whole number, got \"x\""},
-      {"{}", {"--max-epochs", "3", "stray"}, "unexpected argument 'stray'; flags begin with --"},
-      {"{}", {"--model.class", "Nothing"}, "model.class: no module 'Nothing'; `levin list models` shows them"},
-      {"{}",
-       {"--ckpt-path", "last"},
-       "--ckpt-path: last cannot be read yet in this version; leave it out (model.weights reads a state_dict)"},
-  };
-  for (const Case& wrong : cases) {
-    const ConfigFile file(wrong.config);
-    std::vector<std::string> arguments = {"fit", "--config", file.path()};
-    arguments.insert(arguments.end(), wrong.flags.begin(), wrong.flags.end());
-    const ProgramRun run = run_program(arguments);
-    CHECK(run.err == std::string("levin: error: ") + wrong.message + "\n");
-    CHECK(run.code == 2);
-    CHECK(run.out.empty());
+TEST_CASE("every value has the line where it stands") {
+  const levin::cli::Config config = levin::cli::parse_config(
+      "a", "{\n \"n\": 1\n,\"t\":\n\"x\", \"l\": [\n 1.5,\nnull,\n{\"k\": true}\n],\n\"e\": {}}");
+  for (const auto& [path, line] : std::vector<std::pair<std::string, std::string>>{
+           {"n", "a:2"}, {"t", "a:4"}, {"l", "a:4"}, {"l[0]", "a:5"}, {"l[1]", "a:6"}, {"l[2].k", "a:7"}, {"e", "a:9"}})
+    CHECK(config.origins.at(path) == line);
+}
+
+TEST_CASE("another class than the default one begins anew, whichever file names it") {
+  const ConfigFile file(R"({"model": {"class": "ImageClassifier", "optimizer": {"lr": 0.5}}})");
+  const ConfigFile other(R"({"model": {"optimizer": {"class": "SGD"}}})");
+  CHECK(shown({"--config", file.path()})["model"]["optimizer"]["lr"] == 0.5);
+  CHECK(shown({"--config", file.path(), other.path()})["model"]["optimizer"]["lr"] == 0.001);
+}
+
+TEST_CASE("references keep their type, see defaults, and are resolved after everything is merged") {
+  const ConfigFile file(R"({
+    "seed": "${data.batch_size}", "name": "digits_${data.batch_size}_${model.optimizer.lr}_$${x}",
+    "trainer": {"max_epochs": "${trainer.log_every_n_steps}", "min_epochs": "${env:LEVIN_TEST_EPOCHS}"},
+    "model": {"class": "${env:LEVIN_TEST_CLASS}", "optimizer": {"class": "AdamW", "lr": 0.25}},
+    "data": {"class": "SyntheticDigits", "batch_size": 16}})");
+  const Environment epochs("LEVIN_TEST_EPOCHS", "2");
+  const Environment name("LEVIN_TEST_CLASS", "ImageClassifier");
+  const Json config = shown({"--config", file.path(), "--data.batch-size", "8", "--model.net", "mlp"});
+  CHECK(config["seed"] == 8);
+  CHECK(config["name"] == "digits_8_0.25_$${x}");  // escaped again, so that it can be read again
+  CHECK(config["trainer"]["max_epochs"] == 50);
+  CHECK(config["trainer"]["min_epochs"] == 2);
+  CHECK(config["model"]["class"] == "ImageClassifier");
+  const ConfigFile again(config.dump());
+  CHECK(shown({"--config", again.path()}).dump() == config.dump());
+}
+
+TEST_CASE("references reach objects, lists and items, and flags may hold them") {
+  const ConfigFile file(R"({"model": {"class": "ImageClassifier", "optimizer": {"class": "AdamW", "betas": [0.5, 0.75]},
+                             "lr_scheduler": {"class": "StepLR", "gamma": "${model.optimizer.betas[1]}"}}})");
+  const Json config =
+      shown({"--config", file.path(), "--model.lr_scheduler.step_size", "${trainer.log_every_n_steps}"});
+  CHECK(config["model"]["lr_scheduler"]["gamma"] == 0.75);
+  CHECK(config["model"]["lr_scheduler"]["step_size"] == 50);
+}
+
+TEST_CASE("references to references do not grow without bound") {
+  std::string text = "{\"a0\": \"xxxxxxxxxx\"";
+  for (int i = 1; i < 40; ++i) {
+    const std::string before = "${a" + std::to_string(i - 1) + "}";
+    text += ", \"a" + std::to_string(i) + "\": \"" + before + before + "\"";
   }
+  levin::cli::Config config = levin::cli::parse_config("a", text + "}");
+  const std::vector<std::string> problems =
+      levin::cli::resolve_references(levin::schema_of<levin::NoOptions>(), config);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].find("the references make the config too large") != std::string::npos);
 }
 
-TEST_CASE("broken files are named with their place") {
-  const auto error_of = [](const std::string& text) {
-    const ConfigFile file(text);
-    const ProgramRun run = run_program({"fit", "--config", file.path()});
-    CHECK(run.code == 2);
-    const std::string begin = "levin: error: " + file.path();
-    CHECK(run.err.substr(0, begin.size()) == begin);
-    return run.err.substr(std::min(begin.size(), run.err.size()));
+TEST_CASE("config check says ok with the files, or all mistakes") {
+  const ConfigFile file(kConfig);
+  const ConfigFile later(R"({"trainer": {"max_epochs": 6}})");
+  const ProgramRun ok = run_program({"config", "check", "--config", file.path(), later.path()});
+  CHECK(ok.code == 0);
+  CHECK(ok.out == "ok: " + file.path() + ", " + later.path() + "\n");
+  const ProgramRun wrong =
+      run_program({"config", "check", "--config", file.path(), "--max-epochs", "x", "--data.batch_size", "0"});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.out.empty());
+  CHECK(wrong.err ==
+        "levin: error: 2 mistakes:\n  --max-epochs: trainer.max_epochs: expected a whole number, got \"x\"\n"
+        "  --data.batch_size: data.batch_size: expected at least 1, got 0\n");
+  CHECK(run_program({"config", "check"}).code == 2);
+}
+
+TEST_CASE("print-config shows the config of a run and does not run it") {
+  const ConfigFile file(kConfig);
+  const std::vector<std::string> arguments = {"--config", file.path(), "--max-epochs", "3"};
+  std::vector<std::string> show = {"config", "show"}, fit = {"fit", "--print-config"};
+  show.insert(show.end(), arguments.begin(), arguments.end());
+  fit.insert(fit.end(), arguments.begin(), arguments.end());
+  const ProgramRun run = run_program(fit);
+  CHECK(run.code == 0);
+  CHECK(run.err.empty());
+  CHECK(run.out == run_program(show).out);
+}
+
+TEST_CASE("config explain names each value's origin") {
+  const ConfigFile file(kConfig);
+  const Environment lr("LEVIN__MODEL__OPTIMIZER__LR", "0.125");
+  const ProgramRun run = run_program({"config", "explain", "--config", file.path(), "--max_epochs", "3", "--gpus", "0",
+                                      "--data.batch-size", "${seed}", "--trainer.limit_val_batches", "2"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  std::string printed = levin::testing::replaced(run.out, file.path(), "run.json");
+  const auto line = [&](const std::string& path) {
+    std::istringstream lines(printed);
+    for (std::string text; std::getline(lines, text);) {
+      std::istringstream words(text);
+      std::string first, value, origin;
+      words >> first >> value >> std::ws;
+      std::getline(words, origin);
+      if (first == path) return value + " | " + origin;
+    }
+    return std::string("no line");
   };
-  CHECK(error_of("{\n  \"a\": 1,\n  \"b\" 2\n}").substr(0, 19) == ":3:7: broken JSON: ");
-  CHECK(error_of("").substr(0, 19) == ":1:1: broken JSON: ");
-  CHECK(error_of("[1]") == ": expected an object with trainer, model and data, got [1]\n");
-  CHECK(error_of(R"({"trainer": {"max_steps": 1, "max_steps": 2}})") ==
-        ": the key \"max_steps\" stands twice in one object\n");
-  const ProgramRun run = run_program({"fit", "--config", "nowhere/run.json"});
-  CHECK(run.code == 2);
-  CHECK(run.err == "levin: error: --config: cannot read nowhere/run.json: No such file or directory\n");
-}
-
-TEST_CASE("a wrong variable of the environment is named") {
-  const Environment wrong("LEVIN__TRAINER__MAX_EPOCH", "7");
-  const ProgramRun run = run_program({"config", "show"});
-  CHECK(run.code == 2);
-  CHECK(run.err ==
-        "levin: error: LEVIN__TRAINER__MAX_EPOCH: trainer.max_epoch: no such option (did you mean max_epochs?)\n");
+  CHECK(line("seed") == "1 | run.json:2");
+  CHECK(line("trainer.max_epochs") == "3 | --max_epochs");
+  CHECK(line("trainer.limit_val_batches") == "2 | --trainer.limit_val_batches");
+  CHECK(line("trainer.precision") == "\"32-true\" | run.json:3");
+  CHECK(line("trainer.gpus") == "0 | --gpus");
+  CHECK(line("trainer.logger") == "true | default");
+  CHECK(line("model.optimizer.lr") == "0.125 | LEVIN__MODEL__OPTIMIZER__LR");
+  CHECK(line("model.optimizer.class") == "\"AdamW\" | run.json:4");
+  CHECK(line("model.lr_scheduler.step_size") == "7 | run.json:5");
+  CHECK(line("model.lr_scheduler.gamma") == "0.1 | default");
+  CHECK(line("data.batch_size") == "1 | --data.batch-size ${seed}");
+  printed = run_program({"config", "explain", "--config", file.path(), "--fast-dev-run"}).out;
+  CHECK(line("trainer.max_epochs") == "1 | trainer.fast_dev_run (--fast-dev-run)");
+  CHECK(line("trainer.logger") == "false | trainer.fast_dev_run (--fast-dev-run)");
+  CHECK(line("trainer.enable_progress_bar") == "true | default");
 }

@@ -1,0 +1,86 @@
+#pragma once
+#include <levin/trainer/core/auto_int.h>
+#include <levin/trainer/core/batch_limit.h>
+#include <levin/trainer/core/check_interval.h>
+#include <levin/trainer/core/devices.h>
+#include <levin/trainer/core/duration.h>
+#include <levin/trainer/core/fast_dev_run.h>
+#include <levin/trainer/core/option.h>
+#include <levin/trainer/core/part.h>
+#include <levin/trainer/core/precision.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// A config as levin's own, with all types of options, but without LibTorch behind it: fuzzers are built from few
+/// files.
+namespace levin::testing {
+
+struct Toy {};
+
+struct ToyStepOptions {
+  double lr = LEVIN_OPTION(lr, 0.1, "Rate", {.exclusive_min = 0});
+  std::vector<double> betas = LEVIN_OPTION(betas, {0.9, 0.999}, "Decay", {.min = 0, .exclusive_max = 1});
+};
+
+struct ToyOtherOptions {
+  AutoInt steps = LEVIN_OPTION(steps, {}, "Steps");
+  std::string mode = LEVIN_OPTION(mode, "min", "Mode", {.choices = {"min", "max"}});
+};
+
+struct ToyOptimizerKind {
+  using Entry = std::function<Toy(const void* options)>;
+  static Registry<Entry>& registry() {
+    static Registry<Entry> made = [] {
+      Registry<Entry> list("optimizer", "optimizers");
+      list.add<ToyStepOptions>("Step", "", [](const void*) { return Toy(); });
+      list.add<ToyOtherOptions>("Other", "", [](const void*) { return Toy(); });
+      return list;
+    }();
+    return made;
+  }
+};
+
+struct ToyModelOptions {
+  std::string net = LEVIN_OPTION(net, "mlp", "Network");
+  Part<ToyOptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Step"}, "Optimizer");
+  std::optional<std::string> weights = LEVIN_OPTION(weights, {}, "File");
+};
+
+struct ToyModelKind {
+  using Entry = std::function<Toy(const void* options)>;
+  static Registry<Entry>& registry() {
+    static Registry<Entry> made = [] {
+      Registry<Entry> list("module", "models");
+      list.add<ToyModelOptions>("Net", "", [](const void*) { return Toy(); });
+      list.add<NoOptions>("Empty", "", [](const void*) { return Toy(); });
+      return list;
+    }();
+    return made;
+  }
+};
+
+struct ToyTrainerOptions {
+  std::optional<int64_t> max_epochs = LEVIN_OPTION(max_epochs, {}, "Epochs", {.min = -1});
+  int64_t max_steps = LEVIN_OPTION(max_steps, -1, "Steps", {.min = -1});
+  bool barebones = LEVIN_OPTION(barebones, false, "Only train");
+  FastDevRun fast_dev_run = LEVIN_OPTION(fast_dev_run, {}, "Quick test");
+  Devices devices = LEVIN_OPTION(devices, {}, "Devices");
+  Precision precision = LEVIN_OPTION(precision, {}, "Precision");
+  BatchLimit limit = LEVIN_OPTION(limit, 1.0, "Limit");
+  CheckInterval interval = LEVIN_OPTION(interval, 1.0, "Interval");
+  std::optional<Duration> max_time = LEVIN_OPTION(max_time, {}, "Time");
+  std::vector<Part<ToyOptimizerKind>> callbacks = LEVIN_OPTION(callbacks, {}, "A list of parts");
+};
+
+struct ToyConfig {
+  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed", {.min = 0});
+  std::optional<std::string> name = LEVIN_OPTION(name, {}, "Name");
+  ToyTrainerOptions trainer = LEVIN_OPTION(trainer, {}, "Trainer");
+  Part<ToyModelKind> model = LEVIN_OPTION(model, {}, "Model");
+  Part<ToyModelKind> data = LEVIN_OPTION(data, {}, "Data");
+};
+
+}  // namespace levin::testing

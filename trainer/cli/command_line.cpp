@@ -1,0 +1,75 @@
+#include <levin/trainer/cli/command_line.h>
+#include <levin/trainer/cli/config_file.h>
+#include <levin/trainer/cli/problems.h>
+#include <levin/trainer/cli/references.h>
+#include <levin/trainer/core/error.h>
+
+#include <iterator>
+#include <utility>
+
+namespace levin::cli {
+namespace {
+
+void append(std::vector<std::string>& list, std::vector<std::string> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(list));
+}
+
+/// All files merged; `problems` receives what is wrong with those that cannot be read.
+Config read_files(const Schema& schema, const std::vector<std::string>& files, std::vector<std::string>& problems) {
+  Config config;
+  for (const std::string& path : files) {
+    try {
+      Config file = read_config_file(path);
+      lift_seed_and_name(file);
+      merge(schema, config, file);
+    } catch (const UsageError& error) {
+      problems.push_back(error.what());
+    }
+  }
+  return config;
+}
+
+}  // namespace
+
+void lift_seed_and_name(Config& config) {
+  if (!config.values.contains("trainer") || !config.values["trainer"].is_object()) return;
+  for (const std::string key : {"seed", "name"}) {
+    const std::string path = "trainer." + key;
+    const Json* inner = find_value(config.values, {"trainer", key});
+    if (!inner) continue;
+    const Json value = *inner;
+    if (config.values.contains(key) && config.values[key] != value)
+      throw UsageError(config.nearest_origin(path), ": ", key, " and ", path,
+                       " contradict each other: ", config.values[key].dump(), " and ", value.dump());
+    const std::string origin = config.nearest_origin(path);
+    config.erase(path);
+    config.values[key] = value;
+    config.set_origin(key, value, origin);
+  }
+}
+
+CommandLine read_command_line(const Schema& schema, const std::string& command,
+                              const std::vector<std::string>& arguments) {
+  CommandLine line{.files = config_files_of(arguments)};
+  std::vector<std::string> problems;
+  line.config = read_files(schema, line.files, problems);
+  const std::vector<Override> environment = environment_overrides();
+  std::vector<Override> classes = environment;
+  for (Override& chosen : class_overrides(arguments)) classes.push_back(std::move(chosen));
+  Config with_classes = line.config;
+  apply(schema, with_classes, std::move(classes));
+  line.flags = read_flags(schema, command, arguments, with_classes.values);
+  if (!line.flags.help.empty()) return line;
+  // With a file missing, more complaints would be about what it may say.
+  throw_problems(problems);
+  append(problems, line.flags.problems);
+  std::vector<Override> all = environment;
+  all.insert(all.end(), line.flags.overrides.begin(), line.flags.overrides.end());
+  append(problems, apply(schema, line.config, std::move(all)));
+  append(problems, resolve_references(schema, line.config));
+  append(problems, find_problems(schema, line.config));
+  throw_problems(problems);
+  return line;
+}
+
+}  // namespace levin::cli

@@ -1,0 +1,135 @@
+#include <c10/util/StringUtil.h>
+#include <levin/callbacks/progress_bar.h>
+#include <levin/trainer/options.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// Collects what contradicts each other in some options.
+class Check {
+ public:
+  explicit Check(const TrainerOptions& options) : o(options) {}
+
+  void limits() {
+    if (o.min_epochs && o.max_epochs && *o.max_epochs >= 0 && *o.min_epochs > *o.max_epochs)
+      contradict("min_epochs", "max_epochs", c10::str("at least ", *o.min_epochs, " epochs, at most ", *o.max_epochs));
+    if (o.min_steps && o.max_steps >= 0 && *o.min_steps > o.max_steps)
+      contradict("min_steps", "max_steps", c10::str("at least ", *o.min_steps, " steps, at most ", o.max_steps));
+    if (o.overfit_batches.is_none()) return;
+    const auto with_overfit = [&](const char* option, const BatchLimit& limit) {
+      if (limit != BatchLimit() && limit != o.overfit_batches)
+        contradict("overfit_batches", option, "both say how many batches there are");
+    };
+    with_overfit("limit_train_batches", o.limit_train_batches);
+    with_overfit("limit_val_batches", o.limit_val_batches);
+    if (o.fast_dev_run) contradict("fast_dev_run", "overfit_batches", "both say how many batches there are");
+  }
+
+  void devices() {
+    if (o.gpus.is_set() && o.devices.is_set()) contradict("gpus", "devices", "both say which devices; keep devices");
+    const bool wants_gpus = o.gpus.is_list() || o.gpus.count(/*all=*/1) > 0;
+    if (o.gpus.is_set() && wants_gpus && o.accelerator == "cpu")
+      contradict("gpus", "accelerator", "gpus " + o.gpus.to_text() + " with accelerator cpu");
+    if (o.gpus.is_set() && !wants_gpus && (o.accelerator == "gpu" || o.accelerator == "cuda"))
+      contradict("gpus", "accelerator", "no gpus with accelerator " + o.accelerator);
+    if (o.nb_gpu_nodes && o.num_nodes != 1 && *o.nb_gpu_nodes != o.num_nodes)
+      contradict("nb_gpu_nodes", "num_nodes", c10::str(*o.nb_gpu_nodes, " and ", o.num_nodes, " machines"));
+  }
+
+  void strategies() {
+    if (o.distributed_backend && o.strategy != "auto" && *o.distributed_backend != o.strategy)
+      contradict("distributed_backend", "strategy", *o.distributed_backend + " and " + o.strategy);
+    const char* const nodes = o.nb_gpu_nodes.value_or(1) > 1 ? "nb_gpu_nodes" : "num_nodes";
+    const int64_t count = std::max(o.num_nodes, o.nb_gpu_nodes.value_or(1));
+    if (o.strategy == "dp" && count > 1)
+      contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
+    else if (o.distributed_backend == "dp" && count > 1)
+      contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
+    if (o.strategy != "single_device") return;
+    if (count > 1)
+      contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
+    for (const auto& [name, value] : {std::pair("devices", &o.devices), std::pair("gpus", &o.gpus)})
+      if (value->count(/*all=*/1) > 1)
+        contradict("strategy", name, c10::str("single_device trains on one device, not on ", value->count(/*all=*/1)));
+  }
+
+  void precision() {
+    const std::string& name = o.precision.name();
+    const bool is_default = o.precision == Precision();
+    if (o.use_amp.value_or(false) && !is_default && o.precision != Precision(16))
+      contradict("use_amp", "precision", "16 bit and " + name);
+    if (o.use_amp && !*o.use_amp && (name == "16-mixed" || name == "bf16-mixed"))
+      contradict("use_amp", "precision", "use_amp false and " + name);
+    if (o.use_amp.value_or(false) && o.amp_level == "O0")
+      contradict("use_amp", "amp_level", "16 bit and O0, which is 32 bit");
+    if (o.amp_level && !is_default && o.precision != Precision(16))
+      contradict("amp_level", "precision", *o.amp_level + " is a way to run 16-mixed, not " + name);
+  }
+
+  void samplers() {
+    if (o.replace_sampler_ddp.value_or(false) && !o.use_distributed_sampler)
+      contradict("replace_sampler_ddp", "use_distributed_sampler", "true and false");
+  }
+
+  void callbacks() {
+    if (o.enable_progress_bar.value_or(!o.barebones)) return;
+    for (const CallbackEntry& entry : o.callbacks)
+      if (dynamic_cast<const ProgressBar*>(entry.callback.get()))
+        contradict(o.barebones ? "barebones" : "enable_progress_bar", "callbacks",
+                   "no progress bar, and a ProgressBar among the callbacks");
+  }
+
+  void searches() {
+    if (!o.fast_dev_run) return;
+    if (o.auto_lr_find) contradict("fast_dev_run", "auto_lr_find", "a test of one batch looks for no learning rate");
+    if (o.auto_scale_batch_size)
+      contradict("fast_dev_run", "auto_scale_batch_size", "a test of one batch looks for no batch size");
+  }
+
+  void barebones() {
+    if (!o.barebones) return;
+    const TrainerOptions defaults;
+    const auto refuse = [&](const char* option, bool set) {
+      if (set) contradict("barebones", option, std::string("barebones runs without it; leave ") + option + " unset");
+    };
+    refuse("logger", o.logger.value_or(false));
+    refuse("fast_dev_run", static_cast<bool>(o.fast_dev_run));
+    refuse("num_sanity_val_steps",
+           o.num_sanity_val_steps != 0 && o.num_sanity_val_steps != defaults.num_sanity_val_steps);
+    refuse("log_every_n_steps", o.log_every_n_steps != 0 && o.log_every_n_steps != defaults.log_every_n_steps);
+    refuse("enable_checkpointing", o.enable_checkpointing.value_or(false));
+    refuse("enable_progress_bar", o.enable_progress_bar.value_or(false));
+    refuse("enable_model_summary", o.enable_model_summary.value_or(false));
+    refuse("profiler", o.profiler.has_value());
+    refuse("detect_anomaly", o.detect_anomaly);
+  }
+
+  std::vector<Contradiction> found = {};
+
+ private:
+  void contradict(const std::string& one, const std::string& other, const std::string& why) {
+    found.push_back({one, other, why});
+  }
+
+  const TrainerOptions& o;
+};
+
+}  // namespace
+
+std::vector<Contradiction> contradictions(const TrainerOptions& options) {
+  Check check(options);
+  check.limits();
+  check.devices();
+  check.strategies();
+  check.precision();
+  check.samplers();
+  check.callbacks();
+  check.searches();
+  check.barebones();
+  return check.found;
+}
+
+}  // namespace levin
