@@ -52,12 +52,15 @@ void fuzz_config(const std::string& input) try {
 
 const std::vector<std::string>& config_seeds() {
   static const std::vector<std::string> seeds = {
-      R"({"seed": 1, "name": "x", "trainer": {"max_epochs": 5, "precision": "32", "devices": "0,1", "max_time": "00:01:00:00"},
+      R"({"seed": 1, "name": "x", "trainer": {"max_epochs": 5, "precision": "32", "devices": "0,1",
+ "max_time": "00:01:00:00"},
  "model": {"class": "Net", "optimizer": {"class": "Step", "lr": 0.001, "betas": [0.9, 0.99]}},
  "data": "Empty"})",
-      R"({"trainer": {"callbacks": ["Step", {"class": "Other", "mode": "max", "steps": "auto"}], "limit": 0.5, "interval": 3}}
+      R"({"trainer": {"callbacks": ["Step", {"class": "Other", "mode": "max", "steps": "auto"}],
+ "limit": 0.5, "interval": 3}}
 ---
-{"$schema": "x", "trainer": {"callbacks": [], "seed": 3, "fast_dev_run": true}, "model": {"class": "Net", "optimizer": "Other"}})",
+{"$schema": "x", "trainer": {"callbacks": [], "seed": 3, "fast_dev_run": true},
+ "model": {"class": "Net", "optimizer": "Other"}})",
       R"({"name": "${seed}_$${x}_${env:HOME}", "seed": "${trainer.max_steps}", "trainer": {"max_steps": 1e3,
  "max_epochs": "${seed}"}, "model": {"class": "Net", "optimizer": {"betas": "${model.optimizer.betas[0]}"}}})",
       R"({"model": {"class": "Net", "optimizer": {"lr": 0.5}}}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <sstream>
 
 namespace levin {
@@ -77,6 +78,24 @@ std::optional<std::string> parse_string(const Json& json) {
   return json.get<std::string>();
 }
 
+/// Refuses what the JSON library would read, but nobody means: a key that stands twice in one object, of which it would
+/// take one without a word, and levels without end.
+class RefuseDoubtful {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, Json& value) {
+    constexpr int kMaxLevels = 64;
+    if (depth > kMaxLevels) throw UsageError("expected at most ", kMaxLevels, " levels of lists and objects");
+    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys_.pop_back();
+    if (event == Json::parse_event_t::key && !keys_.back().insert(value.get<std::string>()).second)
+      throw UsageError("the key ", value.dump(), " stands twice in one object");
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_ = {};
+};
+
 template <class T>
 Json write_plain(const T& value) {
   return value;
@@ -85,7 +104,7 @@ Json write_plain(const T& value) {
 }  // namespace
 
 Json json_or_text(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(text, RefuseDoubtful(), /*allow_exceptions=*/false);
   return json.is_discarded() || json.is_string() ? Json(text) : json;
 }
 

@@ -97,15 +97,14 @@ for path in files:
             print(f"{path.name}: {error.json_path}: {error.message}")
             failures += 1
 with ThreadPoolExecutor(os.cpu_count()) as pool:
-    verdicts_of_levin = list(pool.map(accepted_by_levin, right + wrong))
-for expected, cases, verdicts in (
-    (True, right, verdicts_of_levin[: len(right)]),
-    (False, wrong, verdicts_of_levin[len(right) :]),
-):
-    for config, by_levin in zip(cases, verdicts):
-        for judge, verdict in (("schema", validator.is_valid(config)), ("levin", by_levin)):
-            if verdict != expected:
-                print(f"{judge} {'takes' if verdict else 'refuses'} {json.dumps(config)}")
-                failures += 1
+    for config, accepted in zip(right, pool.map(accepted_by_levin, right)):
+        if not accepted:
+            print(f"levin refuses {json.dumps(config)}")
+            failures += 1
+for expected, cases in ((True, right), (False, wrong)):
+    for config in cases:
+        if validator.is_valid(config) != expected:
+            print(f"the schema {'refuses' if expected else 'takes'} {json.dumps(config)}")
+            failures += 1
 print(f"{len(files)} files, {len(right)} right and {len(wrong)} wrong configs, {failures} failures")
 sys.exit(failures != 0)
