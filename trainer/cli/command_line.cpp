@@ -63,6 +63,7 @@ CommandLine read_command_line(const Schema& schema, const std::string& command,
   // With a file missing, more complaints would be about what it may say.
   throw_problems(problems);
   append(problems, line.flags.problems);
+  append(problems, ambiguous_variables(environment));
   std::vector<Override> all = environment;
   all.insert(all.end(), line.flags.overrides.begin(), line.flags.overrides.end());
   append(problems, apply(schema, line.config, std::move(all)));

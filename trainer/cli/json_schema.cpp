@@ -40,7 +40,10 @@ class Writer {
     const Json defaults = schema.defaults();
     for (const Field& field : schema.fields()) {
       Json property = {{"description", field.help}};
-      if (const Json& by_default = defaults[field.name]; !by_default.is_null()) property["default"] = by_default;
+      // The defaults of a nested struct stand at its options.
+      const Json& by_default = defaults[field.name];
+      if (!by_default.is_null() && (!by_default.is_object() || by_default.contains("class")))
+        property["default"] = by_default;
       property.update(value(*field.type, field.limits, defaults[field.name]));
       properties[field.name] = std::move(property);
     }

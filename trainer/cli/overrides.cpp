@@ -7,6 +7,7 @@
 #include <cctype>
 #include <limits>
 #include <string_view>
+#include <tuple>
 
 namespace levin::cli {
 namespace {
@@ -19,6 +20,11 @@ Json read_value(const Schema& schema, const Config& config, const Override& from
   // One reference is the option's whole value, also where it stands for a list.
   const bool is_reference = from.text.rfind("${", 0) == 0 && from.text.find('}') == from.text.size() - 1;
   return is_reference ? Json(from.text) : option.type->from_text(from.text);
+}
+
+/// The trainer's seed and name stand at the top of a config.
+void lift_seed_and_name(std::vector<std::string>& path) {
+  if (path.size() == 2 && path[0] == "trainer" && (path[1] == "seed" || path[1] == "name")) path.erase(path.begin());
 }
 
 bool chooses_class(const Override& override_) { return !override_.path.empty() && override_.path.back() == "class"; }
@@ -52,8 +58,22 @@ std::vector<Override> environment_overrides() {
     std::string path = text.substr(kPrefix.size(), equals - kPrefix.size());
     std::transform(path.begin(), path.end(), path.begin(), [](unsigned char c) { return std::tolower(c); });
     overrides.push_back({text.substr(0, equals), split(path, "__"), text.substr(equals + 1)});
+    lift_seed_and_name(overrides.back().path);
   }
+  // The environment has no order of its own; outer values come before those inside.
+  std::sort(overrides.begin(), overrides.end(), [](const Override& a, const Override& b) {
+    return std::tie(a.path, a.source) < std::tie(b.path, b.source);
+  });
   return overrides;
+}
+
+std::vector<std::string> ambiguous_variables(const std::vector<Override>& environment) {
+  std::vector<std::string> problems;
+  for (size_t i = 1; i < environment.size(); ++i)
+    if (environment[i].path == environment[i - 1].path && environment[i].text != environment[i - 1].text)
+      problems.push_back(c10::str(environment[i - 1].source, " and ", environment[i].source,
+                                  " contradict each other: both set ", dotted(environment[i].path)));
+  return problems;
 }
 
 std::vector<Override> class_overrides(const std::vector<std::string>& arguments) {
@@ -81,10 +101,7 @@ std::vector<std::string> apply(const Schema& schema, Config& config, std::vector
                    [&](const Override& a, const Override& b) { return rank(a) < rank(b); });
   std::vector<std::string> problems;
   for (Override& from : overrides) {
-    // The trainer's seed and name stand at the top of a config.
-    if (from.path == std::vector<std::string>{"trainer", "seed"} ||
-        from.path == std::vector<std::string>{"trainer", "name"})
-      from.path.erase(from.path.begin());
+    lift_seed_and_name(from.path);
     try {
       Json value = read_value(schema, config, from);
       Config over;

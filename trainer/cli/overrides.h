@@ -16,8 +16,11 @@ struct Override {
   std::string text = {};
 };
 
-/// Those of the environment: LEVIN__MODEL__OPTIMIZER__LR is model.optimizer.lr.
+/// Those of the environment, by their paths: LEVIN__MODEL__OPTIMIZER__LR is model.optimizer.lr.
 std::vector<Override> environment_overrides();
+
+/// What is wrong with variables that set the same value: LEVIN__SEED and LEVIN__TRAINER__SEED, or two spellings.
+std::vector<std::string> ambiguous_variables(const std::vector<Override>& environment);
 
 /// Those among `arguments` that choose a class (`--model.class`, `--model.optimizer.class`): which other flags there
 /// are depends on them.

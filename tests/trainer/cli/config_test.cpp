@@ -263,3 +263,23 @@ TEST_CASE("config explain names each value's origin") {
   CHECK(line("trainer.logger") == "false | trainer.fast_dev_run (--fast-dev-run)");
   CHECK(line("trainer.enable_progress_bar") == "true | default");
 }
+
+TEST_CASE("config schema has types, defaults, limits, choices and descriptions") {
+  const ProgramRun run = run_program({"config", "schema"});
+  REQUIRE(run.code == 0);
+  const Json schema = Json::parse(run.out);
+  CHECK(schema["required"].dump() == R"(["model"])");
+  CHECK(schema["additionalProperties"] == false);
+  const Json& trainer = schema["properties"]["trainer"]["anyOf"][0]["properties"];
+  CHECK(trainer["max_epochs"]["anyOf"].dump() ==
+        R"([{"type":["integer","null"],"minimum":-1},{"$ref":"#/definitions/reference"}])");
+  CHECK(trainer["strategy"]["anyOf"][0].dump() == R"({"enum":["auto","single_device","dp","ddp"]})");
+  CHECK(trainer["strategy"]["default"] == "auto");
+  CHECK(trainer["default_root_dir"].dump() ==
+        R"({"description":"Folder that holds the runs' folders","default":".","type":"string"})");
+  const Json& sgd = schema["definitions"]["optimizer.SGD"];
+  CHECK(sgd["additionalProperties"] == false);
+  CHECK(sgd["properties"]["class"]["const"] == "SGD");
+  CHECK(sgd["properties"].contains("momentum"));
+  CHECK(run_program({"config", "schema", "more"}).code == 2);
+}

@@ -229,6 +229,15 @@ TEST_CASE("variables of the environment that name nothing, or hold a wrong value
     check(wrong);
 }
 
+TEST_CASE("two variables for one value") {
+  const Environment seed("LEVIN__SEED", "1");
+  check({"{}",
+         "LEVIN__SEED and LEVIN__TRAINER__SEED contradict each other: both set seed",
+         {},
+         "LEVIN__TRAINER__SEED",
+         "2"});
+}
+
 TEST_CASE("references that lead nowhere") {
   for (const WrongConfig& wrong : std::vector<WrongConfig>{
            {"{\"trainer\": {\n\"max_epochs\": \"${trainer.min_epoch}\"}}",
