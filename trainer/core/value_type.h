@@ -7,8 +7,8 @@
 
 namespace levin {
 
-/// JSON from text where it is JSON and no quoted text; otherwise the text itself. Throws UsageError for a key that stands
-/// twice in one object and for more than 64 levels.
+/// JSON from text where it is JSON and no quoted text; otherwise the text itself. Throws UsageError for a key that
+/// stands twice in one object and for more than 64 levels.
 Json json_or_text(const std::string& text);
 
 /// An OptionType made of functions; for .cpp files, since it needs the whole of nlohmann/json.
