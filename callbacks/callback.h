@@ -15,6 +15,8 @@ class Callback : public Hooks {
   /// What a checkpoint must keep of this callback; nothing by default.
   virtual State state_dict() const { return {}; }
   virtual void load_state_dict(const State&) {}
+  /// True for callbacks that act on logged values: their on_train_epoch_end comes after the module's, which may log.
+  virtual bool is_monitoring() const { return false; }
 };
 
 }  // namespace levin

@@ -1,12 +1,26 @@
 #include <levin/callbacks/registry.h>
 #include <c10/util/Type.h>
+#include <levin/callbacks/early_stopping.h>
+#include <levin/callbacks/gradient_accumulation_scheduler.h>
+#include <levin/callbacks/learning_rate_monitor.h>
+#include <levin/callbacks/model_summary.h>
+#include <levin/callbacks/terminate_on_nan.h>
+#include <levin/callbacks/timer.h>
 #include <levin/trainer/core/value_type.h>
 
 namespace levin {
 namespace {
 
-/// levin's own callbacks. Each is one line: `add_callback<EarlyStopping>(registry, "EarlyStopping", "...")`.
-void register_builtins(Registry<CallbackKind::Entry>& /*registry*/) {}
+/// levin's own callbacks.
+void register_builtins(Registry<CallbackKind::Entry>& registry) {
+  add_callback<EarlyStopping>(registry, "EarlyStopping", "Ends the run when a metric stops improving");
+  add_callback<GradientAccumulationScheduler>(registry, "GradientAccumulationScheduler",
+                                              "Changes accumulate_grad_batches as training goes on");
+  add_callback<LearningRateMonitor>(registry, "LearningRateMonitor", "Logs the learning rates");
+  add_callback<ModelSummary>(registry, "ModelSummary", "Prints the layers before training");
+  add_callback<TerminateOnNaN>(registry, "TerminateOnNaN", "Ends the run at a loss that is NaN or infinite");
+  add_callback<Timer>(registry, "Timer", "Measures the time of training and can end it");
+}
 
 /// Reads a list of Part<CallbackKind> and makes the callbacks at once; each entry keeps the config that it came from.
 class CallbacksType : public OptionType {

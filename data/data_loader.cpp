@@ -74,6 +74,14 @@ void DataLoader::set_default_seed(uint64_t seed) {
   order_ = nullptr;
 }
 
+bool DataLoader::use_sequential_order() {
+  options_.shuffle = false;
+  sampler_ = default_sampler(dataset_->size(), /*shuffle=*/false);
+  samples_ = sampler_->size();
+  order_ = nullptr;
+  return true;
+}
+
 State DataLoader::state_dict() const {
   return State::dict(
       {{"epoch", epoch_}, {"position", position_}, {"seed", static_cast<int64_t>(seed_)}, {"samples", samples_}});

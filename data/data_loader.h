@@ -37,6 +37,8 @@ class DataLoader final : public Loader {
   std::optional<int64_t> size() const override;
   void set_epoch(int64_t epoch) override;
   void set_default_seed(uint64_t seed) override;
+  /// True also for an own sampler: it is replaced.
+  bool use_sequential_order() override;
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 

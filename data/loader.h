@@ -36,6 +36,8 @@ class Loader {
   virtual void set_epoch(int64_t epoch) = 0;
   /// The run's seed, for a loader whose own options name none.
   virtual void set_default_seed(uint64_t /*seed*/) {}
+  /// Gives the samples in the data's own order from now on; false where this loader cannot.
+  virtual bool use_sequential_order() { return false; }
   /// Makes this the loader of rank `rank` among `world`. The default throws levin::UsageError for more than one.
   virtual void shard(int64_t rank, int64_t world);
 
@@ -53,6 +55,7 @@ class BatchListLoader final : public Loader {
   std::optional<LoadedBatch> next() override;
   std::optional<int64_t> size() const override { return static_cast<int64_t>(batches_.size()); }
   void set_epoch(int64_t epoch) override;
+  bool use_sequential_order() override { return true; }
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 

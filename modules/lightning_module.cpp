@@ -1,7 +1,11 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/metrics/metric_collection.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/run.h>
+
+#include <nlohmann/json.hpp>
+#include <unordered_set>
 
 namespace levin {
 namespace {
@@ -106,6 +110,47 @@ void LightningModule::manual_backward(const at::Tensor& loss) {
   driver->backward(loss);
 }
 
+const std::vector<std::shared_ptr<LRScheduler>>& LightningModule::lr_schedulers() const {
+  return context("lr_schedulers").run->lr_schedulers();
+}
+
+void LightningModule::toggle_optimizer(const LightningOptimizer& optimizer) {
+  if (!toggled_.empty()) throw UsageError("toggle_optimizer: call untoggle_optimizer() for the last one first");
+  std::unordered_set<const void*> kept;
+  std::vector<LightningOptimizer> handles = optimizers();
+  for (LightningOptimizer& handle : handles)
+    for (const auto& group : handle.raw().param_groups())
+      for (const at::Tensor& parameter : group.params()) {
+        if (handle.index() == optimizer.index()) kept.insert(parameter.unsafeGetTensorImpl());
+        toggled_.emplace_back(parameter, parameter.requires_grad());
+      }
+  for (auto& [parameter, required] : toggled_)
+    parameter.requires_grad_(required && kept.count(parameter.unsafeGetTensorImpl()) > 0);
+}
+
+void LightningModule::untoggle_optimizer() {
+  for (auto& [parameter, required] : toggled_) parameter.requires_grad_(required);
+  toggled_.clear();
+}
+
+void LightningModule::freeze() {
+  for (const at::Tensor& parameter : parameters()) parameter.requires_grad_(false);
+  eval();
+}
+
+void LightningModule::unfreeze() {
+  for (const at::Tensor& parameter : parameters()) parameter.requires_grad_(true);
+  train();
+}
+
+void LightningModule::set_hyperparameters(const Schema& schema, const void* options) {
+  hyperparameters_ = schema.get(options).dump();
+}
+
+void LightningModule::print(const std::string& text) const {
+  if (context_ == nullptr || context_->run->comm().rank() == 0) console::info(text);
+}
+
 Run& LightningModule::run() const { return *context("run").run; }
 
 c10::Device LightningModule::device() const {
@@ -116,6 +161,15 @@ c10::Device LightningModule::device() const {
 
 int64_t LightningModule::current_epoch() const { return context("current_epoch").run->state().epoch; }
 int64_t LightningModule::global_step() const { return context("global_step").run->state().global_step; }
+
+std::optional<int64_t> LightningModule::estimated_stepping_batches() const {
+  return context("estimated_stepping_batches").run->estimated_stepping_batches();
+}
+
+void LightningModule::set_context(StepContext* context) {
+  context_ = context;
+  if (context == nullptr) untoggle_optimizer();
+}
 
 void LightningModule::remember(std::function<std::shared_ptr<LightningModule>()> factory, ModuleOverrides overrides) {
   factory_ = std::move(factory);

@@ -8,6 +8,7 @@
 #include <levin/trainer/core/callback_entry.h>
 #include <levin/trainer/core/hooks.h>
 #include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/option.h>
 #include <levin/trainer/core/step_context.h>
 #include <torch/nn/module.h>
 
@@ -59,6 +60,9 @@ class LightningModule : public torch::nn::Module, public Hooks {
   virtual data::Loaders val_dataloader() { return {}; }
   virtual data::Loaders test_dataloader() { return {}; }
   virtual data::Loaders predict_dataloader() { return {}; }
+
+  /// A batch such as predict_step receives: with it the model summary shows the shapes of the layers' outputs.
+  Batch example_input = {};
 
   // --- the parts of a step, for those who must change them ---
 
@@ -113,6 +117,28 @@ class LightningModule : public torch::nn::Module, public Hooks {
   LightningOptimizer optimizer(size_t index = 0);
   /// `loss.backward()` by way of precision and strategy.
   void manual_backward(const at::Tensor& loss);
+  /// The bound schedulers, in the order of configure_optimizers; under manual optimization the module steps them.
+  const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() const;
+  /// Lets only the parameters of this optimizer require gradients, until `untoggle_optimizer`; for GANs and the like.
+  /// Parameters that require none of their own stay so.
+  void toggle_optimizer(const LightningOptimizer& optimizer);
+  /// Puts back what toggle_optimizer changed.
+  void untoggle_optimizer();
+
+  /// No parameter requires a gradient any more, and the module is in eval mode.
+  void freeze();
+  /// Every parameter requires a gradient, and the module is in train mode.
+  void unfreeze();
+
+  /// Keeps a struct of options, for loggers and checkpoints: call it in the constructor.
+  template <class Options>
+  void save_hyperparameters(const Options& options) {
+    set_hyperparameters(schema_of<Options>(), &options);
+  }
+  /// What save_hyperparameters kept, as a JSON object; "{}" without.
+  const std::string& hyperparameters() const { return hyperparameters_; }
+  /// Prints a line above the progress bar, on rank 0 alone.
+  void print(const std::string& text) const;
 
   /// The run at hand; throws levin::UsageError outside one.
   Run& run() const;
@@ -121,11 +147,13 @@ class LightningModule : public torch::nn::Module, public Hooks {
   c10::Device device() const;
   int64_t current_epoch() const;
   int64_t global_step() const;
+  /// Optimizer steps of the whole fit; unset where it has no known end. Can be asked in configure_optimizers.
+  std::optional<int64_t> estimated_stepping_batches() const;
 
   // --- for the trainer and make_module ---
 
   /// Sets the context of a run; null ends it.
-  void set_context(StepContext* context) { context_ = context; }
+  void set_context(StepContext* context);
   /// Makes another module of the same class and arguments; empty unless make_module or the registry made this one.
   const std::function<std::shared_ptr<LightningModule>()>& factory() const { return factory_; }
   /// What the class overrides, where make_module or the registry made this module.
@@ -134,11 +162,14 @@ class LightningModule : public torch::nn::Module, public Hooks {
 
  private:
   StepContext& context(const char* asked) const;
+  void set_hyperparameters(const Schema& schema, const void* options);
 
   StepContext* context_ = nullptr;
   std::function<std::shared_ptr<LightningModule>()> factory_ = {};
   std::optional<ModuleOverrides> known_overrides_ = {};
   std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};
+  std::vector<std::pair<at::Tensor, bool>> toggled_ = {};  ///< parameters, and whether they required gradients
+  std::string hyperparameters_ = "{}";
 };
 
 /// What `M` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden.

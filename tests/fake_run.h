@@ -19,6 +19,8 @@ class FakeRun : public Run {
   int64_t dataloader_idx_ = 0;
   std::optional<int64_t> max_epochs_ = {};
   std::optional<int64_t> num_batches_ = {};
+  std::optional<int64_t> total_steps_ = {}, non_finite_step_ = {};
+  bool validates_once_per_epoch_ = true, fitting_ = true;
   Metrics metrics_ = {};
   Metrics progress_bar_metrics_ = {};
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers_ = {};
@@ -34,6 +36,7 @@ class FakeRun : public Run {
   c10::Device device() const override { return c10::kCPU; }
   Comm& comm() override { return *comm_; }
   const std::filesystem::path& folder() const override { return folder_; }
+  bool fitting() const override { return fitting_; }
   const Batch& batch() const override { none("batch"); }
   int64_t batch_idx() const override { return batch_idx_; }
   int64_t dataloader_idx() const override { return dataloader_idx_; }
@@ -41,6 +44,9 @@ class FakeRun : public Run {
   const Batch& prediction() const override { none("prediction"); }
   std::optional<int64_t> max_epochs() const override { return max_epochs_; }
   std::optional<int64_t> num_batches() const override { return num_batches_; }
+  std::optional<int64_t> estimated_stepping_batches() override { return total_steps_; }
+  bool validates_once_per_epoch() const override { return validates_once_per_epoch_; }
+  std::optional<int64_t> non_finite_step() const override { return non_finite_step_; }
   const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() override { return optimizers_; }
   const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() override { return lr_schedulers_; }
   const Metrics& metrics() const override { return metrics_; }

@@ -32,18 +32,8 @@ void refuse_placement(const TrainerOptions& o) {
 }
 
 void refuse_features(const TrainerOptions& o) {
-  if (!o.overfit_batches.is_none()) not_yet("overfit_batches", "another value than 0", "use limit_train_batches");
-  if (o.val_check_interval.time())
-    not_yet("val_check_interval", "a time (" + o.val_check_interval.time()->to_text() + ")",
-            "use a number of batches or a fraction of the epoch");
   if (o.enable_checkpointing.value_or(false)) not_yet("enable_checkpointing", "true", "leave it unset");
-  if (o.enable_model_summary.value_or(false)) not_yet("enable_model_summary", "true", "leave it unset");
-  if (o.deterministic) not_yet("deterministic", "true", "leave it unset");
-  if (o.benchmark) not_yet("benchmark", "true", "leave it unset");
   if (o.profiler) not_yet("profiler", *o.profiler, "leave it unset");
-  if (o.detect_anomaly) not_yet("detect_anomaly", "true", "leave it unset");
-  if (o.reload_dataloaders_every_n_epochs > 0)
-    not_yet("reload_dataloaders_every_n_epochs", std::to_string(o.reload_dataloaders_every_n_epochs), "use 0");
   if (o.auto_lr_find) not_yet("auto_lr_find", "true", "set the rate in the model's options");
   if (o.auto_scale_batch_size)
     not_yet("auto_scale_batch_size", *o.auto_scale_batch_size, "set the batch size in the data's options");
@@ -70,6 +60,10 @@ void resolve_early_spellings(TrainerOptions& o, std::vector<std::string>* warnin
   o.replace_sampler_ddp = {};
 }
 
+void resolve_overfit_batches(TrainerOptions& o) {
+  if (!o.overfit_batches.is_none()) o.limit_train_batches = o.limit_val_batches = o.overfit_batches;
+}
+
 void resolve_fast_dev_run(TrainerOptions& o) {
   if (!o.fast_dev_run) return;
   const int64_t batches = o.fast_dev_run.batches();
@@ -87,7 +81,8 @@ void resolve_fast_dev_run(TrainerOptions& o) {
 
 void resolve_barebones(TrainerOptions& o) {
   if (!o.barebones) return;
-  o.logger = o.enable_checkpointing = o.enable_progress_bar = o.enable_model_summary = false;
+  o.logger = false;
+  o.enable_checkpointing = o.enable_progress_bar = o.enable_model_summary = false;
   o.num_sanity_val_steps = 0;
   o.log_every_n_steps = 0;
 }
@@ -97,10 +92,10 @@ void resolve_unset(TrainerOptions& o) {
   if (o.accelerator == "cuda") o.accelerator = "gpu";
   if (o.strategy == "auto") o.strategy = "single_device";
   if (!o.max_epochs) o.max_epochs = o.max_steps >= 0 || o.max_time ? -1 : kDefaultMaxEpochs;
-  if (!o.logger) o.logger = true;
+  if (!o.logger.is_set()) o.logger = true;
   if (!o.enable_progress_bar) o.enable_progress_bar = true;
   if (!o.enable_checkpointing) o.enable_checkpointing = false;
-  if (!o.enable_model_summary) o.enable_model_summary = false;
+  if (!o.enable_model_summary) o.enable_model_summary = true;
 }
 
 }  // namespace
@@ -117,6 +112,7 @@ void check_options(const TrainerOptions& options) {
 TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings) {
   check_options(options);
   resolve_early_spellings(options, warnings);
+  resolve_overfit_batches(options);
   resolve_fast_dev_run(options);
   resolve_barebones(options);
   resolve_unset(options);

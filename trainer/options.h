@@ -3,11 +3,13 @@
 #include <levin/trainer/core/batch_limit.h>
 #include <levin/trainer/core/callback_entry.h>
 #include <levin/trainer/core/check_interval.h>
+#include <levin/trainer/core/deterministic.h>
 #include <levin/trainer/core/devices.h>
 #include <levin/trainer/core/duration.h>
 #include <levin/trainer/core/fast_dev_run.h>
 #include <levin/trainer/core/option.h>
 #include <levin/trainer/core/precision.h>
+#include <levin/trainer/loggers/logger_choice.h>
 
 #include <cstdint>
 #include <optional>
@@ -28,7 +30,8 @@ struct TrainerOptions {
   Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
   int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
   Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
-  std::optional<bool> logger = LEVIN_OPTION(logger, {}, "Write metrics.csv and metrics.jsonl; unset means true");
+  LoggerChoice logger =
+      LEVIN_OPTION(logger, {}, "Loggers by name; true: CSVLogger and JSONLinesLogger; false: none; unset means true");
   std::vector<CallbackEntry> callbacks =
       LEVIN_OPTION(callbacks, {}, "Callbacks, in the order in which they are called");
   FastDevRun fast_dev_run =
@@ -46,10 +49,13 @@ struct TrainerOptions {
   BatchLimit limit_test_batches = LEVIN_OPTION(limit_test_batches, 1.0, "Test batches of each loader");
   BatchLimit limit_predict_batches = LEVIN_OPTION(limit_predict_batches, 1.0, "Prediction batches of each loader");
   BatchLimit overfit_batches =
-      LEVIN_OPTION(overfit_batches, 0.0, "Train and validate on the same few batches; 0.0: off");
-  CheckInterval val_check_interval = LEVIN_OPTION(val_check_interval, 1.0, "Validate so often inside a training epoch");
-  int64_t check_val_every_n_epoch =
-      LEVIN_OPTION(check_val_every_n_epoch, 1, "Validate only in every so many epochs", {.min = 1});
+      LEVIN_OPTION(overfit_batches, 0.0,
+                   "Train on the same few batches in each epoch, unshuffled, and validate on as many; 0.0: off");
+  CheckInterval val_check_interval = LEVIN_OPTION(
+      val_check_interval, 1.0, "Validate every so many batches, at this fraction of the epoch, or after this time");
+  std::optional<int64_t> check_val_every_n_epoch =
+      LEVIN_OPTION(check_val_every_n_epoch, 1,
+                   "Validate only in every so many epochs; null: val_check_interval counts on over epochs", {.min = 1});
   int64_t num_sanity_val_steps =
       LEVIN_OPTION(num_sanity_val_steps, 2, "Validation batches to try before training; -1: all", {.min = -1});
   int64_t log_every_n_steps =
@@ -57,14 +63,16 @@ struct TrainerOptions {
   std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {}, "Save checkpoints");
   std::optional<bool> enable_progress_bar =
       LEVIN_OPTION(enable_progress_bar, {}, "Show the progress; unset means true");
-  std::optional<bool> enable_model_summary = LEVIN_OPTION(enable_model_summary, {}, "Print the layers before training");
+  std::optional<bool> enable_model_summary =
+      LEVIN_OPTION(enable_model_summary, {}, "Print the layers before training; unset means true");
   int64_t accumulate_grad_batches =
       LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
   std::optional<double> gradient_clip_val =
       LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset: not", {.min = 0});
   std::string gradient_clip_algorithm =
       LEVIN_OPTION(gradient_clip_algorithm, "norm", "What gradient_clip_val bounds", {.choices = {"norm", "value"}});
-  bool deterministic = LEVIN_OPTION(deterministic, false, "Use only deterministic algorithms");
+  Deterministic deterministic =
+      LEVIN_OPTION(deterministic, false, "Use only deterministic algorithms; \"warn\": warn where there is none");
   bool benchmark = LEVIN_OPTION(benchmark, false, "Let cuDNN try which algorithms are fastest");
   bool inference_mode = LEVIN_OPTION(inference_mode, true, "Evaluate in inference mode; false: only without gradients");
   bool use_distributed_sampler =

@@ -18,6 +18,11 @@ class Check {
       contradict("min_epochs", "max_epochs", c10::str("at least ", *o.min_epochs, " epochs, at most ", *o.max_epochs));
     if (o.min_steps && o.max_steps >= 0 && *o.min_steps > o.max_steps)
       contradict("min_steps", "max_steps", c10::str("at least ", *o.min_steps, " steps, at most ", o.max_steps));
+    if (!o.check_val_every_n_epoch && o.val_check_interval.is_fraction())
+      contradict("check_val_every_n_epoch", "val_check_interval",
+                 "without epochs to count, val_check_interval must be a number of batches or a time");
+    if (o.deterministic && o.benchmark)
+      contradict("deterministic", "benchmark", "the fastest algorithm is not always a deterministic one");
     if (o.overfit_batches.is_none()) return;
     const auto with_overfit = [&](const char* option, const BatchLimit& limit) {
       if (limit != BatchLimit() && limit != o.overfit_batches)
@@ -95,7 +100,7 @@ class Check {
     const auto refuse = [&](const char* option, bool set) {
       if (set) contradict("barebones", option, std::string("barebones runs without it; leave ") + option + " unset");
     };
-    refuse("logger", o.logger.value_or(false));
+    refuse("logger", o.logger.is_set() && o.logger.is_on());
     refuse("fast_dev_run", static_cast<bool>(o.fast_dev_run));
     refuse("num_sanity_val_steps",
            o.num_sanity_val_steps != 0 && o.num_sanity_val_steps != defaults.num_sanity_val_steps);

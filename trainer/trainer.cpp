@@ -1,13 +1,13 @@
 #include <levin/trainer/trainer.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/rng_guard.h>
-#include <levin/trainer/loggers/csv_logger.h>
-#include <levin/trainer/loggers/json_lines_logger.h>
+#include <levin/trainer/core/torch_settings.h>
 #include <levin/trainer/loggers/run_folder.h>
 #include <levin/trainer/loggers/run_summary.h>
 #include <levin/trainer/loops/fit_loop.h>
@@ -49,21 +49,30 @@ struct Trainer::Sources {
 
 namespace {
 
+/// Callbacks that watch metrics see the train epoch's end after the module, which may log there.
+constexpr Hook kHookOfMonitors = Hook::on_train_epoch_end;
+
 /// All parts of one call of fit, validate, test or predict, put together; destroyed in the reverse order.
 class Assembly {
  public:
   Assembly(const TrainerOptions& options, ModuleRef module, const std::optional<data::DataModuleRef>& data_module,
            Stage stage)
-      : module_(*module.module), stage_(stage), run(options, module, data_module, strategy_, precision_, stage) {
+      : module_(*module.module),
+        stage_(stage),
+        settings_(options.deterministic, options.benchmark, options.detect_anomaly),
+        run(options, module, data_module, strategy_, precision_, stage) {
     if (options.seed) {
       generator_as_before_.emplace();
       at::manual_seed(static_cast<uint64_t>(*options.seed));
     }
     run.sink.set_enabled(!options.barebones);
     for (const CallbackEntry& entry : options.callbacks) add(entry);
-    if (*options.enable_progress_bar && !has_progress_bar()) add(ProgressBar());
+    if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
+    if (*options.enable_model_summary && !has<ModelSummary>()) add(ModelSummary());
     for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
     run.hooks.add(module_, module.overrides.hooks);
+    for (const CallbackEntry& entry : callbacks_)
+      if (entry.callback->is_monitoring()) run.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
   }
 
   void setup() {
@@ -76,7 +85,7 @@ class Assembly {
     strategy_.place(module_);
   }
 
-  void configure_optimizers(const std::function<std::optional<int64_t>()>& total_steps) {
+  void configure_optimizers() {
     OptimizerConfig config = module_.configure_optimizers();
     for (OptimizerEntry& entry : config.entries) run.optimizer_list.push_back(entry.optimizer);
     if (run.optimizer_list.empty())
@@ -84,7 +93,7 @@ class Assembly {
     strategy_.attach(run.optimizer_list);
     for (OptimizerEntry& entry : config.entries) {
       if (!entry.scheduler) continue;
-      run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = total_steps}));
+      run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = run.total_steps}));
       run.scheduler_configs.push_back(entry.scheduler->config);
     }
   }
@@ -110,12 +119,14 @@ class Assembly {
  private:
   void add(const CallbackEntry& entry) {
     callbacks_.push_back(entry);
-    run.hooks.add(*entry.callback, entry.hooks);
+    run.hooks.add(*entry.callback,
+                  entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
   }
 
-  bool has_progress_bar() const {
+  template <class C>
+  bool has() const {
     return std::any_of(callbacks_.begin(), callbacks_.end(), [](const CallbackEntry& entry) {
-      return dynamic_cast<const ProgressBar*>(entry.callback.get()) != nullptr;
+      return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
     });
   }
 
@@ -131,6 +142,7 @@ class Assembly {
 
   LightningModule& module_;
   Stage stage_;
+  TorchSettings settings_;
   SingleDeviceStrategy strategy_{c10::Device(c10::kCPU)};
   FullPrecision precision_;
   std::optional<RngGuard> generator_as_before_ = {};
@@ -146,9 +158,8 @@ void open_run_folder(RunContext& run, const std::string& config) {
   if (options.fast_dev_run || options.barebones) return;
   run.run_folder = create_run_folder(options.default_root_dir, options.name).lexically_normal();
   write_text_file_atomically(run.run_folder / "config.json", config);
-  if (!*options.logger) return;
-  run.loggers.push_back(std::make_shared<CSVLogger>(run.run_folder));
-  run.loggers.push_back(std::make_shared<JSONLinesLogger>(run.run_folder));
+  run.loggers = options.logger.make(run.run_folder);
+  for (const auto& logger : run.loggers) logger->log_hyperparameters(run.module().hyperparameters());
 }
 
 void say_start(RunContext& run) {
@@ -222,22 +233,25 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   LightningModule& lightning_module = *module.module;
   Assembly parts(options_, module, sources.data_module, Stage::Fit);
   RunContext& run = parts.run;
-  // The loader is made at its place in the order of hooks, or earlier where a scheduler must know its size.
-  std::optional<data::Loaders> train;
-  const auto train_loaders = [&, make = sources.train_source(lightning_module)] {
-    if (!train) train = make();
-    return *train;
+  // The loader is made at its place in the order of hooks, or earlier where somebody must know its size.
+  std::optional<data::Loaders> made_early;
+  const auto make_train_loaders = sources.train_source(lightning_module);
+  const auto train_loaders = [&] {
+    if (!made_early) return make_train_loaders();
+    return *std::exchange(made_early, std::nullopt);
   };
-  const auto total_steps = [&]() -> std::optional<int64_t> {
-    const data::Loaders loaders = train_loaders();
-    if (loaders.empty()) return {};
-    return estimated_steps(options_, options_.limit_train_batches.of(loaders[0].size(), "trainer.limit_train_batches"));
+  run.total_steps = [&, steps = std::optional<std::optional<int64_t>>()]() mutable {
+    if (!steps) {
+      made_early = make_train_loaders();
+      steps = estimated_steps(options_, batches_per_epoch(options_, *made_early));
+    }
+    return *steps;
   };
   RunResult result;
   try {
     parts.guarded([&] {
       parts.setup();
-      parts.configure_optimizers(total_steps);
+      parts.configure_optimizers();
       open_run_folder(run, config_.empty() ? config_of(options_) : config_);
       say_start(run);
       FitLoop loop(run, {train_loaders, sources.evaluation_source(lightning_module, Stage::Validate)});

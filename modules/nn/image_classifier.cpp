@@ -9,6 +9,7 @@ namespace levin::nn {
 
 ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)), net(nullptr) {
   schema_of<Options>().check(&options, "model");
+  save_hyperparameters(options);
   net = register_module("net", make_net(options.net, {.hidden = options.hidden}));
   if (options.weights.empty()) return;
   if (!std::filesystem::exists(options.weights)) throw UsageError("model.weights: no file ", options.weights);

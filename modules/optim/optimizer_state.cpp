@@ -201,14 +201,20 @@ void check_groups(Optimizer& optimizer, const State::List& groups) {
   }
 }
 
+template <class Options>
+State write_options(torch::optim::OptimizerParamGroup& group) {
+  State saved = State::dict();
+  Writer to_group{saved};
+  options(to_group, static_cast<Options&>(group.options()));
+  return saved;
+}
+
 template <class Options, class ParamState>
 State write(Optimizer& optimizer) {
   State state = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
   int64_t index = 0;
   for (auto& group : optimizer.param_groups()) {
-    State saved = State::dict();
-    Writer to_group{saved};
-    options(to_group, static_cast<Options&>(group.options()));
+    State saved = write_options<Options>(group);
     State indices = State::list();
     for (const at::Tensor& parameter : group.params()) {
       const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
@@ -260,6 +266,14 @@ State optimizer_state_dict(Optimizer& optimizer) {
   State state;
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     state = write<Options, ParamState>(optimizer);
+  });
+  return state;
+}
+
+State parameter_group_options(Optimizer& optimizer, size_t group) {
+  State state;
+  with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
+    state = write_options<Options>(optimizer.param_groups().at(group));
   });
   return state;
 }

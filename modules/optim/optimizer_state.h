@@ -18,4 +18,8 @@ State optimizer_state_dict(torch::optim::Optimizer& optimizer);
 /// Throws levin::UsageError where groups, parameters or shapes do not fit; the optimizer is then unchanged.
 void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& state);
 
+/// The options of one parameter group, as they stand in that layout's param_groups: lr, weight_decay, momentum or
+/// betas, and so on. Throws as optimizer_state_dict, and std::out_of_range for a group that there is not.
+State parameter_group_options(torch::optim::Optimizer& optimizer, size_t group);
+
 }  // namespace levin

@@ -2,6 +2,7 @@
 #include <levin/modules/optim/adagrad.h>
 #include <levin/modules/optim/adam.h>
 #include <levin/modules/optim/adamw.h>
+#include <levin/modules/optim/lbfgs.h>
 #include <levin/modules/optim/rmsprop.h>
 #include <levin/modules/optim/sgd.h>
 
@@ -15,6 +16,7 @@ void register_builtins(Registry<OptimizerKind::Entry>& registry) {
   add_optimizer<AdamW, AdamWOptions>(registry, "AdamW", "Adam with decoupled weight decay");
   add_optimizer<RMSprop, RMSpropOptions>(registry, "RMSprop", "RMSprop");
   add_optimizer<Adagrad, AdagradOptions>(registry, "Adagrad", "Adagrad");
+  add_optimizer<LBFGS, LBFGSOptions>(registry, "LBFGS", "L-BFGS, which evaluates the loss many times in a step");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/data/loader.h>
 #include <levin/trainer/options.h>
 
 #include <cstdint>
@@ -12,9 +13,8 @@ namespace levin::cli {
 /// What a dry run learns of the fit that it stands for.
 struct DryRunFindings {
   int64_t train_batches = 0, validation_batches = 0;  ///< that it ran
-  std::optional<int64_t> batches_per_epoch = {};      ///< of the real fit's training loader, before its limits
-  bool has_loader = false;
-  std::string parameters = {};  ///< a table
+  data::Loaders loaders = {};                         ///< of the real fit
+  std::string summary = {};                           ///< of the module: a table
 };
 
 /// Notes them while fit runs one batch of each loader.

@@ -61,12 +61,19 @@ class Writer {
   }
 
   Json plain_value(const OptionType& type, const Limits& limits, const Json& by_default) {
+    if (type.is_list() && type.is_switch()) return switched_list(type);
     if (type.is_list()) return {{"type", "array"}, {"items", value(*type.item(), limits, Json())}};
     if (type.item()) return nullable(plain_value(*type.item(), limits, by_default));
     if (type.classes()) return part(*type.classes(), class_name_of_default(by_default));
     if (const Schema* inner = type.inner("")) return object(*inner, "");
     if (!limits.choices.empty()) return {{"enum", limits.choices}};
     return with_limits(type.json_schema(), limits);
+  }
+
+  /// A list, one of its items, or true or false.
+  Json switched_list(const OptionType& type) {
+    const Json item = value(*type.item(), {}, Json());
+    return {{"anyOf", Json::array({{{"type", "boolean"}}, item, {{"type", "array"}, {"items", item}}})}};
   }
 
   static std::string class_name_of_default(const Json& by_default) {

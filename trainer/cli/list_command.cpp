@@ -5,6 +5,7 @@
 #include <levin/modules/registry.h>
 #include <levin/trainer/cli/commands.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/loggers/registry.h>
 
 #include <algorithm>
 #include <iostream>
@@ -27,8 +28,7 @@ Lines lines_of_kind(const std::string& kind) {
   if (kind == "optimizers") return lines_of(optim::OptimizerKind::registry());
   if (kind == "lr_schedulers") return lines_of(LRSchedulerKind::registry());
   if (kind == "callbacks") return lines_of(CallbackKind::registry());
-  // Both together are what trainer.logger turns on.
-  if (kind == "loggers") return {{"CSVLogger", "metrics.csv"}, {"JSONLinesLogger", "metrics.jsonl"}};
+  if (kind == "loggers") return lines_of(LoggerKind::registry());
   throw UsageError("levin list: nothing is called '", kind, "'",
                    did_you_mean(kind, {"models", "data", "optimizers", "lr_schedulers", "callbacks", "loggers"}),
                    "; there are: models, data, optimizers, lr_schedulers, callbacks, loggers");

@@ -1,7 +1,7 @@
+#include <torch/version.h>
 #include <c10/util/StringUtil.h>
 #include <dlfcn.h>
 #include <levin/trainer/cli/commands.h>
-#include <torch/version.h>
 
 namespace levin::cli {
 namespace {

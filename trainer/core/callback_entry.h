@@ -10,14 +10,27 @@ namespace levin {
 
 class Callback;
 
+namespace detail {
+
+/// The hooks of a callback: those that its class overrides, or what its own `HookMask hooks() const` says.
+template <class C>
+HookMask hooks_of(const C& callback) {
+  if constexpr (requires { HookMask(callback.hooks()); })
+    return callback.hooks();
+  else
+    return overridden_hooks(callback);
+}
+
+}  // namespace detail
+
 /// A callback, given by value or by shared_ptr, with the hooks that its class overrides.
 struct CallbackEntry {
   template <class C>
     requires std::derived_from<C, Callback>
-  CallbackEntry(C value) : callback(std::make_shared<C>(std::move(value))), hooks(overridden_hooks<C>()) {}
+  CallbackEntry(C value) : CallbackEntry(std::make_shared<C>(std::move(value))) {}
   template <class C>
     requires std::derived_from<C, Callback>
-  CallbackEntry(std::shared_ptr<C> pointer) : callback(pointer), hooks(overridden_hooks(*pointer)) {}
+  CallbackEntry(std::shared_ptr<C> pointer) : callback(pointer), hooks(detail::hooks_of(*pointer)) {}
 
   std::shared_ptr<Callback> callback;
   HookMask hooks;

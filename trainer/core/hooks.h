@@ -76,6 +76,8 @@ struct Hooks {
 struct HookMask {
   uint64_t bits = 0;
   constexpr bool has(Hook hook) const { return (bits >> static_cast<int>(hook)) & 1; }
+  constexpr HookMask only(Hook hook) const { return {bits & (uint64_t{1} << static_cast<int>(hook))}; }
+  constexpr HookMask without(Hook hook) const { return {bits & ~(uint64_t{1} << static_cast<int>(hook))}; }
 };
 static_assert(static_cast<int>(Hook::kCount) <= 64);
 inline constexpr HookMask kAllHooks{~uint64_t{0}};

@@ -13,7 +13,8 @@ std::shared_ptr<const void> PartValue::options(const ClassList& classes, const s
 
 std::string PartType::expected() const {
   const std::string& noun = registry_().noun();
-  const char* const article = noun.find_first_of("aeioul") == 0 ? "an " : "a ";  // an lr_scheduler
+  const bool spoken_with_vowel = noun.find_first_of("aeiou") == 0 || noun.starts_with("lr_");
+  const char* const article = spoken_with_vowel ? "an " : "a ";
   return "the name of " + (article + noun) + " or an object with \"class\"";
 }
 

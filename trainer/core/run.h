@@ -40,6 +40,8 @@ class Run {
   /// The run's folder (DESIGN: `<default_root_dir>/<name>/version_<n>`); empty where the run writes none.
   virtual const std::filesystem::path& folder() const = 0;
 
+  /// True during Trainer::fit, also in the validations inside it.
+  virtual bool fitting() const = 0;
   /// The batch at hand, in batch hooks; throws levin::Error elsewhere.
   virtual const Batch& batch() const = 0;
   /// Index of the batch at hand in its loader and epoch.
@@ -56,6 +58,12 @@ class Run {
   /// Batches of the loader at hand per epoch, limits applied; unset where the loader does not know.
   virtual std::optional<int64_t> num_batches() const = 0;
 
+  /// Optimizer steps of the whole fit, as PyTorch Lightning's estimated_stepping_batches; unset where it has no known
+  /// end. Before training begins, asking makes the training loader.
+  virtual std::optional<int64_t> estimated_stepping_batches() = 0;
+  /// False where validation runs inside epochs, or not in every one.
+  virtual bool validates_once_per_epoch() const = 0;
+
   /// Empty outside fit.
   virtual const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() = 0;
   virtual const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() = 0;
@@ -66,6 +74,9 @@ class Run {
   virtual const Metrics& progress_bar_metrics() const = 0;
   /// The newest value of one metric, read from the device now (a host sync); unset where it was never logged.
   virtual std::optional<double> metric(const std::string& name) const = 0;
+
+  /// The first optimizer step whose loss was NaN or infinite; of losses on a GPU as of the last log point.
+  virtual std::optional<int64_t> non_finite_step() const = 0;
 
   virtual void log(const std::string& name, double value, LogOptions options = {}) = 0;
   /// Asks the run to end after the window at hand, once min_epochs and min_steps are reached; the first reason is kept.

@@ -19,6 +19,7 @@ State TrainerState::state_dict() const {
       {"evaluation_loader", evaluation_loader},
       {"evaluation_batch", evaluation_batch},
       {"elapsed_seconds", elapsed_seconds},
+      {"validated_seconds", validated_seconds},
   });
 }
 
@@ -40,6 +41,7 @@ void TrainerState::load_state_dict(const State& state) {
   evaluation_loader = state.at("evaluation_loader").to_int();
   evaluation_batch = state.at("evaluation_batch").to_int();
   elapsed_seconds = state.at("elapsed_seconds").to_double();
+  validated_seconds = state.at("validated_seconds").to_double();
 }
 
 }  // namespace levin

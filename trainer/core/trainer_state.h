@@ -28,6 +28,7 @@ struct TrainerState {
   int64_t evaluation_loader = 0;  ///< index of the loader that is being evaluated
   int64_t evaluation_batch = 0;   ///< batches of that loader that are done
   double elapsed_seconds = 0;     ///< of fit, over all its sessions
+  double validated_seconds = 0;   ///< elapsed_seconds at the end of the last validation
 
   State state_dict() const;
   /// Throws levin::Error where a counter is missing or of another kind.

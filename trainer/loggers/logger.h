@@ -24,6 +24,8 @@ class Logger {
   /// Adds one row with these values; none where `values` is empty. Throws levin::Error where it cannot be written, and
   /// UsageError for a metric that is named like a column of every row (`step`, `epoch`, `wall_seconds`).
   virtual void log_metrics(const Metrics& values, const LogRow& where) = 0;
+  /// The module's hyperparameters, a JSON object, before the first row. By default not kept: config.json has them.
+  virtual void log_hyperparameters(const std::string& /*json*/) {}
   /// The run is over, with status "success", "stopped" or "failed".
   virtual void finalize(const std::string& /*status*/) {}
 

@@ -23,6 +23,8 @@ class EvaluationLoop {
   /// False where the module has no such step, the limit is 0, or there are no loaders (once they are loaded).
   bool enabled() const;
   void load();
+  /// Forgets the loaders; `load` asks for new ones.
+  void unload() { loaders_.reset(); }
   /// All batches up to the limit; logs the reduced values.
   void run();
   /// The same with at most num_sanity_val_steps batches of each loader, and nothing logged or kept; the generator's

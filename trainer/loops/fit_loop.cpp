@@ -1,5 +1,6 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/data/combined_loader.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/signals.h>
@@ -10,12 +11,22 @@ namespace levin {
 namespace {
 
 /// Bits of a window's agreement.
-constexpr uint64_t kStop = 1;
+constexpr uint64_t kStop = 1, kValidate = 2;
+
+/// One loader of all: several go in step.
+data::Loaders one_of(const data::Loaders& loaders) {
+  return loaders.size() > 1 ? data::Loaders(data::CombinedLoader(loaders)) : loaders;
+}
 
 }  // namespace
 
 std::optional<int64_t> epoch_limit(const TrainerOptions& options) {
   return *options.max_epochs < 0 ? std::nullopt : options.max_epochs;
+}
+
+std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const data::Loaders& train) {
+  if (train.empty()) return {};
+  return options.limit_train_batches.of(one_of(train)[0].size(), "trainer.limit_train_batches");
 }
 
 std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches) {
@@ -30,7 +41,10 @@ std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optio
 }
 
 FitLoop::FitLoop(RunContext& run, LoaderSource source)
-    : run_(run), source_(std::move(source)), validation_(run, Stage::Validate, source_.evaluation) {
+    : run_(run),
+      source_(std::move(source)),
+      validation_(run, Stage::Validate, source_.evaluation),
+      schedule_(run.options) {
   run_.epoch_limit = epoch_limit(run_.options);
 }
 
@@ -47,24 +61,35 @@ void FitLoop::run() {
   }
   load_loaders();
   run_.hooks.on_train_start(run_);
-  while (!stop_now()) run_epoch();
+  while (!stop_now()) {
+    reload_loaders_if_due();
+    run_epoch();
+  }
   run_.hooks.on_train_end(run_);
 }
 
 bool FitLoop::nothing_to_do() const { return run_.options.limit_train_batches.is_none() || limits_reached(); }
 
 void FitLoop::load_loaders() {
-  loaders_ = source_.train();
+  loaders_ = one_of(source_.train());
+  loaded_in_epoch_ = run_.counters.epoch;
   if (loaders_.empty())
     throw UsageError("fit: there is no training loader; give one to fit, or override train_dataloader()");
-  if (loaders_.size() > 1)
-    throw UsageError("fit: expected one training loader, got ", loaders_.size(), "; combine their datasets");
   if (run_.options.seed) loaders_[0].set_default_seed(static_cast<uint64_t>(*run_.options.seed));
+  if (!run_.options.overfit_batches.is_none() && !loaders_[0].use_sequential_order())
+    console::warn("trainer.overfit_batches: the training loader keeps its own order; give one that does not shuffle");
   batches_per_epoch_ = run_.options.limit_train_batches.of(loaders_[0].size(), "trainer.limit_train_batches");
   run_.batches_of_loader = batches_per_epoch_;
   if (!validation_.enabled()) return;
-  validate_every_batches_ = run_.options.val_check_interval.of(batches_per_epoch_, "trainer.val_check_interval");
+  schedule_.set_epoch_batches(batches_per_epoch_);
   validation_.load();
+}
+
+void FitLoop::reload_loaders_if_due() {
+  const int64_t n = run_.options.reload_dataloaders_every_n_epochs;
+  if (n == 0 || run_.counters.epoch - loaded_in_epoch_ < n) return;
+  validation_.unload();
+  load_loaders();
 }
 
 void FitLoop::run_epoch() {
@@ -82,6 +107,7 @@ void FitLoop::run_epoch() {
     last = loaded->last || run_.counters.batch_in_epoch + 1 == batches_per_epoch_;
     run_batch(std::move(*loaded), last);
   }
+  watch_loss(/*read_device=*/true);
   run_.hooks.on_train_epoch_end(run_);
   run_.log_row(run_.sink.read_train_epoch());
   run_.counters.epoch += 1;
@@ -97,6 +123,7 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   const OptimizerStep::Outcome outcome = step_->run(batch, run_.current_batch_idx, last);
   if (outcome.stepped) step_schedulers(Interval::Step, /*following_metric=*/false);
   if (last) step_schedulers(Interval::Epoch, /*following_metric=*/false);
+  watch_loss(/*read_device=*/false);
   advance(loaded.samples, outcome.stepped);
   run_.hooks.on_train_batch_end(run_);
   step_->drop_output();
@@ -106,7 +133,7 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   log_if_due(outcome.stepped);
   if (validation_due(outcome.window_done, last)) {
     if (outcome.window_done) run_.module().on_validation_model_zero_grad();
-    validation_.run();
+    validate();
   }
   if (outcome.stepped) step_schedulers(Interval::Step, /*following_metric=*/true);
   if (last) step_schedulers(Interval::Epoch, /*following_metric=*/true);
@@ -124,8 +151,9 @@ void FitLoop::advance(int64_t samples, bool stepped) {
 void FitLoop::agree() {
   if (run_.options.max_time && run_.counters.elapsed_seconds >= run_.options.max_time->seconds())
     run_.request_stop("max_time was reached");
-  const uint64_t bits = run_.stop_reason ? kStop : 0;
+  const uint64_t bits = (run_.stop_reason ? kStop : 0) | (schedule_.time_is_up(run_.counters) ? kValidate : 0);
   const Agreement agreement = run_.strategy.agree(bits, run_.counters.window.sum_of_weights);
+  time_to_validate_ = agreement.bits & kValidate;
   if ((agreement.bits & kStop) && !run_.stop_reason) run_.request_stop("another rank asked to stop");
 }
 
@@ -133,8 +161,25 @@ void FitLoop::log_if_due(bool stepped) {
   const bool no_optimizer = run_.optimizer_list.empty();
   if (!stepped && !no_optimizer) return;
   const int64_t count = no_optimizer ? run_.counters.batches_seen : run_.counters.global_step;
-  if (run_.options.log_every_n_steps > 0 && count % run_.options.log_every_n_steps == 0)
-    run_.log_row(run_.sink.read_step());
+  if (run_.options.log_every_n_steps == 0 || count % run_.options.log_every_n_steps != 0) return;
+  run_.log_row(run_.sink.read_step());
+  watch_loss(/*read_device=*/true);
+}
+
+/// Looks at the batch's loss or, at a log point, at what the device has found.
+void FitLoop::watch_loss(bool read_device) {
+  if (run_.non_finite_step()) return;
+  LossWatch& watch = run_.loss_watch;
+  read_device ? watch.read() : watch.see(step_->output().loss, run_.counters.global_step + 1);
+  if (const auto step = watch.first_step())
+    console::warn(c10::str("the loss was NaN or infinite first in step ", *step,
+                           "; lower the learning rate, clip gradients (gradient_clip_val), look for the operation with "
+                           "detect_anomaly, or stop such runs with the callback TerminateOnNaN"));
+}
+
+void FitLoop::validate() {
+  validation_.run();
+  run_.counters.validated_seconds = run_.wall_seconds();
 }
 
 void FitLoop::step_schedulers(Interval interval, bool following_metric) {
@@ -169,11 +214,8 @@ std::optional<double> FitLoop::monitored(const LRSchedulerConfig& config) {
 
 bool FitLoop::validation_due(bool window_done, bool last) const {
   if (!validation_.enabled()) return false;
-  const int64_t every_n_epochs = run_.options.check_val_every_n_epoch;
-  if (every_n_epochs > 0 && (run_.counters.epoch + 1) % every_n_epochs != 0) return false;
-  if (window_done && run_.stop_reason && stop_now()) return true;
-  if (!validate_every_batches_) return last;
-  return run_.counters.batch_in_epoch % *validate_every_batches_ == 0;
+  if (window_done && run_.stop_reason && stop_now()) return schedule_.counts_this_epoch(run_.counters);
+  return schedule_.due(run_.counters, last, window_done && time_to_validate_);
 }
 
 bool FitLoop::limits_reached() const {

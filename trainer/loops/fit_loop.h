@@ -3,6 +3,7 @@
 #include <levin/trainer/loops/loader_source.h>
 #include <levin/trainer/loops/optimizer_step.h>
 #include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/loops/validation_schedule.h>
 
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@ namespace levin {
 ///     sanity check                                a few validation batches, nothing kept
 ///     on_train_start
 ///     until done:
+///       new loaders, where reload_dataloaders_every_n_epochs asks for them
 ///       on_train_epoch_start
 ///       for each batch of the loader:
 ///         transfer hooks, to the device
@@ -39,11 +41,14 @@ class FitLoop {
 
   bool nothing_to_do() const;
   void load_loaders();
+  void reload_loaders_if_due();
   void run_epoch();
   void run_batch(data::LoadedBatch loaded, bool last);
   void advance(int64_t samples, bool stepped);
   void agree();
   void log_if_due(bool stepped);
+  void watch_loss(bool read_device);
+  void validate();
   void step_schedulers(Interval interval, bool following_metric);
   /// The newest value of the metric that a scheduler follows; without one an error, or a warning where not strict.
   std::optional<double> monitored(const LRSchedulerConfig& config);
@@ -56,13 +61,18 @@ class FitLoop {
   EvaluationLoop validation_;
   std::optional<OptimizerStep> step_ = {};
   data::Loaders loaders_ = {};
-  std::optional<int64_t> batches_per_epoch_ = {};       ///< limits applied
-  std::optional<int64_t> validate_every_batches_ = {};  ///< unset: at the epoch's last batch only
+  std::optional<int64_t> batches_per_epoch_ = {};  ///< limits applied
+  int64_t loaded_in_epoch_ = 0;
+  ValidationSchedule schedule_;
   std::set<std::string> warned_monitors_ = {};
+  bool time_to_validate_ = false;  ///< what the ranks agreed on at the last window's end
 };
 
 /// The epochs of a fit with resolved options; unset without limit.
 std::optional<int64_t> epoch_limit(const TrainerOptions& options);
+
+/// Batches of an epoch of these training loaders, limits applied; unset where unknown.
+std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const data::Loaders& train);
 
 /// Optimizer steps of a whole fit with `batches` per epoch; unset where it has no known end.
 std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches);

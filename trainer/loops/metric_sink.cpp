@@ -6,6 +6,7 @@
 #include <levin/trainer/core/comm.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/logged_metric.h>
+#include <levin/trainer/loops/cpu_scalar.h>
 
 #include <algorithm>
 #include <map>
@@ -14,20 +15,6 @@
 
 namespace levin {
 namespace {
-
-/// The one element of a CPU tensor, without the dispatcher for the common types.
-double read_cpu_scalar(const at::Tensor& value) {
-  switch (value.scalar_type()) {
-    case at::kFloat:
-      return *value.const_data_ptr<float>();
-    case at::kDouble:
-      return *value.const_data_ptr<double>();
-    case at::kLong:
-      return static_cast<double>(*value.const_data_ptr<int64_t>());
-    default:
-      return value.item<double>();
-  }
-}
 
 at::Tensor combine(const at::Tensor& sum, const at::Tensor& value, ReduceFx reduce) {
   switch (reduce) {
@@ -176,8 +163,8 @@ void MetricSink::log(const std::string& name, double value, const LogOptions& op
 }
 
 void MetricSink::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) {
-  if (!enabled_) return;
   if (!metric) throw UsageError("log('", name, "'): the metric is null");
+  if (!enabled_) return metric->reset();  // nobody would read what it counted, and the next batch counts on
   if (options.reduce_fx != ReduceFx::Mean)
     throw UsageError("log('", name, "'): a metric reduces itself; leave reduce_fx unset");
   LogOptions filled = options;

@@ -92,6 +92,11 @@ void OptimizerStep::run_automatic() {
 }
 
 at::Tensor OptimizerStep::body() {
+  if (body_ran_ && !first_)
+    throw UsageError(
+        "the optimizer evaluates its closure more than once in a step, which would add up the window's gradients "
+        "again; "
+        "set trainer.accumulate_grad_batches to 1");
   body_ran_ = true;
   WindowState& window = run_.counters.window;
   const at::Tensor loss = run_training_step();

@@ -32,6 +32,8 @@ class OptimizerStep final : public OptimizerDriver {
   };
   /// `last_batch`: no batch follows in this epoch, so that the window ends here.
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch);
+  /// What training_step returned for this batch, until `drop_output`.
+  const StepOutput& output() const { return output_; }
   /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step.
   void drop_output();
 

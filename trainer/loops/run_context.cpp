@@ -14,7 +14,12 @@ const T& or_throw(const T* value, const char* name, const char* where) {
 
 RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::optional<data::DataModuleRef> data_module,
                        Strategy& strategy_, const PrecisionPlugin& precision_, Stage stage)
-    : options(options_), strategy(strategy_), precision(precision_), module_(module), data_module_(data_module) {
+    : options(options_),
+      strategy(strategy_),
+      precision(precision_),
+      module_(module),
+      fitting_(stage == Stage::Fit),
+      data_module_(data_module) {
   step_context = {.run = this, .sink = &sink, .device = strategy.device()};
   sink.set_comm(strategy.comm(), strategy.device());
   enter(stage, 0);
@@ -33,6 +38,10 @@ const StepOutput& RunContext::output() const {
 }
 const Batch& RunContext::prediction() const {
   return or_throw(current_prediction, "prediction", "on_predict_batch_end");
+}
+
+bool RunContext::validates_once_per_epoch() const {
+  return options.val_check_interval == CheckInterval(1.0) && options.check_val_every_n_epoch == 1;
 }
 
 void RunContext::request_stop(const std::string& reason) {

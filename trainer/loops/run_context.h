@@ -4,6 +4,7 @@
 #include <levin/trainer/core/run.h>
 #include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/loops/hook_dispatch.h>
+#include <levin/trainer/loops/loss_watch.h>
 #include <levin/trainer/loops/metric_sink.h>
 #include <levin/trainer/options.h>
 #include <levin/trainer/precision/precision_plugin.h>
@@ -11,6 +12,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +36,7 @@ class RunContext final : public Run {
   c10::Device device() const override { return strategy.device(); }
   Comm& comm() override { return strategy.comm(); }
   const std::filesystem::path& folder() const override { return run_folder; }
+  bool fitting() const override { return fitting_; }
   const Batch& batch() const override;
   int64_t batch_idx() const override { return current_batch_idx; }
   int64_t dataloader_idx() const override { return step_context.dataloader_idx; }
@@ -47,6 +50,9 @@ class RunContext final : public Run {
   const Metrics& progress_bar_metrics() const override { return sink.progress_bar(); }
   std::optional<double> metric(const std::string& name) const override { return sink.newest(name); }
   void log(const std::string& name, double value, LogOptions how = {}) override { sink.log(name, value, how); }
+  std::optional<int64_t> non_finite_step() const override { return loss_watch.first_step(); }
+  std::optional<int64_t> estimated_stepping_batches() override { return total_steps ? total_steps() : std::nullopt; }
+  bool validates_once_per_epoch() const override;
   void request_stop(const std::string& reason) override;
   void set_accumulate_grad_batches(int64_t k) override;
 
@@ -68,6 +74,7 @@ class RunContext final : public Run {
   TrainerState counters = {};
   HookDispatch hooks = {};
   MetricSink sink = {};
+  LossWatch loss_watch = {};
   StepContext step_context = {};
   std::vector<std::shared_ptr<Logger>> loggers = {};
   std::filesystem::path run_folder = {};
@@ -80,11 +87,13 @@ class RunContext final : public Run {
   StepOutput* current_output = nullptr;
   const Batch* current_prediction = nullptr;
   std::optional<int64_t> epoch_limit = {};
+  std::function<std::optional<int64_t>()> total_steps = {};  ///< optimizer steps of the whole fit
   std::optional<int64_t> batches_of_loader = {};
   std::optional<std::string> stop_reason = {};
 
  private:
   ModuleRef module_;
+  bool fitting_;
   std::optional<data::DataModuleRef> data_module_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -21,6 +21,7 @@ struct RecordingSink : levin::LogSink {
     prog_bar[name] = options.prog_bar;
   }
   void log(const std::string&, double, const levin::LogOptions&) override {}
+  void log(const std::string&, const std::shared_ptr<levin::LoggedMetric>&, const levin::LogOptions&) override {}
   std::map<std::string, double> values;
   std::map<std::string, bool> prog_bar;
 };

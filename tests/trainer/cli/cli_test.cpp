@@ -117,13 +117,12 @@ TEST_CASE("a dry run tries one batch, says what the fit would do, and writes not
       run_line("fit", folder, {"--dry-run", "--max-epochs", "3", "--accumulate-grad-batches", "3", "--barebones"});
   INFO(run.err);
   CHECK(run.code == 0);
-  CHECK(run.out ==
-        "dry run: 1 training batch and 1 validation batch ran; nothing was written\n"
-        "  module    parameters     trainable          size\n"
-        "  net                3             3         1 KiB\n"
-        "  total              3             3         1 KiB\n"
-        "the fit would make 6 optimizer steps: 4 training batches per epoch, 3 batches per step, at most 3 epochs\n"
-        "it would write nothing\n");
+  const auto says = [&](const std::string& text) { return run.out.find(text) != std::string::npos; };
+  CHECK(says("dry run: 1 training batch and 1 validation batch ran; nothing was written\n"));
+  CHECK(says("3 parameters, 3 trainable, "));
+  CHECK(
+      says("the fit would make 6 optimizer steps: 4 training batches per epoch, 3 batches per step, at most 3 epochs\n"
+           "it would write nothing\n"));
   CHECK(std::filesystem::is_empty(folder.path()));
   const ProgramRun writing = run_line("fit", folder, {"--dry-run", "--max-steps", "5", "--limit-train-batches", "0.5"});
   CHECK(writing.out.find("the fit would make 5 optimizer steps: 2 training batches per epoch, 1 batch per step\n") !=

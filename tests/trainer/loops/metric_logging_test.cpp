@@ -44,7 +44,7 @@ struct Measured : ToyModule {
     return torch::mse_loss(scores, batch.target());
   }
   void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
-    const torch::Tensor scores = net->forward(batch.input()).flatten(),
+    const torch::Tensor scores = net->forward(batch.input()).flatten().sigmoid(),
                         target = (batch.target() > 0).flatten().to(torch::kLong);
     auroc->update(scores, target);
     log("val_auroc", auroc, {.prog_bar = true});
@@ -69,7 +69,7 @@ struct Expected {
 
 Expected whole_epoch(Measured& module, const ToyData& data) {
   const torch::NoGradGuard no_grad;
-  const torch::Tensor scores = module.net->forward(data.input).flatten(),
+  const torch::Tensor scores = module.net->forward(data.input).flatten().sigmoid(),
                       target = (data.target > 0).flatten().to(torch::kLong);
   m::AUROC auroc({.task = "binary"});
   m::Accuracy accuracy({.task = "binary"});

@@ -45,6 +45,7 @@ struct ToyData {
 inline levin::TrainerOptions quiet(const TemporaryFolder& folder) {
   levin::TrainerOptions options;
   options.enable_progress_bar = false;
+  options.enable_model_summary = false;
   options.default_root_dir = folder.path().string();
   options.num_sanity_val_steps = 0;
   return options;

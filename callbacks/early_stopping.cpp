@@ -1,0 +1,83 @@
+#include <levin/callbacks/early_stopping.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+
+#include <cmath>
+#include <limits>
+
+namespace levin {
+
+EarlyStopping::EarlyStopping(Options options) : options_(std::move(options)) {
+  schema_of<Options>().check(&options_, "EarlyStopping");
+  if (options_.monitor.empty())
+    throw UsageError("EarlyStopping.monitor: missing; name a logged metric, such as val_loss");
+  const double infinity = std::numeric_limits<double>::infinity();
+  best_score_ = options_.mode == "min" ? infinity : -infinity;
+}
+
+bool EarlyStopping::checks_train_epochs(Run& run) const {
+  return options_.check_on_train_epoch_end.value_or(run.validates_once_per_epoch());
+}
+
+void EarlyStopping::on_validation_end(Run& run) {
+  if (run.state().stage == Stage::Validate && run.fitting() && !checks_train_epochs(run)) check(run);
+}
+
+void EarlyStopping::on_train_epoch_end(Run& run) {
+  if (checks_train_epochs(run)) check(run);
+}
+
+void EarlyStopping::check(Run& run) {
+  const std::optional<double> value = run.metric(options_.monitor);
+  if (!value) {
+    if (!options_.strict) return;
+    std::string names;
+    for (const auto& entry : run.metrics()) names += (names.empty() ? "; there are: " : ", ") + entry.first;
+    throw UsageError("EarlyStopping.monitor: no metric '", options_.monitor, "' was logged", names);
+  }
+  const std::optional<std::string> reason = reason_to_stop(*value);
+  if (!reason) return;
+  stopped_epoch_ = run.state().epoch;
+  run.request_stop("EarlyStopping: " + *reason);
+}
+
+bool EarlyStopping::better(double value, double than) const {
+  return options_.mode == "min" ? value < than : value > than;
+}
+
+std::optional<std::string> EarlyStopping::reason_to_stop(double value) {
+  const std::string& name = options_.monitor;
+  const auto is = [&](const char* what) { return c10::str(name, " = ", value, " ", what); };
+  if (options_.check_finite && !std::isfinite(value)) return is("is not finite");
+  if (options_.stopping_threshold && better(value, *options_.stopping_threshold))
+    return is(c10::str("has passed stopping_threshold ", *options_.stopping_threshold).c_str());
+  if (options_.divergence_threshold && better(*options_.divergence_threshold, value))
+    return is(c10::str("has passed divergence_threshold ", *options_.divergence_threshold).c_str());
+  const double margin = options_.mode == "min" ? -options_.min_delta : options_.min_delta;
+  if (better(value, best_score_ + margin)) {
+    if (options_.verbose) console::info(is(c10::str("improved on ", best_score_).c_str()));
+    best_score_ = value;
+    wait_count_ = 0;
+    return {};
+  }
+  wait_count_ += 1;
+  if (wait_count_ < options_.patience) return {};
+  return c10::str(name, " did not improve on ", best_score_, " in ", wait_count_, " checks");
+}
+
+State EarlyStopping::state_dict() const {
+  return State::dict({{"wait_count", wait_count_},
+                      {"stopped_epoch", stopped_epoch_},
+                      {"best_score", best_score_},
+                      {"patience", options_.patience}});
+}
+
+void EarlyStopping::load_state_dict(const State& state) {
+  wait_count_ = state.at("wait_count").to_int();
+  stopped_epoch_ = state.at("stopped_epoch").to_int();
+  const State& best = state.at("best_score");
+  best_score_ = best.is_tensor() ? best.to_tensor().item<double>() : best.to_double();
+  options_.patience = state.at("patience").to_int();
+}
+
+}  // namespace levin

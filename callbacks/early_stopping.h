@@ -1,0 +1,62 @@
+#pragma once
+#include <levin/callbacks/callback.h>
+#include <levin/trainer/core/option.h>
+
+#include <optional>
+#include <string>
+
+namespace levin {
+
+/// Asks the run to end when a metric has stopped improving.
+///
+/// The metric is read after each validation; where validation runs once per epoch (or not at all), at the end of the
+/// train epoch, so that metrics of the training can be watched as well. Source:
+/// lightning.pytorch.callbacks.EarlyStopping
+class EarlyStopping : public Callback {
+ public:
+  struct Options {
+    std::string monitor = LEVIN_OPTION(monitor, "", "Metric to watch; required");
+    double min_delta = LEVIN_OPTION(min_delta, 0, "Smallest change that counts as an improvement", {.min = 0});
+    int64_t patience = LEVIN_OPTION(patience, 3, "Checks without improvement before the run ends", {.min = 0});
+    bool verbose = LEVIN_OPTION(verbose, false, "Say each improvement");
+    std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
+    bool strict = LEVIN_OPTION(strict, true, "Throw where the metric was not logged; false: go on");
+    bool check_finite = LEVIN_OPTION(check_finite, true, "End the run when the metric is NaN or infinite");
+    std::optional<double> stopping_threshold =
+        LEVIN_OPTION(stopping_threshold, {}, "End the run once the metric is better than this");
+    std::optional<double> divergence_threshold =
+        LEVIN_OPTION(divergence_threshold, {}, "End the run once the metric is worse than this");
+    std::optional<bool> check_on_train_epoch_end =
+        LEVIN_OPTION(check_on_train_epoch_end, {}, "Check at the end of train epochs; false: after validations");
+  };
+
+  /// Throws UsageError for bad options, or without `monitor`.
+  explicit EarlyStopping(Options options);
+
+  void on_validation_end(Run& run) override;
+  void on_train_epoch_end(Run& run) override;
+  bool is_monitoring() const override { return true; }
+
+  /// PyTorch Lightning's keys: wait_count, stopped_epoch, best_score, patience.
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
+
+  /// Checks since the last improvement.
+  int64_t wait_count() const { return wait_count_; }
+  /// The best value so far; infinite before the first check.
+  double best_score() const { return best_score_; }
+  /// The epoch in which the run was asked to end; 0 before.
+  int64_t stopped_epoch() const { return stopped_epoch_; }
+
+ private:
+  bool checks_train_epochs(Run& run) const;
+  void check(Run& run);
+  std::optional<std::string> reason_to_stop(double value);
+  bool better(double value, double than) const;
+
+  Options options_;
+  int64_t wait_count_ = 0, stopped_epoch_ = 0;
+  double best_score_;
+};
+
+}  // namespace levin

@@ -1,0 +1,24 @@
+#include <levin/callbacks/gradient_accumulation_scheduler.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/error.h>
+
+namespace levin {
+
+GradientAccumulationScheduler::GradientAccumulationScheduler(Options options) : options_(std::move(options)) {
+  if (options_.scheduling.empty())
+    throw UsageError("GradientAccumulationScheduler.scheduling: missing; map epochs to numbers of batches, {\"0\": 4}");
+}
+
+void GradientAccumulationScheduler::on_fit_start(Run& run) {
+  if (run.state().accumulate_grad_batches != 1)
+    throw UsageError("trainer.accumulate_grad_batches and the callback GradientAccumulationScheduler contradict each ",
+                     "other: both say how many batches to accumulate; leave accumulate_grad_batches at 1");
+  if (!run.module().automatic_optimization)
+    throw UsageError("GradientAccumulationScheduler: manual optimization accumulates itself; remove the callback");
+}
+
+void GradientAccumulationScheduler::on_train_epoch_start(Run& run) {
+  run.set_accumulate_grad_batches(options_.scheduling.at(run.state().epoch, /*before=*/1));
+}
+
+}  // namespace levin

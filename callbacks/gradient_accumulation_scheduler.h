@@ -1,0 +1,27 @@
+#pragma once
+#include <levin/callbacks/callback.h>
+#include <levin/trainer/core/epoch_table.h>
+#include <levin/trainer/core/option.h>
+
+namespace levin {
+
+/// Changes accumulate_grad_batches as training goes on: `{.scheduling = {{0, 8}, {4, 4}, {8, 1}}}` accumulates 8
+/// batches from epoch 0 on, 4 from epoch 4 on (counted from 0) and 1 from epoch 8 on. Epochs before the first have
+/// factor 1. Source: lightning.pytorch.callbacks.GradientAccumulationScheduler
+class GradientAccumulationScheduler : public Callback {
+ public:
+  struct Options {
+    EpochTable scheduling = LEVIN_OPTION(scheduling, {}, "Batches to accumulate from each epoch on; required");
+  };
+
+  /// Throws UsageError for an empty table.
+  explicit GradientAccumulationScheduler(Options options);
+  /// Throws UsageError where the trainer's accumulate_grad_batches is set too, and under manual optimization.
+  void on_fit_start(Run& run) override;
+  void on_train_epoch_start(Run& run) override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace levin

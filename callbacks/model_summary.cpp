@@ -1,0 +1,19 @@
+#include <levin/callbacks/model_summary.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/summary.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/rng_guard.h>
+
+namespace levin {
+
+void ModelSummary::on_fit_start(Run& run) {
+  if (run.comm().rank() != 0) return;
+  LightningModule& module = run.module();
+  std::function<void()> forward;
+  const RngGuard generator_as_before;
+  if (!module.example_input.empty())
+    forward = [&] { module.predict_step(module.example_input.to(run.device()), 0, 0); };
+  console::info("the module's layers:\n" + summarize(module, options_.max_depth, forward).to_text());
+}
+
+}  // namespace levin

@@ -1,0 +1,26 @@
+#pragma once
+#include <levin/callbacks/callback.h>
+#include <levin/trainer/core/option.h>
+
+namespace levin {
+
+/// Prints the layers of the module before training: parameters, how many are trainable, sizes, and the shapes of
+/// outputs where the module's `example_input` is set (predict_step is run with it once).
+///
+/// The trainer adds one unless `enable_model_summary` is false.
+class ModelSummary : public Callback {
+ public:
+  struct Options {
+    int64_t max_depth =
+        LEVIN_OPTION(max_depth, 1, "Levels of submodules shown; -1: all, 0: only the sums", {.min = -1});
+  };
+
+  ModelSummary() = default;
+  explicit ModelSummary(Options options) : options_(options) {}
+  void on_fit_start(Run& run) override;
+
+ private:
+  Options options_ = {};
+};
+
+}  // namespace levin

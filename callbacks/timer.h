@@ -1,0 +1,60 @@
+#pragma once
+#include <levin/callbacks/callback.h>
+#include <levin/trainer/core/duration.h>
+#include <levin/trainer/core/option.h>
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace levin {
+
+/// Measures the time of training, validation and test, and asks the run to end when training has taken too long.
+/// Source: lightning.pytorch.callbacks.Timer
+class Timer : public Callback {
+ public:
+  struct Options {
+    std::optional<Duration> duration = LEVIN_OPTION(duration, {}, "End the run after this time of training");
+    std::string interval = LEVIN_OPTION(interval, "step", "Look at the time after each step or each epoch",
+                                        {.choices = {"step", "epoch"}});
+    bool verbose = LEVIN_OPTION(verbose, true, "Say that the time was reached");
+  };
+
+  Timer() = default;
+  /// Throws UsageError for bad options.
+  explicit Timer(Options options);
+
+  void on_train_start(Run& run) override;
+  void on_train_end(Run& run) override;
+  void on_validation_start(Run& run) override;
+  void on_validation_end(Run& run) override;
+  void on_test_start(Run& run) override;
+  void on_test_end(Run& run) override;
+  void on_train_batch_end(Run& run) override;
+  void on_train_epoch_end(Run& run) override;
+
+  /// Seconds of Stage::Fit (validations inside it included), Stage::Validate or Stage::Test, also of resumed runs.
+  double time_elapsed(Stage stage = Stage::Fit) const;
+  /// Seconds of training left; unset without duration.
+  std::optional<double> time_remaining() const;
+
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Watch {
+    double before = 0;  ///< seconds of what has ended
+    std::optional<Clock::time_point> begun = {};
+  };
+  Watch& watch(Stage stage) { return watches_[static_cast<size_t>(stage)]; }
+  void begin(Stage stage) { watch(stage).begun = Clock::now(); }
+  void end(Stage stage);
+  void check(Run& run);
+
+  Options options_ = {};
+  std::array<Watch, 5> watches_ = {};  ///< by Stage
+};
+
+}  // namespace levin

@@ -1,0 +1,34 @@
+#include <levin/modules/optim/lbfgs.h>
+#include <levin/modules/optim/parameter_groups.h>
+#include <levin/trainer/core/error.h>
+
+namespace levin::optim {
+namespace {
+
+torch::optim::LBFGSOptions to_torch(const LBFGSOptions& options) {
+  schema_of<LBFGSOptions>().check(&options, "LBFGS");
+  return torch::optim::LBFGSOptions(options.lr)
+      .max_iter(options.max_iter)
+      .max_eval(options.max_eval.value_or(options.max_iter * 5 / 4))
+      .tolerance_grad(options.tolerance_grad)
+      .tolerance_change(options.tolerance_change)
+      .history_size(options.history_size)
+      .line_search_fn(options.line_search_fn);
+}
+
+const std::vector<torch::optim::OptimizerParamGroup>& one_only(
+    const std::vector<torch::optim::OptimizerParamGroup>& groups) {
+  if (groups.size() != 1) throw UsageError("LBFGS: expected one parameter group, got ", groups.size());
+  return groups;
+}
+
+}  // namespace
+
+LBFGS::LBFGS(std::vector<at::Tensor> parameters, LBFGSOptions options)
+    : LBFGS(detail::one_group(std::move(parameters)), std::move(options)) {}
+
+LBFGS::LBFGS(std::vector<torch::optim::OptimizerParamGroup> groups, LBFGSOptions options)
+    : torch::optim::LBFGS(detail::checked_groups<torch::optim::LBFGSOptions>("LBFGS", one_only(groups)),
+                          to_torch(options)) {}
+
+}  // namespace levin::optim

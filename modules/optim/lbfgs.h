@@ -1,0 +1,35 @@
+#pragma once
+#include <levin/trainer/core/option.h>
+#include <torch/optim/lbfgs.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of LBFGS, with PyTorch's names and defaults.
+struct LBFGSOptions {
+  double lr = LEVIN_OPTION(lr, 1, "Learning rate", {.min = 0});
+  int64_t max_iter = LEVIN_OPTION(max_iter, 20, "Iterations of one step", {.min = 1});
+  std::optional<int64_t> max_eval =
+      LEVIN_OPTION(max_eval, {}, "Evaluations of the closure in one step; unset: 1.25 x max_iter", {.min = 1});
+  double tolerance_grad = LEVIN_OPTION(tolerance_grad, 1e-7, "End a step at gradients smaller than this", {.min = 0});
+  double tolerance_change = LEVIN_OPTION(tolerance_change, 1e-9, "End a step at changes smaller than this", {.min = 0});
+  int64_t history_size = LEVIN_OPTION(history_size, 100, "Updates that are remembered", {.min = 1});
+  std::optional<std::string> line_search_fn =
+      LEVIN_OPTION(line_search_fn, {}, "Line search; unset: none", {.choices = {"strong_wolfe"}});
+};
+
+/// L-BFGS: LibTorch's, with checked arguments. A step evaluates its closure many times: under the trainer the whole
+/// training step runs again, and accumulate_grad_batches must be 1.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
+class LBFGS : public torch::optim::LBFGS {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit LBFGS(std::vector<at::Tensor> parameters, LBFGSOptions options = {});
+  /// One group, whose own options are torch::optim::LBFGSOptions or which takes `options`. Throws UsageError for more.
+  explicit LBFGS(std::vector<torch::optim::OptimizerParamGroup> groups, LBFGSOptions options = {});
+};
+
+}  // namespace levin::optim

@@ -1,0 +1,107 @@
+#include <levin/callbacks/early_stopping.h>
+#include <levin/callbacks/registry.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/fake_run.h"
+
+using levin::EarlyStopping;
+
+namespace {
+
+/// Checks one value after the other at the ends of train epochs; the number of the check that asked to stop, from 1.
+int64_t stopped_at(EarlyStopping& callback, const std::vector<double>& values, std::string* reason = nullptr) {
+  levin::FakeRun run;
+  for (size_t i = 0; i < values.size(); ++i) {
+    run.log("val_loss", values[i]);
+    callback.on_train_epoch_end(run);
+    run.state_.epoch += 1;
+    if (!run.stop_reason_) continue;
+    if (reason != nullptr) *reason = *run.stop_reason_;
+    return static_cast<int64_t>(i) + 1;
+  }
+  return 0;
+}
+
+int64_t stopped_at(EarlyStopping::Options options, const std::vector<double>& values, std::string* reason = nullptr) {
+  options.monitor = "val_loss";
+  EarlyStopping callback(options);
+  return stopped_at(callback, values, reason);
+}
+
+}  // namespace
+
+TEST_CASE("early stopping counts checks without improvement") {
+  CHECK(stopped_at({.patience = 2}, {3, 2, 1, 1.5, 1.4}) == 5);
+  CHECK(stopped_at({.patience = 2}, {3, 2, 1, 1.5, 0.9, 0.8}) == 0);
+  CHECK(stopped_at({.patience = 2, .mode = "max"}, {1, 2, 3, 2.5, 2.9}) == 5);
+  CHECK(stopped_at({.min_delta = 0.5, .patience = 1}, {3, 2.6}) == 2);
+  CHECK(stopped_at({.min_delta = 0.5, .patience = 1}, {3, 2.4}) == 0);
+  CHECK(stopped_at({.patience = 0}, {3, 2, 2}) == 3);
+}
+
+TEST_CASE("early stopping ends at thresholds and at values that are not finite") {
+  std::string reason;
+  CHECK(stopped_at({.stopping_threshold = 0.5}, {3, 0.6, 0.4}, &reason) == 3);
+  CHECK(reason == "EarlyStopping: val_loss = 0.4 has passed stopping_threshold 0.5");
+  CHECK(stopped_at({.divergence_threshold = 10}, {3, 9, 11}, &reason) == 3);
+  CHECK(reason == "EarlyStopping: val_loss = 11 has passed divergence_threshold 10");
+  CHECK(stopped_at({}, {3, std::nan("")}, &reason) == 2);
+  CHECK(reason == "EarlyStopping: val_loss = nan is not finite");
+  CHECK(stopped_at({.check_finite = false}, {3, std::nan(""), 2}) == 0);
+  CHECK(stopped_at({.patience = 1}, {3, 4}, &reason) == 2);
+  CHECK(reason == "EarlyStopping: val_loss did not improve on 3 in 1 checks");
+}
+
+TEST_CASE("early stopping goes on from its state") {
+  EarlyStopping first({.monitor = "val_loss", .patience = 3});
+  CHECK(stopped_at(first, {1, 2, 2}) == 0);
+  EarlyStopping second({.monitor = "val_loss", .patience = 3});
+  second.load_state_dict(first.state_dict());
+  CHECK(second.wait_count() == 2);
+  CHECK(second.best_score() == 1);
+  CHECK(stopped_at(second, {1.5}) == 1);
+}
+
+TEST_CASE("early stopping checks after validations where they do not come once per epoch") {
+  levin::FakeRun run;
+  run.validates_once_per_epoch_ = false;
+  run.log("val_loss", std::nan(""));
+  EarlyStopping callback({.monitor = "val_loss"});
+  callback.on_train_epoch_end(run);
+  CHECK_FALSE(run.stop_reason_);
+  run.state_.stage = levin::Stage::SanityCheck;
+  callback.on_validation_end(run);
+  CHECK_FALSE(run.stop_reason_);
+  run.state_.stage = levin::Stage::Validate;
+  run.fitting_ = false;
+  callback.on_validation_end(run);
+  CHECK_FALSE(run.stop_reason_);
+  run.fitting_ = true;
+  callback.on_validation_end(run);
+  CHECK(run.stop_reason_);
+}
+
+TEST_CASE("early stopping names what is wrong") {
+  CHECK(error_text<levin::UsageError>([] { EarlyStopping({}); }) ==
+        "EarlyStopping.monitor: missing; name a logged metric, such as val_loss");
+  CHECK(contains(error_text<levin::UsageError>([] { EarlyStopping({.monitor = "a", .mode = "least"}); }),
+                 "EarlyStopping.mode"));
+  levin::FakeRun run;
+  run.log("train_loss", 1);
+  EarlyStopping strict({.monitor = "val_loss"});
+  CHECK(error_text<levin::UsageError>([&] { strict.on_train_epoch_end(run); }) ==
+        "EarlyStopping.monitor: no metric 'val_loss' was logged; there are: train_loss");
+  EarlyStopping lenient({.monitor = "val_loss", .strict = false});
+  lenient.on_train_epoch_end(run);
+  CHECK_FALSE(run.stop_reason_);
+}
+
+TEST_CASE("callbacks are made by name") {
+  const auto names = levin::CallbackKind::registry().names();
+  CHECK(names == std::vector<std::string>{"EarlyStopping", "GradientAccumulationScheduler", "LearningRateMonitor",
+                                          "ModelSummary", "TerminateOnNaN", "Timer"});
+}

@@ -1,0 +1,257 @@
+// Options of the trainer, seen in what a fit does.
+#include <ATen/Context.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
+
+#include "tests/captured_stderr.h"
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/trainer/loops/toy.h"
+
+namespace {
+
+using Change = std::function<void(levin::TrainerOptions&)>;
+
+/// Counts what the loops do.
+struct Watcher : ToyModule {
+  levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+    firsts.push_back(batch.input()[0][0].item<float>());
+    return ToyModule::training_step(batch, batch_idx);
+  }
+  void validation_step(const levin::Batch& batch, int64_t, int64_t dataloader_idx) override {
+    log("val_loss", loss_of(batch));
+    if (dataloader_idx == 0) ++validation_batches;
+  }
+  void on_validation_start(levin::Run& run) override { validated_at.push_back(run.state().batches_seen); }
+  levin::data::Loaders train_dataloader() override {
+    ++train_loaders_made;
+    return data.loader(4);
+  }
+  levin::data::Loaders val_dataloader() override {
+    ++val_loaders_made;
+    return data.loader(8);
+  }
+
+  ToyData data{24};
+  std::vector<float> firsts;
+  std::vector<int64_t> validated_at;
+  int64_t validation_batches = 0, train_loaders_made = 0, val_loaders_made = 0;
+};
+
+levin::RunResult fit(levin::LightningModule& module, const Change& change, const levin::data::Loaders& train = {},
+                     const levin::data::Loaders& validation = {}) {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.max_epochs = 3;
+  change(options);
+  return levin::Trainer(options).fit(module, train, validation);
+}
+
+}  // namespace
+
+TEST_CASE("overfit_batches trains on the same few batches, unshuffled") {
+  Watcher module;
+  const levin::data::DataLoader shuffled(levin::data::TensorDataset(module.data.input, module.data.target),
+                                         {.batch_size = 4, .shuffle = true, .seed = 1});
+  fit(module, [](auto& o) { o.overfit_batches = 2; }, shuffled);
+  const float first = module.data.input[0][0].item<float>(), second = module.data.input[4][0].item<float>();
+  CHECK(module.firsts == std::vector<float>{first, second, first, second, first, second});
+  CHECK(module.validation_batches == 3 * 2);
+}
+
+TEST_CASE("overfit_batches contradicts other limits") {
+  Watcher module;
+  CHECK(
+      error_text<levin::UsageError>(
+          [&] { fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 3; }); }) ==
+      "trainer.overfit_batches and trainer.limit_train_batches contradict each other: both say how many batches there "
+      "are");
+  // What a resolved configuration says runs again.
+  fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 2, o.limit_val_batches = 2; });
+}
+
+TEST_CASE("validation comes so often as val_check_interval and check_val_every_n_epoch say") {
+  Watcher module;
+  const auto at = [&](const Change& change) {
+    module.validated_at.clear();
+    fit(module, change);
+    return module.validated_at;
+  };
+  using Batches = std::vector<int64_t>;
+  CHECK(at([](auto&) {}) == Batches{6, 12, 18});
+  CHECK(at([](auto& o) { o.val_check_interval = 0.5; }) == Batches{3, 6, 9, 12, 15, 18});
+  CHECK(at([](auto& o) { o.val_check_interval = 4; }) == Batches{4, 10, 16});
+  CHECK(at([](auto& o) { o.val_check_interval = 4, o.check_val_every_n_epoch = std::nullopt; }) ==
+        Batches{4, 8, 12, 16});
+  CHECK(at([](auto& o) { o.check_val_every_n_epoch = 2; }) == Batches{12});
+  CHECK(at([](auto& o) { o.val_check_interval = "00:00:00:00"; }).size() == 18);
+  CHECK(at([](auto& o) { o.val_check_interval = "00:01:00:00"; }).empty());
+  CHECK(contains(error_text<levin::UsageError>([&] { at([](auto& o) { o.check_val_every_n_epoch = std::nullopt; }); }),
+                 "trainer.check_val_every_n_epoch and trainer.val_check_interval contradict each other"));
+}
+
+TEST_CASE("loaders are made anew every so many epochs") {
+  Watcher module;
+  fit(module, [](auto& o) { o.max_epochs = 5, o.reload_dataloaders_every_n_epochs = 2; });
+  CHECK(module.train_loaders_made == 3);
+  CHECK(module.val_loaders_made == 3);
+  Watcher once;
+  fit(once, [](auto& o) { o.max_epochs = 5; });
+  CHECK(once.train_loaders_made == 1);
+  CHECK(once.val_loaders_made == 1);
+}
+
+TEST_CASE("several training loaders go in step, the shorter beginning again") {
+  struct TwoSources : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      const auto& both = batch.as<levin::data::CombinedBatch>();
+      sizes.push_back({both[0].size(), both[1].size()});
+      return loss_of(both[0]) + loss_of(both[1]);
+    }
+    std::vector<std::pair<int64_t, int64_t>> sizes;
+  } module;
+  const auto result = fit(module, [](auto& o) { o.max_epochs = 1; }, {ToyData(8).loader(4), ToyData(9).loader(3)});
+  CHECK(result.global_step == 3);
+  CHECK(module.sizes == std::vector<std::pair<int64_t, int64_t>>{{4, 3}, {4, 3}, {4, 3}});
+}
+
+TEST_CASE("deterministic, benchmark and detect_anomaly hold for the run and are put back") {
+  struct Looks : ToyModule {
+    void on_train_start(levin::Run&) override {
+      const at::Context& context = at::globalContext();
+      seen = {context.deterministicAlgorithms(), context.deterministicAlgorithmsWarnOnly(), context.benchmarkCuDNN(),
+              torch::autograd::AnomalyMode::is_enabled()};
+    }
+    std::vector<bool> seen;
+  };
+  const auto seen_with = [](const Change& change) {
+    Looks module;
+    fit(module, change, ToyData(4).loader(4));
+    CHECK_FALSE(at::globalContext().deterministicAlgorithms());
+    CHECK_FALSE(at::globalContext().benchmarkCuDNN());
+    CHECK_FALSE(torch::autograd::AnomalyMode::is_enabled());
+    return module.seen;
+  };
+  CHECK(seen_with([](auto&) {}) == std::vector<bool>{false, false, false, false});
+  CHECK(seen_with([](auto& o) { o.deterministic = true; }) == std::vector<bool>{true, false, false, false});
+  CHECK(seen_with([](auto& o) { o.deterministic = "warn"; }) == std::vector<bool>{true, true, false, false});
+  CHECK(seen_with([](auto& o) { o.benchmark = true, o.detect_anomaly = true; }) ==
+        std::vector<bool>{false, false, true, true});
+}
+
+TEST_CASE("detect_anomaly ends a run whose gradient is NaN") {
+  struct NaNGradient : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      return (net->forward(batch.input()) * 0).abs().sqrt().sum();
+    }
+  } module;
+  std::string message;
+  try {
+    fit(module, [](auto& o) { o.detect_anomaly = true; }, ToyData(4).loader(4));
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  CHECK(contains(message, "returned nan values"));
+}
+
+TEST_CASE("LBFGS evaluates its closure, and one step of the trainer is one of its steps") {
+  const ToyData data(16, torch::kDouble);
+  const auto make = [] {
+    torch::manual_seed(3);
+    auto module = std::make_unique<ToyModule>();
+    module->to(torch::kDouble);
+    module->optimizers_of = [](ToyModule& m) {
+      return levin::OptimizerConfig(
+          levin::optim::LBFGS(m.parameters(), {.max_iter = 5, .line_search_fn = "strong_wolfe"}));
+    };
+    return module;
+  };
+  const auto by_fit = make(), by_hand = make();
+  const auto result = fit(*by_fit, [](auto&) {}, data.loader(16));
+  CHECK(result.global_step == 3);
+  levin::optim::LBFGS optimizer(by_hand->parameters(), {.max_iter = 5, .line_search_fn = "strong_wolfe"});
+  for (int step = 0; step < 3; ++step)
+    optimizer.step([&] {
+      optimizer.zero_grad();
+      auto loss = by_hand->loss_of(levin::Batch(data.input, data.target));
+      loss.backward();
+      return loss;
+    });
+  CHECK(bit_equal(by_fit->parameters(), by_hand->parameters()));
+  CHECK(contains(error_text<levin::UsageError>(
+                     [&] { fit(*by_fit, [](auto& o) { o.accumulate_grad_batches = 2; }, data.loader(8)); }),
+                 "set trainer.accumulate_grad_batches to 1"));
+}
+
+TEST_CASE("the number of steps is known before training") {
+  struct Asks : Watcher {
+    levin::OptimizerConfig configure_optimizers() override {
+      steps = estimated_stepping_batches();
+      return Watcher::configure_optimizers();
+    }
+    std::optional<int64_t> steps;
+  };
+  const auto steps = [](const Change& change) {
+    Asks module;
+    fit(module, change);
+    CHECK(module.train_loaders_made == 1);
+    return module.steps;
+  };
+  CHECK(steps([](auto&) {}) == 18);
+  CHECK(steps([](auto& o) { o.accumulate_grad_batches = 4; }) == 6);
+  CHECK(steps([](auto& o) { o.max_steps = 5; }) == 5);
+  CHECK(steps([](auto& o) { o.max_epochs = -1, o.max_time = 0.0; }) == std::nullopt);
+}
+
+TEST_CASE("toggling leaves the other optimizers' parameters without gradients, and is put back") {
+  struct TwoNets : ToyModule {
+    TwoNets() : other(register_module("other", torch::nn::Linear(4, 1))) {
+      automatic_optimization = false;
+      other->bias.requires_grad_(false);
+      optimizers_of = [this](ToyModule& m) {
+        return levin::OptimizerConfig{torch::optim::SGD(m.net->parameters(), 0.1),
+                                      torch::optim::SGD(other->parameters(), 0.1)};
+      };
+    }
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      toggle_optimizer(optimizer(1));
+      CHECK_FALSE(net->parameters()[0].requires_grad());
+      CHECK(other->weight.requires_grad());
+      CHECK_FALSE(other->bias.requires_grad());
+      CHECK(contains(error_text<levin::UsageError>([&] { toggle_optimizer(optimizer(0)); }), "untoggle_optimizer()"));
+      manual_backward((other->forward(batch.input()) + net->forward(batch.input())).sum());
+      CHECK_FALSE(net->parameters()[0].grad().defined());
+      CHECK(other->weight.grad().defined());
+      if (leave_toggled) return {};
+      untoggle_optimizer();
+      CHECK(net->parameters()[0].requires_grad());
+      CHECK(lr_schedulers().empty());
+      return {};
+    }
+    torch::nn::Linear other;
+    bool leave_toggled = false;
+  } module;
+  fit(module, [](auto& o) { o.max_epochs = 1; }, ToyData(4).loader(4));
+  module.leave_toggled = true;
+  fit(module, [](auto& o) { o.max_epochs = 1; }, ToyData(4).loader(4));
+  CHECK(module.net->parameters()[0].requires_grad());
+  CHECK_FALSE(module.other->bias.requires_grad());
+}
+
+TEST_CASE("a module is frozen and unfrozen, and keeps its hyperparameters") {
+  struct Hyper {
+    double lr = LEVIN_OPTION(lr, 0.5, "Learning rate");
+  };
+  ToyModule module;
+  module.freeze();
+  CHECK_FALSE(module.is_training());
+  for (const auto& parameter : module.parameters()) CHECK_FALSE(parameter.requires_grad());
+  module.unfreeze();
+  CHECK(module.is_training());
+  for (const auto& parameter : module.parameters()) CHECK(parameter.requires_grad());
+  CHECK(module.hyperparameters() == "{}");
+  module.save_hyperparameters(Hyper{.lr = 0.25});
+  CHECK(module.hyperparameters() == R"({"lr":0.25})");
+  const CapturedStderr captured;
+  module.print("hello");
+  CHECK(contains(captured.text(), "hello"));
+}

@@ -1,0 +1,32 @@
+#pragma once
+#include <levin/trainer/core/option_type.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <utility>
+
+namespace levin {
+
+/// A whole number, at least 1, from each of some epochs on: `{{0, 8}, {4, 4}}`; in JSON `{"0": 8, "4": 4}`.
+class EpochTable {
+ public:
+  EpochTable() = default;
+  /// Throws UsageError for an epoch below 0 or a number below 1.
+  EpochTable(std::initializer_list<std::pair<const int64_t, int64_t>> values);
+  explicit EpochTable(std::map<int64_t, int64_t> values);
+
+  bool empty() const { return values_.empty(); }
+  const std::map<int64_t, int64_t>& values() const { return values_; }
+  /// The number in `epoch`, counted from 0; `before` where the first begins later.
+  int64_t at(int64_t epoch, int64_t before) const;
+  bool operator==(const EpochTable&) const = default;
+
+ private:
+  void check() const;
+  std::map<int64_t, int64_t> values_ = {};
+};
+
+LEVIN_DECLARE_OPTION_TYPE(EpochTable);
+
+}  // namespace levin

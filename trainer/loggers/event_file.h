@@ -1,0 +1,50 @@
+#pragma once
+#include <levin/trainer/loggers/row_file.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace levin {
+
+/// A message in protobuf's wire format, built field by field. TensorBoard's messages are so few that a dependency on
+/// protobuf and on its .proto files would be larger than this.
+/// Source: https://protobuf.dev/programming-guides/encoding/
+class WireMessage {
+ public:
+  WireMessage& add(int field, int64_t value);
+  WireMessage& add(int field, double value);
+  WireMessage& add_float(int field, float value);
+  WireMessage& add(int field, std::string_view bytes);
+  WireMessage& add(int field, const WireMessage& message) { return add(field, std::string_view(message.bytes_)); }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void varint(uint64_t value);
+  std::string bytes_ = {};
+};
+
+/// An event file of TensorBoard: records of length and data, each with its checksum, in a file of their own.
+/// Each event is handed to the system at once, so a killed run keeps all of them.
+class EventFile {
+ public:
+  /// Makes `events.out.tfevents.<seconds>.<host>.<process>.<n>`. Throws levin::Error where it cannot be written.
+  explicit EventFile(const std::filesystem::path& folder);
+
+  const std::filesystem::path& path() const { return file_.path(); }
+  /// `summary` holds TensorBoard's Summary.Value messages as its field 1.
+  void add_summary(const WireMessage& summary, int64_t step);
+  /// TensorBoard drops what other files of the folder have from `step` on.
+  void add_restart(int64_t step);
+  void sync() { file_.sync(); }
+
+ private:
+  void add_event(int field, std::string_view content, int64_t step);
+  RowFile file_;
+};
+
+/// CRC-32C (Castagnoli) of `data`. Source: RFC 3720, appendix B.4
+uint32_t crc32c(std::string_view data);
+
+}  // namespace levin

@@ -1,0 +1,44 @@
+#pragma once
+#include <levin/trainer/loggers/registry.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// Which loggers a run has, as PyTorch Lightning's `logger`: true (CSVLogger and JSONLinesLogger), false (none), or a
+/// list by name, each with its options. In C++ also loggers that exist: `options.logger =
+/// {std::make_shared<MyLogger>()}`.
+class LoggerChoice {
+ public:
+  using Parts = std::vector<Part<LoggerKind>>;
+
+  /// Unset, which means true.
+  LoggerChoice() = default;
+  template <std::same_as<bool> B>
+  LoggerChoice(B on) : mode_(on ? Mode::Default : Mode::None) {}
+  LoggerChoice(Parts by_name);
+  /// One by name.
+  LoggerChoice(const char* name) : LoggerChoice(Parts{Part<LoggerKind>(name)}) {}
+  LoggerChoice(std::vector<std::shared_ptr<Logger>> loggers);
+
+  bool is_set() const { return mode_ != Mode::Unset; }
+  /// False where there is no logger.
+  bool is_on() const { return mode_ != Mode::None; }
+  /// What they will write into the run's folder, in words: "metrics.csv".
+  std::vector<std::string> files() const;
+  /// The loggers of a run, those by name made for its folder.
+  std::vector<std::shared_ptr<Logger>> make(const std::filesystem::path& folder) const;
+
+ private:
+  friend class LoggerChoiceType;
+  enum class Mode { Unset, None, Default, Chosen };
+  Mode mode_ = Mode::Unset;
+  Parts parts_ = {};
+  std::vector<std::shared_ptr<Logger>> given_ = {};
+};
+
+LEVIN_DECLARE_OPTION_TYPE(LoggerChoice);
+
+}  // namespace levin

@@ -1,0 +1,40 @@
+#pragma once
+#include <levin/trainer/core/part.h>
+#include <levin/trainer/loggers/logger.h>
+
+#include <concepts>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace levin {
+
+/// Loggers by name: `"logger": ["CSVLogger", {"class": "TensorBoardLogger"}]`. Each is made for a run's folder.
+struct LoggerKind {
+  using Entry = std::function<std::shared_ptr<Logger>(const void* options, const std::filesystem::path& folder)>;
+  static Registry<Entry>& registry();
+};
+
+/// Adds logger class `L`, which is constructed from the run's folder and, where it has nested `Options`, from those.
+template <std::derived_from<Logger> L>
+bool add_logger(Registry<LoggerKind::Entry>& registry, const std::string& name, const std::string& help = "") {
+  using Options = OptionsOf<L>;
+  registry.add<Options>(name, help, []([[maybe_unused]] const void* options, const std::filesystem::path& folder) {
+    std::shared_ptr<Logger> made;
+    if constexpr (std::is_same_v<Options, NoOptions>)
+      made = std::make_shared<L>(folder);
+    else
+      made = std::make_shared<L>(folder, *static_cast<const Options*>(options));
+    return made;
+  });
+  return true;
+}
+
+}  // namespace levin
+
+/// Makes a logger's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+#define LEVIN_REGISTER_LOGGER(Class)                                                \
+  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+      ::levin::add_logger<Class>(::levin::LoggerKind::registry(), ::levin::detail::unqualified(#Class))

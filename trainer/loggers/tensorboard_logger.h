@@ -1,0 +1,34 @@
+#pragma once
+#include <levin/trainer/loggers/event_file.h>
+#include <levin/trainer/loggers/logger.h>
+
+#include <filesystem>
+#include <string>
+
+namespace levin {
+
+/// Writes TensorBoard's event files into the run's folder: each metric as a scalar, the epoch of each row, the
+/// hyperparameters as text and for TensorBoard's HPARAMS page. `tensorboard --logdir <default_root_dir>` shows them.
+///
+/// A resumed run begins another event file; TensorBoard hides what the older one has from that step on.
+class TensorBoardLogger final : public Logger {
+ public:
+  /// Throws levin::Error where no file can be written in `folder`.
+  explicit TensorBoardLogger(const std::filesystem::path& folder);
+
+  std::string name() const override { return "TensorBoardLogger"; }
+  void log_metrics(const Metrics& values, const LogRow& where) override;
+  void log_hyperparameters(const std::string& json) override;
+  /// Text (Markdown) under a name.
+  void log_text(const std::string& name, const std::string& text, int64_t step);
+  void finalize(const std::string& status) override;
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
+
+ private:
+  EventFile file_;
+  bool session_open_ = false;  ///< of the HPARAMS page
+  int64_t step_ = 0;           ///< of the newest row
+};
+
+}  // namespace levin
