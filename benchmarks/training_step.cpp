@@ -1,8 +1,8 @@
 // A training step under Trainer::fit against the loop one writes by hand, in one process, on the same order of samples.
 //
 //   benchmark_training_step mlp|lenet [ROUNDS]          time: both in turn, ratio of each pair, median and spread
-//   benchmark_training_step mlp|lenet only hand|fit|forward_backward STEPS    one of them alone: for callgrind and for
-//                                                       the peak memory, which it prints
+//   benchmark_training_step mlp|lenet only hand|fit|fit_without_bar|forward_backward STEPS    one of them alone: for
+//                                                       callgrind and for the peak memory, which it prints
 #include <levin/levin.h>
 #include <sys/resource.h>
 
@@ -108,7 +108,7 @@ struct Stopwatch : levin::Callback {
 };
 
 /// The same under fit, with loggers and progress bar.
-double fit(const Case& which, const Data& data, int64_t steps) {
+double fit(const Case& which, const Data& data, int64_t steps, bool bar = true) {
   torch::manual_seed(0);
   Classifier module(which);
   const auto stopwatch = std::make_shared<Stopwatch>();
@@ -116,6 +116,7 @@ double fit(const Case& which, const Data& data, int64_t steps) {
   levin::TrainerOptions options;
   options.callbacks = {stopwatch};
   options.max_steps = steps;
+  options.enable_progress_bar = bar;
   options.default_root_dir = folder.string();
   levin::Trainer trainer(options);
   trainer.fit(
@@ -157,20 +158,24 @@ void compare(const Case& which, int rounds) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty() || (arguments[0] != "mlp" && arguments[0] != "lenet")) {
-    std::fprintf(stderr, "usage: %s mlp|lenet [ROUNDS]\n       %s mlp|lenet only hand|fit|forward_backward STEPS\n",
-                 argv[0], argv[0]);
+    std::fprintf(
+        stderr,
+        "usage: %s mlp|lenet [ROUNDS]\n       %s mlp|lenet only hand|fit|fit_without_bar|forward_backward STEPS\n",
+        argv[0], argv[0]);
     return 2;
   }
   const Case which{arguments[0] == "lenet"};
   if (arguments.size() == 4 && arguments[1] == "only") {
     const int64_t steps = std::stoll(arguments[3]);
     const Data data;
-    const double us = arguments[2] == "hand"  ? hand(which, data, steps)
-                      : arguments[2] == "fit" ? fit(which, data, steps)
-                                              : forward_backward(which, data, steps);
+    const std::string& who = arguments[2];
+    const double us = who == "hand"              ? hand(which, data, steps)
+                      : who == "fit"             ? fit(which, data, steps)
+                      : who == "fit_without_bar" ? fit(which, data, steps, /*bar=*/false)
+                                                 : forward_backward(which, data, steps);
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    std::printf("%s: %.1f us per step, peak memory %.1f MB\n", arguments[2].c_str(), us,
+    std::printf("%s: %.1f us per step, peak memory %.1f MB\n", who.c_str(), us,
                 static_cast<double>(usage.ru_maxrss) / 1024);
     return 0;
   }
