@@ -1,6 +1,6 @@
 """Prints as JSON what PyTorch computes, for the tests of modules/.
 
-usage: python_reference.py optimizers|schedulers|scheduler_states|resume|clip CASES_JSON [FOLDER]
+usage: python_reference.py optimizers|lbfgs|schedulers|scheduler_states|resume|clip CASES_JSON [FOLDER]
 """
 
 import json
@@ -45,6 +45,25 @@ def optimizers(case):
     params = parameters()
     train(make(torch.optim, case, params), params, 100)
     return values(params)
+
+
+def lbfgs(case):
+    """The point after each of ten steps down an ill-conditioned quadratic."""
+    scale, goal = 10 ** torch.linspace(0, 3, 6), fill(6)
+    point = torch.zeros(6, requires_grad=True)
+    optimizer = make(torch.optim, case, [point])
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (scale * (point - goal).square()).sum()
+        loss.backward()
+        return loss
+
+    path = []
+    for _ in range(10):
+        optimizer.step(closure)
+        path += point.tolist()
+    return path
 
 
 FUNCTIONS = {

@@ -4,6 +4,7 @@
 #include <levin/modules/optim/rmsprop.h>
 #include <levin/modules/optim/sgd.h>
 #include <levin/modules/optimizer_config.h>
+#include <torch/torch.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -24,6 +25,35 @@ TEST_CASE("optimizers end at Python's weights after 100 steps") {
     train(*make(optimizer_cases()[i], weights), weights, 100);
     CHECK(distance(flat(weights), before) > 1e-3);
     CHECK(distance(flat(weights), flat((*expected)[i])) < 1e-9);
+  }
+}
+
+TEST_CASE("LBFGS goes down a quadratic as Python's") {
+  const auto cases = nlohmann::ordered_json::parse(R"([
+    {"class": "LBFGS", "lr": 0.001, "max_iter": 3},
+    {"class": "LBFGS", "line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 3},
+    {"class": "LBFGS", "lr": 0.5, "line_search_fn": "strong_wolfe"}
+  ])");
+  const auto expected = python_reference("lbfgs", cases);
+  if (!expected) return;
+  const at::Tensor scale = torch::pow(10, torch::linspace(0, 3, 6, torch::kDouble));
+  const at::Tensor goal = torch::sin(torch::arange(6, torch::kDouble) * 0.37);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i].dump());
+    const at::Tensor point = torch::zeros(6, torch::dtype(torch::kDouble).requires_grad(true));
+    const auto optimizer = make(cases[i], {point});
+    std::vector<at::Tensor> path;
+    for (int step = 0; step < 10; ++step) {
+      optimizer->step([&] {
+        optimizer->zero_grad();
+        const at::Tensor loss = (scale * (point - goal).square()).sum();
+        loss.backward();
+        return loss;
+      });
+      path.push_back(point.detach().clone());
+    }
+    CHECK(distance(torch::cat(path), flat((*expected)[i])) < 1e-9);
+    CHECK(distance(point.detach(), goal) < (i == 0 ? 0.5 : 1e-6));
   }
 }
 
