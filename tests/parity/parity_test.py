@@ -72,9 +72,13 @@ def compare(config, levin, data, folder, steps):
     wanted = json.load(open(config))
     initial, theirs = folder / f"{name}.pt", folder / f"{name}_lightning"
     changes = [f"data.root={data}", f"model.weights={initial}", "trainer.limit_val_batches=2", f"trainer.max_steps={steps}"]
+    # Whole windows in whole epochs: PyTorch Lightning counts the samples of a short one wrongly.
+    batches = wanted["trainer"].get("limit_train_batches", 240)
+    changes.append(f"trainer.limit_train_batches={batches}")
     trace = lightning(config, theirs, *changes)
     run(levin, "fit", "--config", config, "--data.root", data, "--model.weights", initial, "--limit-val-batches", 2,
-        "--max-steps", steps, "--num-sanity-val-steps", 0, "--log-every-n-steps", 1, "--enable-model-summary", "false",
+        "--max-steps", steps, "--limit-train-batches", batches, "--num-sanity-val-steps", 0, "--log-every-n-steps", 1,
+        "--enable-model-summary", "false",
         "--callbacks", '[{"class": "LearningRateMonitor"}]', "--default-root-dir", folder / "runs", "--name", name)
     ours = folder / "runs" / name / "version_0"
     loss, lr = compare_traces(name, ours, trace, wanted["trainer"].get("accumulate_grad_batches", 1))

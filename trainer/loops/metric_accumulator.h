@@ -1,0 +1,43 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/state.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace levin {
+
+/// All values of one logged name: the newest, and those of the epoch reduced.
+///
+/// CPU values are read at once (that is no sync) and accumulated in double; values on other devices stay there.
+struct MetricAccumulator {
+  LogOptions options = {};
+  bool declared = false;  ///< options are those of a call, not a restored state's
+  bool on_step = false, on_epoch = false;
+
+  double newest = 0;
+  at::Tensor newest_on_device = {};
+  bool fresh = false;  ///< newest was logged since the last read_step
+
+  double value = 0, weight = 0;
+  at::Tensor value_on_device = {};
+
+  std::shared_ptr<LoggedMetric> metric = {};  ///< in place of value, where a metric is logged
+  State restored_metric = {};                 ///< state of a metric that was not logged since it was restored
+
+  void add(double logged, double sample_weight);
+  void add(const at::Tensor& logged, double sample_weight);
+  void add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged);
+  /// Host syncs where the value is on another device.
+  double read_newest() const;
+  /// The reduced value; unset where nothing was logged since reset. Host sync, as read_newest.
+  std::optional<double> read_epoch(const std::string& name) const;
+  void reset_epoch();
+};
+
+/// Throws UsageError where `value`, logged as `name`, has not one element.
+void check_one_element(const std::string& name, const at::Tensor& value);
+
+}  // namespace levin
