@@ -31,5 +31,5 @@ TEST_CASE("an event file begins with its version, and each has a name of its own
   std::ostringstream text;
   text << std::ifstream(first.path(), std::ios::binary).rdbuf();
   CHECK(text.str().find("brain.Event:2") != std::string::npos);
-  CHECK(text.str().size() == 8 + 4 + static_cast<unsigned char>(text.str()[0]) + 4);
+  CHECK(text.str().size() == size_t{8 + 4 + 4} + static_cast<unsigned char>(text.str()[0]));
 }
