@@ -1,7 +1,6 @@
 #include <levin/trainer/core/pickle_reader.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/pickle_input.h>
 
-#include <bit>
 #include <unordered_map>
 #include <utility>
 
@@ -37,64 +36,31 @@ enum Opcode : uint8_t {
 /// The stack machine that a pickle is a program for.
 class Machine {
  public:
-  Machine(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+  Machine(std::string_view bytes, const std::string& file) : input_(bytes, file) {}
 
   PickleGraph run() {
     while (true) {
-      start_ = position_;
-      const auto opcode = static_cast<uint8_t>(unsigned_int(1));
+      const uint8_t opcode = input_.opcode();
       if (opcode == '.') break;
       if (!run_scalar(opcode) && !run_container(opcode) && !run_object(opcode) && !run_stack(opcode))
-        fail("unknown opcode ", static_cast<int>(opcode), "; save it with torch.save's default pickle protocol");
+        input_.fail("unknown opcode ", static_cast<int>(opcode), "; save it with torch.save's default pickle protocol");
     }
     graph_.root = pop();
     return std::move(graph_);
   }
 
  private:
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
-    throw UsageError(file_, ": the file is damaged or of an unknown kind (byte ", start_,
-                     " of its data.pkl): ", parts...);
-  }
-
-  std::string_view take(uint64_t count) {
-    if (count > bytes_.size() - position_) fail("it ends too early");
-    const std::string_view taken = bytes_.substr(position_, count);
-    position_ += count;
-    return taken;
-  }
-
-  /// A little-endian integer of `width` bytes, up to 8.
-  uint64_t unsigned_int(size_t width) {
-    uint64_t value = 0;
-    int shift = 0;
-    for (const char byte : take(width)) {
-      value |= static_cast<uint64_t>(static_cast<uint8_t>(byte)) << shift;
-      shift += 8;
-    }
-    return value;
-  }
-
-  std::string_view line() {
-    const size_t end = bytes_.find('\n', position_);
-    if (end == std::string_view::npos) fail("it ends too early");
-    const std::string_view taken = take(end - position_);
-    ++position_;
-    return taken;
-  }
-
   PickleNode& push(Kind kind) {
     PickleNode& node = graph_.nodes.emplace_back();
     node.kind = kind;
-    node.offset = start_;
+    node.offset = input_.offset();
     stack_.push_back(&node);
     return node;
   }
 
   /// The values above the last mark are all that an opcode may take.
   PickleNode* top() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("a value is missing");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) input_.fail("a value is missing");
     return stack_.back();
   }
 
@@ -105,7 +71,7 @@ class Machine {
   }
 
   Nodes pop_to_mark() {
-    if (marks_.empty()) fail("a mark is missing");
+    if (marks_.empty()) input_.fail("a mark is missing");
     const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     Nodes nodes(first, stack_.end());
     stack_.erase(first, stack_.end());
@@ -116,26 +82,15 @@ class Machine {
   void push_integer(int64_t value) { push(Kind::kInt).integer = value; }
 
   void push_text(Kind kind, uint64_t length) {
-    const std::string_view text = take(length);
+    const std::string_view text = input_.take(length);
     push(kind).text = text;
   }
 
-  /// A two's complement integer of any width.
   void push_long(uint64_t width) {
-    if (width > 8) {
-      take(width);
+    if (const std::optional<int64_t> value = input_.signed_int(width))
+      push_integer(*value);
+    else
       push(Kind::kBigInt);
-      return;
-    }
-    uint64_t value = unsigned_int(width);
-    if (width > 0 && width < 8 && (value >> (8 * width - 1))) value |= ~uint64_t{0} << (8 * width);
-    push_integer(static_cast<int64_t>(value));
-  }
-
-  void push_float() {
-    uint64_t value = 0;
-    for (const char byte : take(8)) value = value << 8 | static_cast<uint8_t>(byte);
-    push(Kind::kFloat).number = std::bit_cast<double>(value);
   }
 
   bool run_scalar(uint8_t opcode) {
@@ -150,43 +105,43 @@ class Machine {
         push(Kind::kBool);
         return true;
       case 'J':
-        push_integer(static_cast<int32_t>(unsigned_int(4)));
+        push_integer(static_cast<int32_t>(input_.unsigned_int(4)));
         return true;
       case 'K':
-        push_integer(static_cast<int64_t>(unsigned_int(1)));
+        push_integer(static_cast<int64_t>(input_.unsigned_int(1)));
         return true;
       case 'M':
-        push_integer(static_cast<int64_t>(unsigned_int(2)));
+        push_integer(static_cast<int64_t>(input_.unsigned_int(2)));
         return true;
       case kLong1:
-        push_long(unsigned_int(1));
+        push_long(input_.unsigned_int(1));
         return true;
       case kLong4:
-        push_long(unsigned_int(4));
+        push_long(input_.unsigned_int(4));
         return true;
       case 'G':
-        push_float();
+        push(Kind::kFloat).number = input_.float64();
         return true;
       case 'X':
       case 'T':
-        push_text(Kind::kText, unsigned_int(4));
+        push_text(Kind::kText, input_.unsigned_int(4));
         return true;
       case kShortText:
       case 'U':
-        push_text(Kind::kText, unsigned_int(1));
+        push_text(Kind::kText, input_.unsigned_int(1));
         return true;
       case kText8:
-        push_text(Kind::kText, unsigned_int(8));
+        push_text(Kind::kText, input_.unsigned_int(8));
         return true;
       case 'C':
-        push_text(Kind::kBytes, unsigned_int(1));
+        push_text(Kind::kBytes, input_.unsigned_int(1));
         return true;
       case 'B':
-        push_text(Kind::kBytes, unsigned_int(4));
+        push_text(Kind::kBytes, input_.unsigned_int(4));
         return true;
       case kBytes8:
       case kByteArray8:
-        push_text(Kind::kBytes, unsigned_int(8));
+        push_text(Kind::kBytes, input_.unsigned_int(8));
         return true;
       default:
         return false;
@@ -207,14 +162,14 @@ class Machine {
   void append(const Nodes& items) {
     PickleNode* target = top();
     if (!target->is(Kind::kList) && !target->is(Kind::kSet) && !target->is(Kind::kObject))
-      fail("items are appended to what is no list");
+      input_.fail("items are appended to what is no list");
     target->items.insert(target->items.end(), items.begin(), items.end());
   }
 
   void set_items(const Nodes& pairs) {
     PickleNode* target = top();
-    if (!target->is(Kind::kDict) && !target->is(Kind::kObject)) fail("keys are set on what is no dict");
-    if (pairs.size() % 2 != 0) fail("a key has no value");
+    if (!target->is(Kind::kDict) && !target->is(Kind::kObject)) input_.fail("keys are set on what is no dict");
+    if (pairs.size() % 2 != 0) input_.fail("a key has no value");
     target->pairs.insert(target->pairs.end(), pairs.begin(), pairs.end());
   }
 
@@ -285,7 +240,7 @@ class Machine {
   void push_object() {
     const PickleNode* arguments = pop();
     const PickleNode* callable = pop();
-    if (!arguments->is(Kind::kTuple)) fail("a call without arguments");
+    if (!arguments->is(Kind::kTuple)) input_.fail("a call without arguments");
     PickleNode& node = push(Kind::kObject);
     node.callable = callable;
     node.arguments = arguments;
@@ -294,14 +249,14 @@ class Machine {
   bool run_object(uint8_t opcode) {
     switch (opcode) {
       case 'c': {
-        const std::string_view module = line();
-        push_global(module, line());
+        const std::string_view module = input_.line();
+        push_global(module, input_.line());
         return true;
       }
       case kStackGlobal: {
         const PickleNode* name = pop();
         const PickleNode* module = pop();
-        if (!name->is(Kind::kText) || !module->is(Kind::kText)) fail("a global without a name");
+        if (!name->is(Kind::kText) || !module->is(Kind::kText)) input_.fail("a global without a name");
         push_global(module->text, name->text);
         return true;
       }
@@ -311,7 +266,7 @@ class Machine {
         return true;
       case 'b': {
         const PickleNode* state = pop();
-        if (!top()->is(Kind::kObject)) fail("state is set on what is no object");
+        if (!top()->is(Kind::kObject)) input_.fail("state is set on what is no object");
         top()->state = state;
         return true;
       }
@@ -327,7 +282,7 @@ class Machine {
 
   void recall(uint64_t index) {
     const auto found = memo_.find(index);
-    if (found == memo_.end()) fail("value ", index, " is used before it is there");
+    if (found == memo_.end()) input_.fail("value ", index, " is used before it is there");
     stack_.push_back(found->second);
   }
 
@@ -346,10 +301,10 @@ class Machine {
         stack_.push_back(top());
         return true;
       case 'q':
-        memo_[unsigned_int(1)] = top();
+        memo_[input_.unsigned_int(1)] = top();
         return true;
       case 'r':
-        memo_[unsigned_int(4)] = top();
+        memo_[input_.unsigned_int(4)] = top();
         return true;
       case kMemoize: {
         const uint64_t index = memo_.size();
@@ -357,26 +312,24 @@ class Machine {
         return true;
       }
       case 'h':
-        recall(unsigned_int(1));
+        recall(input_.unsigned_int(1));
         return true;
       case 'j':
-        recall(unsigned_int(4));
+        recall(input_.unsigned_int(4));
         return true;
       case kProto:
-        if (const uint64_t protocol = unsigned_int(1); protocol < 2 || protocol > 5) fail("pickle protocol ", protocol);
+        if (const uint64_t protocol = input_.unsigned_int(1); protocol < 2 || protocol > 5)
+          input_.fail("pickle protocol ", protocol);
         return true;
       case kFrame:
-        take(8);
+        input_.take(8);
         return true;
       default:
         return false;
     }
   }
 
-  std::string_view bytes_;
-  const std::string& file_;
-  size_t position_ = 0;
-  size_t start_ = 0;  // of the opcode that runs
+  PickleInput input_;
   PickleGraph graph_;
   std::vector<PickleNode*> stack_;
   std::vector<size_t> marks_;
