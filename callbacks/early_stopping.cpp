@@ -1,4 +1,5 @@
 #include <levin/callbacks/early_stopping.h>
+#include <levin/trainer/core/absent_metric.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 
@@ -31,9 +32,7 @@ void EarlyStopping::check(Run& run) {
   const std::optional<double> value = run.metric(options_.monitor);
   if (!value) {
     if (!options_.strict) return;
-    std::string names;
-    for (const auto& entry : run.metrics()) names += (names.empty() ? "; there are: " : ", ") + entry.first;
-    throw UsageError("EarlyStopping.monitor: no metric '", options_.monitor, "' was logged", names);
+    throw UsageError("EarlyStopping.monitor: ", absent_metric(options_.monitor, run.metrics()));
   }
   const std::optional<std::string> reason = reason_to_stop(*value);
   if (!reason) return;

@@ -2,6 +2,7 @@
 #include <c10/util/Type.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/registry.h>
 #include <torch/optim/optimizer.h>
 
 #include <map>
@@ -10,9 +11,7 @@ namespace levin {
 namespace {
 
 std::string class_of(const torch::optim::Optimizer& optimizer) {
-  const std::string name = c10::demangle(typeid(optimizer).name());
-  const size_t colon = name.rfind("::");
-  return colon == std::string::npos ? name : name.substr(colon + 2);
+  return detail::unqualified(c10::demangle(typeid(optimizer).name()));
 }
 
 std::optional<double> momentum_in(const State& options) {

@@ -1,5 +1,6 @@
 #include <levin/modules/summary.h>
 #include <levin/modules/output_shapes.h>
+#include <levin/trainer/core/registry.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -12,8 +13,8 @@ namespace levin {
 namespace {
 
 /// "torch::nn::LinearImpl" as "Linear".
-std::string plain_type(std::string name) {
-  if (const size_t colon = name.rfind("::"); colon != std::string::npos) name = name.substr(colon + 2);
+std::string plain_type(const std::string& qualified) {
+  std::string name = detail::unqualified(qualified);
   const std::string suffix = "Impl";
   if (name.size() > suffix.size() && name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name;

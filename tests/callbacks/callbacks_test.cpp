@@ -121,7 +121,7 @@ TEST_CASE("functions become a callback, and only their hooks are called") {
 
 TEST_CASE("a loss that is not finite is reported once, and TerminateOnNaN ends the run") {
   struct Diverging : ToyModule {
-    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       auto loss = loss_of(batch);
       return run().state().global_step >= 4 ? loss * std::numeric_limits<double>::quiet_NaN() : loss;
     }

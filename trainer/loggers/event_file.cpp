@@ -1,10 +1,10 @@
 #include <levin/trainer/loggers/event_file.h>
+#include <levin/trainer/loggers/unix_seconds.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cstring>
 
 namespace levin {
@@ -31,10 +31,6 @@ uint32_t masked_crc(std::string_view data) {
 std::string record(std::string_view data) {
   const std::string length = little_endian(static_cast<uint64_t>(data.size()));
   return length + little_endian(masked_crc(length)) + std::string(data) + little_endian(masked_crc(data));
-}
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 std::filesystem::path new_name(const std::filesystem::path& folder) {

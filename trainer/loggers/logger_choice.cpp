@@ -1,11 +1,18 @@
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/trainer/core/value_type.h>
-#include <levin/trainer/loggers/csv_logger.h>
-#include <levin/trainer/loggers/json_lines_logger.h>
 
 namespace levin {
+namespace {
 
-LoggerChoice::LoggerChoice(Parts by_name) : mode_(by_name.empty() ? Mode::None : Mode::Chosen), parts_(by_name) {}
+/// What `true` stands for.
+const LoggerChoice::Parts& default_parts() {
+  static const LoggerChoice::Parts parts = {"CSVLogger", "JSONLinesLogger"};
+  return parts;
+}
+
+}  // namespace
+
+LoggerChoice::LoggerChoice(Parts parts) : mode_(parts.empty() ? Mode::None : Mode::Chosen), parts_(std::move(parts)) {}
 
 LoggerChoice::LoggerChoice(std::vector<std::shared_ptr<Logger>> loggers)
     : mode_(loggers.empty() ? Mode::None : Mode::Chosen), given_(std::move(loggers)) {
@@ -14,20 +21,19 @@ LoggerChoice::LoggerChoice(std::vector<std::shared_ptr<Logger>> loggers)
 }
 
 std::vector<std::shared_ptr<Logger>> LoggerChoice::make(const std::filesystem::path& folder) const {
-  if (mode_ == Mode::None) return {};
-  if (mode_ != Mode::Chosen) return {std::make_shared<CSVLogger>(folder), std::make_shared<JSONLinesLogger>(folder)};
   std::vector<std::shared_ptr<Logger>> made = given_;
-  for (size_t i = 0; i < parts_.size(); ++i)
-    made.push_back(parts_[i].make("trainer.logger[" + std::to_string(i) + "]", folder));
+  if (mode_ == Mode::None) return made;
+  const Parts& parts = mode_ == Mode::Chosen ? parts_ : default_parts();
+  for (size_t i = 0; i < parts.size(); ++i)
+    made.push_back(parts[i].make("trainer.logger[" + std::to_string(i) + "]", folder));
   return made;
 }
 
 std::vector<std::string> LoggerChoice::files() const {
   std::vector<std::string> files;
   for (const auto& logger : given_) files.push_back("what " + logger->name() + " writes");
-  const Parts by_default = {Part<LoggerKind>("CSVLogger"), Part<LoggerKind>("JSONLinesLogger")};
   if (mode_ == Mode::None) return files;
-  for (const auto& part : mode_ == Mode::Chosen ? parts_ : by_default)
+  for (const auto& part : mode_ == Mode::Chosen ? parts_ : default_parts())
     files.push_back(LoggerKind::registry().at(part.class_name(), "trainer.logger").help);
   return files;
 }

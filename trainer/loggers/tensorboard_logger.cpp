@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/tensorboard_logger.h>
+#include <levin/trainer/loggers/unix_seconds.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 namespace levin {
@@ -10,10 +10,6 @@ namespace {
 constexpr int kValue = 1, kTag = 1, kSimpleValue = 2, kTensor = 8, kMetadata = 9, kPluginData = 1;
 // Of HParamsPluginData and its parts.
 constexpr int kExperiment = 2, kSessionStart = 3, kSessionEnd = 4;
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 WireMessage metadata(const std::string& plugin, const std::string& content) {
   return WireMessage().add(kPluginData, WireMessage().add(1, plugin).add(2, content));

@@ -1,6 +1,7 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/data/combined_loader.h>
+#include <levin/trainer/core/absent_metric.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/signals.h>
@@ -204,9 +205,7 @@ void FitLoop::step_schedulers(Interval interval, bool following_metric) {
 std::optional<double> FitLoop::monitored(const LRSchedulerConfig& config) {
   const std::optional<double> metric = run_.metric(config.monitor);
   if (metric) return metric;
-  std::string logged;
-  for (const auto& entry : run_.metrics()) logged += (logged.empty() ? "; there are: " : ", ") + entry.first;
-  const std::string message = "lr_scheduler.monitor: no metric '" + config.monitor + "' was logged" + logged;
+  const std::string message = "lr_scheduler.monitor: " + absent_metric(config.monitor, run_.metrics());
   if (config.strict) throw UsageError(message, "; with lr_scheduler.strict = false the step is skipped");
   if (warned_monitors_.insert(config.monitor).second) console::warn(message + "; the scheduler does not step");
   return {};
