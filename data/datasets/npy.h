@@ -1,0 +1,79 @@
+#pragma once
+#include <levin/data/dataset.h>
+#include <levin/data/dataset_module.h>
+#include <levin/data/loader_options.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace levin::data {
+
+/// Samples that are the rows of NumPy arrays: of .npy files, mapped into memory and read as they are needed, or of one
+/// .npz file, read at once.
+///
+/// `input` and `target` have the files' dtypes, but whole-number targets of one dimension become int64, as losses need
+/// class numbers. A batch copies the rows of its samples, so writing into it changes nothing.
+class NpyDataset final : public Dataset {
+ public:
+  /// .npy files; no target where its name is empty. Throws levin::UsageError as map_npy, and for counts that differ.
+  explicit NpyDataset(const std::filesystem::path& input, const std::filesystem::path& target = {});
+  /// Two arrays of a .npz file; no target where its key is empty. Throws levin::UsageError that names the keys there
+  /// are.
+  static NpyDataset from_npz(const std::filesystem::path& file, const std::string& input_key,
+                             const std::string& target_key = "");
+
+  int64_t size() const override { return rows_.size(); }
+  Batch get(int64_t index, Rng& rng) const override { return rows_.get(index, rng); }
+  void get_batch(const Indices& indices, Batch& out) const override { rows_.get_batch(indices, out); }
+  /// The whole arrays.
+  const Batch& tensors() const { return rows_.tensors(); }
+
+ private:
+  struct Array {
+    at::Tensor values = {};
+    std::string name = {};
+  };
+  NpyDataset(const Array& input, const Array& target);
+  static TensorDataset rows_of(const Array& input, const Array& target);
+
+  TensorDataset rows_;
+};
+
+struct NpyOptions {
+  std::string input = LEVIN_OPTION(input, "", "Training inputs: a .npy file, or a .npz file with inputs and targets");
+  std::string target =
+      LEVIN_OPTION(target, "", "Training targets, a .npy file; empty: none, or those of the .npz file");
+  std::string val_input =
+      LEVIN_OPTION(val_input, "", "Validation inputs; empty: none, or a share of the training data");
+  std::string val_target = LEVIN_OPTION(val_target, "", "Validation targets");
+  std::string test_input = LEVIN_OPTION(test_input, "", "Inputs for test and predict; empty: none");
+  std::string test_target = LEVIN_OPTION(test_target, "", "Targets for test and predict");
+  std::string input_key = LEVIN_OPTION(input_key, "input", "Name of the inputs in a .npz file");
+  std::string target_key = LEVIN_OPTION(target_key, "target", "Name of the targets in a .npz file; empty: none");
+  double val_fraction = LEVIN_OPTION(val_fraction, 0, "Share of the training data that is drawn for validation",
+                                     {.min = 0, .exclusive_max = 1});
+  int64_t split_seed = LEVIN_OPTION(split_seed, 0, "Seed of the samples that val_fraction draws");
+  LEVIN_LOADER_OPTIONS(32, true);
+};
+
+/// Data in NumPy's files. Throws levin::UsageError for options that contradict each other.
+class Npy : public DatasetModule {
+ public:
+  using Options = NpyOptions;
+  explicit Npy(Options options = {});
+
+ protected:
+  DatasetPtr make_dataset(Split split) override;
+
+ private:
+  /// Null where `input` is empty. `option` names it in messages.
+  DatasetPtr open(const std::string& option, const std::string& input, const std::string& target) const;
+  DatasetPtr training_part(Split split);
+
+  Options options_;
+  DatasetPtr train_ = {};
+};
+
+}  // namespace levin::data

@@ -1,0 +1,91 @@
+#pragma once
+#include <levin/data/data_module.h>
+#include <levin/data/datasets/tar_decoder.h>
+#include <levin/data/datasets/tar_stream.h>
+#include <levin/data/iterable_dataset.h>
+#include <levin/data/loader_options.h>
+#include <levin/data/transforms/registry.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+
+struct TarDatasetOptions {
+  /// What the members of a sample become; these options stand beside the others.
+  TarDecoderOptions members = {};
+  int64_t shuffle_buffer = LEVIN_OPTION(
+      shuffle_buffer, 0, "With shuffle, draw from a buffer of so many samples; 0: draw only the order of the files",
+      {.min = 0});
+  std::vector<std::string> class_names = LEVIN_OPTION(class_names, {}, "What the numbers in `target` mean");
+  /// Changes each sample alone, as a batch of one, before samples are put together; in C++ only.
+  TransformPtr transform = {};
+};
+
+/// Samples in tar files (shards), plain or gzip, read in sequence: for data larger than memory. Members `key.ext` that
+/// follow each other and have one key make a sample: `7.jpg`, `7.cls`.
+///
+/// What the members become is said at TarDecoder. Files are mapped into memory; those without gzip are read without a
+/// copy but the one into the batch. Ranks take whole files; with fewer files than ranks, single samples. A resumed
+/// loader goes on at the byte where it stood, or with gzip reads that file again up to there. What is broken throws
+/// levin::UsageError that names file, byte and member.
+/// Source: the WebDataset convention, https://github.com/webdataset/webdataset.
+class TarDataset final : public IterableDataset {
+ public:
+  using Options = TarDatasetOptions;
+  /// `shards` are names or patterns, as for find_shards. Throws levin::UsageError as that; `option` names them there.
+  explicit TarDataset(const std::vector<std::string>& shards, Options options = {},
+                      const std::string& option = "data.shards");
+
+  std::unique_ptr<SampleStream> open(const StreamOptions& options) const override;
+  bool divides_among_ranks() const override { return shards_->size() > 1; }
+  void make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, Batch& out) const override;
+  std::vector<std::string> class_names() const override { return options_.class_names; }
+
+ private:
+  TarDecoder::Values values_of(const TarSample& sample, Rng& rng) const;
+
+  TarStream::Shards shards_;
+  Options options_;
+  TarDecoder decoder_;
+};
+
+struct TarOptions {
+  std::vector<std::string> shards =
+      LEVIN_OPTION(shards, {}, "Training files, by name or pattern: train-{000..009}.tar, train/*.tar.gz");
+  std::vector<std::string> val_shards = LEVIN_OPTION(val_shards, {}, "Validation files; empty: none");
+  std::vector<std::string> test_shards = LEVIN_OPTION(test_shards, {}, "Files for test and predict; empty: none");
+  TarDatasetOptions samples = {};
+  std::vector<Part<TransformKind>> transforms =
+      LEVIN_OPTION(transforms, {}, "Changes to each training sample before samples are put together");
+  std::vector<Part<TransformKind>> val_transforms =
+      LEVIN_OPTION(val_transforms, {}, "Changes to each sample for validation, test and predict");
+  LEVIN_LOADER_OPTIONS(32, true);
+};
+
+/// Data in tar files.
+class Tar : public DataModule {
+ public:
+  using Options = TarOptions;
+  /// Throws levin::UsageError for options that cannot be.
+  explicit Tar(Options options = {});
+
+  void setup(Stage stage) override;
+  Loaders train_dataloader() override;
+  Loaders val_dataloader() override;
+  Loaders test_dataloader() override;
+  Loaders predict_dataloader() override;
+
+ private:
+  using DatasetPointer = std::shared_ptr<const TarDataset>;
+  DatasetPointer make(const std::vector<std::string>& shards, const char* option, const TransformPtr& transform) const;
+  Loaders evaluation_loader(const DatasetPointer& dataset) const;
+
+  Options options_;
+  TransformPtr transform_, val_transform_;
+  DatasetPointer train_ = {}, val_ = {}, test_ = {};
+};
+
+}  // namespace levin::data

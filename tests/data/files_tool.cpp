@@ -1,0 +1,44 @@
+// For files_python_test.py: reads what Python wrote and writes it again.
+//
+//   files_tool npy FILE OUT     the array of a .npy file, or OUT/NAME.npy for each of a .npz file
+//   files_tool tar FILE OUT     OUT/0, OUT/1, ... for the members, whose names it prints line by line
+#include <levin/data/archive_reader.h>
+#include <levin/data/npy_file.h>
+#include <levin/trainer/core/error.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace levin::data;
+
+void rewrite_arrays(const fs::path& file, const fs::path& out) {
+  if (file.extension() != ".npz") return write_npy(out, map_npy(file));
+  for (const auto& [name, array] : read_npz(file)) write_npy(out / (name + ".npy"), array);
+}
+
+void rewrite_members(const fs::path& file, const fs::path& out) {
+  ArchiveReader reader(map_file(file), ArchiveReader::Format::Tar);
+  for (int64_t number = 0; reader.next(); ++number) {
+    const at::Tensor bytes = reader.read();
+    std::ofstream(out / std::to_string(number), std::ios::binary)
+        .write(static_cast<const char*>(bytes.const_data_ptr()), bytes.numel());
+    std::printf("%s\n", reader.name().c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 4) return 2;
+  const bool npy = std::string(argv[1]) == "npy";
+  (npy ? rewrite_arrays : rewrite_members)(argv[2], argv[3]);
+  return 0;
+} catch (const levin::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
