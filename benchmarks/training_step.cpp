@@ -74,7 +74,9 @@ double hand(const Case& which, const Data& data, int64_t steps) {
   const auto begin = Clock::now();
   int64_t step = 0;
   for (int64_t epoch = 0; step < steps; ++epoch) {
-    const torch::Tensor order = sampler.order(kSeed, epoch)->at(0, kSamples).tensor();
+    levin::data::Indices indices;
+    sampler.order(kSeed, epoch)->at(0, kSamples, indices);
+    const torch::Tensor order = indices.tensor();
     for (int64_t i = 0; i < which.steps_per_epoch() && step < steps; ++i, ++step) {
       const torch::Tensor index = order.narrow(0, i * which.batch_size(), which.batch_size());
       optimizer->zero_grad();

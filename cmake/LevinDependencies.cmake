@@ -1,7 +1,7 @@
 # The libraries levin stands on. One that is missing stops the configuration with a line that says what to install.
 include(LevinLibTorch)
 
-# find_package(package minimum), or one line with the Debian package that has it.
+# find_package(package minimum), or one line with the Debian package that has it. An empty minimum: any version.
 function(levin_require package minimum debian_package)
   find_package(${package} ${minimum} QUIET)
   if(NOT ${package}_FOUND)
@@ -11,7 +11,11 @@ function(levin_require package minimum debian_package)
     if(found)
       set(found " (found: ${found})")
     endif()
-    levin_stop("levin needs ${package} ${minimum} or newer${found}: run scripts/setup, or apt-get install ${debian_package}.")
+    set(wanted ${package})
+    if(minimum)
+      set(wanted "${package} ${minimum} or newer")
+    endif()
+    levin_stop("levin needs ${wanted}${found}: run scripts/setup, or apt-get install ${debian_package}.")
   endif()
 endfunction()
 
@@ -19,6 +23,11 @@ levin_require(nlohmann_json 3.9 nlohmann-json3-dev)
 levin_require(spdlog 1.8 libspdlog-dev)
 levin_require(CLI11 2.1 libcli11-dev)
 levin_require(ZLIB 1.2 zlib1g-dev)
+levin_require(JPEG "" libjpeg-dev)
+levin_require(PNG 1.6 libpng-dev)
+levin_require(LibArchive 3.4 libarchive-dev)
+levin_require(CURL 7.68 libcurl4-openssl-dev)
+levin_require(OpenSSL 1.1.1 libssl-dev)
 levin_find_libtorch()
 
 # Wheels with the old C++ ABI cannot be linked with the packaged spdlog, but its headers can be compiled with that ABI.

@@ -1,5 +1,6 @@
 #include <levin/data/batch.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Type.h>
 #include <levin/trainer/core/error.h>
@@ -17,6 +18,19 @@ std::string joined(const std::vector<std::string>& names) {
 
 int64_t rows(const at::Tensor& tensor) { return tensor.dim() == 0 ? 1 : tensor.size(0); }
 
+/// Whether `tensor` is a plain one on the CPU that only its owner holds.
+bool has_one_holder(const at::Tensor& tensor) {
+  const auto& pointer = tensor.getIntrusivePtr();
+  return pointer.use_count() == 1 && pointer.weak_use_count() == 1 && tensor.has_storage() &&
+         tensor.storage().use_count() == 1 && tensor.is_cpu() && tensor.layout() == at::kStrided &&
+         !pointer->autograd_meta() && !tensor.is_inference();
+}
+
+bool holds(const at::Tensor& tensor, at::IntArrayRef sizes, at::ScalarType dtype) {
+  return tensor.scalar_type() == dtype && tensor.storage_offset() == 0 &&
+         static_cast<size_t>(c10::multiply_integers(sizes)) * tensor.itemsize() <= tensor.storage().nbytes();
+}
+
 }  // namespace
 
 Batch::Batch(std::vector<Item> items) {
@@ -33,7 +47,7 @@ Batch::Batch(std::vector<Item> items) {
       others.push_back(std::move(item));
     }
   }
-  if (!others.empty()) named_ = std::make_shared<const std::vector<Item>>(std::move(others));
+  if (!others.empty()) named_ = std::make_shared<std::vector<Item>>(std::move(others));
 }
 
 const at::Tensor* Batch::find(std::string_view name) const {
@@ -78,8 +92,25 @@ void Batch::set(std::string_view name, at::Tensor tensor) {
     } else {
       found->second = Value(std::move(tensor));
     }
-    named_ = std::make_shared<const std::vector<Item>>(std::move(items));
+    named_ = std::make_shared<std::vector<Item>>(std::move(items));
   }
+}
+
+at::Tensor Batch::take_buffer(std::string_view name, at::IntArrayRef sizes, at::ScalarType dtype) {
+  at::Tensor mine;
+  if (name == "input") {
+    mine = std::move(input_);
+  } else if (name == "target") {
+    mine = std::move(target_);
+  } else if (named_ && named_.use_count() == 1) {
+    const auto found = std::ranges::find(*named_, name, &Item::first);
+    if (found != named_->end()) mine = std::move(found->second.tensor);
+  }
+  if (!mine.defined() || !has_one_holder(mine) || !holds(mine, sizes, dtype)) {
+    return at::empty(sizes, at::TensorOptions(dtype));
+  }
+  if (mine.sizes() != sizes || !mine.is_contiguous()) mine.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+  return mine;
 }
 
 std::vector<std::string> Batch::names() const {
@@ -112,7 +143,7 @@ void Batch::throw_not_a(const std::type_info& wanted) const {
 }
 
 void Batch::throw_own_lacks(const std::type_info& type, const char* member) {
-  throw Error("a batch of ", c10::demangle(type.name()), " cannot be split or gathered; give it ", member);
+  throw Error("batches of ", c10::demangle(type.name()), " cannot be split, gathered or stacked; give it ", member);
 }
 
 int64_t Batch::size() const {
@@ -145,7 +176,7 @@ Batch Batch::map(const OfTensor& of_tensor, const OfList& of_list) const {
   for (const auto& [name, value] : *named_) {
     items.emplace_back(name, value.is_list ? Value(of_list(value.list)) : Value(of_tensor(name, value.tensor)));
   }
-  out.named_ = std::make_shared<const std::vector<Item>>(std::move(items));
+  out.named_ = std::make_shared<std::vector<Item>>(std::move(items));
   return out;
 }
 
@@ -264,10 +295,7 @@ Batch Batch::gather(const std::vector<Batch>& batches, c10::Device device) {
 
 Batch Batch::stack(const std::vector<Batch>& samples) {
   if (samples.empty()) throw Error("Batch::stack: no samples");
-  if (samples.front().own_) {
-    throw Error("samples of type ", samples.front().contents().substr(2), " cannot be stacked; override ",
-                "Dataset::get_batch, which makes a whole batch");
-  }
+  if (samples.front().own_) return samples.front().own_->stack(samples);
   return join(samples, [](const std::vector<at::Tensor>& tensors) { return at::stack(tensors); });
 }
 

@@ -21,7 +21,8 @@ class Batch;
 /// or `B to(c10::Device, bool non_blocking) const`.
 ///
 /// Optional members: `B pin_memory() const`, `B narrow(int64_t start, int64_t length) const` (samples [start, start +
-/// length)) and `static B gather(const std::vector<B>&)`; the last two are what several devices need.
+/// length)) and `static B gather(const std::vector<B>&)`, of which the last two are what several devices need, and
+/// `static B stack(const std::vector<B>&)`, which makes a batch of the single samples that a dataset's `get` returns.
 template <class B>
 concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
   { batch.size() } -> std::convertible_to<int64_t>;
@@ -73,8 +74,14 @@ class Batch {
   const List& list(std::string_view name) const;
   /// Whether there is a tensor or a list of this name.
   bool contains(std::string_view name) const { return find(name) || find_list(name); }
+  bool is_list(std::string_view name) const { return find_list(name) != nullptr; }
   /// Adds or replaces a tensor; other copies of this batch keep theirs.
   void set(std::string_view name, at::Tensor tensor);
+  /// A tensor on the CPU to write into: the one of this name, moved out of the batch, where it has this dtype, enough
+  /// memory and nobody else holds it; otherwise a new one. Contiguous, its values are of no meaning.
+  ///
+  /// For Dataset::get_batch, whose `out` may be an earlier batch: memory is then used again, batch after batch.
+  at::Tensor take_buffer(std::string_view name, at::IntArrayRef sizes, at::ScalarType dtype);
   /// The names of tensors and lists: input, target, then the others as they were given.
   std::vector<std::string> names() const;
 
@@ -103,7 +110,8 @@ class Batch {
   std::vector<Batch> chunk(int64_t chunks) const;
   /// The samples of all batches in order, as one batch on `device`. All must hold the same names.
   static Batch gather(const std::vector<Batch>& batches, c10::Device device);
-  /// Single samples, without a sample dimension, stacked to a batch. All must hold the same names and shapes.
+  /// Single samples, without a sample dimension, stacked to a batch. All must hold the same names and shapes; own
+  /// structs are stacked by their `static B stack(const std::vector<B>&)`.
   static Batch stack(const std::vector<Batch>& samples);
 
  private:
@@ -116,6 +124,7 @@ class Batch {
     virtual Batch pin_memory() const = 0;
     virtual Batch narrow(int64_t start, int64_t length) const = 0;
     virtual Batch gather(const std::vector<Batch>& batches) const = 0;
+    virtual Batch stack(const std::vector<Batch>& samples) const = 0;
   };
   template <class B>
   struct OwnOf;
@@ -133,7 +142,7 @@ class Batch {
   static Batch join(const std::vector<Batch>& parts, const Join& join_tensors);
 
   at::Tensor input_ = {}, target_ = {};
-  std::shared_ptr<const std::vector<Item>> named_ = {};
+  std::shared_ptr<std::vector<Item>> named_ = {};  // never changed while another batch shares it
   std::shared_ptr<const Own> own_ = {};
 };
 
@@ -165,12 +174,22 @@ struct Batch::OwnOf final : Batch::Own {
   }
   Batch gather([[maybe_unused]] const std::vector<Batch>& batches) const override {
     if constexpr (requires(const std::vector<B>& values) { B(B::gather(values)); }) {
-      std::vector<B> values;
-      for (const Batch& batch : batches) values.push_back(batch.as<B>());
-      return Batch(B(B::gather(values)));
+      return Batch(B(B::gather(all(batches))));
     } else {
       throw_own_lacks(typeid(B), "static gather(const std::vector&)");
     }
+  }
+  Batch stack([[maybe_unused]] const std::vector<Batch>& samples) const override {
+    if constexpr (requires(const std::vector<B>& values) { B(B::stack(values)); }) {
+      return Batch(B(B::stack(all(samples))));
+    } else {
+      throw_own_lacks(typeid(B), "static stack(const std::vector&)");
+    }
+  }
+  static std::vector<B> all(const std::vector<Batch>& batches) {
+    std::vector<B> values;
+    for (const Batch& batch : batches) values.push_back(batch.as<B>());
+    return values;
   }
   B value;
 };

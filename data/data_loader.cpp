@@ -1,105 +1,137 @@
 #include <levin/data/data_loader.h>
+#include <ATen/Context.h>
+#include <levin/data/batch_queue.h>
+#include <levin/data/indexed_source.h>
+#include <levin/data/stream_source.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 
-#include <algorithm>
+#include <atomic>
+#include <utility>
 
 namespace levin::data {
 namespace {
 
-void check(const DataLoaderOptions& options) {
+DataLoaderOptions checked(DataLoaderOptions options) {
   schema_of<DataLoaderOptions>().check(&options, "data");
-  if (options.num_workers > 0) {
-    throw UsageError("data.num_workers: ", options.num_workers, " cannot run yet in this version; use 0");
-  }
-  if (options.pin_memory) throw UsageError("data.pin_memory: true cannot run yet in this version; use false");
+  return options;
 }
 
-std::shared_ptr<const Sampler> default_sampler(int64_t size, bool shuffle) {
-  if (shuffle) return std::make_shared<RandomSampler>(size);
-  return std::make_shared<SequentialSampler>(size);
+/// Without an accelerator there is no page-locked memory, and the same options run without.
+bool can_pin_memory() {
+  if (at::globalContext().hasCUDA()) return true;
+  static std::atomic<bool> warned = false;
+  if (!warned.exchange(true)) console::warn("data.pin_memory: there is no GPU, so batches stay in ordinary memory");
+  return false;
 }
 
 }  // namespace
 
-DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, DataLoaderOptions options,
-                       std::shared_ptr<const Sampler> sampler)
-    : dataset_(std::move(dataset)),
-      options_(std::move(options)),
-      sampler_(std::move(sampler)),
-      seed_(static_cast<uint64_t>(options_.seed.value_or(0))) {
-  check(options_);
-  if (!dataset_) throw UsageError("DataLoader: got a null pointer to a dataset");
-  if (sampler_ && options_.shuffle) throw UsageError("data.shuffle: true, but the loader has a sampler of its own");
-  if (dataset_->size() < 1) throw UsageError("DataLoader: the dataset is empty");
-  if (!sampler_) sampler_ = default_sampler(dataset_->size(), options_.shuffle);
-  samples_ = sampler_->size();
-  if (samples_ < 1) throw UsageError("DataLoader: the sampler gives no samples");
-  if (options_.drop_last && samples_ < options_.batch_size) {
-    throw UsageError("data.batch_size: ", options_.batch_size, " is more than the ", samples_,
-                     " samples there are, and data.drop_last leaves no batch; use a smaller batch_size");
+DataLoader::DataLoader(DatasetRef dataset, DataLoaderOptions options)
+    : DataLoader(std::make_unique<IndexedSource>(std::move(dataset.pointer), checked(options)), options) {}
+
+DataLoader::DataLoader(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options)
+    : DataLoader(std::make_unique<StreamSource>(std::move(dataset), checked(options)), options) {}
+
+DataLoader::DataLoader(std::unique_ptr<BatchSource> source, DataLoaderOptions options)
+    : options_(std::move(options)), source_(std::move(source)) {
+  key_.seed = static_cast<uint64_t>(options_.seed.value_or(0));
+}
+
+DataLoader::DataLoader(const DataLoader& other)
+    : options_(other.options_), key_(other.key_), position_(other.position_), source_(other.source_->clone()) {}
+
+DataLoader& DataLoader::operator=(const DataLoader& other) { return *this = DataLoader(other); }
+
+// The queue goes before the source it reads from.
+DataLoader::DataLoader(DataLoader&& other) noexcept = default;
+DataLoader& DataLoader::operator=(DataLoader&& other) noexcept {
+  queue_ = nullptr;
+  options_ = std::move(other.options_);
+  key_ = other.key_;
+  position_ = std::move(other.position_);
+  source_ = std::move(other.source_);
+  queue_ = std::move(other.queue_);
+  return *this;
+}
+DataLoader::~DataLoader() = default;
+
+BatchQueue& DataLoader::queue() {
+  if (!queue_) {
+    queue_ = std::make_unique<BatchQueue>(
+        *source_, BatchQueue::Options{options_.num_workers, options_.prefetch_factor, options_.timeout_seconds,
+                                      options_.pin_memory && can_pin_memory()});
+    queue_->begin(key_, position_);
   }
+  return *queue_;
+}
+
+void DataLoader::begin(const EpochPosition& position) {
+  position_ = position;
+  if (queue_) queue_->begin(key_, position_);
 }
 
 std::optional<LoadedBatch> DataLoader::next() {
-  const int64_t batch_size = options_.batch_size;
-  const int64_t smallest = options_.drop_last ? batch_size : 1;
-  const int64_t count = std::min(batch_size, samples_ - position_);
-  if (count < smallest) return {};
-  if (!order_) order_ = sampler_->order(seed_, epoch_);
-  Indices indices = order_->at(position_, count);
-  indices.seed = seed_;
-  indices.epoch = epoch_;
-  std::optional<LoadedBatch> loaded(std::in_place);
-  dataset_->get_batch(indices, loaded->batch);
-  position_ += count;
-  loaded->samples = count;
-  loaded->last = samples_ - position_ < smallest;
-  return loaded;
+  const BatchQueue::Entry* entry = queue().next();
+  if (!entry) return {};
+  if (entry->planned) position_ = entry->plan.after;
+  if (entry->error) std::rethrow_exception(entry->error);
+  const Batch& batch = entry->pinned.empty() ? entry->batch : entry->pinned;
+  return LoadedBatch{batch, batch.size(), entry->plan.last};
 }
 
-std::optional<int64_t> DataLoader::size() const {
-  return options_.drop_last ? samples_ / options_.batch_size
-                            : (samples_ + options_.batch_size - 1) / options_.batch_size;
-}
+std::optional<int64_t> DataLoader::size() const { return source_->size(key_); }
 
 void DataLoader::set_epoch(int64_t epoch) {
-  if (epoch != epoch_) order_ = nullptr;
-  epoch_ = epoch;
-  position_ = 0;
+  key_.epoch = epoch;
+  begin({});
 }
 
 void DataLoader::set_default_seed(uint64_t seed) {
-  if (options_.seed || seed == seed_) return;
-  seed_ = seed;
-  order_ = nullptr;
+  if (options_.seed || seed == key_.seed) return;
+  key_.seed = seed;
+  begin(position_);
 }
 
 bool DataLoader::use_sequential_order() {
+  queue_ = nullptr;
   options_.shuffle = false;
-  sampler_ = default_sampler(dataset_->size(), /*shuffle=*/false);
-  samples_ = sampler_->size();
-  order_ = nullptr;
-  return true;
+  return source_->use_sequential_order();
+}
+
+void DataLoader::shard(int64_t rank, int64_t world) {
+  if (world < 1 || rank < 0 || rank >= world) throw Error("DataLoader: no rank ", rank, " in a world of ", world);
+  key_.rank = rank;
+  key_.world = world;
+  begin(position_);
 }
 
 State DataLoader::state_dict() const {
-  return State::dict(
-      {{"epoch", epoch_}, {"position", position_}, {"seed", static_cast<int64_t>(seed_)}, {"samples", samples_}});
+  State state = State::dict({{"epoch", key_.epoch},
+                             {"position", position_.samples},
+                             {"batches", position_.batches},
+                             {"seed", static_cast<int64_t>(key_.seed)}});
+  if (const auto samples = source_->samples()) state["samples"] = *samples;
+  if (position_.stream) state["stream"] = *position_.stream;
+  return state;
 }
 
 void DataLoader::load_state_dict(const State& state) {
-  const int64_t samples = state.at("samples").to_int(), position = state.at("position").to_int();
-  if (samples != samples_) {
-    throw UsageError("data: the state was saved with ", samples, " samples, but there are ", samples_,
-                     " now; resume with the same data");
+  EpochPosition position{state.at("position").to_int(), state.at("batches").to_int()};
+  if (const auto samples = source_->samples()) {
+    const int64_t saved = state.at("samples").to_int();
+    if (saved != *samples) {
+      throw UsageError("data: the state was saved with ", saved, " samples, but there are ", *samples,
+                       " now; resume with the same data");
+    }
+    if (position.samples < 0 || position.samples > *samples) {
+      throw Error("data: the state's position is ", position.samples, ", outside the ", *samples, " samples there are");
+    }
   }
-  if (position < 0 || position > samples_) {
-    throw Error("data: the state's position is ", position, ", outside the ", samples_, " samples there are");
-  }
-  epoch_ = state.at("epoch").to_int();
-  seed_ = static_cast<uint64_t>(state.at("seed").to_int());
-  position_ = position;
-  order_ = nullptr;
+  if (const State* stream = state.find("stream")) position.stream = *stream;
+  key_.epoch = state.at("epoch").to_int();
+  key_.seed = static_cast<uint64_t>(state.at("seed").to_int());
+  begin(position);
 }
 
 }  // namespace levin::data

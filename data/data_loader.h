@@ -1,57 +1,75 @@
 #pragma once
+#include <levin/data/batch_source.h>
 #include <levin/data/dataset.h>
+#include <levin/data/iterable_dataset.h>
 #include <levin/data/loader.h>
-#include <levin/data/sampler.h>
-#include <levin/trainer/core/option.h>
+#include <levin/data/loader_options.h>
 
-#include <concepts>
+#include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 
 namespace levin::data {
 
-struct DataLoaderOptions {
-  int64_t batch_size = LEVIN_OPTION(batch_size, 1, "Samples per batch and device", {.min = 1});
-  bool shuffle = LEVIN_OPTION(shuffle, false, "Draw a new order of the samples for each epoch");
-  int64_t num_workers = LEVIN_OPTION(num_workers, 0, "Threads that load ahead; 0: none", {.min = 0});
-  bool drop_last = LEVIN_OPTION(drop_last, false, "Leave out a last batch that is not full");
-  bool pin_memory = LEVIN_OPTION(pin_memory, false, "Load into page-locked memory, for faster copies to a GPU");
-  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of order and random transforms; unset: the run's seed");
-};
+class BatchQueue;
 
-/// Batches of a dataset. Which samples come when, and their random numbers, depend on (seed, epoch) alone.
+/// Batches of a dataset, loaded by threads ahead of the training or, with num_workers = 0, when they are asked for.
 ///
-/// A loader copies as a value: the copy shares the dataset and has its own position.
+/// Which samples come when, and their random numbers, depend on (seed, epoch, index) alone, not on the number of
+/// workers. A batch's memory is used again when nobody else holds it. Leaving an epoch early, beginning another and
+/// destroying a loader in the middle of one are allowed at any time. What the dataset throws comes out of `next` as
+/// levin::Error (a UsageError remains one) with the dataset and the samples; the next call goes on behind the failed
+/// batch.
+///
+/// A loader copies as a value: the copy shares the dataset, has its own position and its own threads.
+///
+///     data::DataLoader loader(dataset, {.batch_size = 64, .shuffle = true, .num_workers = 2});
+///     for (int64_t epoch = 0; epoch < 5; ++epoch) {
+///       loader.set_epoch(epoch);
+///       while (auto loaded = loader.next()) train(loaded->batch);
+///     }
+///
+/// Source: torch.utils.data.DataLoader.
 class DataLoader final : public Loader {
  public:
-  /// With `sampler` the order is the sampler's and `options.shuffle` must be false. Throws levin::UsageError for an
-  /// option that cannot run, an empty dataset, and a drop_last that leaves no batch.
-  explicit DataLoader(std::shared_ptr<const Dataset> dataset, DataLoaderOptions options = {},
-                      std::shared_ptr<const Sampler> sampler = nullptr);
-  template <std::derived_from<Dataset> D>
-  explicit DataLoader(D dataset, DataLoaderOptions options = {}, std::shared_ptr<const Sampler> sampler = nullptr)
-      : DataLoader(std::make_shared<const D>(std::move(dataset)), std::move(options), std::move(sampler)) {}
+  /// Throws levin::UsageError for options that contradict each other or are out of bounds, an empty dataset, and a
+  /// drop_last that leaves no batch.
+  explicit DataLoader(DatasetRef dataset, DataLoaderOptions options = {});
+  explicit DataLoader(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options = {});
+  DataLoader(const DataLoader& other);
+  DataLoader(DataLoader&& other) noexcept;
+  DataLoader& operator=(const DataLoader& other);
+  DataLoader& operator=(DataLoader&& other) noexcept;
+  /// Waits for the samples that are being loaded.
+  ~DataLoader() override;
 
+  /// The next batch. One whose samples were all given to other ranks is empty and has `samples` 0. Throws what loading
+  /// threw, and levin::Error after timeout_seconds.
   std::optional<LoadedBatch> next() override;
   std::optional<int64_t> size() const override;
   void set_epoch(int64_t epoch) override;
   void set_default_seed(uint64_t seed) override;
   /// True also for an own sampler: it is replaced.
   bool use_sequential_order() override;
+  /// Of each round of batch_size * world samples, this loader gives the rank-th part: a round's samples are the same
+  /// for any number of ranks with the same product. `partial_round` says what becomes of an epoch's last round.
+  void shard(int64_t rank, int64_t world) override;
+  /// In constant time, as is `load_state_dict` for map-style datasets; another number of ranks can go on from it.
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
-  const Dataset& dataset() const { return *dataset_; }
   const DataLoaderOptions& options() const { return options_; }
 
  private:
-  std::shared_ptr<const Dataset> dataset_;
+  DataLoader(std::unique_ptr<BatchSource> source, DataLoaderOptions options);
+  BatchQueue& queue();
+  void begin(const EpochPosition& position);
+
   DataLoaderOptions options_;
-  std::shared_ptr<const Sampler> sampler_;
-  std::shared_ptr<const SampleOrder> order_ = {};  // of this epoch; made by its first batch
-  uint64_t seed_;
-  int64_t epoch_ = 0, position_ = 0, samples_;
+  EpochKey key_ = {};
+  EpochPosition position_ = {};  // after the last batch handed out
+  std::unique_ptr<BatchSource> source_;
+  std::unique_ptr<BatchQueue> queue_;  // made by the first `next`, and begun
 };
 
 }  // namespace levin::data

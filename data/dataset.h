@@ -2,8 +2,14 @@
 #include <levin/data/batch.h>
 #include <levin/data/indices.h>
 #include <levin/data/rng.h>
+#include <levin/data/transforms/transform.h>
 
+#include <concepts>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace levin::data {
 
@@ -20,27 +26,107 @@ class Dataset {
 
   /// Fills `out` with the samples of `indices`; the fast way, without tensors for single samples.
   ///
-  /// `out` may hold an earlier batch of this dataset, whose storage can be used again where nobody else holds it.
+  /// `out` may hold an earlier batch of this dataset: `out.take_buffer(...)` uses its memory again where nobody else
+  /// holds it. What get throws is thrown as the same kind of error with the index of the sample before it.
   virtual void get_batch(const Indices& indices, Batch& out) const;
+
+  /// What the values of `target` mean, where they are classes and have names.
+  virtual std::vector<std::string> class_names() const { return {}; }
 };
 
-/// Samples that are the rows of tensors in memory; a batch is one index_select of each.
+using DatasetPtr = std::shared_ptr<const Dataset>;
+
+/// The samples one by one, as `get` gives them; errors name the sample.
+std::vector<Batch> get_samples(const Dataset& dataset, const Indices& indices);
+
+/// Takes any dataset by value or by pointer.
+struct DatasetRef {
+  template <std::derived_from<Dataset> D>
+  DatasetRef(D dataset) : pointer(std::make_shared<const D>(std::move(dataset))) {}
+  template <std::derived_from<Dataset> D>
+  DatasetRef(std::shared_ptr<D> dataset) : pointer(std::move(dataset)) {}
+
+  DatasetPtr pointer;
+};
+
+/// Samples that are the rows of tensors in memory; a batch copies the rows of its samples.
 class TensorDataset final : public Dataset {
  public:
   /// `input` [samples, ...] and `target` [samples, ...]. Throws levin::UsageError where the counts differ.
   explicit TensorDataset(at::Tensor input, at::Tensor target = {})
       : TensorDataset(Batch(std::move(input), std::move(target))) {}
   /// Any named tensors.
-  explicit TensorDataset(Batch tensors);
+  explicit TensorDataset(Batch tensors, std::vector<std::string> class_names = {});
 
   int64_t size() const override { return size_; }
   Batch get(int64_t index, Rng& rng) const override;
   /// The batch is a copy: changing it in place leaves the dataset as it is.
   void get_batch(const Indices& indices, Batch& out) const override;
+  std::vector<std::string> class_names() const override { return class_names_; }
+
+  /// All samples.
+  const Batch& tensors() const { return tensors_; }
 
  private:
   Batch tensors_;
+  std::vector<std::string> names_;
   int64_t size_;
+  std::vector<std::string> class_names_;
 };
+
+/// The samples of another dataset at `indices`, in that order. Random transforms see the other dataset's index.
+class Subset final : public Dataset {
+ public:
+  /// Throws levin::UsageError for an index outside the dataset.
+  Subset(DatasetRef dataset, std::vector<int64_t> indices);
+  int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
+  Batch get(int64_t index, Rng& rng) const override;
+  void get_batch(const Indices& indices, Batch& out) const override;
+  std::vector<std::string> class_names() const override { return dataset_->class_names(); }
+  const std::vector<int64_t>& indices() const { return indices_; }
+
+ private:
+  DatasetPtr dataset_;
+  std::vector<int64_t> indices_;
+};
+
+/// Several datasets, one after the other.
+class ConcatDataset final : public Dataset {
+ public:
+  /// Throws levin::UsageError for an empty list.
+  explicit ConcatDataset(std::vector<DatasetRef> datasets);
+  int64_t size() const override { return ends_.back(); }
+  Batch get(int64_t index, Rng& rng) const override;
+  void get_batch(const Indices& indices, Batch& out) const override;
+  std::vector<std::string> class_names() const override { return datasets_.front()->class_names(); }
+
+ private:
+  struct Place {
+    size_t dataset;
+    int64_t index;
+  };
+  Place place(int64_t index) const;
+
+  std::vector<DatasetPtr> datasets_ = {};
+  std::vector<int64_t> ends_ = {};
+};
+
+/// Another dataset with its batches changed by a transform.
+class TransformedDataset final : public Dataset {
+ public:
+  TransformedDataset(DatasetRef dataset, TransformPtr transform);
+  int64_t size() const override { return dataset_->size(); }
+  void get_batch(const Indices& indices, Batch& out) const override;
+  std::vector<std::string> class_names() const override { return dataset_->class_names(); }
+
+ private:
+  DatasetPtr dataset_;
+  TransformPtr transform_;
+};
+
+/// Divides a dataset at random into parts of these sizes, or, where they add up to 1, of these fractions; samples left
+/// over by rounding go to the first parts, one each. The division depends on `seed` alone.
+/// Throws levin::UsageError where the sizes do not add up to the dataset's. Source: torch.utils.data.random_split.
+std::vector<Subset> random_split(DatasetRef dataset, const std::vector<double>& lengths, int64_t seed = 0);
 
 }  // namespace levin::data

@@ -3,38 +3,46 @@
 #include <levin/data/rng.h>
 
 #include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace levin::data {
 
 /// Which samples make one batch, in order, and what their random numbers depend on.
 class Indices {
  public:
+  Indices() = default;
   /// Samples start, start + 1, ..., start + size - 1.
   Indices(int64_t start, int64_t size) : start_(start), size_(size) {}
-  /// `indices` int64 [samples], contiguous, on the CPU.
-  explicit Indices(at::Tensor indices) : size_(indices.size(0)), tensor_(std::move(indices)) {
-    values_ = tensor_.const_data_ptr<int64_t>();
+  explicit Indices(std::vector<int64_t> values)
+      : size_(static_cast<int64_t>(values.size())), values_(std::move(values)) {
+    is_range_ = false;
   }
 
   int64_t size() const { return size_; }
-  /// Whether the samples are consecutive: start(), start() + 1, ...
-  bool is_range() const { return values_ == nullptr; }
+  /// Whether the samples are known to be consecutive: start(), start() + 1, ...
+  bool is_range() const { return is_range_; }
   int64_t start() const { return start_; }
-  int64_t operator[](int64_t i) const { return values_ ? values_[i] : start_ + i; }
-  /// int64 [samples] on the CPU; made here for a range.
+  int64_t operator[](int64_t i) const { return is_range_ ? start_ + i : values_[static_cast<size_t>(i)]; }
+  /// int64 [samples] on the CPU; a copy.
   at::Tensor tensor() const;
 
-  /// The random numbers of sample `index`.
-  Rng rng(int64_t index) const { return Rng(seed, epoch, index); }
+  /// Makes these the samples start, start + 1, ...
+  void set_range(int64_t start, int64_t size);
+  /// Makes these `size` samples, which the caller writes into the result. Memory is used again.
+  std::span<int64_t> resize(int64_t size);
+
+  /// The random numbers of sample `index`; see Rng for `stream`.
+  Rng rng(int64_t index, uint64_t stream = 0) const { return Rng(seed, epoch, index, stream); }
 
   uint64_t seed = 0;
   int64_t epoch = 0;
 
  private:
-  int64_t start_ = 0, size_;
-  at::Tensor tensor_ = {};
-  const int64_t* values_ = nullptr;
+  int64_t start_ = 0, size_ = 0;
+  bool is_range_ = true;
+  std::vector<int64_t> values_ = {};
 };
 
 }  // namespace levin::data

@@ -1,4 +1,5 @@
 #include <levin/data/loader.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 
 namespace levin::data {
@@ -65,6 +66,9 @@ State StreamLoader::state_dict() const { return State::dict({{"epoch", epoch_}, 
 void StreamLoader::load_state_dict(const State& state) {
   const int64_t position = state.at("position").to_int();
   set_epoch(state.at("epoch").to_int());
+  if (position > 0) {
+    console::warn(c10::str("data: ", position, " samples of a stream are read again to find the place where it stood"));
+  }
   while (samples_ < position && next()) {
   }
   if (samples_ != position) {

@@ -15,8 +15,9 @@ class Rng {
  public:
   using result_type = uint32_t;
 
-  Rng(uint64_t seed, int64_t epoch, int64_t index)
-      : engine_(seed, static_cast<uint64_t>(index), static_cast<uint64_t>(epoch) << 32) {}
+  /// Numbers of one `stream` are independent of those of another: a dataset's own is 0, its transforms have 1.
+  Rng(uint64_t seed, int64_t epoch, int64_t index, uint64_t stream = 0)
+      : engine_(seed ^ (stream << 63), static_cast<uint64_t>(index), static_cast<uint64_t>(epoch) << 32) {}
 
   /// 32 random bits.
   uint32_t operator()() { return engine_(); }

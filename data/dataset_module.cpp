@@ -1,0 +1,56 @@
+#include <levin/data/dataset_module.h>
+#include <levin/trainer/core/error.h>
+
+#include <utility>
+
+namespace levin::data {
+namespace {
+
+bool needs(Stage stage, Split split) {
+  switch (split) {
+    case Split::Train:
+      return stage == Stage::Fit;
+    case Split::Val:
+      return stage == Stage::Fit || stage == Stage::Validate;
+    case Split::Test:
+      return stage == Stage::Test;
+    case Split::Predict:
+      return stage == Stage::Predict;
+  }
+  return false;
+}
+
+}  // namespace
+
+const char* to_text(Split split) {
+  constexpr std::array<const char*, 4> names = {"train", "val", "test", "predict"};
+  return names[static_cast<size_t>(split)];
+}
+
+DatasetModule::DatasetModule(std::string name, DataLoaderOptions train)
+    : name_(std::move(name)), train_options_(std::move(train)) {}
+
+void DatasetModule::setup(Stage stage) {
+  for (const Split split : {Split::Train, Split::Val, Split::Test, Split::Predict}) {
+    const auto i = static_cast<size_t>(split);
+    if (made_[i] || !needs(stage, split)) continue;
+    datasets_[i] = make_dataset(split);
+    made_[i] = true;
+  }
+}
+
+Loaders DatasetModule::loader(Split split) const {
+  const auto i = static_cast<size_t>(split);
+  if (!made_[i]) throw UsageError(name_, ": call setup before asking for the ", to_text(split), " loader");
+  if (!datasets_[i]) return {};
+  DataLoaderOptions options = train_options_;
+  if (split != Split::Train) options.shuffle = options.drop_last = false;
+  return DataLoader(datasets_[i], std::move(options));
+}
+
+Loaders DatasetModule::train_dataloader() { return loader(Split::Train); }
+Loaders DatasetModule::val_dataloader() { return loader(Split::Val); }
+Loaders DatasetModule::test_dataloader() { return loader(Split::Test); }
+Loaders DatasetModule::predict_dataloader() { return loader(Split::Predict); }
+
+}  // namespace levin::data

@@ -1,0 +1,69 @@
+#pragma once
+#include <levin/data/batch.h>
+#include <levin/data/sampler.h>
+#include <levin/trainer/core/option.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+
+/// Makes one batch of samples; see data/collate.h.
+using Collate = std::function<Batch(const std::vector<Batch>& samples)>;
+
+/// How batches are loaded. Names follow torch.utils.data.DataLoader.
+struct DataLoaderOptions {
+  int64_t batch_size = LEVIN_OPTION(batch_size, 1, "Samples per batch and device", {.min = 1});
+  bool shuffle = LEVIN_OPTION(shuffle, false, "Draw a new order of the samples for each epoch");
+  int64_t num_workers = LEVIN_OPTION(num_workers, 0, "Threads that load ahead; 0: none", {.min = 0});
+  int64_t prefetch_factor = LEVIN_OPTION(prefetch_factor, 2, "Batches that each worker loads ahead", {.min = 1});
+  bool drop_last = LEVIN_OPTION(drop_last, false, "Leave out a last batch that is not full");
+  bool pin_memory = LEVIN_OPTION(pin_memory, false, "Load into page-locked memory, for faster copies to a GPU");
+  double timeout_seconds =
+      LEVIN_OPTION(timeout_seconds, 0, "Longest wait for a batch of the workers; 0: no limit", {.min = 0});
+  std::string partial_round = LEVIN_OPTION(
+      partial_round, "uneven",
+      "With several ranks, the epoch's last samples, too few for a batch on each: divide them (uneven), leave them out "
+      "(drop), or fill up with the epoch's first (pad)",
+      {.choices = {"uneven", "drop", "pad"}});
+  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of order and random transforms; unset: the run's seed");
+
+  /// Which samples come when; unset: by `shuffle`. In C++ only.
+  std::shared_ptr<const Sampler> sampler = {};
+  /// Divides the epoch into batches itself, instead of batch_size, shuffle, sampler and drop_last. In C++ only.
+  std::shared_ptr<const BatchSampler> batch_sampler = {};
+  /// Makes a batch of what the dataset's `get` returns; unset: the dataset's get_batch. In C++ only.
+  Collate collate = {};
+};
+
+/// The options of a data module's loaders: fields of its options struct, so that `MyData({.batch_size = 64})` and
+/// `--data.batch_size 64` work alike. They stand after the module's own fields; `loader_options(options)` reads them.
+#define LEVIN_LOADER_OPTIONS(default_batch_size, default_shuffle)                                                   \
+  int64_t batch_size = LEVIN_OPTION(batch_size, default_batch_size, "Samples per batch and device", {.min = 1});    \
+  int64_t num_workers = LEVIN_OPTION(num_workers, 0, "Threads that load ahead; 0: none", {.min = 0});               \
+  bool shuffle = LEVIN_OPTION(shuffle, default_shuffle, "Draw a new order of the training samples for each epoch"); \
+  bool drop_last = LEVIN_OPTION(drop_last, false, "Leave out a last training batch that is not full");              \
+  bool pin_memory = LEVIN_OPTION(pin_memory, false, "Load into page-locked memory, for faster copies to a GPU");    \
+  int64_t prefetch_factor = LEVIN_OPTION(prefetch_factor, 2, "Batches that each worker loads ahead", {.min = 1});   \
+  double timeout_seconds =                                                                                          \
+      LEVIN_OPTION(timeout_seconds, 0, "Longest wait for a batch of the workers; 0: no limit", {.min = 0});         \
+  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of order and random transforms; unset: the run's seed")
+
+/// The training loader's options of a data module's options struct that has LEVIN_LOADER_OPTIONS.
+template <class Options>
+DataLoaderOptions loader_options(const Options& options) {
+  return {.batch_size = options.batch_size,
+          .shuffle = options.shuffle,
+          .num_workers = options.num_workers,
+          .prefetch_factor = options.prefetch_factor,
+          .drop_last = options.drop_last,
+          .pin_memory = options.pin_memory,
+          .timeout_seconds = options.timeout_seconds,
+          .seed = options.seed};
+}
+
+}  // namespace levin::data

@@ -1,0 +1,27 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace levin::data {
+
+/// A random order of 0 ... size - 1 that is computed index by index, in no memory: a Feistel network over the next
+/// power of two, walked until it falls inside. Source: Mitchell et al., "Bandwidth-Optimal Random Shuffling for GPUs"
+/// (2022).
+class Permutation {
+ public:
+  Permutation(int64_t size, uint64_t seed);
+
+  int64_t size() const { return size_; }
+  /// The number at `position`, which must be in [0, size).
+  int64_t operator[](int64_t position) const;
+
+ private:
+  static constexpr int kRounds = 8;
+
+  int64_t size_;
+  int left_bits_, right_bits_;
+  std::array<uint64_t, kRounds> keys_;
+};
+
+}  // namespace levin::data

@@ -1,0 +1,140 @@
+#include <levin/data/stream_source.h>
+#include <c10/util/Type.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+
+#include <typeinfo>
+#include <utility>
+
+namespace levin::data {
+
+StreamSource::StreamSource(std::shared_ptr<const IterableDataset> dataset, const DataLoaderOptions& options)
+    : dataset_(std::move(dataset)),
+      batch_size_(options.batch_size),
+      shuffle_(options.shuffle),
+      drop_last_(options.drop_last),
+      rest_(options.partial_round),
+      collate_(options.collate) {
+  if (!dataset_) throw UsageError("DataLoader: got a null pointer to a dataset");
+  if (options.sampler || options.batch_sampler) {
+    throw UsageError("DataLoader: an iterable dataset has its own order; leave sampler and batch_sampler");
+  }
+}
+
+void StreamSource::begin(const EpochKey& key, const EpochPosition& position) {
+  key_ = key;
+  if (dataset_->divides_among_ranks()) {
+    rank_ = std::exchange(key_.rank, 0);
+    world_ = std::exchange(key_.world, 1);
+  } else {
+    rank_ = 0;
+    world_ = 1;
+  }
+  position_ = position;
+  stream_ = nullptr;
+  round_.clear();
+  broken_ = nullptr;
+}
+
+void StreamSource::open() {
+  stream_ = dataset_->open({key_.seed, key_.epoch, shuffle_, rank_, world_});
+  if (position_.stream) {
+    stream_->load_state_dict(*position_.stream);
+  } else if (position_.samples > 0) {
+    console::warn(c10::str("data: ", position_.samples,
+                           " samples are read again to find the place where the epoch stood, ",
+                           "since this dataset's streams have no state_dict()"));
+    for (int64_t i = 0; i < position_.samples; ++i) {
+      if (stream_->next()) continue;
+      throw Error("data: the state stands after sample ", position_.samples, ", but the stream ends after ", i,
+                  "; it is of other data");
+    }
+  }
+  read_round();
+}
+
+void StreamSource::read_round() {
+  round_.clear();
+  after_round_.reset();
+  while (static_cast<int64_t>(round_.size()) < batch_size_ * key_.world) {
+    std::optional<Batch> sample = stream_->next();
+    if (!sample) break;
+    round_.push_back(*std::move(sample));
+  }
+  after_round_ = stream_->state_dict();
+}
+
+bool StreamSource::is_enough(int64_t count) const {
+  if (drop_last_) return count >= batch_size_ * key_.world;
+  return rest_ == "drop" ? count >= key_.world : count > 0;
+}
+
+bool StreamSource::plan(BatchPlan& plan) {
+  if (!stream_) open();
+  // What broke the stream comes out behind the batches before it, and ends the epoch.
+  if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
+  const auto count = static_cast<int64_t>(round_.size());
+  if (!is_enough(count)) return false;
+  const RankPart part = part_of_round(count, batch_size_, key_, rest_);
+  plan.samples.clear();
+  plan.rngs.clear();
+  for (int64_t i = part.begin; i < part.end; ++i) {
+    plan.samples.push_back(round_[static_cast<size_t>(i % count)]);
+    const int64_t number = position_.samples + i % count;
+    plan.rngs.emplace_back(key_.seed, key_.epoch, number * world_ + rank_);
+  }
+  position_.samples += count;
+  position_.stream = std::move(after_round_);
+  plan.after = position_;
+  try {
+    read_round();
+  } catch (...) {
+    broken_ = std::current_exception();
+    round_.clear();
+  }
+  plan.last = !broken_ && !is_enough(static_cast<int64_t>(round_.size()));
+  return true;
+}
+
+void StreamSource::load(BatchPlan& plan, Batch& out) const {
+  if (plan.samples.empty()) {
+    out = Batch();
+  } else if (collate_) {
+    out = collate_(std::exchange(plan.samples, {}));
+  } else {
+    dataset_->make_batch(std::exchange(plan.samples, {}), plan.rngs, out);
+  }
+}
+
+std::optional<int64_t> StreamSource::size(const EpochKey& key) const {
+  const std::optional<int64_t> samples = dataset_->size();
+  if (!samples) return {};
+  const int64_t round = batch_size_ * (dataset_->divides_among_ranks() ? 1 : key.world);
+  const int64_t full = *samples / round, left = *samples % round;
+  if (drop_last_ || left == 0) return full;
+  return full + (rest_ != "drop" || left >= key.world);
+}
+
+bool StreamSource::use_sequential_order() {
+  shuffle_ = false;
+  stream_ = nullptr;
+  return true;
+}
+
+std::string StreamSource::describe(const BatchPlan& plan) const {
+  const IterableDataset& dataset = *dataset_;
+  return c10::str(c10::demangle(typeid(dataset).name()), ", the batch that ends with sample ", plan.after.samples);
+}
+
+std::unique_ptr<BatchSource> StreamSource::clone() const {
+  DataLoaderOptions options{.batch_size = batch_size_, .shuffle = shuffle_, .drop_last = drop_last_};
+  options.partial_round = rest_;
+  options.collate = collate_;
+  return std::make_unique<StreamSource>(dataset_, options);
+}
+
+void IterableDataset::make_batch(std::vector<Batch> samples, std::vector<Rng>& /*rngs*/, Batch& out) const {
+  out = Batch::stack(samples);
+}
+
+}  // namespace levin::data

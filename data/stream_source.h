@@ -1,0 +1,46 @@
+#pragma once
+#include <levin/data/batch_source.h>
+#include <levin/data/iterable_dataset.h>
+
+#include <exception>
+#include <memory>
+
+namespace levin::data {
+
+/// Batches of an iterable dataset, in the order in which its stream gives the samples.
+class StreamSource final : public BatchSource {
+ public:
+  /// Throws levin::UsageError for options that only a map-style dataset can follow.
+  StreamSource(std::shared_ptr<const IterableDataset> dataset, const DataLoaderOptions& options);
+
+  void begin(const EpochKey& key, const EpochPosition& position) override;
+  bool plan(BatchPlan& plan) override;
+  void load(BatchPlan& plan, Batch& out) const override;
+  std::optional<int64_t> size(const EpochKey& key) const override;
+  std::optional<int64_t> samples() const override { return {}; }
+  bool use_sequential_order() override;
+  std::string describe(const BatchPlan& plan) const override;
+  std::unique_ptr<BatchSource> clone() const override;
+
+ private:
+  void open();
+  void read_round();
+  /// Whether a round of `count` samples gives batches.
+  bool is_enough(int64_t count) const;
+
+  std::shared_ptr<const IterableDataset> dataset_;
+  int64_t batch_size_;
+  bool shuffle_, drop_last_;
+  std::string rest_;
+  Collate collate_;
+  // Of the epoch that is read. Where the dataset divides itself among ranks, the key's rank is 0 of 1.
+  EpochKey key_ = {};
+  int64_t rank_ = 0, world_ = 1;
+  EpochPosition position_ = {};
+  std::unique_ptr<SampleStream> stream_ = {};
+  std::vector<Batch> round_ = {};  // read, not yet given
+  std::optional<State> after_round_ = {};
+  std::exception_ptr broken_ = {};
+};
+
+}  // namespace levin::data

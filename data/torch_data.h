@@ -1,0 +1,110 @@
+#pragma once
+#include <levin/data/dataset.h>
+#include <levin/data/loader.h>
+#include <torch/data/dataloader/base.h>
+#include <torch/data/datasets/base.h>
+#include <torch/data/example.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// Datasets and loaders of LibTorch's own torch::data, given to levin:
+///
+///     trainer.fit(module, data::from_torch(torch::data::make_data_loader(std::move(dataset), 64)));
+///     data::DataLoader loader(data::TorchDataset(torch::data::datasets::MNIST("mnist")), {.num_workers = 2});
+namespace levin::data {
+
+/// A tensor, an Example, or a std::vector of them, as a batch. Examples of other types need a function of the user's.
+template <class Data, class Target>
+Batch to_batch(const torch::data::Example<Data, Target>& example) {
+  if constexpr (std::is_void_v<Target>)
+    return Batch(example.data);
+  else
+    return Batch(example.data, example.target);
+}
+inline Batch to_batch(const at::Tensor& tensor) { return Batch(tensor); }
+template <class Sample>
+Batch to_batch(const std::vector<Sample>& samples) {
+  std::vector<Batch> batches;
+  for (const Sample& sample : samples) batches.push_back(to_batch(sample));
+  return Batch::stack(batches);
+}
+
+/// A map-style torch::data dataset, stacked or not. Each thread has a copy of it, as in torch::data's own loader.
+template <class D>
+class TorchDataset final : public Dataset {
+ public:
+  explicit TorchDataset(D dataset) : shared_(std::make_shared<Shared>(std::move(dataset))) {}
+
+  int64_t size() const override { return static_cast<int64_t>(shared_->original.size().value()); }
+
+  void get_batch(const Indices& indices, Batch& out) const override {
+    std::vector<size_t> wanted;
+    for (int64_t i = 0; i < indices.size(); ++i) wanted.push_back(static_cast<size_t>(indices[i]));
+    std::unique_ptr<D> copy = shared_->take();
+    out = to_batch(copy->get_batch(wanted));
+    shared_->give_back(std::move(copy));
+  }
+
+ private:
+  struct Shared {
+    explicit Shared(D dataset) : original(std::move(dataset)) {}
+    std::unique_ptr<D> take() {
+      const std::lock_guard lock(mutex);
+      if (copies.empty()) return std::make_unique<D>(original);
+      std::unique_ptr<D> copy = std::move(copies.back());
+      copies.pop_back();
+      return copy;
+    }
+    void give_back(std::unique_ptr<D> copy) {
+      const std::lock_guard lock(mutex);
+      copies.push_back(std::move(copy));
+    }
+    D original;
+    std::mutex mutex = {};
+    std::vector<std::unique_ptr<D>> copies = {};
+  };
+
+  std::shared_ptr<Shared> shared_;
+};
+
+/// A torch::data loader, stateless or stateful, with its own workers, sampler and order.
+///
+/// The order is the sampler's own: it does not depend on the run's seed, and a resumed run reads the epoch again up to
+/// where it stood, in a new order where the sampler is random. A DataLoader of a TorchDataset does without both limits.
+template <class L>
+StreamLoader from_torch(std::unique_ptr<L> loader) {
+  using Value = typename L::BatchType;
+  struct Reader {
+    explicit Reader(std::unique_ptr<L> from) : loader(std::move(from)) {}
+    /// torch::data refuses to begin an epoch while the last one is not read to its end.
+    void begin() {
+      while (read()) {
+      }
+      at.emplace(loader->begin());
+    }
+    std::optional<Batch> read() {
+      if (!at) return {};
+      if (*at == loader->end()) {
+        at.reset();
+        return {};
+      }
+      Batch batch = to_batch(**at);
+      ++*at;
+      return batch;
+    }
+    std::unique_ptr<L> loader;
+    std::optional<torch::data::Iterator<Value>> at = {};
+  };
+  auto reader = std::make_shared<Reader>(std::move(loader));
+  return StreamLoader([reader](int64_t /*epoch*/) {
+    reader->begin();
+    return [reader] { return reader->read(); };
+  });
+}
+
+}  // namespace levin::data

@@ -1,0 +1,274 @@
+#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+#include <levin/data/data_loader.h>
+#include <levin/trainer/core/error.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "tests/captured_stderr.h"
+#include "tests/catch.h"
+#include "tests/data/counting.h"
+#include "tests/error_text.h"
+
+using levin::Batch;
+using namespace levin::data;
+using levin::testing::counting;
+using levin::testing::range;
+using levin::testing::rest_of;
+using levin::testing::values;
+
+namespace {
+
+/// Samples with random numbers; loading takes longer for some than for others, so that workers overtake each other.
+class Uneven : public Dataset {
+ public:
+  explicit Uneven(int64_t size) : size_(size) {}
+  int64_t size() const override { return size_; }
+  Batch get(int64_t index, Rng& rng) const override {
+    if (index % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    return Batch(at::full({1}, rng.uniform()), at::full({}, index, at::TensorOptions(at::kLong)));
+  }
+
+ private:
+  int64_t size_;
+};
+
+/// Fails at one sample.
+class Broken : public Dataset {
+ public:
+  int64_t size() const override { return 12; }
+  Batch get(int64_t index, Rng& /*rng*/) const override {
+    if (index == 5) throw levin::UsageError("no file five.png");
+    if (index == 9) throw std::runtime_error("nine");
+    return Batch(at::full({1}, 0.0), at::full({}, index, at::TensorOptions(at::kLong)));
+  }
+};
+
+/// Does not give sample 2 before `open` is called.
+class Gate : public Dataset {
+ public:
+  int64_t size() const override { return 4; }
+  Batch get(int64_t index, Rng& /*rng*/) const override {
+    std::unique_lock lock(mutex_);
+    if (index == 2) opened_.wait(lock, [&] { return open_; });
+    return Batch(at::full({1}, 0.0), at::full({}, index, at::TensorOptions(at::kLong)));
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    opened_.notify_all();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable opened_;
+  bool open_ = false;
+};
+
+struct Seen {
+  std::vector<int64_t> targets = {};
+  std::vector<double> inputs = {};
+  bool operator==(const Seen&) const = default;
+};
+
+Seen epoch_of(Loader& loader, int64_t epoch) {
+  loader.set_epoch(epoch);
+  Seen seen;
+  bool last = false;
+  while (auto loaded = loader.next()) {
+    CHECK_FALSE(last);
+    last = loaded->last;
+    for (const int64_t value : values(loaded->batch.target())) seen.targets.push_back(value);
+    const at::Tensor inputs = loaded->batch.input().to(at::kDouble).contiguous();
+    seen.inputs.insert(seen.inputs.end(), inputs.const_data_ptr<double>(),
+                       inputs.const_data_ptr<double>() + inputs.numel());
+  }
+  CHECK(last);
+  return seen;
+}
+
+size_t threads_of_process() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("order and random numbers are the same for any number of workers") {
+  const auto dataset = std::make_shared<Uneven>(101);
+  const auto options = [](int64_t workers) {
+    return DataLoaderOptions{.batch_size = 4, .shuffle = true, .num_workers = workers, .seed = 5};
+  };
+  DataLoader none(dataset, options(0));
+  const Seen first = epoch_of(none, 0), second = epoch_of(none, 1);
+  CHECK(first.targets.size() == 101);
+  CHECK(first.targets != second.targets);
+  for (const int64_t workers : {1, 2, 10}) {
+    DataLoader loader(dataset, options(workers));
+    CHECK(epoch_of(loader, 0) == first);
+    CHECK(epoch_of(loader, 1) == second);
+    CHECK(epoch_of(loader, 0) == first);
+    CHECK_FALSE(loader.next());
+    CHECK_FALSE(loader.next());
+  }
+}
+
+TEST_CASE("an epoch may be left at any place and begun again") {
+  const auto dataset = std::make_shared<Uneven>(60);
+  DataLoader loader(dataset, {.batch_size = 4, .shuffle = true, .num_workers = 3, .seed = 5});
+  DataLoader none(dataset, {.batch_size = 4, .shuffle = true, .seed = 5});
+  for (int64_t epoch = 0; epoch < 12; ++epoch) {
+    loader.set_epoch(epoch);
+    for (int64_t i = 0; i < epoch; ++i) loader.next();
+  }
+  CHECK(epoch_of(loader, 3) == epoch_of(none, 3));
+}
+
+TEST_CASE("loaders destroyed in the middle of an epoch leave no thread behind") {
+  const size_t before = threads_of_process();
+  const auto dataset = std::make_shared<Uneven>(100);
+  std::mt19937 random(1);
+  for (int i = 0; i < 100; ++i) {
+    DataLoader loader(dataset, {.batch_size = 3, .num_workers = 2});
+    const auto batches = random() % 8;
+    for (unsigned batch = 0; batch < batches; ++batch) loader.next();
+  }
+  CHECK(threads_of_process() == before);
+}
+
+TEST_CASE("in the steady state the same few buffers go round") {
+  for (const int64_t workers : {0, 1, 3}) {
+    DataLoader loader(counting(1000), {.batch_size = 4, .num_workers = workers});
+    std::set<const void*> buffers;
+    for (int64_t epoch = 0; epoch < 2; ++epoch) {
+      loader.set_epoch(epoch);
+      while (auto loaded = loader.next()) buffers.insert(loaded->batch.input().const_data_ptr());
+    }
+    CHECK(buffers.size() <= static_cast<size_t>(2 * workers + 2));
+  }
+}
+
+TEST_CASE("batches that the caller keeps are not written over") {
+  for (const int64_t workers : {0, 2}) {
+    DataLoader loader(counting(400), {.batch_size = 4, .num_workers = workers});
+    std::vector<Batch> kept;
+    while (auto loaded = loader.next()) kept.push_back(loaded->batch);
+    std::vector<int64_t> all;
+    for (const Batch& batch : kept) {
+      for (const int64_t value : values(batch.target())) all.push_back(value);
+    }
+    CHECK(all == range(400));
+  }
+}
+
+TEST_CASE("what a dataset throws comes out of next, with its place, and the loader goes on") {
+  for (const int64_t workers : {0, 2}) {
+    DataLoader loader(Broken(), {.batch_size = 3, .num_workers = workers});
+    std::vector<int64_t> seen;
+    const auto take = [&] {
+      for (const int64_t value : values(loader.next().value().batch.target())) seen.push_back(value);
+    };
+    take();
+    const std::string text = error_text([&] { loader.next(); });
+    CHECK(text.starts_with("data: "));
+    CHECK(text.ends_with("Broken, batch of samples 3, 4, 5: sample 5: no file five.png"));
+    CHECK(loader.state_dict().at("position").to_int() == 6);
+    take();
+    CHECK(error_text([&] { loader.next(); }).ends_with("samples 9, 10, 11: sample 9: nine"));
+    CHECK_FALSE(loader.next());
+    CHECK(seen == std::vector<int64_t>{0, 1, 2, 6, 7, 8});
+    loader.set_epoch(1);
+    take();
+    CHECK_THROWS_AS(loader.next(), levin::UsageError);
+  }
+}
+
+TEST_CASE("a wait that is too long is an error, and the loader remains usable") {
+  const auto gate = std::make_shared<Gate>();
+  DataLoader loader(gate, {.num_workers = 1, .timeout_seconds = 0.05});
+  CHECK(values(loader.next()->batch.target()) == std::vector<int64_t>{0});
+  CHECK(values(loader.next()->batch.target()) == std::vector<int64_t>{1});
+  const std::string text = error_text([&] { loader.next(); });
+  CHECK(text.starts_with("data.timeout_seconds: no batch after 0.05 seconds; a worker is loading "));
+  CHECK(text.find("Gate, batch of sample 2;") != std::string::npos);
+  gate->open();
+  std::optional<LoadedBatch> loaded;
+  while (!loaded) {
+    try {
+      loaded = loader.next();
+    } catch (const levin::Error&) {  // the machine was slow
+    }
+  }
+  CHECK(values(loaded->batch.target()) == std::vector<int64_t>{2});
+}
+
+TEST_CASE("a state taken while workers load ahead stands behind the last batch handed out") {
+  const auto dataset = std::make_shared<Uneven>(50);
+  const DataLoaderOptions options{.batch_size = 4, .shuffle = true, .num_workers = 3, .seed = 2};
+  DataLoader whole(dataset, options), first(dataset, options), second(dataset, options);
+  const auto expected = epoch_of(whole, 4).targets;
+  first.set_epoch(4);
+  std::vector<int64_t> seen;
+  for (int i = 0; i < 5; ++i) {
+    for (const int64_t value : values(first.next()->batch.target())) seen.push_back(value);
+  }
+  CHECK(first.state_dict().at("position").to_int() == 20);
+  second.next();
+  second.load_state_dict(first.state_dict());
+  for (const int64_t value : rest_of(second)) seen.push_back(value);
+  CHECK(seen == expected);
+}
+
+TEST_CASE("the state of 20 million shuffled samples is one position") {
+  class Huge : public Dataset {
+   public:
+    int64_t size() const override { return 20'000'000; }
+    void get_batch(const Indices& indices, Batch& out) const override { out = Batch(indices.tensor()); }
+  };
+  const DataLoaderOptions options{.batch_size = 8, .shuffle = true, .seed = 1};
+  DataLoader first{Huge(), options}, second{Huge(), options};
+  levin::State state = first.state_dict();
+  state["position"] = 10'000'000;
+  first.load_state_dict(state);
+  const Batch tenth = first.next()->batch;
+  CHECK(first.state_dict().at("position").to_int() == 10'000'008);
+  second.load_state_dict(state);
+  CHECK(values(second.next()->batch.input()) == values(tenth.input()));
+}
+
+// Run alone by the next case, in a process that has not warned yet.
+TEST_CASE("two loaders with 64 workers", "[.][many_workers]") {
+  for (int i = 0; i < 2; ++i) DataLoader(counting(4), {.num_workers = 64, .prefetch_factor = 1}).next();
+}
+
+TEST_CASE("more workers than cores are warned of once") {
+  FILE* child = popen("/proc/$PPID/exe '[many_workers]' 2>&1", "r");
+  std::string text;
+  for (int c = 0; (c = std::fgetc(child)) != EOF;) text += static_cast<char>(c);
+  CHECK(pclose(child) == 0);
+  CHECK(occurrences(text, "data.num_workers: 64 threads for ") == 1);
+}
+
+TEST_CASE("workers compute with one thread and leave the process's number alone") {
+  const int before = at::get_num_threads();
+  std::atomic<int> in_worker = 0;
+  const auto look = std::make_shared<Lambda>([&](Batch&, std::span<Rng>) { in_worker = at::get_num_threads(); });
+  DataLoader loader(TransformedDataset(counting(4), look), {.batch_size = 4, .num_workers = 1});
+  loader.next();
+  CHECK(in_worker == 1);
+  CHECK(at::get_num_threads() == before);
+  int elsewhere = 0;
+  std::thread([&] { elsewhere = at::get_num_threads(); }).join();
+  CHECK(elsewhere == before);
+}
