@@ -7,10 +7,14 @@
 
 namespace levin::nn {
 
-ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)), net(nullptr) {
+ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)) {
   schema_of<Options>().check(&options, "model");
   save_hyperparameters(options);
-  net = register_module("net", make_net(options.net, {.hidden = options.hidden}));
+  net = make_net(options.net, {.hidden = options.hidden,
+                               .image_shape = options.image_shape,
+                               .num_classes = options.num_classes,
+                               .small_input = options.small_input});
+  register_module("net", net.module);
   if (options.weights.empty()) return;
   if (!std::filesystem::exists(options.weights)) throw UsageError("model.weights: no file ", options.weights);
   load_weights(*this, options.weights);

@@ -5,20 +5,27 @@
 #include <levin/modules/optim/registry.h>
 
 #include <string>
+#include <vector>
 
 namespace levin::nn {
 
 struct ImageClassifierOptions {
   std::string net = LEVIN_OPTION(net, "lenet", "Network", {.choices = net_names()});
   int64_t hidden = LEVIN_OPTION(hidden, 64, "Units of the hidden layer of mlp and mlp_bn", {.min = 1});
+  int64_t num_classes = LEVIN_OPTION(num_classes, 10, "Number of classes", {.min = 1});
+  std::vector<int64_t> image_shape = LEVIN_OPTION(
+      image_shape, {1, 28, 28}, "Channels, height and width of the images; resnet18: any height and width", {.min = 1});
+  bool small_input =
+      LEVIN_OPTION(small_input, false, "For resnet18 on images of about 32x32: keep their size at first");
   std::string weights = LEVIN_OPTION(weights, "", "File with the initial weights; empty: random ones");
   Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
-/// Classifies images `input` [batch, 1, 28, 28], float, as one of ten `target` classes [batch], int64.
+/// Classifies images `input` [batch, channels, height, width], float, as one of the `target` classes [batch], int64.
 ///
-/// Logs `train_loss`; `val_loss` and `val_acc`; `test_loss` and `test_acc`. Parameters are named `net.0.weight` and on.
+/// Logs `train_loss`; `val_loss` and `val_acc`; `test_loss` and `test_acc`. Parameters are named `net.0.weight`
+/// and on, or `net.conv1.weight` and on for resnet18.
 class ImageClassifier : public LightningModule {
  public:
   using Options = ImageClassifierOptions;
@@ -27,18 +34,18 @@ class ImageClassifier : public LightningModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit ImageClassifier(Options options);
 
-  /// Logits [batch, 10].
-  at::Tensor forward(const at::Tensor& images) { return net->forward(images); }
+  /// Logits [batch, classes].
+  at::Tensor forward(const at::Tensor& images) { return net.forward(images); }
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  /// The probability of each class, `input` [batch, 10].
+  /// The probability of each class, `input` [batch, classes].
   Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   OptimizerConfig configure_optimizers() override;
 
   Options options;
-  torch::nn::Sequential net;
+  Net net = {};
 
  private:
   void evaluate(const Batch& batch, const std::string& stage);

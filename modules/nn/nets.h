@@ -1,22 +1,34 @@
 #pragma once
-#include <torch/nn/modules/container/sequential.h>
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace levin::nn {
 
 struct NetOptions {
-  int64_t hidden = 64;  ///< units of the hidden layer of `mlp` and `mlp_bn`
+  int64_t hidden = 64;                             ///< units of the hidden layer of `mlp` and `mlp_bn`
+  std::vector<int64_t> image_shape = {1, 28, 28};  ///< channels, height, width; `resnet18` takes any height and width
+  int64_t num_classes = 10;
+  bool small_input = false;  ///< of `resnet18`: see ResNet18Options
 };
 
-/// The names that `make_net` knows: mlp, mlp_bn, lenet.
+/// A module of any class whose forward makes one tensor of one tensor.
+struct Net {
+  std::shared_ptr<torch::nn::Module> module = {};
+  std::function<at::Tensor(const at::Tensor&)> forward = {};
+};
+
+/// The names that `make_net` knows: mlp, mlp_bn, lenet, resnet18.
 const std::vector<std::string>& net_names();
 
-/// A small classifier of images [batch, 1, 28, 28] into logits [batch, 10], with LibTorch's own initial weights.
-/// Its parameters are named as in the torch.nn.Sequential of the same layers (`1.weight`). Throws levin::UsageError for
-/// an unknown name.
-torch::nn::Sequential make_net(const std::string& name, NetOptions options = {});
+/// A classifier of images [batch, channels, height, width] into logits [batch, classes], with LibTorch's own initial
+/// weights, or torchvision's for resnet18. The first three name their parameters as in the torch.nn.Sequential of the
+/// same layers (`1.weight`). Throws levin::UsageError for an unknown name and an image shape that does not fit.
+Net make_net(const std::string& name, const NetOptions& options = {});
 
 }  // namespace levin::nn

@@ -8,23 +8,13 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/modules/nn/recording_sink.h"
 #include "tests/temporary_folder.h"
 
 using levin::UsageError;
 using levin::nn::ImageClassifier;
 
 namespace {
-
-struct RecordingSink : levin::LogSink {
-  void log(const std::string& name, const at::Tensor& value, const levin::LogOptions& options) override {
-    values[name] = value.item<double>();
-    prog_bar[name] = options.prog_bar;
-  }
-  void log(const std::string&, double, const levin::LogOptions&) override {}
-  void log(const std::string&, const std::shared_ptr<levin::LoggedMetric>&, const levin::LogOptions&) override {}
-  std::map<std::string, double> values;
-  std::map<std::string, bool> prog_bar;
-};
 
 std::vector<std::string> names(const ImageClassifier& module) {
   std::vector<std::string> names;
@@ -50,6 +40,32 @@ TEST_CASE("nets name their parameters as Python's Sequential does, and give logi
   }
 }
 
+TEST_CASE("nets fit images of other shapes and other numbers of classes") {
+  for (const std::string net : {"mlp", "mlp_bn", "lenet", "resnet18"}) {
+    INFO(net);
+    ImageClassifier module(ImageClassifier::Options{
+        .net = net, .hidden = 8, .num_classes = 7, .image_shape = {3, 32, 20}, .small_input = true});
+    CHECK(module.forward(torch::rand({2, 3, 32, 20})).sizes() == std::vector<int64_t>{2, 7});
+  }
+  ImageClassifier smallest(ImageClassifier::Options{.net = "lenet", .image_shape = {1, 14, 14}});
+  CHECK(smallest.forward(torch::rand({2, 1, 14, 14})).sizes() == std::vector<int64_t>{2, 10});
+
+  ImageClassifier resnet(ImageClassifier::Options{.net = "resnet18", .image_shape = {3, 224, 224}});
+  CHECK(names(resnet).front() == "net.conv1.weight");
+  CHECK(names(resnet).back() == "net.fc.bias");
+  CHECK(resnet.parameters()[0].sizes() == std::vector<int64_t>{64, 3, 7, 7});
+
+  const auto with = [](ImageClassifier::Options options) {
+    return error_text<UsageError>([&] { ImageClassifier{options}; });
+  };
+  CHECK(with({.net = "lenet", .image_shape = {1, 28, 13}}) ==
+        "model.image_shape: lenet takes images of at least 14x14, got 28x13");
+  CHECK(with({.net = "mlp", .image_shape = {28, 28}}) ==
+        "model.image_shape: expected channels, height and width, got [28, 28]");
+  CHECK(contains(with({.image_shape = {0, 28, 28}}), "model.image_shape"));
+  CHECK(contains(with({.num_classes = 0}), "model.num_classes"));
+}
+
 TEST_CASE("steps log what PyTorch Lightning's program logs") {
   ImageClassifier module(ImageClassifier::Options{.net = "mlp"});
   RecordingSink sink;
@@ -60,14 +76,14 @@ TEST_CASE("steps log what PyTorch Lightning's program logs") {
   const levin::StepOutput output = module.training_step(batch, 0);
   CHECK(output.loss.requires_grad());
   CHECK(sink.values.at("train_loss") == output.loss.item<double>());
-  CHECK(sink.prog_bar.at("train_loss"));
+  CHECK(sink.options.at("train_loss").prog_bar);
   module.validation_step(batch, 0, 0);
   module.test_step(batch, 0, 0);
   CHECK(sink.values.at("val_loss") == sink.values.at("train_loss"));
   const double right = module.forward(batch.input()).argmax(1).eq(batch.target()).sum().item<double>();
   CHECK(sink.values.at("val_acc") == right / 8);
-  CHECK(sink.prog_bar.at("val_acc"));
-  CHECK(!sink.prog_bar.at("val_loss"));
+  CHECK(sink.options.at("val_acc").prog_bar);
+  CHECK(!sink.options.at("val_loss").prog_bar);
   CHECK(sink.values.at("test_acc") == sink.values.at("val_acc"));
   CHECK(sink.values.count("test_loss") == 1);
   const at::Tensor sums = module.predict_step(batch, 0, 0).input().sum(1);
@@ -108,5 +124,5 @@ TEST_CASE("a config chooses optimizer and schedule") {
   CHECK(by_default.entries[0].optimizer->param_groups()[0].options().get_lr() == 1e-3);
   CHECK(!by_default.entries[0].scheduler);
   CHECK(contains(error_text<UsageError>([&] { schema.set(options.get(), "model", {{"net", "lenett"}}); }),
-                 "model.net: expected one of mlp, mlp_bn, lenet"));
+                 "model.net: expected one of mlp, mlp_bn, lenet, resnet18"));
 }

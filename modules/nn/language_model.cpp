@@ -1,0 +1,115 @@
+#include <levin/modules/nn/language_model.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/multinomial.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/core/error.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace levin::nn {
+namespace {
+
+/// Puts a module into eval mode, and at the end each of its parts back into the mode that it had.
+class EvalMode {
+ public:
+  explicit EvalMode(torch::nn::Module& module) {
+    for (const auto& part : module.modules()) modes_.emplace_back(part, part->is_training());
+    module.eval();
+  }
+  ~EvalMode() {
+    for (const auto& [part, training] : modes_) part->train(training);
+  }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> modes_ = {};
+};
+
+at::Tensor mean_cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
+  return at::cross_entropy_loss(logits.flatten(0, 1), target.flatten());
+}
+
+/// One token [batch, 1] for each row of `logits` [batch, vocabulary].
+at::Tensor draw(const at::Tensor& logits, const GenerateOptions& options) {
+  if (options.temperature == 0) return logits.argmax(1, /*keepdim=*/true);
+  const at::Tensor scaled = logits.to(at::kFloat).div(options.temperature);
+  if (!options.top_k) return at::multinomial(scaled.softmax(1), 1, /*replacement=*/false, options.generator);
+  const auto [likeliest, tokens] = scaled.topk(std::min(*options.top_k, scaled.size(1)), 1);
+  return tokens.gather(1, at::multinomial(likeliest.softmax(1), 1, /*replacement=*/false, options.generator));
+}
+
+/// The metric of one loader; those of the others keep their addresses.
+metrics::Perplexity& of_loader(std::deque<metrics::Perplexity>& all, int64_t dataloader_idx) {
+  const auto index = static_cast<size_t>(dataloader_idx);
+  while (all.size() <= index) all.emplace_back();
+  return all[index];
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(Options options_) : options(std::move(options_)), net(nullptr) {
+  schema_of<Options>().check(&options, "model");
+  save_hyperparameters(options);
+  net = register_module("net", GPT(options.gpt));
+  if (options.weights.empty()) return;
+  if (!std::filesystem::exists(options.weights)) throw UsageError("model.weights: no file ", options.weights);
+  load_weights(*this, options.weights);
+}
+
+at::Tensor LanguageModel::generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how) {
+  if (prompt.dim() != 2 || prompt.size(1) == 0)
+    throw UsageError("generate: expected a prompt [batch, time] of at least one token, got ", prompt.sizes());
+  if (!(how.temperature >= 0)) throw UsageError("generate: temperature is at least 0, got ", how.temperature);
+  if (how.top_k && *how.top_k < 1) throw UsageError("generate: top_k is at least 1, got ", *how.top_k);
+  const at::NoGradGuard no_grad;
+  const EvalMode eval_mode(*net);
+  at::Tensor all = prompt.to(device(), at::kLong);
+  for (int64_t i = 0; i < tokens; ++i) {
+    const int64_t time = std::min(all.size(1), options.gpt.block_size);
+    const at::Tensor logits = forward(all.narrow(1, all.size(1) - time, time)).select(1, -1);
+    all = at::cat({all, draw(logits, how)}, 1);
+  }
+  return all;
+}
+
+StepOutput LanguageModel::training_step(const Batch& batch, int64_t /*batch_idx*/) {
+  const at::Tensor& target = batch.target();
+  const at::Tensor loss = mean_cross_entropy(forward(batch.input()), target);
+  log("train_loss", loss, {.prog_bar = true, .batch_size = target.numel()});
+  return {loss, target.numel()};
+}
+
+void LanguageModel::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t dataloader_idx) {
+  evaluate(batch, "val", of_loader(val_perplexity_, dataloader_idx));
+}
+
+void LanguageModel::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t dataloader_idx) {
+  evaluate(batch, "test", of_loader(test_perplexity_, dataloader_idx));
+}
+
+void LanguageModel::evaluate(const Batch& batch, const std::string& stage, metrics::Perplexity& perplexity) {
+  const at::Tensor& target = batch.target();
+  const at::Tensor logits = forward(batch.input());
+  log(stage + "_loss", mean_cross_entropy(logits, target), {.prog_bar = true, .batch_size = target.numel()});
+  perplexity.update(logits, target);
+  log(stage + "_perplexity", perplexity);
+}
+
+Batch LanguageModel::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  return Batch(forward(batch.input()).select(1, -1).softmax(1));
+}
+
+OptimizerConfig LanguageModel::configure_optimizers() {
+  auto optimizer = optim::make_optimizer(options.optimizer, "model.optimizer", parameters());
+  if (!options.lr_scheduler) return optimizer;
+  return {std::move(optimizer), options.lr_scheduler.make("model.lr_scheduler")};
+}
+
+}  // namespace levin::nn
