@@ -1,0 +1,80 @@
+#pragma once
+#include <levin/data/dataset_module.h>
+#include <levin/data/datasets/image_folder_dataset.h>
+#include <levin/data/loader_options.h>
+#include <levin/data/transforms/registry.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+
+struct ImageFolderOptions {
+  std::string root =
+      LEVIN_OPTION(root, "images", "Folder with a subfolder for each class, or with train, val and test");
+  int64_t image_size = LEVIN_OPTION(image_size, 224, "Side of the square images", {.min = 1});
+  std::string resize = LEVIN_OPTION(resize, "center_crop",
+                                    "Resize the shorter side and take the middle, or both sides to exactly image_size",
+                                    {.choices = {"center_crop", "exact"}});
+  int64_t resize_size =
+      LEVIN_OPTION(resize_size, 0, "Shorter side before the middle is taken; 0: image_size", {.min = 0});
+  std::string train_resize =
+      LEVIN_OPTION(train_resize, "same", "Training images: resized as the others, or by `transforms` alone",
+                   {.choices = {"same", "none"}});
+  std::vector<Part<TransformKind>> transforms =
+      LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
+  std::vector<Part<TransformKind>> batch_transforms =
+      LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
+  OneOrMore<double> mean =
+      LEVIN_OPTION(mean, {0.485, 0.456, 0.406}, "Mean of red, green and blue, or of all; ImageNet's");
+  OneOrMore<double> std = LEVIN_OPTION(std, {0.229, 0.224, 0.225},
+                                       "Standard deviation of red, green and blue, or of all", {.exclusive_min = 0});
+  double val_fraction = LEVIN_OPTION(val_fraction, 0.1, "Part of the training images for validation, without root/val",
+                                     {.min = 0, .exclusive_max = 1});
+  int64_t split_seed = LEVIN_OPTION(split_seed, 0, "Which images val_fraction draws");
+  bool scaled_decode = LEVIN_OPTION(scaled_decode, false,
+                                    "Decode large JPEGs at 1/2, 1/4 or 1/8 of their size where that is enough: faster, "
+                                    "with slightly other pixels");
+  std::string on_error = LEVIN_OPTION(on_error, "raise", "Images that cannot be read: end with an error, or leave out",
+                                      {.choices = {"raise", "skip"}});
+  LEVIN_LOADER_OPTIONS(32, true);
+};
+
+/// JPEG and PNG images of classes: root/CLASS/..., divided by val_fraction, or root/train/CLASS/..., root/val and
+/// root/test. The latter is assumed where root has train beside val or test, or no other folders than these.
+///
+/// Inputs are float32 [samples, 3, image_size, image_size], `((x / 255) - mean) / std`; targets int64 [samples], the
+/// classes of training by name. There are test and predict batches where root/test is. A root that is not there is
+/// looked for in the cache folder. Throws levin::UsageError that names the folder or the file.
+class ImageFolder : public DatasetModule {
+ public:
+  using Options = ImageFolderOptions;
+  explicit ImageFolder(Options options = {});
+
+ protected:
+  DatasetPtr make_dataset(Split split) override;
+
+ private:
+  using Files = std::shared_ptr<const ImageFiles>;
+
+  const std::filesystem::path& root();
+  bool is_divided();
+  const Files& train_files();
+  DatasetPtr images(Files files, bool training) const;
+  /// Those in root/`name`; null where there is no such folder.
+  DatasetPtr images_in(const char* name);
+  /// The part of the training images that is for training, or that for validation.
+  DatasetPtr part(bool training);
+
+  Options options_;
+  TransformPtr transform_, batch_transform_;
+  std::optional<std::filesystem::path> root_ = {};
+  std::optional<bool> is_divided_ = {};
+  Files train_files_ = {};
+};
+
+}  // namespace levin::data
