@@ -1,6 +1,11 @@
 #include <levin/data/registry.h>
+#include <levin/data/datasets/cifar.h>
+#include <levin/data/datasets/csv.h>
+#include <levin/data/datasets/image_folder.h>
 #include <levin/data/datasets/mnist.h>
+#include <levin/data/datasets/npy.h>
 #include <levin/data/datasets/synthetic_digits.h>
+#include <levin/data/datasets/text.h>
 
 namespace levin::data {
 namespace {
@@ -9,7 +14,13 @@ namespace {
 void register_builtins(Registry<DataModuleKind::Entry>& registry) {
   add_data_module<MNIST>(registry, "MNIST", "Handwritten digits, from idx files");
   add_data_module<FashionMNIST>(registry, "FashionMNIST", "Articles of clothing, from idx files");
+  add_data_module<CIFAR10>(registry, "CIFAR10", "Colour images of 10 classes, from binary files");
+  add_data_module<CIFAR100>(registry, "CIFAR100", "Colour images of 100 classes, from binary files");
+  add_data_module<ImageFolder>(registry, "ImageFolder", "JPEG and PNG images, in one folder for each class");
   add_data_module<SyntheticDigits>(registry, "SyntheticDigits", "Digits drawn and distorted by code; needs no files");
+  add_data_module<Csv>(registry, "Csv", "Tables in CSV files: numbers, categories, a target");
+  add_data_module<Npy>(registry, "Npy", "Arrays in NumPy's files, .npy (mapped into memory) or .npz");
+  add_data_module<Text>(registry, "Text", "Windows of a text file, in characters or bytes");
 }
 
 }  // namespace

@@ -1,60 +1,80 @@
 #pragma once
-#include <levin/data/data_loader.h>
-#include <levin/data/data_module.h>
-#include <levin/data/dataset.h>
+#include <levin/data/dataset_module.h>
+#include <levin/data/datasets/normalized_images.h>
+#include <levin/data/datasets/public_file.h>
+#include <levin/data/loader_options.h>
+#include <levin/data/transforms/registry.h>
 
-#include <cstdint>
-#include <memory>
-#include <optional>
+#include <array>
 #include <string>
+#include <vector>
 
 namespace levin::data {
 
 struct MNISTOptions {
   std::string root = LEVIN_OPTION(root, "mnist", "Folder with the four idx files, plain or gzip");
-  int64_t batch_size = LEVIN_OPTION(batch_size, 32, "Samples per batch and device", {.min = 1});
-  int64_t num_workers = LEVIN_OPTION(num_workers, 0, "Threads that load ahead; 0: none", {.min = 0});
-  bool shuffle = LEVIN_OPTION(shuffle, true, "Draw a new order of the training samples for each epoch");
-  bool drop_last = LEVIN_OPTION(drop_last, false, "Leave out a last training batch that is not full");
-  bool pin_memory = LEVIN_OPTION(pin_memory, false, "Load into page-locked memory, for faster copies to a GPU");
-  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of the order; unset: the run's seed");
+  bool download = LEVIN_OPTION(download, false, "Download files that are missing into root");
+  std::string url = LEVIN_OPTION(url, "https://ossci-datasets.s3.amazonaws.com/mnist/", "Where the gzip files are");
+  std::vector<Part<TransformKind>> transforms =
+      LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
+  std::vector<Part<TransformKind>> batch_transforms =
+      LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
+  LEVIN_LOADER_OPTIONS(32, true);
 };
 
 struct FashionMNISTOptions {
   std::string root = LEVIN_OPTION(root, "fashion_mnist", "Folder with the four idx files, plain or gzip");
-  int64_t batch_size = LEVIN_OPTION(batch_size, 32, "Samples per batch and device", {.min = 1});
-  int64_t num_workers = LEVIN_OPTION(num_workers, 0, "Threads that load ahead; 0: none", {.min = 0});
-  bool shuffle = LEVIN_OPTION(shuffle, true, "Draw a new order of the training samples for each epoch");
-  bool drop_last = LEVIN_OPTION(drop_last, false, "Leave out a last training batch that is not full");
-  bool pin_memory = LEVIN_OPTION(pin_memory, false, "Load into page-locked memory, for faster copies to a GPU");
-  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of the order; unset: the run's seed");
+  bool download = LEVIN_OPTION(download, false, "Download files that are missing into root");
+  std::string url =
+      LEVIN_OPTION(url, "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/", "Where the gzip files are");
+  std::vector<Part<TransformKind>> transforms =
+      LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
+  std::vector<Part<TransformKind>> batch_transforms =
+      LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
+  LEVIN_LOADER_OPTIONS(32, true);
 };
 
 /// Images and labels from MNIST's four files: what MNIST and FashionMNIST share.
 ///
 /// Inputs are float32 [samples, 1, height, width], `((x / 255) - mean) / stddev`; targets int64 [samples]. Training
-/// uses the train files; validation, test and prediction the t10k files. Each is read once. Throws levin::UsageError
-/// that names the file which is missing or broken.
-class IdxImages : public DataModule {
+/// uses the train files; validation, test and prediction the t10k files. Each is read once. With transforms the
+/// training images are kept as bytes; those that come out as floating point are not normalised, their transforms have
+/// done so. Throws levin::UsageError that names the file which is missing or broken.
+class IdxImages : public DatasetModule {
  public:
-  void setup(Stage stage) override;
-  Loaders train_dataloader() override;
-  Loaders val_dataloader() override;
-  Loaders test_dataloader() override;
-  Loaders predict_dataloader() override;
+  /// Downloads what is neither in root nor in the cache folder, where `download` says so. Throws levin::Error.
+  void prepare_data() override;
 
  protected:
-  /// Files are looked for in `root`, then in the cache folder's `name`.
-  IdxImages(std::string root, std::string name, double mean, double stddev, DataLoaderOptions train);
+  /// What tells one set of images from another.
+  struct Source {
+    std::string class_name;  ///< of the data module
+    std::string cache_name;  ///< the folder in the cache folder in which files are also looked for
+    double mean, stddev;
+    std::vector<std::string> class_names;
+    /// Of train and t10k, with the endings -images-idx3-ubyte.gz and -labels-idx1-ubyte.gz.
+    std::array<PublicFile, 4> files;
+  };
+  template <class Options>
+  IdxImages(const Options& options, Source source)
+      : IdxImages(std::move(source), options.root, options.download ? options.url : "", loader_options(options),
+                  make_transforms(options.transforms, "data.transforms"),
+                  make_transforms(options.batch_transforms, "data.batch_transforms")) {
+    schema_of<Options>().check(&options, "data");
+  }
+
+  DatasetPtr make_dataset(Split split) override;
 
  private:
-  std::shared_ptr<const Dataset> read(const std::string& prefix) const;
-  Loaders evaluation_loader() const;
+  /// An empty `url`: no download.
+  IdxImages(Source source, std::string root, std::string url, DataLoaderOptions train, TransformPtr transform,
+            TransformPtr batch_transform);
+  DatasetPtr read(const std::string& prefix, bool training) const;
 
-  std::string root_, name_;
-  double mean_, stddev_;
-  DataLoaderOptions options_;
-  std::shared_ptr<const Dataset> train_ = {}, evaluation_ = {};
+  Source source_;
+  std::string root_, url_;
+  TransformPtr transform_, batch_transform_;
+  DatasetPtr evaluation_ = {};
 };
 
 /// Handwritten digits (LeCun, Cortes, Burges), mean 0.1307 and standard deviation 0.3081.
@@ -70,8 +90,5 @@ class FashionMNIST : public IdxImages {
   using Options = FashionMNISTOptions;
   explicit FashionMNIST(Options options = {});
 };
-
-/// Bytes to float32: `((x / 255) - mean) / stddev`, in this order.
-at::Tensor normalize_bytes(const at::Tensor& bytes, double mean, double stddev);
 
 }  // namespace levin::data

@@ -6,11 +6,19 @@
 #include <levin/data/datasets/digit_glyphs.h>
 #include <levin/data/datasets/idx_file.h>
 #include <levin/data/datasets/synthetic_digits.h>
+#include <levin/data/sha256.h>
+#include <levin/data/transforms/mixup.h>
+#include <levin/data/transforms/random_flip.h>
 #include <levin/trainer/core/error.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
+#include "tests/data/http_server.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
 
@@ -57,7 +65,10 @@ TEST_CASE("training is shuffled, evaluation is not, and each stage reads what it
   MNIST data({.root = (folder / "m").string(), .batch_size = 64, .drop_last = true, .seed = 1});
   CHECK_THROWS_AS(data.train_dataloader(), levin::UsageError);
   data.setup(Stage::Test);
-  CHECK_THROWS_AS(data.train_dataloader(), levin::UsageError);
+  CHECK_THROWS_WITH(data.train_dataloader(), "MNIST: call setup before asking for the train loader");
+  data.setup(Stage::Predict);
+  CHECK(data.dataset(Split::Test) == data.dataset(Split::Predict));  // read once
+  CHECK(data.dataset(Split::Test)->class_names().size() == 10);
   const at::Tensor labels = read_idx(folder / "m/t10k-labels-idx1-ubyte", 1).to(at::kLong);
   CHECK(at::equal(data.test_dataloader()[0].next()->batch.target(), labels));
   CHECK(at::equal(data.predict_dataloader()[0].next()->batch.target(), labels));
@@ -84,7 +95,9 @@ TEST_CASE("files that are missing or do not fit are named") {
   MNIST data({.root = root.string()});
   const auto error = [&] { return error_text([&] { data.setup(Stage::Fit); }); };
   CHECK(error() == "data.root: no file " + root.string() + "/train-images-idx3-ubyte(.gz), nor one in " +
-                       (folder / "cache/mnist").string() + "; set --data.root to the folder that has it");
+                       (folder / "cache/mnist").string() + "; set --data.root or pass --data.download true");
+  MNIST asked({.root = root.string(), .download = true});
+  CHECK(contains(error_text([&] { asked.setup(Stage::Fit); }), "; prepare_data() has not downloaded it"));
   write_synthetic_mnist(root, 8, 4);
   write_idx(root / "train-labels-idx1-ubyte", at::arange(7, at::TensorOptions(at::kByte)));
   CHECK(error().find("data.root: 8 images in ") == 0);
@@ -95,4 +108,90 @@ TEST_CASE("files that are missing or do not fit are named") {
   write_idx(root / "train-labels-idx1-ubyte", at::zeros({0}, at::TensorOptions(at::kByte)));
   CHECK(error().find("data.root: no images in ") == 0);
   CHECK_THROWS_AS(data.setup(Stage::Fit), levin::UsageError);
+}
+
+TEST_CASE("transforms change training images as bytes; what stays uint8 is normalised") {
+  const TemporaryFolder folder;
+  const CacheAt cache(folder / "cache");
+  write_synthetic_mnist(folder / "m", 12, 12);
+  MNISTOptions options = {.root = (folder / "m").string(), .batch_size = 12, .shuffle = false};
+  const auto first = [&](const MNISTOptions& of, bool train) {
+    MNIST data(of);
+    data.setup(Stage::Fit);
+    return (train ? data.train_dataloader() : data.val_dataloader())[0].next()->batch;
+  };
+  const at::Tensor plain = first(options, true).input(), val = first(options, false).input();
+  options.transforms = {{"RandomHorizontalFlip", RandomFlipOptions{.p = 1}}};
+  CHECK(at::equal(first(options, true).input(), plain.flip({3})));
+  CHECK(at::equal(first(options, false).input(), val));
+  options.transforms.push_back({"ConvertImage"});
+  const at::Tensor bytes = read_idx(folder / "m/train-images-idx3-ubyte", 3).unsqueeze(1);
+  CHECK(at::equal(first(options, true).input(), bytes.flip({3}).to(at::kFloat) / 255));
+  options.batch_transforms = {{"Mixup", MixupOptions{.num_classes = 10}}};
+  CHECK(first(options, true).target().sizes() == at::IntArrayRef({12, 10}));
+  options.transforms.clear();
+  CHECK(first(options, true).target().sizes() == at::IntArrayRef({12, 10}));
+  CHECK(first(options, false).target().scalar_type() == at::kLong);
+  options.transforms = {{"Fl1p"}};
+  CHECK(error_text<levin::UsageError>([&] {
+          MNIST data(options);
+        }).starts_with("data.transforms[0].class: no transform"));
+}
+
+namespace {
+
+/// MNIST with files of its own.
+struct SmallMNIST : IdxImages {
+  SmallMNIST(const MNISTOptions& options, std::array<PublicFile, 4> files)
+      : IdxImages(options, {.class_name = "SmallMNIST",
+                            .cache_name = "small_mnist",
+                            .mean = 0.1307,
+                            .stddev = 0.3081,
+                            .class_names = {},
+                            .files = std::move(files)}) {}
+};
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("files that are missing are downloaded into root, those that are there are not") {
+  const TemporaryFolder folder;
+  const CacheAt cache(folder / "cache");
+  write_synthetic_mnist(folder / "source", 20, 10, true);
+  std::array<PublicFile, 4> files;
+  const char* names[] = {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",
+                         "t10k-labels-idx1-ubyte.gz"};
+  for (size_t i = 0; i < 4; ++i) {
+    const auto path = folder / ("source/" + std::string(names[i]));
+    files[i] = {names[i], static_cast<int64_t>(std::filesystem::file_size(path)), sha256_of(path)};
+  }
+  const HttpServer server([&](const HttpServer::Request& request) {
+    return HttpServer::answer(read_file(folder / ("source" + request.path)), request);
+  });
+  // One is in root already, and plain; one is in the cache.
+  std::filesystem::create_directories(folder / "root");
+  write_idx(folder / "root/t10k-labels-idx1-ubyte", read_idx(folder / "source/t10k-labels-idx1-ubyte.gz", 1));
+  std::filesystem::create_directories(folder / "cache/small_mnist");
+  std::filesystem::rename(folder / "source/train-labels-idx1-ubyte.gz",
+                          folder / "cache/small_mnist/train-labels-idx1-ubyte.gz");
+  const CapturedStderr captured;
+  const MNISTOptions options = {.root = (folder / "root").string(), .download = true, .url = server.url("")};
+  for (int run = 0; run < 2; ++run) {
+    SmallMNIST data(options, files);
+    data.prepare_data();
+    data.setup(Stage::Fit);
+    CHECK(data.dataset(Split::Train)->size() == 20);
+    CHECK(data.dataset(Split::Val)->size() == 10);
+  }
+  REQUIRE(server.requests().size() == 2);
+  CHECK(server.requests()[0].path == "/train-images-idx3-ubyte.gz");
+  CHECK(server.requests()[1].path == "/t10k-images-idx3-ubyte.gz");
+  CHECK(std::filesystem::exists(folder / "root/train-images-idx3-ubyte.gz"));
+  SmallMNIST({.root = (folder / "none").string()}, files).prepare_data();
+  CHECK_FALSE(std::filesystem::exists(folder / "none"));
 }

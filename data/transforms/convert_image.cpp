@@ -1,0 +1,36 @@
+#include <levin/data/transforms/convert_image.h>
+#include <levin/data/transforms/image_batch.h>
+
+namespace levin::data {
+namespace {
+
+at::ScalarType type_of(const std::string& name) {
+  if (name == "uint8") return at::kByte;
+  if (name == "float16") return at::kHalf;
+  if (name == "bfloat16") return at::kBFloat16;
+  return name == "float64" ? at::kDouble : at::kFloat;
+}
+
+/// Multiplied so, each of the 256 values takes an equal part of 0..1, and 1 becomes 255.
+constexpr double kToBytes = 255.999;
+
+}  // namespace
+
+ConvertImage::ConvertImage(Options options) : type_(type_of(options.dtype)), scale_(options.scale) {
+  schema_of<Options>().check(&options, "ConvertImage");
+}
+
+void ConvertImage::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
+  const at::Tensor images = images_of(batch, "ConvertImage");
+  const bool from_bytes = images.scalar_type() == at::kByte, to_bytes = type_ == at::kByte;
+  if (!scale_ || from_bytes == to_bytes) {
+    batch.set("input", images.to(type_));
+  } else if (from_bytes) {
+    batch.set("input", images.to(type_).div_(255));
+  } else {
+    const at::ScalarType exact = images.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    batch.set("input", images.to(exact).mul(kToBytes).clamp_(0, 255).to(at::kByte));
+  }
+}
+
+}  // namespace levin::data

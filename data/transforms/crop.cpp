@@ -1,0 +1,69 @@
+#include <levin/data/transforms/crop.h>
+#include <levin/data/transforms/image_batch.h>
+#include <levin/data/transforms/window.h>
+#include <levin/trainer/core/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace levin::data {
+namespace {
+
+/// Where a window begins that lies in the middle. Halves go to the even pixel, as Python rounds.
+int64_t centered(int64_t image, int64_t window) {
+  if (window > image) return -((window - image) / 2);
+  return static_cast<int64_t>(std::nearbyint(static_cast<double>(image - window) / 2));
+}
+
+}  // namespace
+
+CenterCrop::CenterCrop(Options options) : size_(height_and_width(options.size, "CenterCrop.size")) {
+  schema_of<Options>().check(&options, "CenterCrop");
+}
+
+void CenterCrop::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
+  const at::Tensor images = images_of(batch, "CenterCrop");
+  const Corner corner = {centered(images.size(2), size_[0]), centered(images.size(3), size_[1])};
+  const std::vector<Corner> corners(static_cast<size_t>(images.size(0)), corner);
+  const std::vector<double> zeros(static_cast<size_t>(images.size(1)), 0.0);
+  batch.set("input", windows_of(images, corners, size_, PaddingMode::Constant, zeros));
+}
+
+RandomCrop::RandomCrop(Options options)
+    : options_(std::move(options)), size_(height_and_width(options_.size, "RandomCrop.size")) {
+  schema_of<Options>().check(&options_, "RandomCrop");
+  const OneOrMore<int64_t>& padding = options_.padding;
+  if (padding.size() != 1 && padding.size() != 2 && padding.size() != 4)
+    throw UsageError("RandomCrop.padding: expected 1, 2 or 4 numbers, got ", padding.size());
+  left_ = padding[0];
+  top_ = padding[padding.size() == 1 ? 0 : 1];
+  right_ = padding.size() == 4 ? padding[2] : left_;
+  bottom_ = padding.size() == 4 ? padding[3] : top_;
+}
+
+void RandomCrop::operator()(Batch& batch, std::span<Rng> rngs) const {
+  const at::Tensor images = images_of(batch, rngs, "RandomCrop");
+  // Without pad_if_needed these are 0; with it the border is as wide as the window lacks, on both sides.
+  int64_t more_rows = 0, more_columns = 0;
+  const int64_t height = images.size(2) + top_ + bottom_, width = images.size(3) + left_ + right_;
+  if (options_.pad_if_needed) {
+    more_rows = std::max<int64_t>(0, size_[0] - height);
+    more_columns = std::max<int64_t>(0, size_[1] - width);
+  } else if (height < size_[0] || width < size_[1]) {
+    throw Error("RandomCrop: a window of ", size_[0], " x ", size_[1], " pixels is larger than the images with ",
+                "padding, ", height, " x ", width, "; set padding or pad_if_needed");
+  }
+  std::vector<Corner> corners;
+  corners.reserve(rngs.size());
+  for (Rng& rng : rngs) {
+    const int64_t top = rng.randint(0, height + 2 * more_rows - size_[0] + 1);
+    const int64_t left = rng.randint(0, width + 2 * more_columns - size_[1] + 1);
+    corners.push_back({top - top_ - more_rows, left - left_ - more_columns});
+  }
+  batch.set("input", windows_of(images, corners, size_, parse_padding_mode(options_.padding_mode),
+                                pixel_for_channels(images, options_.fill, "RandomCrop.fill")));
+}
+
+}  // namespace levin::data

@@ -1,0 +1,56 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/data/transforms/one_or_more.h>
+#include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/option.h>
+
+#include <array>
+#include <string>
+
+namespace levin::data {
+
+struct CenterCropOptions {
+  OneOrMore<int64_t> size = LEVIN_OPTION(size, {}, "Pixels: a square, or [height, width]; required", {.min = 1});
+};
+
+/// The middle of the images of `input`; smaller images get a border of zeros.
+/// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.CenterCrop.html
+class CenterCrop final : public Transform {
+ public:
+  using Options = CenterCropOptions;
+  /// Throws levin::UsageError for a size that is missing.
+  explicit CenterCrop(Options options);
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  std::array<int64_t, 2> size_;
+};
+
+struct RandomCropOptions {
+  OneOrMore<int64_t> size = LEVIN_OPTION(size, {}, "Pixels: a square, or [height, width]; required", {.min = 1});
+  OneOrMore<int64_t> padding = LEVIN_OPTION(
+      padding, {0}, "Border added first: of all sides, [left and right, top and bottom], or [left, top, right, bottom]",
+      {.min = 0});
+  bool pad_if_needed = LEVIN_OPTION(pad_if_needed, false, "Add a border to images smaller than size");
+  OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value of a constant border: of all channels, or of each");
+  std::string padding_mode = LEVIN_OPTION(padding_mode, "constant", "What the border shows",
+                                          {.choices = {"constant", "edge", "reflect", "symmetric"}});
+};
+
+/// A window at a random place of each image of `input`.
+/// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomCrop.html
+class RandomCrop final : public Transform {
+ public:
+  using Options = RandomCropOptions;
+  /// Throws levin::UsageError for a size that is missing and for another count of padding.
+  explicit RandomCrop(Options options);
+  /// Throws levin::Error for images that are smaller than the window, unless pad_if_needed.
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  Options options_;
+  std::array<int64_t, 2> size_;
+  int64_t left_ = 0, top_ = 0, right_ = 0, bottom_ = 0;
+};
+
+}  // namespace levin::data

@@ -1,0 +1,31 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/option.h>
+
+#include <cstdint>
+#include <string>
+
+namespace levin::data {
+
+struct OneHotOptions {
+  int64_t num_classes = LEVIN_OPTION(num_classes, 0, "Number of classes; required", {.min = 0});
+};
+
+/// `target`, int64 [samples], as float32 [samples, num_classes]: 1 at the class, else 0.
+class OneHot final : public Transform {
+ public:
+  using Options = OneHotOptions;
+  /// Throws levin::UsageError without num_classes.
+  explicit OneHot(Options options);
+  /// Throws levin::Error for a target that is no class.
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  Options options_;
+};
+
+/// Class numbers [samples] as OneHot gives them. Throws levin::Error that begins with `transform`.
+at::Tensor one_hot(const at::Tensor& target, int64_t num_classes, const std::string& transform);
+
+}  // namespace levin::data

@@ -1,0 +1,70 @@
+#pragma once
+#include <levin/data/transforms/one_or_more.h>
+#include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/option.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+namespace levin::data {
+
+struct RandomRotationOptions {
+  OneOrMore<double> degrees =
+      LEVIN_OPTION(degrees, {}, "Greatest angle in both directions, or [least, greatest], counter-clockwise; required");
+  std::string interpolation = LEVIN_OPTION(interpolation, "nearest", "How pixels between pixels are found",
+                                           {.choices = {"nearest", "bilinear"}});
+  OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value outside of the image: of all channels, or of each");
+};
+
+/// Turns each image of `input` by a random angle about its middle; the size stays.
+///
+/// Where bilinear pixels lie half outside of the image they are mixed with `fill`.
+/// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomRotation.html
+class RandomRotation final : public Transform {
+ public:
+  using Options = RandomRotationOptions;
+  /// Throws levin::UsageError for degrees that are missing or no range.
+  explicit RandomRotation(Options options);
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  Options options_;
+  std::array<double, 2> degrees_;
+};
+
+struct RandomAffineOptions {
+  OneOrMore<double> degrees =
+      LEVIN_OPTION(degrees, {}, "Greatest angle in both directions, or [least, greatest], clockwise; required");
+  OneOrMore<double> translate =
+      LEVIN_OPTION(translate, {}, "Greatest move as parts of [width, height], in both directions; unset: none",
+                   {.min = 0, .max = 1});
+  OneOrMore<double> scale =
+      LEVIN_OPTION(scale, {}, "Least and greatest factor of the size; unset: none", {.exclusive_min = 0});
+  OneOrMore<double> shear =
+      LEVIN_OPTION(shear, {}, "Greatest angle along x in both directions, [least, greatest], or both for x and for y");
+  std::string interpolation = LEVIN_OPTION(interpolation, "nearest", "How pixels between pixels are found",
+                                           {.choices = {"nearest", "bilinear"}});
+  OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value outside of the image: of all channels, or of each");
+};
+
+/// Turns, moves, stretches and shears each image of `input` at random about its middle; the size stays.
+///
+/// Where bilinear pixels lie half outside of the image they are mixed with `fill`.
+/// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomAffine.html
+class RandomAffine final : public Transform {
+ public:
+  using Options = RandomAffineOptions;
+  /// Throws levin::UsageError for degrees that are missing, and for values that are no range.
+  explicit RandomAffine(Options options);
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  using Range = std::array<double, 2>;
+
+  Options options_;
+  Range degrees_;
+  std::optional<Range> scale_ = {}, shear_x_ = {}, shear_y_ = {};
+};
+
+}  // namespace levin::data

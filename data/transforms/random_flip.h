@@ -1,0 +1,35 @@
+#pragma once
+#include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/option.h>
+
+namespace levin::data {
+
+struct RandomFlipOptions {
+  double p = LEVIN_OPTION(p, 0.5, "Probability for each image", {.min = 0, .max = 1});
+};
+
+/// Exchanges left and right of images of `input`, in place.
+/// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomHorizontalFlip.html
+class RandomHorizontalFlip final : public Transform {
+ public:
+  using Options = RandomFlipOptions;
+  explicit RandomHorizontalFlip(Options options = {});
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  Options options_;
+};
+
+/// Exchanges top and bottom of images of `input`, in place.
+/// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomVerticalFlip.html
+class RandomVerticalFlip final : public Transform {
+ public:
+  using Options = RandomFlipOptions;
+  explicit RandomVerticalFlip(Options options = {});
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace levin::data

@@ -1,0 +1,39 @@
+#pragma once
+#include <levin/data/transforms/interpolate.h>
+#include <levin/data/transforms/one_or_more.h>
+#include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/option.h>
+
+#include <array>
+#include <string>
+
+namespace levin::data {
+
+struct RandomResizedCropOptions {
+  OneOrMore<int64_t> size = LEVIN_OPTION(size, {}, "Pixels: a square, or [height, width]; required", {.min = 1});
+  OneOrMore<double> scale =
+      LEVIN_OPTION(scale, {0.08, 1}, "Least and greatest part of the image's area", {.exclusive_min = 0});
+  OneOrMore<double> ratio =
+      LEVIN_OPTION(ratio, {3.0 / 4, 4.0 / 3}, "Least and greatest width over height", {.exclusive_min = 0});
+  std::string interpolation = LEVIN_OPTION(interpolation, "bilinear", "How pixels between pixels are found",
+                                           {.choices = {"nearest", "bilinear", "bicubic"}});
+  bool antialias = LEVIN_OPTION(antialias, true, "Weigh all pixels under an output pixel where images become smaller");
+};
+
+/// A window of random size and shape at a random place of each image of `input`, resized to `size`.
+/// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomResizedCrop.html
+class RandomResizedCrop final : public Transform {
+ public:
+  using Options = RandomResizedCropOptions;
+  /// Throws levin::UsageError for a size that is missing and for ranges that are none.
+  explicit RandomResizedCrop(Options options);
+  void operator()(Batch& batch, std::span<Rng> rngs) const override;
+
+ private:
+  std::array<int64_t, 2> size_;
+  std::array<double, 2> scale_, ratio_;
+  Interpolation interpolation_;
+  bool antialias_;
+};
+
+}  // namespace levin::data

@@ -1,0 +1,43 @@
+#pragma once
+#include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/part.h>
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace levin::data {
+
+/// Transforms by name, for options such as `std::vector<Part<TransformKind>> transforms`.
+struct TransformKind {
+  using Entry = std::function<TransformPtr(const void* options)>;
+  static Registry<Entry>& registry();
+};
+
+/// Adds transform class `T`: with a nested `Options` and a constructor from it, or without and default-constructed.
+template <std::derived_from<Transform> T>
+bool add_transform(Registry<TransformKind::Entry>& registry, const std::string& name, const std::string& help = "") {
+  using Options = OptionsOf<T>;
+  registry.add<Options>(name, help, []([[maybe_unused]] const void* options) -> TransformPtr {
+    if constexpr (std::is_same_v<Options, NoOptions>)
+      return std::make_shared<T>();
+    else
+      return std::make_shared<T>(*static_cast<const Options*>(options));
+  });
+  return true;
+}
+
+/// The transforms, one after the other; null for an empty list. `path` names the option in errors ("data.transforms").
+/// Throws levin::UsageError for an unknown name and for options that a transform refuses.
+TransformPtr make_transforms(const std::vector<Part<TransformKind>>& parts, const std::string& path);
+
+}  // namespace levin::data
+
+/// Makes a transform's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+#define LEVIN_REGISTER_TRANSFORM(Class)                                             \
+  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+      ::levin::data::add_transform<Class>(::levin::data::TransformKind::registry(), \
+                                          ::levin::detail::unqualified(#Class))
