@@ -9,8 +9,15 @@
 namespace levin::data {
 namespace {
 
-/// Threads share the work in parts of at least so many bytes.
-constexpr int64_t kLeastBytesPerThread = 1 << 20;
+/// From so many bytes on, LibTorch's copies, which share the work among its threads, are faster.
+constexpr int64_t kLeastBytesToShare = 1 << 16;
+/// So much of the next row is fetched while this one is copied: rows drawn at random wait for memory, not for the copy.
+constexpr int64_t kBytesAhead = 4096;
+constexpr int64_t kCacheLine = 64;
+
+void fetch_ahead(const std::byte* row, int64_t bytes) {
+  for (int64_t i = 0; i < std::min(bytes, kBytesAhead); i += kCacheLine) __builtin_prefetch(row + i);
+}
 
 void check(const Indices& indices, int64_t rows) {
   for (int64_t i = 0; i < indices.size(); ++i) {
@@ -31,29 +38,25 @@ bool lies_as_rows(const at::Tensor& tensor) {
 
 void copy_rows(const at::Tensor& from, const Indices& indices, at::Tensor& to) {
   check(indices, from.size(0));
-  if (!lies_as_rows(from) || !lies_as_rows(to)) {
-    to.copy_(indices.is_range() ? from.narrow(0, indices.start(), indices.size())
-                                : from.index_select(0, indices.tensor().to(from.device())));
+  const auto row_bytes = static_cast<int64_t>(from.itemsize()) * (from.size(0) ? from.numel() / from.size(0) : 0);
+  const bool shared = at::get_num_threads() > 1 && indices.size() * row_bytes >= kLeastBytesToShare;
+  if (shared || !lies_as_rows(from) || !lies_as_rows(to)) {
+    if (indices.is_range()) {
+      to.copy_(from.narrow(0, indices.start(), indices.size()));
+    } else {
+      at::index_select_out(to, from, 0, indices.tensor().to(from.device()));
+    }
     return;
   }
-  const auto row_bytes = static_cast<int64_t>(from.itemsize()) * (from.size(0) ? from.numel() / from.size(0) : 0);
   const auto* source = static_cast<const std::byte*>(from.const_data_ptr());
   auto* target = static_cast<std::byte*>(to.mutable_data_ptr());
-  const auto copy = [&](int64_t begin, int64_t end) {
-    if (indices.is_range()) {
-      std::memcpy(target + begin * row_bytes, source + (indices.start() + begin) * row_bytes,
-                  static_cast<size_t>((end - begin) * row_bytes));
-      return;
-    }
-    for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(target + i * row_bytes, source + indices[i] * row_bytes, static_cast<size_t>(row_bytes));
-    }
-  };
-  const int64_t least_rows = std::max<int64_t>(1, kLeastBytesPerThread / std::max<int64_t>(1, row_bytes));
-  if (indices.size() <= least_rows) {
-    copy(0, indices.size());
-  } else {
-    at::parallel_for(0, indices.size(), least_rows, copy);
+  if (indices.is_range()) {
+    std::memcpy(target, source + indices.start() * row_bytes, static_cast<size_t>(indices.size() * row_bytes));
+    return;
+  }
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    if (i + 1 < indices.size()) fetch_ahead(source + indices[i + 1] * row_bytes, row_bytes);
+    std::memcpy(target + i * row_bytes, source + indices[i] * row_bytes, static_cast<size_t>(row_bytes));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <levin/data/data_loader.h>
 #include <levin/trainer/core/error.h>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -135,16 +137,36 @@ TEST_CASE("an epoch may be left at any place and begun again") {
   CHECK(epoch_of(loader, 3) == epoch_of(none, 3));
 }
 
-TEST_CASE("loaders destroyed in the middle of an epoch leave no thread behind") {
-  const size_t before = threads_of_process();
-  const auto dataset = std::make_shared<Uneven>(100);
+TEST_CASE("a thousand loaders destroyed in the middle of an epoch leave no thread and no memory behind") {
+  const auto dataset = counting(100);
   std::mt19937 random(1);
-  for (int i = 0; i < 100; ++i) {
-    DataLoader loader(dataset, {.batch_size = 3, .num_workers = 2});
-    const auto batches = random() % 8;
+  const auto use = [&](int loaders) {
+    for (int i = 0; i < loaders; ++i) {
+      DataLoader loader(dataset, {.batch_size = 3, .shuffle = true, .num_workers = 2});
+      const auto batches = random() % 8;
+      for (unsigned batch = 0; batch < batches; ++batch) loader.next();
+    }
+  };
+  use(10);
+  const size_t threads = threads_of_process(), bytes = mallinfo2().uordblks;
+  use(1000);
+  CHECK(threads_of_process() == threads);
+  CHECK(mallinfo2().uordblks < bytes + 100'000);
+}
+
+TEST_CASE("eight workers stand any number of early exits") {
+  const auto dataset = std::make_shared<Uneven>(200);
+  const DataLoaderOptions options{.batch_size = 4, .shuffle = true, .num_workers = 8, .seed = 5};
+  DataLoader loader(dataset, options), none(dataset, {.batch_size = 4, .shuffle = true, .seed = 5});
+  std::mt19937 random(2);
+  for (int i = 0; i < 60; ++i) {
+    loader.set_epoch(i);
+    const auto batches = random() % 12;
     for (unsigned batch = 0; batch < batches; ++batch) loader.next();
+    if (random() % 4 == 0) loader.load_state_dict(loader.state_dict());
+    if (random() % 8 == 0) loader = DataLoader(loader);
   }
-  CHECK(threads_of_process() == before);
+  CHECK(epoch_of(loader, 3) == epoch_of(none, 3));
 }
 
 TEST_CASE("in the steady state the same few buffers go round") {
