@@ -30,22 +30,18 @@ std::shared_ptr<const Sampler> sampler_of(const Dataset& dataset, const DataLoad
 
 }  // namespace
 
-IndexedSource::IndexedSource(DatasetPtr dataset, const DataLoaderOptions& options)
-    : dataset_(std::move(dataset)),
-      batch_size_(options.batch_size),
-      drop_last_(options.drop_last),
-      rest_(options.partial_round),
-      collate_(options.collate),
-      batch_sampler_(options.batch_sampler) {
+IndexedSource::IndexedSource(DatasetPtr dataset, DataLoaderOptions options)
+    : dataset_(std::move(dataset)), options_(std::move(options)) {
   if (!dataset_) throw UsageError("DataLoader: got a null pointer to a dataset");
-  check_combination(options);
+  check_combination(options_);
   if (dataset_->size() < 1) throw UsageError("DataLoader: the dataset is empty");
-  sampler_ = sampler_of(*dataset_, options);
-  if ((sampler_ ? sampler_->size() : batch_sampler_->size()) < 1) {
+  options_.sampler = sampler_of(*dataset_, options_);
+  options_.shuffle = false;
+  if ((options_.sampler ? options_.sampler->size() : options_.batch_sampler->size()) < 1) {
     throw UsageError("DataLoader: the sampler gives no samples");
   }
-  if (sampler_ && drop_last_ && sampler_->size() < batch_size_) {
-    throw UsageError("data.batch_size: ", batch_size_, " is more than the ", sampler_->size(),
+  if (options_.sampler && options_.drop_last && options_.sampler->size() < options_.batch_size) {
+    throw UsageError("data.batch_size: ", options_.batch_size, " is more than the ", options_.sampler->size(),
                      " samples there are, and data.drop_last leaves no batch; use a smaller batch_size");
   }
 }
@@ -60,7 +56,7 @@ void IndexedSource::begin(const EpochKey& key, const EpochPosition& position) {
 }
 
 bool IndexedSource::plan(BatchPlan& plan) {
-  const bool planned = sampler_ ? plan_samples(plan) : plan_listed_batch(plan);
+  const bool planned = options_.sampler ? plan_samples(plan) : plan_listed_batch(plan);
   plan.indices.seed = key_.seed;
   plan.indices.epoch = key_.epoch;
   return planned;
@@ -68,16 +64,16 @@ bool IndexedSource::plan(BatchPlan& plan) {
 
 bool IndexedSource::has_more(int64_t position, int64_t total, const EpochKey& key) const {
   const int64_t left = total - position;
-  if (drop_last_) return left >= batch_size_ * key.world;
-  return rest_ == "drop" ? left >= key.world : left > 0;
+  if (options_.drop_last) return left >= options_.batch_size * key.world;
+  return options_.partial_round == "drop" ? left >= key.world : left > 0;
 }
 
 bool IndexedSource::plan_samples(BatchPlan& plan) {
-  if (!order_) order_ = sampler_->order(key_.seed, key_.epoch);
+  if (!order_) order_ = options_.sampler->order(key_.seed, key_.epoch);
   const int64_t total = order_->size();
   if (!has_more(position_.samples, total, key_)) return false;
-  const int64_t round = std::min(batch_size_ * key_.world, total - position_.samples);
-  const RankPart part = part_of_round(round, batch_size_, key_, rest_);
+  const int64_t round = std::min(options_.batch_size * key_.world, total - position_.samples);
+  const RankPart part = part_of_round(round, options_.batch_size, key_, options_.partial_round);
   const int64_t begin = position_.samples + part.begin, end = position_.samples + part.end;
   if (end <= total) {
     order_->at(begin, end - begin, plan.indices);
@@ -96,7 +92,7 @@ bool IndexedSource::plan_samples(BatchPlan& plan) {
 }
 
 bool IndexedSource::plan_listed_batch(BatchPlan& plan) {
-  if (!batches_) batches_ = batch_sampler_->batches(key_.seed, key_.epoch);
+  if (!batches_) batches_ = options_.batch_sampler->batches(key_.seed, key_.epoch);
   const auto count = static_cast<int64_t>(batches_->size());
   const int64_t first = position_.batches, end = std::min(first + key_.world, count);
   if (first >= count) return false;
@@ -116,24 +112,26 @@ bool IndexedSource::plan_listed_batch(BatchPlan& plan) {
 void IndexedSource::load(BatchPlan& plan, Batch& out) const {
   if (plan.indices.size() == 0) {
     out = Batch();
-  } else if (collate_) {
-    out = collate_(get_samples(*dataset_, plan.indices));
+  } else if (options_.collate) {
+    out = options_.collate(get_samples(*dataset_, plan.indices));
   } else {
     dataset_->get_batch(plan.indices, out);
   }
 }
 
 std::optional<int64_t> IndexedSource::size(const EpochKey& key) const {
-  if (!sampler_) return (batch_sampler_->size() + key.world - 1) / key.world;
-  const int64_t total = sampler_->size(), round = batch_size_ * key.world, full = total / round;
+  if (!options_.sampler) return (options_.batch_sampler->size() + key.world - 1) / key.world;
+  const int64_t total = options_.sampler->size(), round = options_.batch_size * key.world, full = total / round;
   return full + has_more(full * round, total, key);
 }
 
-std::optional<int64_t> IndexedSource::samples() const { return sampler_ ? sampler_->size() : dataset_->size(); }
+std::optional<int64_t> IndexedSource::samples() const {
+  return options_.sampler ? options_.sampler->size() : dataset_->size();
+}
 
 bool IndexedSource::use_sequential_order() {
-  if (!sampler_) return false;
-  sampler_ = std::make_shared<SequentialSampler>(dataset_->size());
+  if (!options_.sampler) return false;
+  options_.sampler = std::make_shared<SequentialSampler>(dataset_->size());
   order_ = nullptr;
   return true;
 }
@@ -147,6 +145,9 @@ std::string IndexedSource::describe(const BatchPlan& plan) const {
   return size > kMostNamed ? text + ", ..." : text;
 }
 
-std::unique_ptr<BatchSource> IndexedSource::clone() const { return std::make_unique<IndexedSource>(*this); }
+// Not the epoch's members: a worker may be planning with them.
+std::unique_ptr<BatchSource> IndexedSource::clone() const {
+  return std::make_unique<IndexedSource>(dataset_, options_);
+}
 
 }  // namespace levin::data

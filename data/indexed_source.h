@@ -11,7 +11,7 @@ namespace levin::data {
 class IndexedSource final : public BatchSource {
  public:
   /// Throws levin::UsageError for an empty dataset, and for options that leave no batch or contradict each other.
-  IndexedSource(DatasetPtr dataset, const DataLoaderOptions& options);
+  IndexedSource(DatasetPtr dataset, DataLoaderOptions options);
 
   void begin(const EpochKey& key, const EpochPosition& position) override;
   bool plan(BatchPlan& plan) override;
@@ -31,12 +31,8 @@ class IndexedSource final : public BatchSource {
   bool has_more(int64_t position, int64_t total, const EpochKey& key) const;
 
   DatasetPtr dataset_;
-  int64_t batch_size_;
-  bool drop_last_;
-  std::string rest_;
-  Collate collate_;
-  std::shared_ptr<const Sampler> sampler_;
-  std::shared_ptr<const BatchSampler> batch_sampler_;
+  /// Its `sampler` is set unless there is a batch sampler.
+  DataLoaderOptions options_;
   // Of the epoch that is read.
   EpochKey key_ = {};
   EpochPosition position_ = {};

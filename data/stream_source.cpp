@@ -8,15 +8,10 @@
 
 namespace levin::data {
 
-StreamSource::StreamSource(std::shared_ptr<const IterableDataset> dataset, const DataLoaderOptions& options)
-    : dataset_(std::move(dataset)),
-      batch_size_(options.batch_size),
-      shuffle_(options.shuffle),
-      drop_last_(options.drop_last),
-      rest_(options.partial_round),
-      collate_(options.collate) {
+StreamSource::StreamSource(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options)
+    : dataset_(std::move(dataset)), options_(std::move(options)) {
   if (!dataset_) throw UsageError("DataLoader: got a null pointer to a dataset");
-  if (options.sampler || options.batch_sampler) {
+  if (options_.sampler || options_.batch_sampler) {
     throw UsageError("DataLoader: an iterable dataset has its own order; leave sampler and batch_sampler");
   }
 }
@@ -37,7 +32,7 @@ void StreamSource::begin(const EpochKey& key, const EpochPosition& position) {
 }
 
 void StreamSource::open() {
-  stream_ = dataset_->open({key_.seed, key_.epoch, shuffle_, rank_, world_});
+  stream_ = dataset_->open({key_.seed, key_.epoch, options_.shuffle, rank_, world_});
   if (position_.stream) {
     stream_->load_state_dict(*position_.stream);
   } else if (position_.samples > 0) {
@@ -56,7 +51,7 @@ void StreamSource::open() {
 void StreamSource::read_round() {
   round_.clear();
   after_round_.reset();
-  while (static_cast<int64_t>(round_.size()) < batch_size_ * key_.world) {
+  while (static_cast<int64_t>(round_.size()) < options_.batch_size * key_.world) {
     std::optional<Batch> sample = stream_->next();
     if (!sample) break;
     round_.push_back(*std::move(sample));
@@ -65,8 +60,8 @@ void StreamSource::read_round() {
 }
 
 bool StreamSource::is_enough(int64_t count) const {
-  if (drop_last_) return count >= batch_size_ * key_.world;
-  return rest_ == "drop" ? count >= key_.world : count > 0;
+  if (options_.drop_last) return count >= options_.batch_size * key_.world;
+  return options_.partial_round == "drop" ? count >= key_.world : count > 0;
 }
 
 bool StreamSource::plan(BatchPlan& plan) {
@@ -75,7 +70,7 @@ bool StreamSource::plan(BatchPlan& plan) {
   if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
   const auto count = static_cast<int64_t>(round_.size());
   if (!is_enough(count)) return false;
-  const RankPart part = part_of_round(count, batch_size_, key_, rest_);
+  const RankPart part = part_of_round(count, options_.batch_size, key_, options_.partial_round);
   plan.samples.clear();
   plan.rngs.clear();
   for (int64_t i = part.begin; i < part.end; ++i) {
@@ -99,8 +94,8 @@ bool StreamSource::plan(BatchPlan& plan) {
 void StreamSource::load(BatchPlan& plan, Batch& out) const {
   if (plan.samples.empty()) {
     out = Batch();
-  } else if (collate_) {
-    out = collate_(std::exchange(plan.samples, {}));
+  } else if (options_.collate) {
+    out = options_.collate(std::exchange(plan.samples, {}));
   } else {
     dataset_->make_batch(std::exchange(plan.samples, {}), plan.rngs, out);
   }
@@ -109,14 +104,14 @@ void StreamSource::load(BatchPlan& plan, Batch& out) const {
 std::optional<int64_t> StreamSource::size(const EpochKey& key) const {
   const std::optional<int64_t> samples = dataset_->size();
   if (!samples) return {};
-  const int64_t round = batch_size_ * (dataset_->divides_among_ranks() ? 1 : key.world);
+  const int64_t round = options_.batch_size * (dataset_->divides_among_ranks() ? 1 : key.world);
   const int64_t full = *samples / round, left = *samples % round;
-  if (drop_last_ || left == 0) return full;
-  return full + (rest_ != "drop" || left >= key.world);
+  if (options_.drop_last || left == 0) return full;
+  return full + (options_.partial_round != "drop" || left >= key.world);
 }
 
 bool StreamSource::use_sequential_order() {
-  shuffle_ = false;
+  options_.shuffle = false;
   stream_ = nullptr;
   return true;
 }
@@ -126,12 +121,7 @@ std::string StreamSource::describe(const BatchPlan& plan) const {
   return c10::str(c10::demangle(typeid(dataset).name()), ", the batch that ends with sample ", plan.after.samples);
 }
 
-std::unique_ptr<BatchSource> StreamSource::clone() const {
-  DataLoaderOptions options{.batch_size = batch_size_, .shuffle = shuffle_, .drop_last = drop_last_};
-  options.partial_round = rest_;
-  options.collate = collate_;
-  return std::make_unique<StreamSource>(dataset_, options);
-}
+std::unique_ptr<BatchSource> StreamSource::clone() const { return std::make_unique<StreamSource>(dataset_, options_); }
 
 void IterableDataset::make_batch(std::vector<Batch> samples, std::vector<Rng>& /*rngs*/, Batch& out) const {
   out = Batch::stack(samples);

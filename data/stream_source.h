@@ -11,7 +11,7 @@ namespace levin::data {
 class StreamSource final : public BatchSource {
  public:
   /// Throws levin::UsageError for options that only a map-style dataset can follow.
-  StreamSource(std::shared_ptr<const IterableDataset> dataset, const DataLoaderOptions& options);
+  StreamSource(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options);
 
   void begin(const EpochKey& key, const EpochPosition& position) override;
   bool plan(BatchPlan& plan) override;
@@ -29,10 +29,7 @@ class StreamSource final : public BatchSource {
   bool is_enough(int64_t count) const;
 
   std::shared_ptr<const IterableDataset> dataset_;
-  int64_t batch_size_;
-  bool shuffle_, drop_last_;
-  std::string rest_;
-  Collate collate_;
+  DataLoaderOptions options_;
   // Of the epoch that is read. Where the dataset divides itself among ranks, the key's rank is 0 of 1.
   EpochKey key_ = {};
   int64_t rank_ = 0, world_ = 1;

@@ -33,7 +33,8 @@ expect_compiler(Unheard 1.0 "")
 
 expect("levin needs nlohmann_json 3.9 or newer: .*apt-get install nlohmann-json3-dev" -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON)
 set(undo -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=OFF)
-foreach(case "spdlog 1.8 libspdlog-dev" "CLI11 2.1 libcli11-dev" "ZLIB 1.2 zlib1g-dev")
+foreach(case "spdlog 1.8 libspdlog-dev" "CLI11 2.1 libcli11-dev" "ZLIB 1.2 zlib1g-dev" "PNG 1.6 libpng-dev"
+    "LibArchive 3.4 libarchive-dev" "CURL 7.68 libcurl4-openssl-dev" "OpenSSL 1.1.1 libssl-dev")
   string(REPLACE " " ";" case "${case}")
   list(GET case 0 package)
   list(GET case 1 version)
@@ -42,6 +43,9 @@ foreach(case "spdlog 1.8 libspdlog-dev" "CLI11 2.1 libcli11-dev" "ZLIB 1.2 zlib1
     ${undo} -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
   set(undo -DCMAKE_DISABLE_FIND_PACKAGE_${package}=OFF)
 endforeach()
+
+expect("levin needs JPEG: run scripts/setup, or apt-get install libjpeg-dev" ${undo} -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=ON)
+set(undo -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=OFF)
 
 file(WRITE "${WORK}/old/lib/cmake/nlohmann_json/nlohmann_jsonConfig.cmake" "")
 file(WRITE "${WORK}/old/lib/cmake/nlohmann_json/nlohmann_jsonConfigVersion.cmake" "set(PACKAGE_VERSION 3.5)\n")
