@@ -2,9 +2,8 @@
 #include <levin/data/archive_reader.h>
 #include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/core/error.h>
-#include <unistd.h>
 
-#include <atomic>
+#include <random>
 #include <string>
 #include <system_error>
 
@@ -13,12 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder beside `folder` that no other process or thread has, removed with the object.
+/// A folder beside `folder` that nobody else has, removed with the object.
 class TemporaryNeighbour {
  public:
   explicit TemporaryNeighbour(const fs::path& folder) : path_(folder) {
-    static std::atomic<uint64_t> counter = 0;
-    path_ += "." + std::to_string(::getpid()) + "." + std::to_string(counter++) + ".tmp";
+    // Not the process's number: another machine may share the disk.
+    path_ += "." + std::to_string(std::random_device()()) + ".tmp";
   }
   ~TemporaryNeighbour() {
     std::error_code ignored;

@@ -2,6 +2,7 @@
 #include <levin/data/archive.h>
 #include <levin/data/cache_folder.h>
 #include <levin/data/datasets/normalized_images.h>
+#include <levin/data/file_lock.h>
 #include <levin/data/transforms/compose.h>
 #include <levin/trainer/core/error.h>
 
@@ -35,11 +36,16 @@ fs::path CIFARModule::find_folder() const {
 
 void CIFARModule::prepare_data() {
   if (url_.empty() || !find_folder().empty()) return;
-  download(source_.archive, url_, root_);
-  const fs::path archive = root_ / source_.archive.name;
-  unpack_archive(archive, root_ / source_.folder, /*strip_components=*/1);
   std::error_code ignored;
-  fs::remove(archive, ignored);
+  fs::create_directories(root_, ignored);
+  const FileLock turn(root_ / (source_.folder + ".lock"), "prepares " + (root_ / source_.folder).string());
+  if (find_folder().empty()) {
+    download(source_.archive, url_, root_);
+    const fs::path archive = root_ / source_.archive.name;
+    unpack_archive(archive, root_ / source_.folder, /*strip_components=*/1);
+    fs::remove(archive, ignored);
+  }
+  turn.remove();
 }
 
 DatasetPtr CIFARModule::make_dataset(Split split) {

@@ -390,7 +390,7 @@ TEST_CASE("a folder that cannot be made or written is named") {
   CHECK(into(target.folder / "plain/sub/file") ==
         (target.folder / "plain/sub").string() + ": this folder cannot be made: Not a directory");
   fs::create_directories(target.folder / "taken.part");
-  CHECK(into(target.folder / "taken").starts_with((target.folder / "taken").string() + ": cannot be downloaded into "));
+  CHECK(into(target.folder / "taken").starts_with((target.folder / "taken.part").string() + ": cannot be written: "));
 }
 
 TEST_CASE("a signal ends the tries, and keeps what has come") {

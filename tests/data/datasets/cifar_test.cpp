@@ -261,6 +261,16 @@ TEST_CASE("the archive is downloaded, checked, unpacked and removed; a second ru
   CHECK(server.requests()[0].path == "/data/small.tar.gz");
   CHECK(fs::exists(folder / "root/unpacked/test_batch.bin"));
   CHECK_FALSE(fs::exists(folder / "root/small.tar.gz"));
+  // Two at once, as two jobs that share a disk, also take turns.
+  fs::remove_all(folder / "root");
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> jobs;
+  for (std::string& error : errors)
+    jobs.emplace_back([&] { error = error_text([&] { SmallCIFAR(options, archive).prepare_data(); }); });
+  for (std::thread& job : jobs) job.join();
+  CHECK(errors == std::vector<std::string>(2, "no error"));
+  CHECK(server.requests().size() == 3);
+  CHECK(std::distance(fs::directory_iterator(folder / "root"), fs::directory_iterator()) == 1);
   // Without download there is nothing to prepare.
   SmallCIFAR({.root = (folder / "other").string()}, archive).prepare_data();
   CHECK_FALSE(fs::exists(folder / "other"));
