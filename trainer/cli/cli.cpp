@@ -25,7 +25,8 @@ Usage: levin COMMAND [ARGUMENTS]
   config explain    Print each value and where it comes from: a file's line, the environment, a flag, default
   config schema     Print the JSON Schema of a config, for editors
   config docs       Print the page that describes all options
-  list KIND         Show models, data, optimizers, lr_schedulers, callbacks or loggers
+  data inspect      Show what the loaders of a config's data give, and draw the first training batch
+  list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks or loggers
   --version         Show the versions of levin, LibTorch, CUDA, NCCL and the compiler
   --help            Show this text
 
@@ -66,10 +67,14 @@ int dispatch(const std::vector<std::string>& arguments) {
     config_command(rest);
     return 0;
   }
+  if (command == "data") {
+    data_command(rest);
+    return 0;
+  }
   if (command != "list")
     throw UsageError("no command '", command, "'",
-                     did_you_mean(command, {"fit", "validate", "test", "predict", "config", "list"}),
-                     "; there are: fit, validate, test, predict, config, list");
+                     did_you_mean(command, {"fit", "validate", "test", "predict", "config", "data", "list"}),
+                     "; there are: fit, validate, test, predict, config, data, list");
   list_command(rest);
   return 0;
 }

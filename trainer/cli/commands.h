@@ -23,6 +23,10 @@ void config_command(const std::vector<std::string>& arguments);
 /// `levin list KIND`: the classes that a config can name. Throws UsageError for another kind.
 void list_command(const std::vector<std::string>& arguments);
 
+/// `levin data inspect`: prints what the loaders of a config's data give, and writes a contact sheet of the first
+/// training batch. Works with every data module; throws UsageError where the config names none.
+void data_command(const std::vector<std::string>& arguments);
+
 /// levin, LibTorch, CUDA, NCCL and the compiler, a line each.
 std::string version_text();
 

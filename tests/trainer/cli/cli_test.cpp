@@ -185,6 +185,8 @@ TEST_CASE("help shows groups, defaults and limits") {
 TEST_CASE("list and version") {
   CHECK(run_program({"list", "models"}).out.find("\nLine\n") != std::string::npos);
   CHECK(run_program({"list", "data"}).out.find("Points\n") != std::string::npos);
+  CHECK(run_program({"list", "transforms"}).out.find("RandomHorizontalFlip  Exchanges left and right") !=
+        std::string::npos);
   CHECK(run_program({"list", "optimizers"}).out.find("AdamW") != std::string::npos);
   CHECK(run_program({"list", "lr_schedulers"}).out.find("OneCycleLR") != std::string::npos);
   CHECK(run_program({"list", "loggers"}).out.find("metrics.csv") != std::string::npos);
@@ -193,12 +195,13 @@ TEST_CASE("list and version") {
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "levin: error: levin list: nothing is called 'optimizer' (did you mean optimizers?); there are: "
-        "models, data, optimizers, lr_schedulers, callbacks, loggers\n");
+        "models, data, transforms, optimizers, lr_schedulers, callbacks, loggers\n");
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})
     CHECK(version.out.find(word) != std::string::npos);
   const ProgramRun command = run_program({"fitt"});
   CHECK(command.code == 2);
   CHECK(command.err ==
-        "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, config, list\n");
+        "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, config, data, "
+        "list\n");
 }
