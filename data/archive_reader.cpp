@@ -2,9 +2,12 @@
 #include <ATen/ops/from_blob.h>
 #include <archive.h>
 #include <archive_entry.h>
+#include <levin/data/utf8.h>
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -13,14 +16,19 @@ namespace {
 
 /// What a member's header can make us set aside before its bytes have come.
 constexpr int64_t kMostReserved = 1 << 26;
+/// Holds the headers between two members. Smaller members are copied, as they mostly lie in the same block.
+constexpr int64_t kBlock = 4096, kLeastView = kBlock;
+/// So far the system is told to read ahead.
+constexpr int64_t kReadAhead = 1 << 23;
 
 bool starts_with_gzip(const MappedFile& file) { return file.text().starts_with("\x1f\x8b"); }
 
 std::string name_of(archive_entry* entry) {
-  // In the C locale only one of the two knows names that are not ASCII.
+  // In the C locale only one of the two knows names that are not ASCII; to ask for UTF-8 takes a while.
+  const char* const plain = archive_entry_pathname(entry);
+  if (plain && is_ascii(plain)) return plain;
   if (const char* name = archive_entry_pathname_utf8(entry)) return name;
-  if (const char* name = archive_entry_pathname(entry)) return name;
-  return "";
+  return plain ? plain : "";
 }
 
 }  // namespace
@@ -30,29 +38,70 @@ at::Tensor bytes_view(const void* data, int64_t bytes, std::shared_ptr<const voi
       const_cast<void*>(data), {bytes}, [owner = std::move(owner)](void*) {}, at::TensorOptions(at::kByte));
 }
 
+/// What libarchive asks for a plain tar file: small blocks by read(), so that the mapped pages are touched by those
+/// alone who need the members' bytes.
+struct ArchiveReader::Source {
+  static la_ssize_t read(archive* reader, void* source, const void** block) {
+    Source& self = *static_cast<Source*>(source);
+    const int64_t bytes = std::min<int64_t>(self.buffer.size(), self.file->size() - self.position);
+    try {
+      self.look_ahead();
+      self.file->read(self.file->data() + self.position, bytes, self.buffer.data());
+    } catch (const Error& error) {
+      archive_set_error(reader, EIO, "%s", error.what());
+      return ARCHIVE_FATAL;
+    }
+    self.position += bytes;
+    *block = self.buffer.data();
+    return static_cast<la_ssize_t>(bytes);
+  }
+  static la_int64_t skip(archive* /*reader*/, void* source, la_int64_t bytes) {
+    Source& self = *static_cast<Source*>(source);
+    const int64_t skipped = std::min(bytes, self.file->size() - self.position);
+    self.position += skipped;
+    return skipped;
+  }
+  void look_ahead() {
+    if (position + kReadAhead / 2 < ahead || ahead >= file->size()) return;
+    const int64_t begin = std::max(position, ahead);
+    file->will_need(begin, kReadAhead);
+    ahead = begin + kReadAhead;
+  }
+
+  const MappedFile* file;
+  int64_t position, ahead = 0;
+  std::array<char, kBlock> buffer = {};
+};
+
+void ArchiveReader::Delete::operator()(Source* source) const { delete source; }
 void ArchiveReader::Close::operator()(archive* reader) const { archive_read_free(reader); }
 
 ArchiveReader::ArchiveReader(MappedFilePtr file, Format format, int64_t offset)
     : file_(std::move(file)), archive_(archive_read_new()), format_(format) {
   if (!archive_) throw Error(file_->path().string(), ": no memory to read the archive");
-  archive* reader = archive_.get();
   compressed_ = format == Format::Tar && starts_with_gzip(*file_);
-  if (format == Format::Tar) {
-    archive_read_support_format_tar(reader);
-    if (compressed_) archive_read_support_filter_gzip(reader);
-  } else {
-    archive_read_support_format_zip_seekable(reader);
-  }
   offset_ = offset;
   // In a compressed archive there is no way to an offset but reading up to it.
   begin_ = compressed_ ? 0 : offset;
   if (begin_ < 0 || begin_ > file_->size()) fail("the file has only " + std::to_string(file_->size()) + " bytes");
   at_end_ = begin_ == file_->size();
-  if (at_end_) return;
-  if (archive_read_open_memory(reader, file_->data() + begin_, static_cast<size_t>(file_->size() - begin_)) !=
-      ARCHIVE_OK) {
-    fail(reason());
+  if (!at_end_ && open() != ARCHIVE_OK) fail(reason());
+}
+
+int ArchiveReader::open() {
+  archive* reader = archive_.get();
+  if (format_ == Format::Tar && !compressed_) {
+    archive_read_support_format_tar(reader);
+    source_.reset(new Source{.file = file_.get(), .position = begin_});
+    return archive_read_open2(reader, source_.get(), nullptr, Source::read, Source::skip, nullptr);
   }
+  if (compressed_) {
+    archive_read_support_format_tar(reader);
+    archive_read_support_filter_gzip(reader);
+  } else {
+    archive_read_support_format_zip_seekable(reader);
+  }
+  return archive_read_open_memory(reader, file_->data(), static_cast<size_t>(file_->size()));
 }
 
 bool ArchiveReader::next() {
@@ -77,33 +126,26 @@ bool ArchiveReader::next() {
 }
 
 at::Tensor ArchiveReader::read() {
-  const void* block = nullptr;
-  size_t size = 0;
-  la_int64_t at = 0;
-  const int code = archive_read_data_block(archive_.get(), &block, &size, &at);
-  if (code == ARCHIVE_EOF) return read_copied(nullptr, 0, 0);
-  if (code != ARCHIVE_OK) fail(reason());
-  const auto bytes = static_cast<int64_t>(size);
-  const bool whole = at == 0 && archive_entry_size_is_set(entry_) && archive_entry_size(entry_) == bytes;
-  const bool mapped = whole && file_->holds(block, bytes);
-  // Only behind a zip member's end is its checksum compared, which read_copied does.
-  if (!mapped || format_ == Format::Zip) return read_copied(static_cast<const char*>(block), size, at);
-  return bytes_view(block, bytes, file_);
+  const int64_t bytes = archive_entry_size(entry_);
+  if (!source_ || bytes < kLeastView || archive_entry_sparse_count(entry_) > 0) return read_copied();
+  const int64_t begin = begin_ + archive_filter_bytes(archive_.get(), 0);
+  if (bytes > file_->size() - begin) fail("Truncated tar archive");
+  return bytes_view(file_->data() + begin, bytes, file_);
 }
 
-at::Tensor ArchiveReader::read_copied(const char* block, size_t size, int64_t at) {
+at::Tensor ArchiveReader::read_copied() {
   const auto bytes = std::make_shared<std::vector<char>>();
   const int64_t expected = archive_entry_size_is_set(entry_) ? archive_entry_size(entry_) : -1;
   if (expected > 0) bytes->reserve(static_cast<size_t>(std::min(expected, kMostReserved)));
-  for (int code = block ? ARCHIVE_OK : ARCHIVE_EOF; code != ARCHIVE_EOF;) {
+  while (true) {
+    const void* block = nullptr;
+    size_t size = 0;
+    la_int64_t at = 0;
+    const int code = archive_read_data_block(archive_.get(), &block, &size, &at);
+    if (code == ARCHIVE_EOF) break;
+    if (code != ARCHIVE_OK) fail(reason());
     if (at != static_cast<int64_t>(bytes->size())) fail("is a sparse file; pack it without --sparse");
-    bytes->insert(bytes->end(), block, block + size);
-    const void* next_block = nullptr;
-    la_int64_t next_at = 0;
-    code = archive_read_data_block(archive_.get(), &next_block, &size, &next_at);
-    if (code != ARCHIVE_EOF && code != ARCHIVE_OK) fail(reason());
-    block = static_cast<const char*>(next_block);
-    at = next_at;
+    bytes->insert(bytes->end(), static_cast<const char*>(block), static_cast<const char*>(block) + size);
   }
   const auto got = static_cast<int64_t>(bytes->size());
   if (expected >= 0 && got != expected) {

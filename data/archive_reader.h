@@ -29,8 +29,8 @@ class ArchiveReader {
   bool is_compressed() const { return compressed_; }
   /// Where the member begins, in bytes of the archive without gzip.
   int64_t offset() const { return offset_; }
-  /// The member's bytes, uint8 [bytes]: for tar without gzip a view of the mapped file, which it keeps alive, otherwise
-  /// a copy. Once for each member.
+  /// The member's bytes, uint8 [bytes]: those of a large member of a tar file without gzip as a view of the mapped
+  /// file, which it keeps alive and which was not touched yet; otherwise a copy. Once for each member.
   at::Tensor read();
 
  private:
@@ -38,11 +38,18 @@ class ArchiveReader {
     void operator()(archive* reader) const;
   };
 
+  struct Source;
+  struct Delete {
+    void operator()(Source* source) const;
+  };
+
   [[noreturn]] void fail(const std::string& reason) const;
   std::string reason() const;
-  at::Tensor read_copied(const char* block, size_t size, int64_t at);
+  int open();
+  at::Tensor read_copied();
 
   MappedFilePtr file_;
+  std::unique_ptr<Source, Delete> source_ = {};  // outlives the archive
   std::unique_ptr<archive, Close> archive_;
   archive_entry* entry_ = nullptr;  // owned by the archive
   std::string name_ = {};

@@ -29,11 +29,18 @@ class MappedFile {
   std::string_view text() const { return {data_, static_cast<size_t>(size_)}; }
   /// Whether [begin, begin + bytes) lies inside.
   bool holds(const void* begin, int64_t bytes) const;
+  /// Copies the file's bytes at [begin, begin + bytes), which lies inside, to `to`. For much that is read once: faster
+  /// than touching the mapped pages, by a read() that does not see what was written into the mapping. Throws
+  /// levin::UsageError where the file has become shorter or cannot be read.
+  void read(const void* begin, int64_t bytes, void* to) const;
+  /// Lets the system read [offset, offset + bytes) from the disk meanwhile.
+  void will_need(int64_t offset, int64_t bytes) const;
 
  private:
   std::filesystem::path path_;
   char* data_ = nullptr;
   int64_t size_ = 0;
+  int descriptor_ = -1;
 };
 
 using MappedFilePtr = std::shared_ptr<const MappedFile>;

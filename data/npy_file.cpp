@@ -7,6 +7,7 @@
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -51,11 +52,22 @@ void check_bools(const char* bytes, const NpyHeader& header, const std::string& 
   }
 }
 
+NpyHeader read_header(const char* begin, int64_t bytes, const std::string& name, const MappedFile* file) {
+  constexpr int64_t kHead = 512;
+  if (file && bytes > kHead && file->holds(begin, bytes)) {
+    std::array<char, kHead> head;
+    file->read(begin, kHead, head.data());
+    const std::string_view text(head.data(), head.size());
+    if (npy_data_offset(text) <= kHead) return parse_npy_header(text, name, bytes);
+  }
+  return parse_npy_header({begin, static_cast<size_t>(bytes)}, name, bytes);
+}
+
 }  // namespace
 
-at::Tensor npy_tensor(const at::Tensor& bytes, const std::string& name) {
+at::Tensor npy_tensor(const at::Tensor& bytes, const std::string& name, const MappedFile* file) {
   auto* begin = static_cast<char*>(bytes.mutable_data_ptr());
-  const NpyHeader header = parse_npy_header({begin, static_cast<size_t>(bytes.numel())}, name);
+  const NpyHeader header = read_header(begin, bytes.numel(), name, file);
   at::Tensor owner = bytes;
   char* values = begin + header.data_offset;
   const int64_t number = bytes_of_number(header.dtype);

@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/data/mapped_file.h>
 
 #include <filesystem>
 #include <map>
@@ -16,8 +17,8 @@ namespace levin::data {
 at::Tensor map_npy(const std::filesystem::path& path);
 
 /// The same for an array in memory: `bytes` uint8 [bytes], whose memory the tensor shares where it can. `name` stands
-/// in messages.
-at::Tensor npy_tensor(const at::Tensor& bytes, const std::string& name);
+/// in messages. Where the bytes lie in the mapping of `file`, the header is read by it, and the values are not touched.
+at::Tensor npy_tensor(const at::Tensor& bytes, const std::string& name, const MappedFile* file = nullptr);
 
 /// The arrays of a .npz file, by name without `.npy`, read into memory. Throws levin::UsageError as map_npy, and for
 /// members that are no arrays or whose checksum is wrong.

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMostDims = 64;
+/// Where the header's text begins, in version 1 and in later ones, whose length takes two bytes more.
+constexpr int64_t kStart = 10, kLongStart = 12;
 
 struct Kind {
   const char* code;
@@ -172,24 +174,30 @@ void read_items(Literals& literals, NpyHeader& header) {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view bytes, const std::string& name) {
+int64_t npy_data_offset(std::string_view bytes) {
+  const auto byte = [&](size_t i) { return int64_t{static_cast<unsigned char>(bytes[i])}; };
+  if (!bytes.starts_with(kMagic) || bytes.size() < size_t{kLongStart}) return 0;
+  return byte(6) == 1 ? kStart + (byte(8) | byte(9) << 8)
+                      : kLongStart + (byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24);
+}
+
+NpyHeader parse_npy_header(std::string_view bytes, const std::string& name, int64_t total) {
   if (!bytes.starts_with(kMagic)) {
     const bool zip = bytes.starts_with("PK");
     throw UsageError(name, ": not a .npy file", zip ? ", but a zip file: name it .npz" : "");
   }
-  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
-  const size_t version = bytes.size() > kMagic.size() ? byte(kMagic.size()) : 0;
-  const size_t begin = version == 1 ? 10 : 12;
-  if (bytes.size() < begin) throw UsageError(name, ": the file is cut off inside its header");
+  if (bytes.size() < size_t{kLongStart}) throw UsageError(name, ": the file is cut off inside its header");
+  const int version = static_cast<unsigned char>(bytes[kMagic.size()]);
   if (version < 1 || version > 3) throw UsageError(name, ": byte 6: unknown version ", version, " of the .npy format");
-  const size_t length = byte(8) | byte(9) << 8 | (version == 1 ? 0 : byte(10) << 16 | byte(11) << 24);
-  if (bytes.size() - begin < length) throw UsageError(name, ": the file is cut off inside its header");
-
   NpyHeader header;
-  header.data_offset = static_cast<int64_t>(begin + length);
-  Literals literals(bytes.substr(begin, length), static_cast<int64_t>(begin), name);
+  header.data_offset = npy_data_offset(bytes);
+  if (header.data_offset > static_cast<int64_t>(bytes.size())) {
+    throw UsageError(name, ": the file is cut off inside its header");
+  }
+  const int64_t begin = version == 1 ? kStart : kLongStart;
+  Literals literals(bytes.substr(begin, header.data_offset - begin), begin, name);
   read_items(literals, header);
-  const int64_t there = static_cast<int64_t>(bytes.size()) - header.data_offset;
+  const int64_t there = total - header.data_offset;
   const std::optional<int64_t> wanted = bytes_of(header);
   if (!wanted || *wanted != there) {
     throw UsageError(name, ": byte ", header.data_offset, ": the header asks for ",

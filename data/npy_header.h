@@ -19,11 +19,15 @@ struct NpyHeader {
   int64_t data_offset = 0, data_bytes = 0;
 };
 
-/// Reads the header of the whole array `bytes`, version 1, 2 or 3. `name` stands in messages.
+/// Where the values begin, by the first bytes of an array; 0 where they do not tell.
+int64_t npy_data_offset(std::string_view bytes);
+
+/// Reads the header of an array of `total` bytes, version 1, 2 or 3, which `bytes` holds from its beginning at least as
+/// far as its values. `name` stands in messages.
 ///
 /// Throws levin::UsageError that names the byte: no .npy array, a broken header, a dtype that no tensor has (Python
 /// objects, text, times, fields by name), and a shape that asks for more or fewer bytes than there are.
-NpyHeader parse_npy_header(std::string_view bytes, const std::string& name);
+NpyHeader parse_npy_header(std::string_view bytes, const std::string& name, int64_t total);
 
 /// The header, version 1, of a C-ordered array; its length is a multiple of 64. Throws levin::UsageError for a dtype
 /// that NumPy lacks.

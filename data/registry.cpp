@@ -5,6 +5,7 @@
 #include <levin/data/datasets/mnist.h>
 #include <levin/data/datasets/npy.h>
 #include <levin/data/datasets/synthetic_digits.h>
+#include <levin/data/datasets/tar.h>
 #include <levin/data/datasets/text.h>
 
 namespace levin::data {
@@ -20,6 +21,7 @@ void register_builtins(Registry<DataModuleKind::Entry>& registry) {
   add_data_module<SyntheticDigits>(registry, "SyntheticDigits", "Digits drawn and distorted by code; needs no files");
   add_data_module<Csv>(registry, "Csv", "Tables in CSV files: numbers, categories, a target");
   add_data_module<Npy>(registry, "Npy", "Arrays in NumPy's files, .npy (mapped into memory) or .npz");
+  add_data_module<Tar>(registry, "Tar", "Samples in tar files, read in sequence: for data larger than memory");
   add_data_module<Text>(registry, "Text", "Windows of a text file, in characters or bytes");
 }
 

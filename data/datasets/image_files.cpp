@@ -9,6 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// More folders in one another than anyone makes: a symbolic link leads back.
+constexpr int kMostLevels = 30;
 constexpr const char* kKinds = ".jpg, .jpeg or .png";
 
 bool is_hidden(const fs::path& path) { return path.filename().native().starts_with('.'); }
@@ -43,10 +45,13 @@ bool is_folder(const fs::directory_entry& entry) {
   return entry.is_directory(ignored);
 }
 
-void collect(const fs::path& folder, std::vector<std::string>& paths) {
+void collect(const fs::path& folder, std::vector<std::string>& paths, int level = 1) {
+  if (level > kMostLevels) {
+    throw UsageError(folder.string(), ": more than ", kMostLevels, " folders in one another; does a link lead back?");
+  }
   for_each_entry(folder, [&](const fs::directory_entry& entry) {
     if (is_folder(entry)) {
-      collect(entry.path(), paths);
+      collect(entry.path(), paths, level + 1);
     } else if (is_image(entry.path())) {
       paths.push_back(entry.path().string());
     }

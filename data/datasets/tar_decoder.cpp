@@ -1,5 +1,5 @@
 #include <levin/data/datasets/tar_decoder.h>
-#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/empty.h>
 #include <levin/data/image_file.h>
 #include <levin/data/npy_file.h>
 #include <levin/trainer/core/console.h>
@@ -75,13 +75,15 @@ std::string TarDecoder::name_of(const TarSample::Member& member, const Values& v
 
 at::Tensor TarDecoder::tensor_of(const TarSample& sample, const TarSample::Member& member, bool asked) const {
   const Kind kind = kind_of(member.extension);
-  if (kind == Kind::Array) return npy_tensor(member.bytes, sample.place(member));
+  if (kind == Kind::Array) return npy_tensor(member.bytes, sample.place(member), sample.file.get());
   if (kind == Kind::Image) {
     return decode_image(text_of(member.bytes), sample.place(member), {.channels = options_.channels});
   }
   if (kind == Kind::Number || kind == Kind::Text) {
     if (const auto value = whole_number(text_of(member.bytes))) {
-      return at::scalar_tensor(*value, at::TensorOptions(at::kLong));
+      at::Tensor number = at::empty({}, at::TensorOptions(at::kLong));
+      *number.mutable_data_ptr<int64_t>() = *value;
+      return number;
     }
     if (kind == Kind::Number) {
       throw UsageError(sample.place(member), ": expected a whole number, got '", text_of(member.bytes).substr(0, 40),

@@ -51,6 +51,7 @@ std::optional<TarSample> TarShardReader::next() {
   if (!read_pending()) return {};
   TarSample sample;
   sample.shard = name_;
+  sample.file = file_;
   sample.key = pending_->key;
   while (read_pending() && pending_->key == sample.key) {
     if (std::ranges::count(sample.members, pending_->member.extension, &TarSample::Member::extension)) {

@@ -26,6 +26,7 @@ struct TarSample {
     at::Tensor bytes = {};
   };
   std::shared_ptr<const std::string> shard = {};
+  MappedFilePtr file = {};
   std::string key = {};
   std::vector<Member> members = {};
 

@@ -119,7 +119,7 @@ TEST_CASE("what is broken is named with file, byte and member") {
   const std::string tar = tar_bytes(kMembers);
   std::string damaged = tar;
   damaged[1024 + 5] ^= 1;
-  CHECK(files.error(damaged, kTar) == "a: byte 1024: Damaged tar archive (bad header checksum)");
+  CHECK(contains(files.error(damaged, kTar), "a: byte 1024: Damaged tar archive"));
   CHECK(files.error(tar.substr(0, 50'000), kTar) == "a: byte 1024: member 2: Truncated tar archive");
   CHECK(files.error("hello, this is text", kTar).find("a: byte 0: ") == 0);
   CHECK(files.error(tar_member("x", "", '2'), kTar) ==

@@ -1,6 +1,7 @@
 // For files_python_test.py: reads what Python wrote and writes it again.
 //
-//   files_tool npy FILE OUT     the array of a .npy file, or OUT/NAME.npy for each of a .npz file
+//   files_tool npy FOLDER OUT   OUT/NAME for each FOLDER/NAME; what is refused is printed with its name
+//   files_tool npz FILE OUT     OUT/NAME.npy for each array
 //   files_tool tar FILE OUT     OUT/0, OUT/1, ... for the members, whose names it prints line by line
 #include <levin/data/archive_reader.h>
 #include <levin/data/npy_file.h>
@@ -16,8 +17,17 @@ namespace {
 namespace fs = std::filesystem;
 using namespace levin::data;
 
+void rewrite_files(const fs::path& folder, const fs::path& out) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    try {
+      write_npy(out / entry.path().filename(), map_npy(entry.path()));
+    } catch (const levin::UsageError& error) {
+      std::printf("%s\n", error.what());
+    }
+  }
+}
+
 void rewrite_arrays(const fs::path& file, const fs::path& out) {
-  if (file.extension() != ".npz") return write_npy(out, map_npy(file));
   for (const auto& [name, array] : read_npz(file)) write_npy(out / (name + ".npy"), array);
 }
 
@@ -35,8 +45,8 @@ void rewrite_members(const fs::path& file, const fs::path& out) {
 
 int main(int argc, char** argv) try {
   if (argc != 4) return 2;
-  const bool npy = std::string(argv[1]) == "npy";
-  (npy ? rewrite_arrays : rewrite_members)(argv[2], argv[3]);
+  const std::string what = argv[1];
+  (what == "npy" ? rewrite_files : what == "npz" ? rewrite_arrays : rewrite_members)(argv[2], argv[3]);
   return 0;
 } catch (const levin::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

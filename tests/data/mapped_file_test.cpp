@@ -52,6 +52,19 @@ TEST_CASE("what is written into a mapping does not reach the file") {
   CHECK(std::string(std::istreambuf_iterator<char>(again), {}) == "abc");
 }
 
+TEST_CASE("a file is also read past its mapping, as long as it has the bytes") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "x", std::ios::binary) << "abcdef";
+  const MappedFile file(folder / "x");
+  file.data()[3] = 'X';
+  std::string bytes(3, ' ');
+  file.read(file.data() + 2, 3, bytes.data());
+  CHECK(bytes == "cde");
+  std::filesystem::resize_file(folder / "x", 4);
+  CHECK(error_text<levin::UsageError>([&] { file.read(file.data() + 2, 3, bytes.data()); }) ==
+        (folder / "x").string() + ": byte 4: cannot be read: the file has become shorter");
+}
+
 TEST_CASE("a mapping outlives the file's name") {
   const TemporaryFolder folder;
   std::ofstream(folder / "x", std::ios::binary) << "abc";

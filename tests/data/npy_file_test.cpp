@@ -140,7 +140,7 @@ TEST_CASE("a file that is no array of numbers is refused with its name, the byte
   CHECK(with("").find("no tensor has the dtype ''") != std::string::npos);
   CHECK(message(folder, npy("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }", "abcd")) ==
         "byte 20: the array has fields by name; save each field as an array of its own");
-  CHECK(message(folder, npy(header("|b1", "(3,)"), std::string("\0\1\2", 3))) == "byte 75: a bool is 2, not 0 or 1");
+  CHECK(message(folder, npy(header("|b1", "(3,)"), std::string("\0\1\2", 3))) == "byte 70: a bool is 2, not 0 or 1");
 
   const std::string good = npy(header("<i4", "(1,)"), "abcd");
   CHECK(message(folder, good.substr(0, 5)) == "not a .npy file");
@@ -148,11 +148,11 @@ TEST_CASE("a file that is no array of numbers is refused with its name, the byte
   CHECK(message(folder, good.substr(0, 9)) == "the file is cut off inside its header");
   CHECK(message(folder, good.substr(0, 50)) == "the file is cut off inside its header");
   CHECK(message(folder, good.substr(0, good.size() - 1)) ==
-        "byte 73: the header asks for 4 bytes of values, but there are 3");
-  CHECK(message(folder, good + "x") == "byte 73: the header asks for 4 bytes of values, but there are 5");
+        "byte 68: the header asks for 4 bytes of values, but there are 3");
+  CHECK(message(folder, good + "x") == "byte 68: the header asks for 4 bytes of values, but there are 5");
   CHECK(message(folder, npy(header("<i4", "(1,)"), "abcd", 4)) == "byte 6: unknown version 4 of the .npy format");
   CHECK(message(folder, npy(header("<i4", "(4611686018427387904, 4)"), "abcd")) ==
-        "byte 93: the header asks for more than 2^63 bytes of values, but there are 4");
+        "byte 88: the header asks for more than 2^63 bytes of values, but there are 4");
   CHECK(message(folder, npy(header("<i4", "(4611686018427387904, 0, 8)"), "")).find("more than 2^63") !=
         std::string::npos);
   CHECK(message(folder, npy(header("<i4", "(99999999999999999999,)"), "")).find("too large a size") !=
@@ -219,7 +219,8 @@ TEST_CASE("changed bytes give an array of the file's size or an error, never any
     }
     write_bytes(folder / "x", bytes);
     try {
-      CHECK(map_npy(folder / "x").nbytes() <= 24);
+      const size_t size = map_npy(folder / "x").nbytes();
+      CHECK(size <= 24);
     } catch (const levin::UsageError&) {
       ++errors;
     }

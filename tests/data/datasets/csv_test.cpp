@@ -75,7 +75,7 @@ TEST_CASE("without a list, all columns but categories and target are features; a
   CHECK(data.class_names().empty());
   const CsvDataset without(path, {.features = {"y"}});
   CHECK(without.tensors().names() == Words{"input"});
-  const CsvDataset plain(write(folder, "1;2\n3;4\n"), {.delimiter = ";", .header = false});
+  const CsvDataset plain(write(folder, "1;2\n3;4\n", "plain.csv"), {.delimiter = ";", .header = false});
   CHECK(at::equal(plain.tensors().input(), at::tensor({1., 2., 3., 4.}, at::kFloat).reshape({2, 2})));
   const CsvDataset numbered(path, {.features = {"a"}, .target = "b"});
   CHECK(numbered.class_names() == Words{"x"});

@@ -120,6 +120,12 @@ TEST_CASE("a folder that is no image folder is refused with its name") {
   fs::create_directories(folder / "dog/puppies");
   write_bytes(folder / "dog/notes.txt", "no image");
   CHECK(message(root) == root + "/dog: no .jpg, .jpeg or .png file in this class; fill or remove the folder");
+  fs::remove_all(folder / "dog");
+  fs::create_directory_symlink("..", folder / "cat/again");
+  CHECK(contains(message(root), ": more than 30 folders in one another; does a link lead back?"));
+  fs::remove(folder / "cat/again");
+  fs::create_directory_symlink(folder / "cat", folder / "dog");
+  CHECK(find_image_files(folder.path()).items.size() == 2);
 }
 
 TEST_CASE("a folder or file that may not be read is named") {
