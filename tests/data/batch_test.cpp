@@ -154,6 +154,7 @@ TEST_CASE("single samples are stacked to a batch") {
   CHECK(batch.input().sizes() == at::IntArrayRef({2, 2}));
   CHECK(batch.target().sizes() == at::IntArrayRef({2}));
   CHECK(batch.target()[1].item<int64_t>() == 4);
-  CHECK(error_text([] { Batch::stack({Batch(Tokens{counting(1, 1)})}); }).find("give it static stack(const std::vector&)") !=
-        std::string::npos);
+  CHECK(error_text([] {
+          Batch::stack({Batch(Tokens{counting(1, 1)})});
+        }).find("give it static stack(const std::vector&)") != std::string::npos);
 }

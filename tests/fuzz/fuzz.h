@@ -17,10 +17,10 @@ void fuzz_flags(const std::string& input);
 void fuzz_png(const std::string& input);
 void fuzz_jpeg(const std::string& input);
 
-/// Reads `input` as an idx file, plain or gzip; as a .npy or .npz file; as a CSV file; as a tar file, plain or gzip. Only
-/// UsageError may come of it, and is caught. Throws std::logic_error where a promise does not hold: values are no more
-/// than the file can hold, arrays and tables read the same when they are written again, and a sample of a tar file is
-/// found again at its byte.
+/// Reads `input` as an idx file, plain or gzip; as a .npy or .npz file; as a CSV file; as a tar file, plain or gzip.
+/// Only UsageError may come of it, and is caught. Throws std::logic_error where a promise does not hold: values are no
+/// more than the file can hold, arrays and tables read the same when they are written again, and a sample of a tar file
+/// is found again at its byte.
 void fuzz_idx(const std::string& input);
 void fuzz_npy(const std::string& input);
 void fuzz_csv(const std::string& input);
