@@ -16,7 +16,7 @@ struct RMSpropOptions {
   bool centered = LEVIN_OPTION(centered, false, "Divide by an estimate of the variance, not of the square");
 };
 
-/// RMSprop: LibTorch's, with checked arguments.
+/// RMSprop: LibTorch's options and state, with checked arguments and the numbers of Python's.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
 class RMSprop : public torch::optim::RMSprop {
  public:
@@ -24,6 +24,9 @@ class RMSprop : public torch::optim::RMSprop {
   explicit RMSprop(std::vector<at::Tensor> parameters, RMSpropOptions options = {});
   /// Groups whose own options are torch::optim::RMSpropOptions; groups without take `options`.
   explicit RMSprop(std::vector<torch::optim::OptimizerParamGroup> groups, RMSpropOptions options = {});
+
+  /// Steps with the float operations of Python's optimizer. Throws UsageError for sparse gradients.
+  at::Tensor step(LossClosure closure = nullptr) override;
 };
 
 }  // namespace levin::optim
