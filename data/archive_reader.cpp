@@ -19,7 +19,7 @@ constexpr int64_t kMostReserved = 1 << 26;
 /// Holds the headers between two members. Smaller members are copied, as they mostly lie in the same block.
 constexpr int64_t kBlock = 4096, kLeastView = kBlock;
 /// So far the system is told to read ahead.
-constexpr int64_t kReadAhead = 1 << 23;
+constexpr int64_t kReadAhead = 1 << 25;
 
 bool starts_with_gzip(const MappedFile& file) { return file.text().starts_with("\x1f\x8b"); }
 

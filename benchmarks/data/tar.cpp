@@ -1,8 +1,8 @@
-// Raw tensors out of tar files (.npy of 150 KB each) against a bare sequential read() of the same files, in turn.
+// Raw tensors out of tar files (.npy of 150 KB each, batches of 32) against a bare sequential read() of the same files,
+// in turn: in blocks of 1 MiB into one place, which stays in a core's cache, and into memory of a batch's size.
 //
-//   benchmark_data_tar [ROUNDS] [cold]    bytes per second of each, and the ratio of each pair: median and spread;
-//   `cold`
-//                                         asks the system to forget the files before each reading
+//   benchmark_data_tar [ROUNDS] [cold]    bytes per second of each, and the ratios: median and spread; `cold` asks the
+//                                         system to forget the files before each reading
 #include <levin/data/datasets/tar.h>
 #include <fcntl.h>
 #include <levin/data/data_loader.h>
@@ -82,13 +82,14 @@ void forget(const std::vector<std::string>& files) {
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-double bare_read(const std::vector<std::string>& files) {
-  std::vector<char> buffer(1 << 20);
+double bare_read(const std::vector<std::string>& files, size_t memory) {
+  constexpr size_t kBlock = 1 << 20;
+  std::vector<char> buffer(memory);
   const auto begin = Clock::now();
+  size_t at = 0;
   for (const std::string& name : files) {
     const Descriptor file(name);
-    while (::read(file.number, buffer.data(), buffer.size()) > 0) {
-    }
+    while (::read(file.number, buffer.data() + at, kBlock) > 0) at = at + 2 * kBlock > memory ? 0 : at + kBlock;
   }
   return seconds_since(begin);
 }
@@ -109,6 +110,11 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+void print_ratio(const char* what, const std::vector<double>& ratios) {
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  std::printf("%s %.2f (%.2f to %.2f)", what, median(ratios), *least, *most);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -123,22 +129,27 @@ int main(int argc, char** argv) {
     write_shard(files.back(), shard);
     bytes += static_cast<double>(std::filesystem::file_size(files.back()));
   }
+  const auto timed = [&](const auto& read) {
+    if (cold) forget(files);
+    return read();
+  };
   for (const int64_t num_workers : {0, 1, 2}) {
-    std::vector<double> read_speeds, loader_speeds, ratios;
+    std::vector<double> speeds, small_speeds, small_ratios, large_ratios;
     for (int round = 0; round <= rounds; ++round) {
-      if (cold) forget(files);
-      const double bare = bare_read(files);
-      if (cold) forget(files);
-      const double loaded = loader(files, num_workers);
+      const double small = timed([&] { return bare_read(files, 1 << 20); });
+      const double loaded = timed([&] { return loader(files, num_workers); });
+      const double large = timed([&] { return bare_read(files, kBatch * kBytes); });
       if (round == 0) continue;  // the first fills caches
-      read_speeds.push_back(bytes / bare / 1e9);
-      loader_speeds.push_back(bytes / loaded / 1e9);
-      ratios.push_back(bare / loaded);
+      small_speeds.push_back(bytes / small / 1e9);
+      speeds.push_back(bytes / loaded / 1e9);
+      small_ratios.push_back(small / loaded);
+      large_ratios.push_back(large / loaded);
     }
-    const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-    std::printf("num_workers %d: read() %.2f GB/s, TarDataset %.2f GB/s, ratio %.2f (%.2f to %.2f)\n",
-                static_cast<int>(num_workers), median(read_speeds), median(loader_speeds), median(ratios), *least,
-                *most);
+    std::printf("num_workers %d: read() %.2f GB/s, TarDataset %.2f GB/s, ", static_cast<int>(num_workers),
+                median(small_speeds), median(speeds));
+    print_ratio("ratio", small_ratios);
+    print_ratio(", to read() into memory of a batch's size", large_ratios);
+    std::printf("\n");
   }
   std::filesystem::remove_all(folder);
   return 0;

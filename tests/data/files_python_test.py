@@ -6,6 +6,7 @@ usage: files_python_test.py TOOL
 import io
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -101,6 +102,23 @@ def check_tar(tool, folder):
                     assert (folder / str(number)).read_bytes() == members[name], (form, mode, name)
 
 
+def check_sparse(tool, folder):
+    """A member with holes is refused, not read as something else."""
+    if not shutil.which("tar"):
+        return
+    with open(folder / "holes", "wb") as file:
+        file.write(b"x")
+        file.truncate(1 << 20)
+        file.seek((1 << 20) - 4096)
+        file.write(b"y" * 4096)
+    for form in "gnu", "pax":
+        subprocess.run(["tar", "--sparse", f"--format={form}", "-C", folder, "-cf", folder / "a.tar", "holes"], check=True)
+        if (folder / "a.tar").stat().st_size > 1 << 19:
+            continue  # a file system without holes
+        result = run(tool, "tar", folder / "a.tar", folder)
+        assert result.returncode == 1 and b"is a sparse file" in result.stderr, (form, result)
+
+
 def main():
     tool = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -108,6 +126,7 @@ def main():
         count = check_npy(tool, folder)
         check_npz(tool, folder)
         check_tar(tool, folder)
+        check_sparse(tool, folder)
     print(f"{count} arrays and the tar formats are read as Python wrote them")
 
 
