@@ -29,6 +29,17 @@ TEST_CASE("erased are rectangles, in the part of the images that p says") {
   CHECK(most == Approx(0.33).margin(0.03));
 }
 
+TEST_CASE("the ratio is height over width") {
+  const at::Tensor images = at::full({50, 1, 64, 64}, 1.0F);
+  const at::Tensor erased = applied(RandomErasing({.p = 1, .scale = {0.05, 0.1}, .ratio = {2, 4}}), images).eq(0);
+  for (int64_t i = 0; i < 50; ++i) {
+    const at::Tensor places = erased[i][0].nonzero();
+    const at::Tensor sides = std::get<0>(places.max(0)) - std::get<0>(places.min(0)) + 1;
+    const double ratio = sides[0].item<double>() / sides[1].item<double>();
+    CHECK((ratio > 1.7 && ratio < 4.8));
+  }
+}
+
 TEST_CASE("the new value is that of each channel, or drawn") {
   const at::Tensor bytes = at::full({20, 3, 9, 9}, 50).to(at::kByte);
   const at::Tensor out = applied(RandomErasing({.p = 1, .scale = {0.2, 0.3}, .value = {1, 2, 255}}), bytes);
