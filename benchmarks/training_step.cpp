@@ -54,7 +54,7 @@ struct Classifier : levin::LightningModule {
 };
 
 struct Data {
-  torch::Tensor images = torch::rand({kSamples, 1, 28, 28});
+  torch::Tensor images = torch::randn({kSamples, 1, 28, 28});
   torch::Tensor labels = torch::randint(10, {kSamples});
 };
 

@@ -105,6 +105,8 @@ struct TrainerOptions {
   std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of all random numbers; unset: not seeded", {.min = 0});
   std::string launcher = LEVIN_OPTION(launcher, "auto", "Who starts the ranks; none: levin starts no process",
                                       {.choices = {"auto", "none"}});
+  bool keep_freed_memory = LEVIN_OPTION(
+      keep_freed_memory, true, "While a run lasts, the heap keeps what tensors free for the next step (glibc)");
 };
 
 /// Throws UsageError for a value outside its limits, for two options that contradict each other (it names both), and

@@ -6,6 +6,7 @@
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/heap.h>
 #include <levin/trainer/core/rng_guard.h>
 #include <levin/trainer/core/torch_settings.h>
 #include <levin/trainer/loggers/run_folder.h>
@@ -61,6 +62,7 @@ class Assembly {
         stage_(stage),
         settings_(options.deterministic, options.benchmark, options.detect_anomaly),
         run(options, module, data_module, strategy_, precision_, stage) {
+    if (options.keep_freed_memory) heap_.emplace();
     if (options.seed) {
       generator_as_before_.emplace();
       at::manual_seed(static_cast<uint64_t>(*options.seed));
@@ -143,6 +145,7 @@ class Assembly {
   LightningModule& module_;
   Stage stage_;
   TorchSettings settings_;
+  std::optional<KeptHeap> heap_ = {};
   SingleDeviceStrategy strategy_{c10::Device(c10::kCPU)};
   FullPrecision precision_;
   std::optional<RngGuard> generator_as_before_ = {};

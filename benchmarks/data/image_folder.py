@@ -77,6 +77,7 @@ def compare(arguments, workers):
                 continue
             rates["levin"].append(ours)
             rates["python"].append(theirs)
+        del loader  # its forked workers hold the pipe open
         process.stdin.close()
     ours, theirs = (statistics.median(rates[who]) for who in ("levin", "python"))
     pairs = sorted(a / b for a, b in zip(rates["levin"], rates["python"]))

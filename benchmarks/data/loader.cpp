@@ -41,7 +41,7 @@ struct Sink {
 };
 
 struct Images {
-  torch::Tensor inputs = torch::rand({kSamples, 1, 28, 28});
+  torch::Tensor inputs = torch::randn({kSamples, 1, 28, 28});
   torch::Tensor targets = torch::randint(10, {kSamples});
 };
 

@@ -1,5 +1,6 @@
-// Raw tensors out of tar files (.npy of 150 KB each, batches of 32) against a bare sequential read() of the same files,
-// in turn: in blocks of 1 MiB into one place, which stays in a core's cache, and into memory of a batch's size.
+// Raw tensors out of tar files (.npy of 151 and of 602 KB each, batches of 32) against a bare sequential read() of the
+// same files, in turn: in blocks of 1 MiB into one place, which stays in a core's cache, and into memory of a batch's
+// size.
 //
 //   benchmark_data_tar [ROUNDS] [cold]    bytes per second of each, and the ratios: median and spread; `cold` asks the
 //                                         system to forget the files before each reading
@@ -21,9 +22,13 @@
 
 namespace {
 
-constexpr int64_t kShards = 4, kSamplesPerShard = 500, kBatch = 32;
-const std::vector<int64_t> kShape = {3, 112, 112};
-constexpr size_t kBytes = 3 * 112 * 112 * sizeof(float);
+constexpr int64_t kShards = 4, kBatch = 32;
+
+struct Samples {
+  int64_t side = 0, per_shard = 0;
+  std::vector<int64_t> shape() const { return {3, side, side}; }
+  size_t bytes() const { return static_cast<size_t>(3 * side * side) * sizeof(float); }
+};
 
 using Clock = std::chrono::steady_clock;
 
@@ -49,14 +54,14 @@ std::string tar_header(const std::string& name, size_t bytes) {
   return header;
 }
 
-void write_shard(const std::filesystem::path& path, int64_t shard) {
+void write_shard(const std::filesystem::path& path, int64_t shard, const Samples& samples) {
   std::ofstream file(path, std::ios::binary);
-  const std::string array = levin::data::npy_header(at::kFloat, kShape) + std::string(kBytes, '\1');
+  const std::string array = levin::data::npy_header(at::kFloat, samples.shape()) + std::string(samples.bytes(), '\1');
   const auto write = [&](const std::string& name, const std::string& bytes) {
     file << tar_header(name, bytes.size()) << bytes << std::string((512 - bytes.size() % 512) % 512, '\0');
   };
-  for (int64_t i = 0; i < kSamplesPerShard; ++i) {
-    const std::string key = std::to_string(shard * kSamplesPerShard + i);
+  for (int64_t i = 0; i < samples.per_shard; ++i) {
+    const std::string key = std::to_string(shard * samples.per_shard + i);
     write(key + ".npy", array);
     write(key + ".cls", std::to_string(i % 10));
   }
@@ -94,14 +99,14 @@ double bare_read(const std::vector<std::string>& files, size_t memory) {
   return seconds_since(begin);
 }
 
-double loader(const std::vector<std::string>& files, int64_t num_workers) {
+double loader(const std::vector<std::string>& files, int64_t num_workers, int64_t expected) {
   const auto data = std::make_shared<const levin::data::TarDataset>(files);
   levin::data::DataLoader loader(data, {.batch_size = kBatch, .num_workers = num_workers});
   const auto begin = Clock::now();
   int64_t samples = 0;
   while (auto loaded = loader.next()) samples += loaded->samples;
   const double seconds = seconds_since(begin);
-  if (samples != kShards * kSamplesPerShard) throw std::runtime_error("samples are missing");
+  if (samples != expected) throw std::runtime_error("samples are missing");
   return seconds;
 }
 
@@ -115,18 +120,14 @@ void print_ratio(const char* what, const std::vector<double>& ratios) {
   std::printf("%s %.2f (%.2f to %.2f)", what, median(ratios), *least, *most);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 11;
-  const bool cold = argc > 2 && std::string(argv[2]) == "cold";
+void compare(const Samples& samples, int rounds, bool cold) {
   const auto folder = std::filesystem::temp_directory_path() / ("levin_benchmark_tar_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   std::vector<std::string> files;
   double bytes = 0;
   for (int64_t shard = 0; shard < kShards; ++shard) {
     files.push_back((folder / (std::to_string(shard) + ".tar")).string());
-    write_shard(files.back(), shard);
+    write_shard(files.back(), shard, samples);
     bytes += static_cast<double>(std::filesystem::file_size(files.back()));
   }
   const auto timed = [&](const auto& read) {
@@ -137,20 +138,28 @@ int main(int argc, char** argv) {
     std::vector<double> speeds, small_speeds, small_ratios, large_ratios;
     for (int round = 0; round <= rounds; ++round) {
       const double small = timed([&] { return bare_read(files, 1 << 20); });
-      const double loaded = timed([&] { return loader(files, num_workers); });
-      const double large = timed([&] { return bare_read(files, kBatch * kBytes); });
+      const double loaded = timed([&] { return loader(files, num_workers, kShards * samples.per_shard); });
+      const double large = timed([&] { return bare_read(files, kBatch * samples.bytes()); });
       if (round == 0) continue;  // the first fills caches
       small_speeds.push_back(bytes / small / 1e9);
       speeds.push_back(bytes / loaded / 1e9);
       small_ratios.push_back(small / loaded);
       large_ratios.push_back(large / loaded);
     }
-    std::printf("num_workers %d: read() %.2f GB/s, TarDataset %.2f GB/s, ", static_cast<int>(num_workers),
-                median(small_speeds), median(speeds));
+    std::printf("%zu KB, num_workers %d: read() %.2f GB/s, TarDataset %.2f GB/s, ", samples.bytes() / 1000,
+                static_cast<int>(num_workers), median(small_speeds), median(speeds));
     print_ratio("ratio", small_ratios);
     print_ratio(", to read() into memory of a batch's size", large_ratios);
     std::printf("\n");
   }
   std::filesystem::remove_all(folder);
-  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 11;
+  const bool cold = argc > 2 && std::string(argv[2]) == "cold";
+  compare({.side = 112, .per_shard = 500}, rounds, cold);
+  compare({.side = 224, .per_shard = 125}, rounds, cold);
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -94,13 +95,15 @@ std::vector<int64_t> read_shape(Reader& reader, const fs::path& path, int64_t di
   const auto on_disk = static_cast<int64_t>(fs::file_size(path));
   const int64_t most = reader.is_plain() ? on_disk : (on_disk + 1) * kMostCompression;
   std::vector<int64_t> shape;
-  int64_t total = 1;
+  int64_t total = 1, extent = 1;  // extent: with 1 for 0, which strides are made of
   for (int64_t i = 0; i < dims; ++i) {
     shape.push_back(read_word());
-    if (shape.back() > 0 && total > most / shape.back()) {
+    const int64_t size = std::max<int64_t>(shape.back(), 1);
+    if (extent > std::numeric_limits<int64_t>::max() / size || (shape.back() > 0 && total > most / size)) {
       throw UsageError(path.string(), ": the header asks for more bytes than a file of ", on_disk, " bytes holds; ",
                        "the file is cut off or no idx file");
     }
+    extent *= size;
     total *= shape.back();
   }
   return shape;

@@ -1,10 +1,12 @@
 #include <levin/data/transforms/color.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace levin::data {
 namespace {
+
+/// std::floor of what is not negative; without SSE 4.1 that is a call.
+float cut_off(float value) { return static_cast<float>(static_cast<int32_t>(value)); }
 
 struct Hsv {
   float hue, saturation, value;  // all from 0 to 1
@@ -22,12 +24,12 @@ Hsv to_hsv(float red, float green, float blue) {
   else
     hue = 4 + (red - green) / range;
   hue /= 6;
-  return {hue - std::floor(hue), range / most, most};
+  return {hue < 0 ? hue + 1 : hue, range / most, most};
 }
 
 /// One of red (5), green (3) and blue (1).
 float channel_of(const Hsv& color, float which) {
-  const float place = std::fmod(which + color.hue * 6, 6.0F);
+  const float turned = which + color.hue * 6, place = turned >= 6 ? turned - 6 : turned;
   const float part = std::clamp(std::min(place, 4 - place), 0.0F, 1.0F);
   return color.value * (1 - color.saturation * part);
 }
@@ -36,13 +38,13 @@ float channel_of(const Hsv& color, float which) {
 
 float ColorPlanes::fit(float value) const {
   const float inside = std::clamp(value, 0.0F, white);
-  return whole_numbers ? std::floor(inside) : inside;
+  return whole_numbers ? cut_off(inside) : inside;
 }
 
 float ColorPlanes::gray(int64_t i) const {
   if (channels == 1) return pixels[i];
   const float value = 0.2989F * pixels[i] + 0.587F * pixels[count + i] + 0.114F * pixels[2 * count + i];
-  return whole_numbers ? std::floor(value) : value;
+  return whole_numbers ? cut_off(value) : value;
 }
 
 void ColorPlanes::adjust_brightness(float factor) const {
@@ -71,7 +73,8 @@ void ColorPlanes::adjust_hue(float part) const {
   for (int64_t i = 0; i < count; ++i) {
     Hsv color = to_hsv(pixels[i] / white, pixels[count + i] / white, pixels[2 * count + i] / white);
     color.hue += part;
-    color.hue -= std::floor(color.hue);
+    if (color.hue < 0) color.hue += 1;
+    if (color.hue >= 1) color.hue -= 1;
     for (int64_t c = 0; c < 3; ++c)
       pixels[c * count + i] = fit(channel_of(color, static_cast<float>(5 - 2 * c)) * back);
   }

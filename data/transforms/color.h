@@ -16,7 +16,7 @@ struct ColorPlanes {
   void adjust_brightness(float factor) const;
   void adjust_contrast(float factor) const;
   void adjust_saturation(float factor) const;
-  /// Turns the colour circle by `part` of it, as adjust_hue.
+  /// Turns the colour circle by `part` of it, -1 to 1, as adjust_hue.
   void adjust_hue(float part) const;
 
  private:

@@ -163,12 +163,16 @@ void fuzz_tar(const std::string& input) {
       before = member.offset;
       only_usage_errors([&] { data::npy_tensor(member.bytes, "member").contiguous(); });
     }
-    TarShardReader again(name, data::map_file(file.path()), sample.members.front().offset);
-    const auto same = again.next();
-    expect(same && same->key == sample.key && same->members.size() == sample.members.size(), "a sample is found again");
-    for (size_t i = 0; i < sample.members.size(); ++i) {
-      expect(text_of(same->members[i].bytes) == text_of(sample.members[i].bytes), "with the same bytes");
-    }
+    // A header that libarchive passes in the middle of a file may be none that it begins with.
+    only_usage_errors([&] {
+      TarShardReader again(name, data::map_file(file.path()), sample.members.front().offset);
+      const auto same = again.next();
+      expect(same && same->key == sample.key && same->members.size() == sample.members.size(),
+             "a sample is found again");
+      for (size_t i = 0; i < sample.members.size(); ++i) {
+        expect(text_of(same->members[i].bytes) == text_of(sample.members[i].bytes), "with the same bytes");
+      }
+    });
   }
 }
 

@@ -76,6 +76,8 @@ TEST_CASE("a file that is no whole idx file is refused with its name and the rea
         "not an idx file of bytes with 3 dimensions: it begins with 0x504b0304, expected 0x00000803");
   CHECK(message(folder, std::string("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16))
             .find("the header asks for more bytes than a file of 16 bytes holds") == 0);
+  CHECK(message(folder, std::string("\0\0\x08\x03\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 16))
+            .find("the header asks for more bytes than a file of 16 bytes holds") == 0);
   CHECK(message(folder, zipped.substr(0, zipped.size() - 10)).find("the file is cut off") == 0);
   std::string wrong_sum = zipped;
   wrong_sum[wrong_sum.size() - 8] ^= 1;
