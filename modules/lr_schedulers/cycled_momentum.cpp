@@ -1,4 +1,5 @@
 #include <levin/modules/lr_schedulers/cycled_momentum.h>
+#include <levin/modules/optim/group_options.h>
 #include <levin/trainer/core/error.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -17,7 +18,7 @@ void set_cycled_momentum(torch::optim::Optimizer& optimizer, size_t group, doubl
     std::get<0>(adam->betas()) = momentum;
   else if (auto* adamw = dynamic_cast<torch::optim::AdamWOptions*>(&options))
     std::get<0>(adamw->betas()) = momentum;
-  else
+  else if (auto* ours = dynamic_cast<optim::AnyGroupOptions*>(&options); !ours || !ours->set_momentum(momentum))
     throw UsageError(scheduler,
                      ".cycle_momentum: the optimizer has neither momentum nor betas; set cycle_momentum to false");
 }

@@ -1,40 +1,74 @@
 #include <levin/modules/optim/adagrad.h>
-#include <levin/modules/optim/parameter_groups.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/sparse_coo_tensor.h>
+#include <levin/modules/optim/elementwise.h>
+#include <levin/trainer/core/error.h>
+
+#include <utility>
 
 namespace levin::optim {
 namespace {
 
-void check(const AdagradOptions& options, const std::string& path) {
-  schema_of<AdagradOptions>().check(&options, path);
+double rate(const AdagradOptions& options, const ParamState& state) {
+  return options.lr / (1 + (static_cast<double>(state.step) - 1) * options.lr_decay);
 }
 
-torch::optim::AdagradOptions to_torch(const AdagradOptions& options) {
-  check(options, "Adagrad");
-  return torch::optim::AdagradOptions(options.lr)
-      .lr_decay(options.lr_decay)
-      .weight_decay(options.weight_decay)
-      .initial_accumulator_value(options.initial_accumulator_value)
-      .eps(options.eps);
-}
+template <bool kDecay>
+struct Rule {
+  static constexpr std::array<size_t, 1> kState = {0};
+  static constexpr bool kRooted = true;
+  double lr, weight_decay, eps;
 
-void check_group(const torch::optim::AdagradOptions& options, const std::string& path) {
-  check({.lr = options.lr(),
-         .lr_decay = options.lr_decay(),
-         .weight_decay = options.weight_decay(),
-         .initial_accumulator_value = options.initial_accumulator_value(),
-         .eps = options.eps()},
-        path);
-}
+  Rule(const AdagradOptions& options, const ParamState& state)
+      : lr(rate(options, state)), weight_decay(options.weight_decay), eps(options.eps) {}
+
+  template <class V>
+  V before(const V& parameter, V gradient, V* state) const {
+    gradient = decayed(parameter, gradient);
+    state[0] = detail::addcmul(state[0], gradient, gradient, 1);
+    return state[0];
+  }
+  template <class V>
+  void after(V& parameter, const V& gradient, const V* /*state*/, const V& root) const {
+    parameter = detail::addcdiv(parameter, decayed(parameter, gradient), detail::add_scalar(root, eps), -lr);
+  }
+  template <class V>
+  V decayed(const V& parameter, const V& gradient) const {
+    if constexpr (kDecay) return detail::add(gradient, parameter, weight_decay);
+    return gradient;
+  }
+};
 
 }  // namespace
 
 Adagrad::Adagrad(std::vector<at::Tensor> parameters, AdagradOptions options)
-    : Adagrad(detail::one_group(std::move(parameters)), options) {}
+    : Adagrad(detail::one_group(std::move(parameters)), std::move(options)) {}
+Adagrad::Adagrad(ParamGroups groups, AdagradOptions options) : OptimizerOf("Adagrad", groups, std::move(options)) {}
 
-Adagrad::Adagrad(std::vector<torch::optim::OptimizerParamGroup> groups, AdagradOptions options)
-    : torch::optim::Adagrad(detail::checked_groups<torch::optim::AdagradOptions>("Adagrad", groups),
-                            to_torch(options)) {
-  detail::check_group_options<torch::optim::AdagradOptions>("Adagrad", param_groups(), check_group);
+StateNames Adagrad::state_names() const { return {.tensors = {"sum"}}; }
+
+ParamState Adagrad::make_state(const AdagradOptions& options, const Member& member) const {
+  return detail::state_of(
+      {at::full_like(*member.parameter, options.initial_accumulator_value, at::MemoryFormat::Preserve)});
+}
+
+void Adagrad::update_group(const AdagradOptions& options, Members& members) {
+  detail::with_flags(
+      [&]<bool kDecay>() { detail::step_elementwise<Rule<kDecay>>(options, gradient_multiplier(), members); },
+      options.weight_decay != 0);
+}
+
+void Adagrad::update_one_sparse(const AdagradOptions& options, Member& member) {
+  if (options.weight_decay != 0)
+    throw UsageError("Adagrad: weight_decay does not go with sparse gradients; set it to 0 in their group");
+  const at::Tensor indices = member.gradient._indices(), values = member.gradient._values();
+  const auto sparse = [&](const at::Tensor& of) {
+    return at::sparse_coo_tensor(indices, of, member.gradient.sizes(), of.options().layout(at::kSparse));
+  };
+  at::Tensor& sum = member.state->tensors[0];
+  sum.add_(sparse(values.pow(2)));
+  const at::Tensor root = sum.sparse_mask(member.gradient)._values().sqrt().add_(options.eps);
+  member.parameter->add_(sparse(values.div(root)), -rate(options, *member.state));
 }
 
 }  // namespace levin::optim

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/modules/optim/optimizer_of.h>
 #include <levin/trainer/core/option.h>
-#include <torch/optim/adagrad.h>
 
 #include <vector>
 
@@ -14,16 +14,23 @@ struct AdagradOptions {
   double initial_accumulator_value =
       LEVIN_OPTION(initial_accumulator_value, 0, "Sum of squared gradients to begin with", {.min = 0});
   double eps = LEVIN_OPTION(eps, 1e-10, "Added to the denominator", {.min = 0});
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Adagrad: LibTorch's, with checked arguments.
+/// Adagrad. Takes sparse gradients.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adagrad.html
-class Adagrad : public torch::optim::Adagrad {
+class Adagrad : public OptimizerOf<AdagradOptions> {
  public:
   /// Throws UsageError for bad options, no parameters, or one given twice.
   explicit Adagrad(std::vector<at::Tensor> parameters, AdagradOptions options = {});
-  /// Groups whose own options are torch::optim::AdagradOptions; groups without take `options`.
-  explicit Adagrad(std::vector<torch::optim::OptimizerParamGroup> groups, AdagradOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit Adagrad(ParamGroups groups, AdagradOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const AdagradOptions& options, const Member& member) const override;
+  void update_group(const AdagradOptions& options, Members& members) override;
+  void update_one_sparse(const AdagradOptions& options, Member& member) override;
 };
 
 }  // namespace levin::optim

@@ -1,22 +1,22 @@
 #include <levin/modules/optim/adam.h>
-#include <levin/modules/optim/adam_step.h>
-#include <levin/modules/optim/parameter_groups.h>
+#include <levin/modules/optim/adam_rule.h>
+
+#include <utility>
 
 namespace levin::optim {
 
 Adam::Adam(std::vector<at::Tensor> parameters, AdamOptions options)
     : Adam(detail::one_group(std::move(parameters)), std::move(options)) {}
+Adam::Adam(ParamGroups groups, AdamOptions options) : OptimizerOf("Adam", groups, std::move(options)) {}
 
-Adam::Adam(std::vector<torch::optim::OptimizerParamGroup> groups, AdamOptions options)
-    : torch::optim::Adam(detail::checked_groups<torch::optim::AdamOptions>("Adam", groups),
-                         detail::checked_adam_options<torch::optim::AdamOptions>(options, "Adam")) {
-  detail::check_group_options<torch::optim::AdamOptions>(
-      "Adam", param_groups(), detail::check_adam_group<AdamOptions, torch::optim::AdamOptions>);
+StateNames Adam::state_names() const { return detail::adam_state_names(); }
+
+ParamState Adam::make_state(const AdamOptions& options, const Member& member) const {
+  return detail::adam_state(*member.parameter, options.amsgrad);
 }
 
-at::Tensor Adam::step(LossClosure closure) {
-  return detail::adam_step<torch::optim::AdamParamState, torch::optim::AdamOptions>(*this, closure,
-                                                                                    /*decoupled=*/false);
+void Adam::update_group(const AdamOptions& options, Members& members) {
+  detail::step_adam(detail::adam_settings(options, options.decoupled_weight_decay), gradient_multiplier(), members);
 }
 
 }  // namespace levin::optim

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/modules/optim/optimizer_of.h>
 #include <levin/trainer/core/option.h>
-#include <torch/optim/adam.h>
 
 #include <vector>
 
@@ -14,19 +14,24 @@ struct AdamOptions {
   double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool decoupled_weight_decay =
+      LEVIN_OPTION(decoupled_weight_decay, false, "Shrink the parameters themselves, as AdamW does");
 };
 
-/// Adam: LibTorch's options and state, with checked arguments and the numbers of Python's.
+/// Adam.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adam.html
-class Adam : public torch::optim::Adam {
+class Adam : public OptimizerOf<AdamOptions> {
  public:
   /// Throws UsageError for bad options, no parameters, or one given twice.
   explicit Adam(std::vector<at::Tensor> parameters, AdamOptions options = {});
-  /// Groups whose own options are torch::optim::AdamOptions; groups without take `options`.
-  explicit Adam(std::vector<torch::optim::OptimizerParamGroup> groups, AdamOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit Adam(ParamGroups groups, AdamOptions options = {});
 
-  /// Steps with the float operations of Python's optimizer. Throws UsageError for sparse gradients.
-  at::Tensor step(LossClosure closure = nullptr) override;
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const AdamOptions& options, const Member& member) const override;
+  void update_group(const AdamOptions& options, Members& members) override;
 };
 
 }  // namespace levin::optim

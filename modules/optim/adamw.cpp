@@ -1,22 +1,22 @@
 #include <levin/modules/optim/adamw.h>
-#include <levin/modules/optim/adam_step.h>
-#include <levin/modules/optim/parameter_groups.h>
+#include <levin/modules/optim/adam_rule.h>
+
+#include <utility>
 
 namespace levin::optim {
 
 AdamW::AdamW(std::vector<at::Tensor> parameters, AdamWOptions options)
     : AdamW(detail::one_group(std::move(parameters)), std::move(options)) {}
+AdamW::AdamW(ParamGroups groups, AdamWOptions options) : OptimizerOf("AdamW", groups, std::move(options)) {}
 
-AdamW::AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, AdamWOptions options)
-    : torch::optim::AdamW(detail::checked_groups<torch::optim::AdamWOptions>("AdamW", groups),
-                          detail::checked_adam_options<torch::optim::AdamWOptions>(options, "AdamW")) {
-  detail::check_group_options<torch::optim::AdamWOptions>(
-      "AdamW", param_groups(), detail::check_adam_group<AdamWOptions, torch::optim::AdamWOptions>);
+StateNames AdamW::state_names() const { return detail::adam_state_names(); }
+
+ParamState AdamW::make_state(const AdamWOptions& options, const Member& member) const {
+  return detail::adam_state(*member.parameter, options.amsgrad);
 }
 
-at::Tensor AdamW::step(LossClosure closure) {
-  return detail::adam_step<torch::optim::AdamWParamState, torch::optim::AdamWOptions>(*this, closure,
-                                                                                      /*decoupled=*/true);
+void AdamW::update_group(const AdamWOptions& options, Members& members) {
+  detail::step_adam(detail::adam_settings(options, /*decoupled=*/true), gradient_multiplier(), members);
 }
 
 }  // namespace levin::optim

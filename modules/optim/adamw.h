@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/modules/optim/optimizer_of.h>
 #include <levin/trainer/core/option.h>
-#include <torch/optim/adamw.h>
 
 #include <vector>
 
@@ -12,21 +12,24 @@ struct AdamWOptions {
   std::vector<double> betas = LEVIN_OPTION(
       betas, {0.9, 0.999}, "Decay of the averages of gradient and squared gradient", {.min = 0, .exclusive_max = 1});
   double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
-  double weight_decay = LEVIN_OPTION(weight_decay, 1e-2, "Weight decay, apart from the gradient", {.min = 0});
+  double weight_decay = LEVIN_OPTION(weight_decay, 1e-2, "Decoupled weight decay", {.min = 0});
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Adam with decoupled weight decay: LibTorch's options and state, with checked arguments and the numbers of Python's.
+/// Adam with decoupled weight decay.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
-class AdamW : public torch::optim::AdamW {
+class AdamW : public OptimizerOf<AdamWOptions> {
  public:
   /// Throws UsageError for bad options, no parameters, or one given twice.
   explicit AdamW(std::vector<at::Tensor> parameters, AdamWOptions options = {});
-  /// Groups whose own options are torch::optim::AdamWOptions; groups without take `options`.
-  explicit AdamW(std::vector<torch::optim::OptimizerParamGroup> groups, AdamWOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit AdamW(ParamGroups groups, AdamWOptions options = {});
 
-  /// Steps with the float operations of Python's optimizer. Throws UsageError for sparse gradients.
-  at::Tensor step(LossClosure closure = nullptr) override;
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const AdamWOptions& options, const Member& member) const override;
+  void update_group(const AdamWOptions& options, Members& members) override;
 };
 
 }  // namespace levin::optim

@@ -10,8 +10,10 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <levin/modules/optim/gradient_pass.h>
 #include <levin/trainer/core/error.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace levin {
@@ -115,11 +117,28 @@ void Gradients::zero() {
     for (const at::Tensor& parameter : block.parameters) parameter.mutable_grad().reset();
 }
 
+/// All gradients where one pass over them is possible; empty otherwise.
+std::vector<at::Tensor> Gradients::in_one_pass() const {
+  std::vector<at::Tensor> gradients;
+  for (const GradientBlock& block : blocks_)
+    for (const at::Tensor& parameter : block.parameters)
+      if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  if (!detail::can_pass_over(gradients)) gradients.clear();
+  return gradients;
+}
+
 Gradients::PassResult Gradients::pass(double multiplier, bool want_norm, bool want_found_inf) {
+  if (multiplier == 1.0 && !want_norm && !want_found_inf) return {};
+  const at::NoGradGuard no_grad;
+  if (const std::vector<at::Tensor> gradients = in_one_pass(); !gradients.empty()) {
+    const detail::GradientPass found = detail::pass_over(gradients, multiplier);
+    PassResult result;
+    if (want_norm) result.norm = at::linalg_vector_norm(found.norms, 2);
+    if (want_found_inf) result.found_inf = at::full({1}, found.finite ? 0.0 : 1.0, at::TensorOptions(at::kFloat));
+    return result;
+  }
   if (want_found_inf)
     return pass(at::full({}, multiplier, at::TensorOptions(at::kFloat).device(first_device(blocks_))), want_norm, true);
-  if (multiplier == 1.0 && !want_norm) return {};
-  const at::NoGradGuard no_grad;
   const std::vector<Group> groups = groups_of(blocks_);
   if (multiplier != 1.0)
     for (const Group& group : groups) at::_foreach_mul_(group, multiplier);
@@ -130,6 +149,8 @@ Gradients::PassResult Gradients::pass(double multiplier, bool want_norm, bool wa
 
 Gradients::PassResult Gradients::pass(const at::Tensor& multiplier, bool want_norm, bool want_found_inf) {
   const at::NoGradGuard no_grad;
+  if (multiplier.is_cpu() && multiplier.scalar_type() == at::kFloat && !in_one_pass().empty())
+    return pass(*multiplier.const_data_ptr<float>(), want_norm, want_found_inf);
   const std::vector<Group> groups = groups_of(blocks_);
   const c10::Device device = first_device(blocks_);
   PassResult result;
@@ -141,12 +162,31 @@ Gradients::PassResult Gradients::pass(const at::Tensor& multiplier, bool want_no
   return result;
 }
 
+namespace {
+
+/// A division, as in LibTorch's clip_grad_norm_; Python's multiplies by the reciprocal: the last bit may differ.
+template <class T>
+double coefficient_of(const at::Tensor& norm, double max_norm) {
+  return std::min(static_cast<T>(max_norm) / (*norm.const_data_ptr<T>() + static_cast<T>(1e-6)), T(1));
+}
+
+}  // namespace
+
+std::optional<double> clip_coefficient(const at::Tensor& norm, double max_norm) {
+  if (norm.is_cpu() && norm.scalar_type() == at::kFloat) return coefficient_of<float>(norm, max_norm);
+  if (norm.is_cpu() && norm.scalar_type() == at::kDouble) return coefficient_of<double>(norm, max_norm);
+  return {};
+}
+
 void Gradients::clip_norm(const at::Tensor& norm, double max_norm) {
   const at::NoGradGuard no_grad;
-  // A division, as in LibTorch's clip_grad_norm_; Python's multiplies by the reciprocal: the last bit may differ.
-  const at::Tensor coefficient = at::full_like(norm, max_norm).div_(norm.add(1e-6)).clamp_max_(1.0);
+  if (const std::optional<double> known = clip_coefficient(norm, max_norm)) {
+    if (*known == 1) return;
+    for (const Group& group : groups_of(blocks_)) at::_foreach_mul_(group, *known);
+    return;
+  }
   // Also where the coefficient is 1, since asking would wait for the device.
-  multiply(groups_of(blocks_), coefficient);
+  multiply(groups_of(blocks_), at::full_like(norm, max_norm).div_(norm.add(1e-6)).clamp_max_(1.0));
 }
 
 void Gradients::clip_value(double max_value) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 namespace levin {
@@ -40,13 +41,20 @@ class Gradients {
   PassResult pass(const at::Tensor& multiplier, bool want_norm, bool want_found_inf = false);
 
   /// Multiplies all gradients by min(1, max_norm / (norm + 1e-6)), with the same float operations as
-  /// torch::nn::utils::clip_grad_norm_. `norm`: one element, as from `pass`.
+  /// torch::nn::utils::clip_grad_norm_. `norm`: one element, as from `pass`. On the CPU nothing is written where the
+  /// factor is 1.
   void clip_norm(const at::Tensor& norm, double max_norm);
   /// Clamps each element to [-max_value, max_value], as torch.nn.utils.clip_grad_value_.
   void clip_value(double max_value);
 
  private:
+  std::vector<at::Tensor> in_one_pass() const;
+
   std::vector<GradientBlock> blocks_;
 };
+
+/// min(1, max_norm / (norm + 1e-6)), rounded as the norm's dtype; nothing for a norm on another device than the CPU,
+/// where reading it would wait.
+std::optional<double> clip_coefficient(const at::Tensor& norm, double max_norm);
 
 }  // namespace levin

@@ -1,5 +1,6 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/modules/optim/optimizer.h>
 #include <levin/trainer/core/error.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
@@ -90,8 +91,8 @@ void with_types(Optimizer& optimizer, const Work& work) {
     work(static_cast<LBFGSOptions*>(nullptr), static_cast<LBFGSParamState*>(nullptr));
   else
     throw UsageError(
-        "the state of this optimizer is not known: it derives from none of LibTorch's SGD, Adam, AdamW, "
-        "RMSprop, Adagrad, LBFGS");
+        "the state of this optimizer is not known: it derives neither from levin::optim::Optimizer nor from one of "
+        "LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad, LBFGS");
 }
 
 struct Writer {
@@ -263,6 +264,7 @@ void read(Optimizer& optimizer, const State& state) {
 }  // namespace
 
 State optimizer_state_dict(Optimizer& optimizer) {
+  if (const auto* ours = dynamic_cast<const optim::Optimizer*>(&optimizer)) return ours->state_dict();
   State state;
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     state = write<Options, ParamState>(optimizer);
@@ -271,6 +273,7 @@ State optimizer_state_dict(Optimizer& optimizer) {
 }
 
 State parameter_group_options(Optimizer& optimizer, size_t group) {
+  if (const auto* ours = dynamic_cast<const optim::Optimizer*>(&optimizer)) return ours->group_state(group);
   State state;
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     state = write_options<Options>(optimizer.param_groups().at(group));
@@ -279,6 +282,10 @@ State parameter_group_options(Optimizer& optimizer, size_t group) {
 }
 
 void load_optimizer_state_dict(Optimizer& optimizer, const State& state) {
+  if (auto* ours = dynamic_cast<optim::Optimizer*>(&optimizer)) {
+    ours->load_state_dict(state);
+    return;
+  }
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     read<Options, ParamState>(optimizer, state);
   });

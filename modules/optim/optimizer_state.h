@@ -7,9 +7,9 @@ class Optimizer;
 
 namespace levin {
 
-/// The state of one of LibTorch's optimizers (SGD, Adam, AdamW, RMSprop, Adagrad, LBFGS, and what derives from them) in
-/// the layout of Python's `optimizer.state_dict()`: {"state": {0: {...}}, "param_groups": [{"lr": ..., "params":
-/// [0]}]}. Tensors share the optimizer's memory. Throws levin::UsageError for other optimizers.
+/// The state of one of levin's optimizers, or of LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS, in the layout
+/// of Python's `optimizer.state_dict()`: {"state": {0: {...}}, "param_groups": [{"lr": ..., "params": [0]}]}. Tensors
+/// share the optimizer's memory. Throws levin::UsageError for other optimizers.
 State optimizer_state_dict(torch::optim::Optimizer& optimizer);
 
 /// Puts such a state, from here or from Python, into an optimizer of the same class over the same parameters. State of

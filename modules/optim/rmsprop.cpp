@@ -1,105 +1,88 @@
 #include <levin/modules/optim/rmsprop.h>
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros_like.h>
-#include <levin/modules/optim/parameter_groups.h>
-#include <levin/trainer/core/error.h>
+#include <levin/modules/optim/elementwise.h>
 
-#include <memory>
 #include <utility>
 
 namespace levin::optim {
 namespace {
 
-void check(const RMSpropOptions& options, const std::string& path) {
-  schema_of<RMSpropOptions>().check(&options, path);
+template <bool kMomentum, bool kCentered>
+constexpr auto used_tensors() {
+  if constexpr (kMomentum && kCentered)
+    return std::array<size_t, 3>{0, 1, 2};
+  else if constexpr (kMomentum)
+    return std::array<size_t, 2>{0, 1};
+  else if constexpr (kCentered)
+    return std::array<size_t, 2>{0, 2};
+  else
+    return std::array<size_t, 1>{0};
 }
 
-torch::optim::RMSpropOptions to_torch(const RMSpropOptions& options) {
-  check(options, "RMSprop");
-  return torch::optim::RMSpropOptions(options.lr)
-      .alpha(options.alpha)
-      .eps(options.eps)
-      .weight_decay(options.weight_decay)
-      .momentum(options.momentum)
-      .centered(options.centered);
-}
+template <bool kDecay, bool kMomentum, bool kCentered>
+struct Rule {
+  static constexpr auto kState = used_tensors<kMomentum, kCentered>();
+  static constexpr bool kRooted = true;
+  double lr, weight_decay, alpha, eps, momentum;
 
-void check_group(const torch::optim::RMSpropOptions& options, const std::string& path) {
-  check({.lr = options.lr(),
-         .alpha = options.alpha(),
-         .eps = options.eps(),
-         .weight_decay = options.weight_decay(),
-         .momentum = options.momentum(),
-         .centered = options.centered()},
-        path);
-}
+  Rule(const RMSpropOptions& options, const ParamState& /*state*/)
+      : lr(options.lr),
+        weight_decay(options.weight_decay),
+        alpha(options.alpha),
+        eps(options.eps),
+        momentum(options.momentum) {}
 
-using ParamState = torch::optim::RMSpropParamState;
-
-std::unique_ptr<ParamState> first_state(const at::Tensor& parameter, const torch::optim::RMSpropOptions& options) {
-  const auto zeros = [&] { return at::zeros_like(parameter, at::MemoryFormat::Preserve); };
-  auto state = std::make_unique<ParamState>();
-  state->step(0);
-  state->square_avg(zeros());
-  if (options.momentum() > 0) state->momentum_buffer(zeros());
-  if (options.centered()) state->grad_avg(zeros());
-  return state;
-}
-
-/// In the float operations of Python's torch.optim; LibTorch's C++ step averages gradients without lerp.
-void update(const at::Tensor& parameter, ParamState& state, const torch::optim::RMSpropOptions& options) {
-  at::Tensor grad = parameter.grad();
-  if (grad.is_sparse()) throw UsageError("RMSprop does not take sparse gradients; use SGD or Adagrad");
-  state.step(state.step() + 1);
-  if (options.weight_decay() != 0) grad = grad.add(parameter, options.weight_decay());
-  at::Tensor square = state.square_avg();
-  square.mul_(options.alpha()).addcmul_(grad, grad, 1 - options.alpha());
-  at::Tensor average;
-  if (options.centered()) {
-    at::Tensor mean = state.grad_avg();
-    mean.lerp_(grad, 1 - options.alpha());
-    average = square.addcmul(mean, mean, -1).sqrt_();
-  } else {
-    average = square.sqrt();
+  template <class V>
+  V before(const V& parameter, V gradient, V* state) const {
+    using namespace detail;
+    gradient = decayed(parameter, gradient);
+    state[0] = addcmul(mul_scalar(state[0], alpha), gradient, gradient, 1 - alpha);
+    if constexpr (!kCentered) return state[0];
+    V& mean = state[kMomentum ? 2 : 1];
+    mean = lerp(mean, gradient, 1 - alpha);
+    return addcmul(state[0], mean, mean, -1);
   }
-  average.add_(options.eps());
-  if (options.momentum() > 0) {
-    at::Tensor buffer = state.momentum_buffer();
-    buffer.mul_(options.momentum()).addcdiv_(grad, average);
-    parameter.add_(buffer, -options.lr());
-  } else {
-    parameter.addcdiv_(grad, average, -options.lr());
+  template <class V>
+  void after(V& parameter, V gradient, V* state, const V& root) const {
+    using namespace detail;
+    gradient = decayed(parameter, gradient);
+    const V average = add_scalar(root, eps);
+    if constexpr (kMomentum) {
+      state[1] = addcdiv(mul_scalar(state[1], momentum), gradient, average);
+      parameter = add(parameter, state[1], -lr);
+    } else {
+      parameter = addcdiv(parameter, gradient, average, -lr);
+    }
   }
-}
+  template <class V>
+  V decayed(const V& parameter, const V& gradient) const {
+    if constexpr (kDecay) return detail::add(gradient, parameter, weight_decay);
+    return gradient;
+  }
+};
 
 }  // namespace
 
 RMSprop::RMSprop(std::vector<at::Tensor> parameters, RMSpropOptions options)
-    : RMSprop(detail::one_group(std::move(parameters)), options) {}
+    : RMSprop(detail::one_group(std::move(parameters)), std::move(options)) {}
+RMSprop::RMSprop(ParamGroups groups, RMSpropOptions options) : OptimizerOf("RMSprop", groups, std::move(options)) {}
 
-RMSprop::RMSprop(std::vector<torch::optim::OptimizerParamGroup> groups, RMSpropOptions options)
-    : torch::optim::RMSprop(detail::checked_groups<torch::optim::RMSpropOptions>("RMSprop", groups),
-                            to_torch(options)) {
-  detail::check_group_options<torch::optim::RMSpropOptions>("RMSprop", param_groups(), check_group);
+StateNames RMSprop::state_names() const { return {.tensors = {"square_avg", "momentum_buffer", "grad_avg"}}; }
+
+ParamState RMSprop::make_state(const RMSpropOptions& options, const Member& member) const {
+  const auto zeros_if = [&](bool wanted) { return wanted ? detail::zeros_for(*member.parameter) : at::Tensor(); };
+  return detail::state_of({zeros_if(true), zeros_if(options.momentum > 0), zeros_if(options.centered)});
 }
 
-at::Tensor RMSprop::step(LossClosure closure) {
-  at::Tensor loss;
-  if (closure) {
-    const at::AutoGradMode with_gradients(true);
-    loss = closure();
+void RMSprop::update_group(const RMSpropOptions& options, Members& members) {
+  for (Member& member : members) {  // a group may get its momentum later
+    at::Tensor& buffer = member.state->tensors[1];
+    if (options.momentum > 0 && !buffer.defined()) buffer = detail::zeros_for(*member.parameter);
   }
-  const at::NoGradGuard no_grad;
-  for (auto& group : param_groups()) {
-    const auto& options = static_cast<const torch::optim::RMSpropOptions&>(group.options());
-    for (const at::Tensor& parameter : group.params()) {
-      if (!parameter.grad().defined()) continue;
-      auto& held = state()[parameter.unsafeGetTensorImpl()];
-      if (!held) held = first_state(parameter, options);
-      update(parameter, static_cast<ParamState&>(*held), options);
-    }
-  }
-  return loss;
+  detail::with_flags(
+      [&]<bool kDecay, bool kMomentum, bool kCentered>() {
+        detail::step_elementwise<Rule<kDecay, kMomentum, kCentered>>(options, gradient_multiplier(), members);
+      },
+      options.weight_decay != 0, options.momentum > 0, options.centered);
 }
 
 }  // namespace levin::optim

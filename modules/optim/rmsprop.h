@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/modules/optim/optimizer_of.h>
 #include <levin/trainer/core/option.h>
-#include <torch/optim/rmsprop.h>
 
 #include <vector>
 
@@ -14,19 +14,22 @@ struct RMSpropOptions {
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   double momentum = LEVIN_OPTION(momentum, 0, "Momentum factor", {.min = 0});
   bool centered = LEVIN_OPTION(centered, false, "Divide by an estimate of the variance, not of the square");
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// RMSprop: LibTorch's options and state, with checked arguments and the numbers of Python's.
+/// RMSprop.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
-class RMSprop : public torch::optim::RMSprop {
+class RMSprop : public OptimizerOf<RMSpropOptions> {
  public:
   /// Throws UsageError for bad options, no parameters, or one given twice.
   explicit RMSprop(std::vector<at::Tensor> parameters, RMSpropOptions options = {});
-  /// Groups whose own options are torch::optim::RMSpropOptions; groups without take `options`.
-  explicit RMSprop(std::vector<torch::optim::OptimizerParamGroup> groups, RMSpropOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit RMSprop(ParamGroups groups, RMSpropOptions options = {});
 
-  /// Steps with the float operations of Python's optimizer. Throws UsageError for sparse gradients.
-  at::Tensor step(LossClosure closure = nullptr) override;
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const RMSpropOptions& options, const Member& member) const override;
+  void update_group(const RMSpropOptions& options, Members& members) override;
 };
 
 }  // namespace levin::optim

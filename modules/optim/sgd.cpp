@@ -1,42 +1,87 @@
 #include <levin/modules/optim/sgd.h>
-#include <levin/modules/optim/parameter_groups.h>
+#include <ATen/ops/empty_like.h>
+#include <levin/modules/optim/elementwise.h>
+#include <levin/modules/optim/fused.h>
+#include <levin/trainer/core/error.h>
+
+#include <utility>
 
 namespace levin::optim {
 namespace {
 
-void check(const SGDOptions& options, const std::string& path) {
-  schema_of<SGDOptions>().check(&options, path);
+/// The buffer begins as the first gradient; whether it was begun stands in the state's only number.
+template <bool kDecay, bool kMomentum, bool kNesterov>
+struct Rule {
+  static constexpr std::array<size_t, kMomentum ? 1 : 0> kState = {};
+  double lr, weight_decay, momentum, added;
+  bool first;
+
+  Rule(const SGDOptions& options, const ParamState& state)
+      : lr(options.lr),
+        weight_decay(options.weight_decay),
+        momentum(options.momentum),
+        added(1 - options.dampening),
+        first(state.numbers[0] == 0) {}
+
+  template <class V>
+  void operator()(V& parameter, V gradient, V* state) const {
+    using namespace detail;
+    if constexpr (kDecay) gradient = add(gradient, parameter, weight_decay);
+    if constexpr (kMomentum) {
+      state[0] = first ? gradient : add(mul_scalar(state[0], momentum), gradient, added);
+      gradient = kNesterov ? add(gradient, state[0], momentum) : state[0];
+    }
+    parameter = add(parameter, gradient, -lr);
+  }
+};
+
+}  // namespace
+
+void check_more(const SGDOptions& options, const std::string& path) {
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0))
     throw UsageError(path, ".nesterov: needs a momentum above 0 and no dampening, got momentum ", options.momentum,
                      " and dampening ", options.dampening);
 }
 
-torch::optim::SGDOptions to_torch(const SGDOptions& options) {
-  check(options, "SGD");
-  return torch::optim::SGDOptions(options.lr)
-      .momentum(options.momentum)
-      .dampening(options.dampening)
-      .weight_decay(options.weight_decay)
-      .nesterov(options.nesterov);
-}
-
-void check_group(const torch::optim::SGDOptions& options, const std::string& path) {
-  check({.lr = options.lr(),
-         .momentum = options.momentum(),
-         .dampening = options.dampening(),
-         .weight_decay = options.weight_decay(),
-         .nesterov = options.nesterov()},
-        path);
-}
-
-}  // namespace
-
 SGD::SGD(std::vector<at::Tensor> parameters, SGDOptions options)
-    : SGD(detail::one_group(std::move(parameters)), options) {}
+    : SGD(detail::one_group(std::move(parameters)), std::move(options)) {}
+SGD::SGD(ParamGroups groups, SGDOptions options) : OptimizerOf("SGD", groups, std::move(options)) {}
 
-SGD::SGD(std::vector<torch::optim::OptimizerParamGroup> groups, SGDOptions options)
-    : torch::optim::SGD(detail::checked_groups<torch::optim::SGDOptions>("SGD", groups), to_torch(options)) {
-  detail::check_group_options<torch::optim::SGDOptions>("SGD", param_groups(), check_group);
+StateNames SGD::state_names() const { return {.tensors = {"momentum_buffer"}, .has_step = false}; }
+
+ParamState SGD::make_state(const SGDOptions& /*options*/, const Member& /*member*/) const {
+  return detail::state_of({at::Tensor()}, {0});
+}
+
+void SGD::update_group(const SGDOptions& options, Members& members) {
+  const bool with_momentum = options.momentum != 0;
+  for (Member& member : members) {
+    at::Tensor& buffer = member.state->tensors[0];
+    member.state->numbers[0] = buffer.defined();
+    if (with_momentum && !buffer.defined()) buffer = at::empty_like(*member.parameter, at::MemoryFormat::Preserve);
+  }
+  detail::FusedLists lists = detail::fused_lists(members, with_momentum ? 1 : 0);
+  if (!lists.parameters.empty()) {
+    detail::fused_sgd(options, gradient_multiplier(), members.front().state->numbers[0] == 0, std::move(lists));
+    return;
+  }
+  detail::with_flags(
+      [&]<bool kDecay, bool kMomentum, bool kNesterov>() {
+        detail::step_elementwise<Rule<kDecay, kMomentum, kNesterov>>(options, gradient_multiplier(), members);
+      },
+      options.weight_decay != 0, with_momentum, options.nesterov);
+}
+
+void SGD::update_one_sparse(const SGDOptions& options, Member& member) {
+  if (options.weight_decay != 0)
+    throw UsageError("SGD: weight_decay does not go with sparse gradients; set it to 0 in their group");
+  at::Tensor step = member.gradient;
+  if (options.momentum != 0) {
+    at::Tensor& buffer = member.state->tensors[0];
+    buffer = buffer.defined() ? buffer.mul(options.momentum).add(step, 1 - options.dampening) : step.clone();
+    step = options.nesterov ? step.add(buffer, options.momentum) : buffer;
+  }
+  member.parameter->add_(step, -options.lr);
 }
 
 }  // namespace levin::optim

@@ -1,7 +1,8 @@
 #pragma once
+#include <levin/modules/optim/optimizer_of.h>
 #include <levin/trainer/core/option.h>
-#include <torch/optim/sgd.h>
 
+#include <string>
 #include <vector>
 
 namespace levin::optim {
@@ -13,16 +14,25 @@ struct SGDOptions {
   double dampening = LEVIN_OPTION(dampening, 0, "Dampening of the momentum");
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   bool nesterov = LEVIN_OPTION(nesterov, false, "Nesterov momentum; needs momentum and no dampening");
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Stochastic gradient descent, with momentum where asked: LibTorch's, with checked arguments.
+void check_more(const SGDOptions& options, const std::string& path);
+
+/// Stochastic gradient descent, with momentum where asked. Takes sparse gradients.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.SGD.html
-class SGD : public torch::optim::SGD {
+class SGD : public OptimizerOf<SGDOptions> {
  public:
   /// Throws UsageError for bad options, no parameters, or one given twice.
   explicit SGD(std::vector<at::Tensor> parameters, SGDOptions options = {});
-  /// Groups whose own options are torch::optim::SGDOptions; groups without take `options`.
-  explicit SGD(std::vector<torch::optim::OptimizerParamGroup> groups, SGDOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit SGD(ParamGroups groups, SGDOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const SGDOptions& options, const Member& member) const override;
+  void update_group(const SGDOptions& options, Members& members) override;
+  void update_one_sparse(const SGDOptions& options, Member& member) override;
 };
 
 }  // namespace levin::optim

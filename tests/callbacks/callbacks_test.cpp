@@ -52,8 +52,7 @@ TEST_CASE("learning rates are logged under PyTorch Lightning's names") {
   module.optimizers_of = [](ToyModule& m) {
     auto parameters = m.parameters();
     std::vector<torch::optim::OptimizerParamGroup> groups;
-    groups.emplace_back(std::vector<torch::Tensor>{parameters[0]},
-                        std::make_unique<torch::optim::SGDOptions>(torch::optim::SGDOptions(0.5).momentum(0.8)));
+    groups.push_back(levin::optim::param_group({parameters[0]}, levin::optim::SGDOptions{.lr = 0.5, .momentum = 0.8}));
     groups.emplace_back(std::vector<torch::Tensor>(parameters.begin() + 1, parameters.end()));
     return levin::OptimizerConfig(levin::optim::SGD(std::move(groups), {.lr = 0.1, .weight_decay = 0.01}),
                                   levin::StepLR({.step_size = 1, .gamma = 0.5}));

@@ -1,6 +1,6 @@
 """Prints as JSON what PyTorch computes, for the tests of modules/.
 
-usage: python_reference.py optimizers|lbfgs|schedulers|scheduler_states|resume|clip CASES_JSON [FOLDER]
+usage: python_reference.py optimizers|optimizers32|situations|lbfgs|schedulers|scheduler_states|resume|clip CASES_JSON [FOLDER]
 """
 
 import json
@@ -37,14 +37,105 @@ def values(params):
     return [v for p in params for v in p.detach().flatten().tolist()]
 
 
+class ByFormula(torch.optim.Optimizer):
+    """An optimizer that PyTorch does not have, by the formulas of its paper."""
+
+    DEFAULTS = {}
+    NAMES = ()
+
+    def __init__(self, params, **options):
+        super().__init__(params, self.DEFAULTS | options)
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                for name in self.NAMES:
+                    state.setdefault(name, torch.zeros_like(p))
+                state["step"] = state.get("step", 0) + 1
+                self.update(p, -p.grad if group["maximize"] else p.grad, state, group)
+
+    def load_state_dict(self, state_dict):
+        super().load_state_dict(state_dict)
+        for state in self.state.values():
+            if "step" in state:
+                state["step"] = int(state["step"])
+
+
+class Lion(ByFormula):
+    DEFAULTS = {"lr": 1e-4, "betas": (0.9, 0.99), "weight_decay": 0, "maximize": False}
+    NAMES = ("exp_avg",)
+
+    def update(self, p, g, state, o):
+        (b1, b2), m = o["betas"], state["exp_avg"]
+        p.copy_(p * (1 - o["lr"] * o["weight_decay"]) - o["lr"] * torch.sign(b1 * m + (1 - b1) * g))
+        m.copy_(b2 * m + (1 - b2) * g)
+
+
+def trust(of_parameter, other, ratio):
+    return ratio if of_parameter > 0 and other > 0 else 1.0
+
+
+class LAMB(ByFormula):
+    DEFAULTS = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-6, "weight_decay": 0, "maximize": False}
+    NAMES = ("exp_avg", "exp_avg_sq")
+
+    def update(self, p, g, state, o):
+        (b1, b2), m, v = o["betas"], state["exp_avg"], state["exp_avg_sq"]
+        m.copy_(b1 * m + (1 - b1) * g)
+        v.copy_(b2 * v + (1 - b2) * g * g)
+        r = m / (1 - b1 ** state["step"]) / ((v / (1 - b2 ** state["step"])).sqrt() + o["eps"]) + o["weight_decay"] * p
+        p.sub_(o["lr"] * trust(p.norm(), r.norm(), p.norm() / r.norm()) * r)
+
+
+class LARS(ByFormula):
+    DEFAULTS = {"lr": 1e-3, "momentum": 0.9, "weight_decay": 0, "trust_coefficient": 1e-3, "eps": 1e-8,
+                "nesterov": False, "maximize": False}
+    NAMES = ("momentum_buffer",)
+
+    def update(self, p, g, state, o):
+        decay, buffer = o["weight_decay"], state["momentum_buffer"]
+        ratio = o["trust_coefficient"] * p.norm() / (g.norm() + decay * p.norm() + o["eps"])
+        g = trust(p.norm(), g.norm(), ratio) * (g + decay * p)
+        buffer.copy_(o["momentum"] * buffer + g)
+        p.sub_(o["lr"] * (g + o["momentum"] * buffer if o["nesterov"] else buffer))
+
+
 def make(module, case, *args):
-    return getattr(module, case["class"])(*args, **{k: v for k, v in case.items() if k != "class"})
+    kind = globals().get(case["class"]) or getattr(module, case["class"])
+    return kind(*args, **{k: v for k, v in case.items() if k != "class"})
 
 
 def optimizers(case):
     params = parameters()
     train(make(torch.optim, case, params), params, 100)
     return values(params)
+
+
+def optimizers32(case):
+    torch.set_default_dtype(torch.float32)
+    return optimizers(case)
+
+
+def situations(case):
+    """100 steps of an embedding (one table for input and output where "tied") and a linear layer."""
+    table, weight, unused = fill(7, 4).requires_grad_(), fill(7, 4).requires_grad_(), fill(3).requires_grad_()
+    out = table if case["tied"] else weight
+    if case["frozen"]:
+        weight.requires_grad_(False)
+    groups = [{"params": [table]}, {"params": [p for p in (weight, unused) if p.requires_grad],
+                                    "lr": case["rate"]}]
+    optimizer = make(torch.optim, case["optimizer"], groups)
+    for step in range(100):
+        optimizer.zero_grad()
+        rows = torch.nn.functional.embedding(torch.tensor([step % 7, 1, 1]), table, sparse=case["sparse"])
+        loss = (rows @ out.t() - fill(3, 7)).square().mean()
+        if step % 3 == 0:
+            loss = loss + (unused * fill(3)).sum().square()
+        loss.backward()
+        optimizer.step()
+    return values([table, weight, unused])
 
 
 def lbfgs(case):

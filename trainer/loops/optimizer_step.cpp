@@ -1,4 +1,5 @@
 #include <levin/trainer/loops/optimizer_step.h>
+#include <levin/modules/optim/optimizer.h>
 #include <levin/trainer/core/error.h>
 
 namespace levin {
@@ -190,8 +191,16 @@ void OptimizerStep::clip_gradients(size_t index, double value, GradientClipAlgor
     gradients.clip_value(value);
     return;
   }
-  const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
-  if (norm.defined()) gradients.clip_norm(run_.strategy.reduce_norm(norm), value);
+  at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
+  if (!norm.defined()) return;
+  norm = run_.strategy.reduce_norm(norm);
+  // levin's optimizers multiply while they step, where the host knows the factor.
+  auto* optimizer = dynamic_cast<optim::Optimizer*>(&raw(index));
+  const std::optional<double> known = optimizer ? clip_coefficient(norm, value) : std::nullopt;
+  if (known)
+    optimizer->set_gradient_multiplier(*known);
+  else
+    gradients.clip_norm(norm, value);
 }
 
 }  // namespace levin

@@ -5,11 +5,8 @@
 #include <levin/modules/lr_schedulers/multiplicative_lr.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/lr_schedulers/sequential_lr.h>
+#include <levin/modules/optim/group_options.h>
 #include <levin/modules/optim/registry.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/adamw.h>
-#include <torch/optim/rmsprop.h>
-#include <torch/optim/sgd.h>
 
 #include <cmath>
 #include <limits>
@@ -73,11 +70,9 @@ inline std::unique_ptr<levin::LRScheduler> bind_json(const Json& json, torch::op
 }
 
 inline double momentum_of(torch::optim::OptimizerOptions& options) {
-  if (auto* sgd = dynamic_cast<torch::optim::SGDOptions*>(&options)) return sgd->momentum();
-  if (auto* rmsprop = dynamic_cast<torch::optim::RMSpropOptions*>(&options)) return rmsprop->momentum();
-  if (auto* adam = dynamic_cast<torch::optim::AdamOptions*>(&options)) return std::get<0>(adam->betas());
-  if (auto* adamw = dynamic_cast<torch::optim::AdamWOptions*>(&options)) return std::get<0>(adamw->betas());
-  return 0;
+  const Json values = dynamic_cast<levin::optim::AnyGroupOptions&>(options).values();
+  if (values.contains("betas")) return values["betas"][0];
+  return values.value("momentum", 0.0);
 }
 
 inline double metric(int step) {

@@ -10,6 +10,7 @@
 #include <levin/modules/lr_schedulers/reduce_lr_on_plateau.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
 #include <levin/modules/lr_schedulers/warmup_cosine.h>
+#include <torch/optim/sgd.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"

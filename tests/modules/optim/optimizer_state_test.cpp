@@ -1,5 +1,6 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/state_file.h>
+#include <torch/optim/adam.h>
 #include <torch/optim/lbfgs.h>
 
 #include "tests/catch.h"
@@ -125,6 +126,7 @@ TEST_CASE("a state that does not fit is refused and changes nothing") {
   CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(*swapped, state); }), "shape [3, 4]"));
   CHECK(swapped->param_groups()[0].options().get_lr() == 0.5);
   CHECK(swapped->state().empty());
+  torch::optim::Adam foreign(weights);
   state["param_groups"].items()[0]["maximize"] = true;
-  CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(*adam, state); }), "maximize=True"));
+  CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(foreign, state); }), "maximize=True"));
 }

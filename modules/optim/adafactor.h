@@ -1,0 +1,41 @@
+#pragma once
+#include <levin/modules/optim/optimizer_of.h>
+#include <levin/trainer/core/option.h>
+
+#include <optional>
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of Adafactor, with PyTorch's names and defaults.
+struct AdafactorOptions {
+  double lr = LEVIN_OPTION(lr, 1e-2, "Learning rate", {.min = 0});
+  double beta2_decay = LEVIN_OPTION(beta2_decay, -0.8, "Power of the step by which squares are averaged", {.max = 0});
+  std::optional<double> eps1 =
+      LEVIN_OPTION(eps1, {}, "Least average of squares; unset: the dtype's epsilon", {.min = 0});
+  double eps2 = LEVIN_OPTION(eps2, 1e-3, "Least scale of a parameter", {.min = 0});
+  double d = LEVIN_OPTION(d, 1.0, "Clip updates at this root mean square", {.min = 1});
+  double weight_decay = LEVIN_OPTION(weight_decay, 0, "Decoupled weight decay", {.min = 0});
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+};
+
+/// Python's `eps` is eps1 and eps2.
+void to_python_names(Json& values, const AdafactorOptions& options);
+void from_python_names(Json& values, const AdafactorOptions& options);
+
+/// Adafactor: squares of matrices are kept by rows and columns, in little memory.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adafactor.html
+class Adafactor : public OptimizerOf<AdafactorOptions> {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit Adafactor(std::vector<at::Tensor> parameters, AdafactorOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit Adafactor(ParamGroups groups, AdafactorOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const AdafactorOptions& options, const Member& member) const override;
+  void update_group(const AdafactorOptions& options, Members& members) override;
+};
+
+}  // namespace levin::optim

@@ -1,0 +1,34 @@
+#pragma once
+#include <levin/modules/optim/optimizer_of.h>
+#include <levin/trainer/core/option.h>
+
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of Adamax, with PyTorch's names and defaults.
+struct AdamaxOptions {
+  double lr = LEVIN_OPTION(lr, 2e-3, "Learning rate", {.min = 0});
+  std::vector<double> betas = LEVIN_OPTION(
+      betas, {0.9, 0.999}, "Decay of the averages of gradient and largest gradient", {.min = 0, .exclusive_max = 1});
+  double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
+  double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+};
+
+/// Adam by the largest gradient instead of the squared one.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adamax.html
+class Adamax : public OptimizerOf<AdamaxOptions> {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit Adamax(std::vector<at::Tensor> parameters, AdamaxOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit Adamax(ParamGroups groups, AdamaxOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const AdamaxOptions& options, const Member& member) const override;
+  void update_group(const AdamaxOptions& options, Members& members) override;
+};
+
+}  // namespace levin::optim

@@ -1,0 +1,156 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cmath>
+#include <concepts>
+#include <vector>
+
+// The elementwise arithmetic of optimizers, once for a number and once for a list of tensors, so that a rule written
+// with it runs in a loop over memory and on any device. Each function rounds as the LibTorch operation of its name
+// does; where that multiplies and adds in one operation, as LibTorch's kernels for such processors do, numbers are
+// `Fused`.
+namespace levin::optim::detail {
+
+/// Tensors of one device and dtype that are worked on together by LibTorch's _foreach operations.
+using TensorList = std::vector<at::Tensor>;
+
+/// A number whose processor multiplies and adds with one rounding.
+template <std::floating_point T>
+struct Fused {
+  Fused() = default;
+  explicit Fused(double from) : value(static_cast<T>(from)) {}
+
+  friend Fused operator+(Fused a, Fused b) { return of(a.value + b.value); }
+  friend Fused operator-(Fused a, Fused b) { return of(a.value - b.value); }
+  friend Fused operator*(Fused a, Fused b) { return of(a.value * b.value); }
+  friend Fused operator/(Fused a, Fused b) { return of(a.value / b.value); }
+  friend bool operator<(Fused a, Fused b) { return a.value < b.value; }
+  friend bool operator>(Fused a, Fused b) { return a.value > b.value; }
+  friend bool operator!=(Fused a, Fused b) { return a.value != b.value; }
+
+  static Fused of(T number) {
+    Fused made;
+    made.value = number;
+    return made;
+  }
+  T value = 0;
+};
+
+template <class V>
+inline constexpr bool is_number = std::floating_point<V>;
+template <class T>
+inline constexpr bool is_number<Fused<T>> = true;
+template <class V>
+concept Number = is_number<V>;
+
+/// a * b + c
+template <std::floating_point V>
+V multiply_add(V a, V b, V c) {
+  return a * b + c;
+}
+template <std::floating_point T>
+Fused<T> multiply_add(Fused<T> a, Fused<T> b, Fused<T> c) {
+  return Fused<T>::of(std::fma(a.value, b.value, c.value));
+}
+
+template <Number V>
+V add(V a, V b, double alpha = 1) {
+  return multiply_add(b, static_cast<V>(alpha), a);
+}
+template <Number V>
+V add_scalar(V a, double b) {
+  return a + static_cast<V>(b);
+}
+template <Number V>
+V mul_scalar(V a, double b) {
+  return a * static_cast<V>(b);
+}
+template <Number V>
+V mul(V a, V b) {
+  return a * b;
+}
+template <Number V>
+V div_scalar(V a, double b) {
+  return a / static_cast<V>(b);
+}
+template <Number V>
+V div(V a, V b) {
+  return a / b;
+}
+/// a + weight * (b - a), from the nearer end.
+template <Number V>
+V lerp(V a, V b, double weight) {
+  return weight < 0.5 ? multiply_add(static_cast<V>(weight), b - a, a)
+                      : multiply_add(static_cast<V>(weight) - static_cast<V>(1), b - a, b);
+}
+/// a + value * b * c
+template <Number V>
+V addcmul(V a, V b, V c, double value) {
+  return multiply_add(static_cast<V>(value) * b, c, a);
+}
+/// a + value * b / c
+template <Number V>
+V addcdiv(V a, V b, V c, double value = 1) {
+  return a + static_cast<V>(value) * b / c;
+}
+template <std::floating_point V>
+V sqrt(V a) {
+  return std::sqrt(a);
+}
+template <std::floating_point T>
+Fused<T> sqrt(Fused<T> a) {
+  return Fused<T>::of(std::sqrt(a.value));
+}
+template <std::floating_point V>
+V abs(V a) {
+  return std::abs(a);
+}
+template <std::floating_point T>
+Fused<T> abs(Fused<T> a) {
+  return Fused<T>::of(std::abs(a.value));
+}
+/// NaN where either is.
+template <Number V>
+V maximum(V a, V b) {
+  return a > b || a != a ? a : b;
+}
+template <Number V>
+V clamp(V a, double least, double most) {
+  const V low = static_cast<V>(least), high = static_cast<V>(most);
+  return a < low ? low : a > high ? high : a;
+}
+/// `value`, as a number or a list like `a`.
+template <Number V>
+V scalar_like(V /*a*/, double value) {
+  return static_cast<V>(value);
+}
+/// By the sign of a.
+template <Number V>
+V by_sign(V a, double positive, double zero, double negative) {
+  const V nothing = static_cast<V>(0.0);
+  return a > nothing ? static_cast<V>(positive) : a < nothing ? static_cast<V>(negative) : static_cast<V>(zero);
+}
+/// -1, 0 or 1.
+template <Number V>
+V sign(V a) {
+  return by_sign(a, 1, 0, -1);
+}
+
+TensorList add(const TensorList& a, const TensorList& b, double alpha = 1);
+TensorList add_scalar(const TensorList& a, double b);
+TensorList mul_scalar(const TensorList& a, double b);
+TensorList mul(const TensorList& a, const TensorList& b);
+TensorList div_scalar(const TensorList& a, double b);
+TensorList div(const TensorList& a, const TensorList& b);
+TensorList lerp(const TensorList& a, const TensorList& b, double weight);
+TensorList addcmul(const TensorList& a, const TensorList& b, const TensorList& c, double value);
+TensorList addcdiv(const TensorList& a, const TensorList& b, const TensorList& c, double value = 1);
+TensorList sqrt(const TensorList& a);
+TensorList abs(const TensorList& a);
+TensorList maximum(const TensorList& a, const TensorList& b);
+TensorList clamp(const TensorList& a, double least, double most);
+TensorList sign(const TensorList& a);
+TensorList scalar_like(const TensorList& a, double value);
+TensorList by_sign(const TensorList& a, double positive, double zero, double negative);
+
+}  // namespace levin::optim::detail

@@ -1,0 +1,34 @@
+#pragma once
+#include <levin/modules/optim/optimizer_of.h>
+#include <levin/trainer/core/option.h>
+
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of ASGD, with PyTorch's names and defaults.
+struct ASGDOptions {
+  double lr = LEVIN_OPTION(lr, 1e-2, "Learning rate", {.min = 0});
+  double lambd = LEVIN_OPTION(lambd, 1e-4, "Decay term");
+  double alpha = LEVIN_OPTION(alpha, 0.75, "Power of the learning rate's decay");
+  double t0 = LEVIN_OPTION(t0, 1e6, "Step at which averaging begins");
+  double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+};
+
+/// Averaged stochastic gradient descent; the averages are the states `ax`.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.ASGD.html
+class ASGD : public OptimizerOf<ASGDOptions> {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit ASGD(std::vector<at::Tensor> parameters, ASGDOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit ASGD(ParamGroups groups, ASGDOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const ASGDOptions& options, const Member& member) const override;
+  void update_group(const ASGDOptions& options, Members& members) override;
+};
+
+}  // namespace levin::optim

@@ -1,0 +1,41 @@
+#include <levin/modules/optim/lamb.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+
+#include <cmath>
+#include <utility>
+
+namespace levin::optim {
+
+LAMB::LAMB(std::vector<at::Tensor> parameters, LAMBOptions options)
+    : LAMB(detail::one_group(std::move(parameters)), std::move(options)) {}
+LAMB::LAMB(ParamGroups groups, LAMBOptions options) : OptimizerOf("LAMB", groups, std::move(options)) {}
+
+StateNames LAMB::state_names() const { return {.tensors = {"exp_avg", "exp_avg_sq"}}; }
+
+ParamState LAMB::make_state(const LAMBOptions& /*options*/, const Member& member) const {
+  return detail::state_of({detail::zeros_for(*member.parameter), detail::zeros_for(*member.parameter)});
+}
+
+void LAMB::update_group(const LAMBOptions& options, Members& members) {
+  const double beta1 = options.betas[0], beta2 = options.betas[1];
+  for (Member& member : members) {
+    const at::Tensor& parameter = *member.parameter;
+    const at::Tensor gradient = gradient_multiplier() == 1 ? member.gradient : member.gradient * gradient_multiplier();
+    at::Tensor &average = member.state->tensors[0], &square = member.state->tensors[1];
+    const auto step = static_cast<double>(member.state->step);
+    average.lerp_(gradient, 1 - beta1);
+    square.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
+    at::Tensor update =
+        (average / (1 - std::pow(beta1, step))).div_((square / (1 - std::pow(beta2, step))).sqrt_().add_(options.eps));
+    if (options.weight_decay != 0) update.add_(parameter, options.weight_decay);
+    const at::Tensor of_parameter = at::linalg_vector_norm(parameter, 2), of_update = at::linalg_vector_norm(update, 2);
+    const at::Tensor ratio = of_parameter / of_update;
+    const at::Tensor trust = at::where((of_parameter > 0).logical_and(of_update > 0), ratio, at::ones_like(ratio));
+    parameter.add_(update * trust, -options.lr);
+  }
+}
+
+}  // namespace levin::optim

@@ -1,0 +1,34 @@
+#pragma once
+#include <levin/modules/optim/optimizer_of.h>
+#include <levin/trainer/core/option.h>
+
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of LAMB, with the paper's names and defaults.
+struct LAMBOptions {
+  double lr = LEVIN_OPTION(lr, 1e-3, "Learning rate", {.min = 0});
+  std::vector<double> betas = LEVIN_OPTION(
+      betas, {0.9, 0.999}, "Decay of the averages of gradient and squared gradient", {.min = 0, .exclusive_max = 1});
+  double eps = LEVIN_OPTION(eps, 1e-6, "Added to the denominator", {.min = 0});
+  double weight_decay = LEVIN_OPTION(weight_decay, 0, "Decoupled weight decay", {.min = 0});
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+};
+
+/// Adam whose rate of each tensor goes with ||w|| / ||step||, for large batches.
+/// Source: You et al., Large Batch Optimization for Deep Learning, 2019, https://arxiv.org/abs/1904.00962
+class LAMB : public OptimizerOf<LAMBOptions> {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit LAMB(std::vector<at::Tensor> parameters, LAMBOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit LAMB(ParamGroups groups, LAMBOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const LAMBOptions& options, const Member& member) const override;
+  void update_group(const LAMBOptions& options, Members& members) override;
+};
+
+}  // namespace levin::optim

@@ -1,0 +1,34 @@
+#pragma once
+#include <levin/modules/optim/optimizer_of.h>
+#include <levin/trainer/core/option.h>
+
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of Lion, with the paper's names and defaults.
+struct LionOptions {
+  double lr = LEVIN_OPTION(lr, 1e-4, "Learning rate", {.min = 0});
+  std::vector<double> betas =
+      LEVIN_OPTION(betas, {0.9, 0.99}, "Decay of the average in the step, and of the average in the next step",
+                   {.min = 0, .exclusive_max = 1});
+  double weight_decay = LEVIN_OPTION(weight_decay, 0, "Decoupled weight decay", {.min = 0});
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+};
+
+/// Lion: the sign of an average of gradients, one state.
+/// Source: Chen et al., Symbolic Discovery of Optimization Algorithms, 2023, https://arxiv.org/abs/2302.06675
+class Lion : public OptimizerOf<LionOptions> {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit Lion(std::vector<at::Tensor> parameters, LionOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit Lion(ParamGroups groups, LionOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const LionOptions& options, const Member& member) const override;
+  void update_group(const LionOptions& options, Members& members) override;
+};
+
+}  // namespace levin::optim

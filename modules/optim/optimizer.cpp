@@ -1,0 +1,292 @@
+#include <levin/modules/optim/optimizer.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <levin/modules/optim/gradients.h>
+#include <levin/modules/optim/parameter_groups.h>
+#include <levin/trainer/core/error.h>
+#include <torch/serialize/archive.h>
+
+#include <nlohmann/json.hpp>
+#include <typeinfo>
+#include <utility>
+
+namespace levin::optim {
+namespace {
+
+AnyGroupOptions& options_of_group(const torch::optim::OptimizerParamGroup& group) {
+  return static_cast<AnyGroupOptions&>(const_cast<torch::optim::OptimizerParamGroup&>(group).options());
+}
+
+/// Returns `defaults` where groups and defaults are sound.
+std::unique_ptr<torch::optim::OptimizerOptions> checked(const std::string& name, const ParamGroups& groups,
+                                                        std::unique_ptr<torch::optim::OptimizerOptions> defaults) {
+  detail::check_parameters(name.c_str(), groups);
+  const torch::optim::OptimizerOptions& expected = *defaults;
+  static_cast<const AnyGroupOptions&>(expected).check(name);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (!groups[i].has_options()) continue;
+    const std::string path = detail::group_path(name.c_str(), i);
+    const torch::optim::OptimizerOptions& given = groups[i].options();
+    if (typeid(given) != typeid(expected))
+      throw UsageError(path, ": the options are not ", name, "Options; give levin::optim::param_group(parameters, ",
+                       name, "Options{...})");
+    options_of_group(groups[i]).check(path);
+  }
+  return defaults;
+}
+
+/// LibTorch merges the options of a group with the defaults, for its own classes alone.
+void keep_options(const torch::optim::OptimizerParamGroup& given, torch::optim::OptimizerParamGroup& held) {
+  if (given.has_options()) held.set_options(given.options().clone());
+}
+
+State to_state(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return {};
+  State::Tuple tuple;
+  for (const Json& item : value) tuple.items.push_back(to_state(item));
+  return tuple;
+}
+
+double to_number(const State& value) {
+  return value.is_tensor() ? value.to_tensor().item<double>() : value.to_double();
+}
+
+/// Null for what no option holds.
+Json to_json(const State& value) {
+  if (value.is_bool()) return value.to_bool();
+  if (value.is_int()) return value.to_int();
+  if (value.is_float() || (value.is_tensor() && value.to_tensor().numel() == 1)) return to_number(value);
+  if (value.is_string()) return value.to_string();
+  if (!value.is_list() && !value.is_tuple()) return nullptr;
+  Json array = Json::array();
+  for (const State& item : value.items()) array.push_back(to_json(item));
+  return array;
+}
+
+at::Tensor for_parameter(const at::Tensor& saved, const at::Tensor& parameter) {
+  const auto dtype = parameter.is_floating_point() ? parameter.scalar_type() : saved.scalar_type();
+  return saved.detach().to(parameter.device(), dtype, /*non_blocking=*/false, /*copy=*/true);
+}
+
+/// In 32 bit, as Python's, where that holds it.
+State number_tensor(double value) {
+  const bool fits = static_cast<double>(static_cast<float>(value)) == value;
+  return at::scalar_tensor(value, fits ? at::kFloat : at::kDouble);
+}
+
+State write(const StateNames& names, const ParamState& state) {
+  State out = State::dict();
+  if (names.has_step) out["step"] = number_tensor(static_cast<double>(state.step));
+  for (size_t i = 0; i < names.numbers.size(); ++i) out[names.numbers[i]] = number_tensor(state.numbers[i]);
+  for (size_t i = 0; i < names.tensors.size(); ++i)
+    if (state.tensors[i].defined()) out[names.tensors[i]] = state.tensors[i];
+  return out;
+}
+
+/// Into a state as it is before the first step, which knows the shapes.
+void read(const StateNames& names, const State& saved, const at::Tensor& parameter, ParamState& state) {
+  const auto find = [&](const char* key) {
+    const State* value = saved.find(key);
+    return value && !value->is_none() ? value : nullptr;
+  };
+  if (const State* step = find("step")) state.step = static_cast<int64_t>(to_number(*step));
+  for (size_t i = 0; i < names.numbers.size(); ++i)
+    if (const State* number = find(names.numbers[i])) state.numbers[i] = to_number(*number);
+  for (size_t i = 0; i < names.tensors.size(); ++i) {
+    const State* value = find(names.tensors[i]);
+    if (!value) continue;
+    const at::Tensor& tensor = value->to_tensor();
+    if (state.tensors[i].defined() && tensor.sizes() != state.tensors[i].sizes())
+      throw UsageError("the optimizer's state has ", names.tensors[i], " of shape ", tensor.sizes(),
+                       " for a parameter of shape ", parameter.sizes(),
+                       "; give the optimizer the same parameters in the same order");
+    state.tensors[i] = for_parameter(tensor, parameter);
+  }
+}
+
+void check_groups(const ParamGroups& groups, const State::List& saved) {
+  if (saved.size() != groups.size())
+    throw UsageError("the optimizer's state has ", saved.size(), " parameter groups, the optimizer has ",
+                     groups.size());
+  for (size_t g = 0; g < saved.size(); ++g) {
+    const size_t theirs = saved[g].at("params").size(), ours = groups[g].params().size();
+    if (theirs != ours)
+      throw UsageError("the optimizer's state has ", theirs, " parameters in group ", g, ", the optimizer has ", ours);
+  }
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::string name, const ParamGroups& groups,
+                     std::unique_ptr<torch::optim::OptimizerOptions> defaults)
+    : torch::optim::Optimizer(groups, checked(name, groups, std::move(defaults))), name_(std::move(name)) {
+  for (size_t i = 0; i < groups.size(); ++i) keep_options(groups[i], param_groups()[i]);
+}
+
+void Optimizer::add_param_group(const torch::optim::OptimizerParamGroup& group) {
+  std::vector<torch::optim::OptimizerParamGroup> all = param_groups();
+  all.push_back(group);
+  checked(name_, all, defaults().clone());
+  torch::optim::Optimizer::add_param_group(group);
+  keep_options(group, param_groups().back());
+}
+
+at::Tensor Optimizer::step(LossClosure closure) {
+  at::Tensor loss;
+  if (closure) {
+    const at::AutoGradMode with_gradients(true);
+    loss = closure();
+  }
+  const at::NoGradGuard no_grad;
+  const double multiplier = std::exchange(gradient_multiplier_, 1);
+  for (const torch::optim::OptimizerParamGroup& group : param_groups()) {
+    gradient_multiplier_ = options_of_group(group).maximize() ? -multiplier : multiplier;
+    step_group(group);
+  }
+  gradient_multiplier_ = 1;
+  return loss;
+}
+
+at::Tensor Optimizer::clip_grad_norm(double max_norm) {
+  std::vector<at::Tensor> parameters;
+  for (const auto& group : param_groups())
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  Gradients gradients(std::move(parameters));
+  const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
+  if (const std::optional<double> known = clip_coefficient(norm, max_norm))
+    set_gradient_multiplier(*known);
+  else
+    gradients.clip_norm(norm, max_norm);
+  return norm;
+}
+
+void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
+  const auto& options = options_of_group(group);
+  Members members, sparse;
+  members.reserve(group.params().size());
+  for (const at::Tensor& parameter : group.params()) {
+    const at::Tensor& gradient = parameter.grad();
+    if (!gradient.defined()) continue;
+    Member member{&parameter, gradient, nullptr};
+    auto& held = state()[parameter.unsafeGetTensorImpl()];
+    if (!held) held = std::make_unique<ParamState>(first_state(options, member));
+    member.state = static_cast<ParamState*>(held.get());
+    ++member.state->step;
+    (gradient.layout() == at::kStrided ? members : sparse).push_back(std::move(member));
+  }
+  if (!members.empty()) update(options, members);
+  for (Member& member : sparse) {
+    member.gradient = member.gradient.coalesce();
+    if (gradient_multiplier_ != 1) member.gradient = member.gradient * gradient_multiplier_;
+    update_sparse(options, member);
+  }
+}
+
+void Optimizer::update_sparse(const torch::optim::OptimizerOptions& /*options*/, Member& member) {
+  --member.state->step;
+  throw UsageError(name_, " does not take sparse gradients; use SGD or Adagrad, or make the embedding dense");
+}
+
+State Optimizer::group_state(size_t group) const {
+  State state = State::dict();
+  const Json values = options_of_group(param_groups().at(group)).values();
+  for (const auto& [key, value] : values.items()) state[key] = to_state(value);
+  return state;
+}
+
+State Optimizer::state_dict() const {
+  const StateNames names = state_names();
+  State out = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
+  int64_t index = 0;
+  for (size_t g = 0; g < param_groups().size(); ++g) {
+    State group = group_state(g);
+    State indices = State::list();
+    for (const at::Tensor& parameter : param_groups()[g].params()) {
+      const auto found = state().find(parameter.unsafeGetTensorImpl());
+      if (found != state().end()) out["state"][index] = write(names, static_cast<const ParamState&>(*found->second));
+      indices.push_back(index++);
+    }
+    group["params"] = std::move(indices);
+    out["param_groups"].push_back(std::move(group));
+  }
+  return out;
+}
+
+void Optimizer::load_state_dict(const State& saved) {
+  const State::List& groups = saved.at("param_groups").items();
+  check_groups(param_groups(), groups);
+  const StateNames names = state_names();
+  std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> new_options;
+  std::vector<std::pair<void*, std::unique_ptr<ParamState>>> new_states;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    torch::optim::OptimizerParamGroup& group = param_groups()[g];
+    Json values = Json::object();
+    for (const auto& [key, value] : groups[g].to_dict())
+      if (const Json json = to_json(value); !json.is_null()) values[to_text(key)] = json;
+    new_options.push_back(group.options().clone());
+    static_cast<AnyGroupOptions&>(*new_options.back()).set_values(values);
+    const State::List& indices = groups[g].at("params").items();
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const State* of_parameter = saved.at("state").find(indices[i].to_int());
+      if (!of_parameter) continue;
+      const at::Tensor& parameter = group.params()[i];
+      auto state = std::make_unique<ParamState>(first_state(*new_options.back(), {&parameter, parameter, nullptr}));
+      read(names, *of_parameter, parameter, *state);
+      new_states.emplace_back(parameter.unsafeGetTensorImpl(), std::move(state));
+    }
+  }
+  for (size_t g = 0; g < groups.size(); ++g) param_groups()[g].set_options(std::move(new_options[g]));
+  state().clear();
+  for (auto& [key, value] : new_states) state()[key] = std::move(value);
+}
+
+void Optimizer::save(torch::serialize::OutputArchive& archive) const {
+  const StateNames names = state_names();
+  for (size_t g = 0, index = 0; g < param_groups().size(); ++g) {
+    archive.write("group" + std::to_string(g), c10::IValue(options_of_group(param_groups()[g]).values().dump()));
+    for (const at::Tensor& parameter : param_groups()[g].params()) {
+      const std::string prefix = "parameter" + std::to_string(index++) + ".";
+      const auto found = state().find(parameter.unsafeGetTensorImpl());
+      if (found == state().end()) continue;
+      const State values = write(names, static_cast<const ParamState&>(*found->second));
+      for (const auto& [key, value] : values.to_dict())
+        archive.write(prefix + to_text(key), value.to_tensor(), /*is_buffer=*/true);
+    }
+  }
+}
+
+void Optimizer::load(torch::serialize::InputArchive& archive) {
+  const StateNames names = state_names();
+  std::vector<std::string> keys(names.numbers.begin(), names.numbers.end());
+  keys.insert(keys.end(), names.tensors.begin(), names.tensors.end());
+  keys.push_back("step");
+  State saved = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
+  int64_t index = 0;
+  for (size_t g = 0; g < param_groups().size(); ++g) {
+    c10::IValue options;
+    archive.read("group" + std::to_string(g), options);
+    State group = State::dict();
+    const Json values_of_group = Json::parse(options.toStringRef());
+    for (const auto& [key, value] : values_of_group.items()) group[key] = to_state(value);
+    State indices = State::list();
+    for (size_t i = 0; i < param_groups()[g].params().size(); ++i, ++index) {
+      const std::string prefix = "parameter" + std::to_string(index) + ".";
+      State values = State::dict();
+      for (const std::string& key : keys) {
+        at::Tensor value;
+        if (archive.try_read(prefix + key, value, /*is_buffer=*/true)) values[key] = value;
+      }
+      if (values.size() > 0) saved["state"][index] = std::move(values);
+      indices.push_back(index);
+    }
+    group["params"] = std::move(indices);
+    saved["param_groups"].push_back(std::move(group));
+  }
+  load_state_dict(saved);
+}
+
+}  // namespace levin::optim

@@ -1,0 +1,78 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/modules/optim/group_options.h>
+#include <levin/modules/optim/param_state.h>
+#include <levin/trainer/core/state.h>
+#include <torch/optim/optimizer.h>
+
+#include <string>
+#include <vector>
+
+namespace levin::optim {
+
+using ParamGroups = std::vector<torch::optim::OptimizerParamGroup>;
+
+/// What levin's optimizers share: a torch::optim::Optimizer with Python's state, for any LibTorch program.
+///
+/// On the CPU a step is one pass over the memory of parameters, gradients and state, wherever they lie; elsewhere
+/// LibTorch's fused kernels are taken where it has them, and its _foreach operations where not. Parameters without a
+/// gradient are left alone.
+class Optimizer : public torch::optim::Optimizer {
+ public:
+  /// One step; returns what `closure`, run with gradients, returns. Throws levin::UsageError for sparse gradients where
+  /// the optimizer does not take them.
+  at::Tensor step(LossClosure closure = nullptr) final;
+
+  /// Adds a group, with options of its own or with the defaults. Throws as the constructors.
+  void add_param_group(const torch::optim::OptimizerParamGroup& group);
+
+  /// Clips what the next step sees to this 2-norm over all groups, and returns the norm before, one element. On the CPU
+  /// the gradients themselves stay as they are: that takes one pass over them, where clip_grad_norm_ takes two.
+  at::Tensor clip_grad_norm(double max_norm);
+  /// The next step, and no other, sees gradients times this.
+  void set_gradient_multiplier(double multiplier) { gradient_multiplier_ = multiplier; }
+
+  /// The state in the layout of Python's optimizer.state_dict(). Tensors share the optimizer's memory.
+  State state_dict() const;
+  /// Puts such a state, from here or from Python, into an optimizer of the same class over the same parameters. Tensors
+  /// are copied and take device and dtype of their parameter. Throws levin::UsageError where groups, parameters or
+  /// shapes do not fit; the optimizer is then unchanged.
+  void load_state_dict(const State& state);
+  /// The options of a group as they stand in that layout. Throws std::out_of_range.
+  State group_state(size_t group) const;
+
+  /// For torch::save and torch::load.
+  void save(torch::serialize::OutputArchive& archive) const final;
+  void load(torch::serialize::InputArchive& archive) final;
+
+ protected:
+  /// A parameter with a gradient, in a step.
+  struct Member {
+    const at::Tensor* parameter;
+    at::Tensor gradient;
+    ParamState* state;
+  };
+  using Members = std::vector<Member>;
+
+  Optimizer(std::string name, const ParamGroups& groups, std::unique_ptr<torch::optim::OptimizerOptions> defaults);
+
+  const std::string& name() const { return name_; }
+  /// By how much gradients are multiplied in this step, where `maximize` is set with its sign.
+  double gradient_multiplier() const { return gradient_multiplier_; }
+
+  virtual StateNames state_names() const = 0;
+  /// The state before the first step.
+  virtual ParamState first_state(const torch::optim::OptimizerOptions& options, const Member& member) const = 0;
+  /// Steps the parameters of one group that have dense gradients. `state->step` counts this step already.
+  virtual void update(const torch::optim::OptimizerOptions& options, Members& members) = 0;
+  /// The same for one with a sparse gradient, coalesced; throws unless overridden.
+  virtual void update_sparse(const torch::optim::OptimizerOptions& options, Member& member);
+
+ private:
+  void step_group(const torch::optim::OptimizerParamGroup& group);
+
+  std::string name_;
+  double gradient_multiplier_ = 1;
+};
+
+}  // namespace levin::optim

@@ -1,0 +1,36 @@
+#pragma once
+#include <levin/modules/optim/optimizer_of.h>
+#include <levin/trainer/core/option.h>
+
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of RAdam, with PyTorch's names and defaults.
+struct RAdamOptions {
+  double lr = LEVIN_OPTION(lr, 1e-3, "Learning rate", {.min = 0});
+  std::vector<double> betas = LEVIN_OPTION(
+      betas, {0.9, 0.999}, "Decay of the averages of gradient and squared gradient", {.min = 0, .exclusive_max = 1});
+  double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
+  double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
+  bool decoupled_weight_decay =
+      LEVIN_OPTION(decoupled_weight_decay, false, "Shrink the parameters themselves, as AdamW does");
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+};
+
+/// Adam that warms itself up while its average of squares rests on few gradients.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.RAdam.html
+class RAdam : public OptimizerOf<RAdamOptions> {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit RAdam(std::vector<at::Tensor> parameters, RAdamOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit RAdam(ParamGroups groups, RAdamOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const RAdamOptions& options, const Member& member) const override;
+  void update_group(const RAdamOptions& options, Members& members) override;
+};
+
+}  // namespace levin::optim

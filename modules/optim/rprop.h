@@ -1,0 +1,36 @@
+#pragma once
+#include <levin/modules/optim/optimizer_of.h>
+#include <levin/trainer/core/option.h>
+
+#include <string>
+#include <vector>
+
+namespace levin::optim {
+
+/// Arguments of Rprop, with PyTorch's names and defaults.
+struct RpropOptions {
+  double lr = LEVIN_OPTION(lr, 1e-2, "Learning rate", {.min = 0});
+  std::vector<double> etas = LEVIN_OPTION(
+      etas, {0.5, 1.2}, "Factors of the step where the gradient turns and where it does not", {.exclusive_min = 0});
+  std::vector<double> step_sizes = LEVIN_OPTION(step_sizes, {1e-6, 50}, "Smallest and largest step", {.min = 0});
+  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+};
+
+void check_more(const RpropOptions& options, const std::string& path);
+
+/// Resilient backpropagation, for whole batches.
+/// Source: https://pytorch.org/docs/stable/generated/torch.optim.Rprop.html
+class Rprop : public OptimizerOf<RpropOptions> {
+ public:
+  /// Throws UsageError for bad options, no parameters, or one given twice.
+  explicit Rprop(std::vector<at::Tensor> parameters, RpropOptions options = {});
+  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  explicit Rprop(ParamGroups groups, RpropOptions options = {});
+
+ protected:
+  StateNames state_names() const override;
+  ParamState make_state(const RpropOptions& options, const Member& member) const override;
+  void update_group(const RpropOptions& options, Members& members) override;
+};
+
+}  // namespace levin::optim
