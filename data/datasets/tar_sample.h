@@ -51,9 +51,9 @@ class TarShardReader {
   void skip_to(int64_t offset);
 
  private:
-  struct Pending {
-    std::string key = {};
-    TarSample::Member member = {};
+  struct Pending {  // without initialisers: clang 14 does not see them before the class ends
+    std::string key;
+    TarSample::Member member;
   };
   bool read_pending();
 
