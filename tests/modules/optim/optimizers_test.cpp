@@ -38,17 +38,28 @@ TEST_CASE("optimizers end at Python's weights after 100 steps") {
 
 TEST_CASE("sparse gradients, tied, frozen and unused parameters, and groups with different rates are as in Python") {
   const auto cases = nlohmann::ordered_json::parse(R"([
-    {"optimizer": {"class": "SGD", "lr": 0.1, "momentum": 0.9}, "rate": 0.02, "sparse": false, "tied": true, "frozen": false},
-    {"optimizer": {"class": "SGD", "lr": 0.1}, "rate": 0.3, "sparse": true, "tied": false, "frozen": false},
-    {"optimizer": {"class": "SGD", "lr": 0.1, "momentum": 0.9}, "rate": 0.01, "sparse": true, "tied": false, "frozen": true},
-    {"optimizer": {"class": "SGD", "lr": 0.1, "momentum": 0.9, "nesterov": true}, "rate": 0.01, "sparse": true, "tied": false, "frozen": true},
-    {"optimizer": {"class": "Adagrad", "lr": 0.1}, "rate": 0.01, "sparse": true, "tied": false, "frozen": false},
-    {"optimizer": {"class": "Adagrad", "lr": 0.1, "lr_decay": 0.1}, "rate": 0.01, "sparse": false, "tied": true, "frozen": false},
-    {"optimizer": {"class": "Adam", "lr": 0.01}, "rate": 0.1, "sparse": false, "tied": true, "frozen": false},
-    {"optimizer": {"class": "AdamW", "lr": 0.01, "amsgrad": true}, "rate": 0.1, "sparse": false, "tied": false, "frozen": true},
-    {"optimizer": {"class": "NAdam", "lr": 0.01}, "rate": 0.1, "sparse": false, "tied": false, "frozen": false},
-    {"optimizer": {"class": "RMSprop", "lr": 0.01, "momentum": 0.5}, "rate": 0.001, "sparse": false, "tied": false, "frozen": false},
-    {"optimizer": {"class": "ASGD", "lr": 0.1, "t0": 5}, "rate": 0.2, "sparse": false, "tied": false, "frozen": false}
+    {"optimizer": {"class": "SGD", "lr": 0.1, "momentum": 0.9},
+     "rate": 0.02, "sparse": false, "tied": true, "frozen": false},
+    {"optimizer": {"class": "SGD", "lr": 0.1},
+     "rate": 0.3, "sparse": true, "tied": false, "frozen": false},
+    {"optimizer": {"class": "SGD", "lr": 0.1, "momentum": 0.9},
+     "rate": 0.01, "sparse": true, "tied": false, "frozen": true},
+    {"optimizer": {"class": "SGD", "lr": 0.1, "momentum": 0.9, "nesterov": true},
+     "rate": 0.01, "sparse": true, "tied": false, "frozen": true},
+    {"optimizer": {"class": "Adagrad", "lr": 0.1},
+     "rate": 0.01, "sparse": true, "tied": false, "frozen": false},
+    {"optimizer": {"class": "Adagrad", "lr": 0.1, "lr_decay": 0.1},
+     "rate": 0.01, "sparse": false, "tied": true, "frozen": false},
+    {"optimizer": {"class": "Adam", "lr": 0.01},
+     "rate": 0.1, "sparse": false, "tied": true, "frozen": false},
+    {"optimizer": {"class": "AdamW", "lr": 0.01, "amsgrad": true},
+     "rate": 0.1, "sparse": false, "tied": false, "frozen": true},
+    {"optimizer": {"class": "NAdam", "lr": 0.01},
+     "rate": 0.1, "sparse": false, "tied": false, "frozen": false},
+    {"optimizer": {"class": "RMSprop", "lr": 0.01, "momentum": 0.5},
+     "rate": 0.001, "sparse": false, "tied": false, "frozen": false},
+    {"optimizer": {"class": "ASGD", "lr": 0.1, "t0": 5},
+     "rate": 0.2, "sparse": false, "tied": false, "frozen": false}
   ])");
   const auto expected = python_reference("situations", cases);
   if (!expected) return;
