@@ -105,6 +105,13 @@ size_t threads_of_process() {
   return count;
 }
 
+/// Whether the process comes to have at most `threads` threads: the kernel lists one for a moment after it was joined.
+bool comes_to_have_at_most(size_t threads) {
+  for (int i = 0; i < 1000 && threads_of_process() > threads; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return threads_of_process() <= threads;
+}
+
 }  // namespace
 
 TEST_CASE("order and random numbers are the same for any number of workers") {
@@ -150,7 +157,7 @@ TEST_CASE("a thousand loaders destroyed in the middle of an epoch leave no threa
   use(10);
   const size_t threads = threads_of_process(), bytes = mallinfo2().uordblks;
   use(1000);
-  CHECK(threads_of_process() == threads);
+  CHECK(comes_to_have_at_most(threads));
   CHECK(mallinfo2().uordblks < bytes + 100'000);
 }
 
