@@ -92,6 +92,7 @@
 #include <levin/modules/optim/adamw.h>
 #include <levin/modules/optim/asgd.h>
 #include <levin/modules/optim/clip_grad.h>
+#include <levin/modules/optim/ema.h>
 #include <levin/modules/optim/lamb.h>
 #include <levin/modules/optim/lars.h>
 #include <levin/modules/optim/lbfgs.h>

@@ -36,8 +36,19 @@ function(levin_use_sanitizers)
 endfunction()
 
 function(levin_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow)
+  # The second: files that several are compiled in name them by their whole paths, which asserts would bring into the objects.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+# at::parallel_for is compiled into its callers: without OpenMP it would be a plain loop in levin's own passes over memory.
+# libgomp by its name is the one that LibTorch has loaded. Clang would bring a second runtime, and ThreadSanitizer does not see
+# libgomp's barriers: there it stays a plain loop.
+function(levin_use_openmp target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT LEVIN_SANITIZE MATCHES "thread")
+    target_compile_options(${target} PRIVATE -fopenmp)
+    target_link_libraries(${target} PRIVATE gomp)
+  endif()
 endfunction()
 
 levin_check_compiler()

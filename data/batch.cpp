@@ -4,6 +4,7 @@
 #include <ATen/ops/stack.h>
 #include <c10/util/Type.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/memory_format.h>
 
 #include <algorithm>
 
@@ -203,6 +204,16 @@ Batch Batch::pin_memory() const {
                List pinned;
                for (const Batch& item : items) pinned.push_back(item.pin_memory());
                return pinned;
+             });
+}
+
+Batch Batch::channels_last() const {
+  if (own_) return *this;
+  return map([](const auto&, const at::Tensor& t) { return levin::channels_last(t); },
+             [](const List& items) {
+               List converted;
+               for (const Batch& item : items) converted.push_back(item.channels_last());
+               return converted;
              });
 }
 

@@ -100,6 +100,9 @@ class Batch {
   Batch to(c10::Device device, bool non_blocking = false) &&;
   /// The batch in page-locked memory; throws c10::Error without an accelerator. A struct without `pin_memory()` stays.
   Batch pin_memory() const;
+  /// The batch with its tensors of 4 dimensions [N, C, H, W] in the memory format channels_last, those of 5 in
+  /// channels_last_3d; what lies so already is shared. Own structs stay as they are.
+  Batch channels_last() const;
   /// Samples [start, start + length), as views. Throws levin::Error for a tensor with another number of rows.
   Batch narrow(int64_t start, int64_t length) const;
   /// The batch with copies of its tensors; not for own structs.

@@ -3,20 +3,14 @@
 #include <c10/util/StringUtil.h>
 #include <dlfcn.h>
 #include <levin/trainer/core/console.h>
+#include <levin/trainer/core/cores.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include <atomic>
 #include <csignal>
 
 namespace levin::data {
 namespace {
-
-int64_t cores_of_process() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
 
 /// Makes this thread compute alone. LibTorch brings its own OpenMP, whose function is found by name; LibTorch's own
 /// at::set_num_threads would set the whole process.

@@ -107,6 +107,14 @@ struct TrainerOptions {
                                       {.choices = {"auto", "none"}});
   bool keep_freed_memory = LEVIN_OPTION(
       keep_freed_memory, true, "While a run lasts, the heap keeps what tensors free for the next step (glibc)");
+  std::string memory_format =
+      LEVIN_OPTION(memory_format, "preserve",
+                   "How images and convolutions lie in memory; channels_last is faster for convolutions on the CPU",
+                   {.choices = {"preserve", "channels_last"}});
+  bool flush_denormal =
+      LEVIN_OPTION(flush_denormal, false, "Take numbers next to 0 (denormal), which CPUs compute slowly, as 0");
+  std::optional<int64_t> num_threads = LEVIN_OPTION(
+      num_threads, {}, "Compute threads; unset: one per core, as far as the process may use them", {.min = 1});
 };
 
 /// Throws UsageError for a value outside its limits, for two options that contradict each other (it names both), and

@@ -3,8 +3,10 @@
 #include <ATen/Parallel.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/progress_bar.h>
+#include <levin/modules/channels_last.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/console.h>
+#include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/heap.h>
 #include <levin/trainer/core/rng_guard.h>
@@ -60,7 +62,11 @@ class Assembly {
            Stage stage)
       : module_(*module.module),
         stage_(stage),
-        settings_(options.deterministic, options.benchmark, options.detect_anomaly),
+        settings_({.deterministic = options.deterministic,
+                   .benchmark = options.benchmark,
+                   .detect_anomaly = options.detect_anomaly,
+                   .flush_denormal = options.flush_denormal,
+                   .num_threads = options.num_threads}),
         run(options, module, data_module, strategy_, precision_, stage) {
     if (options.keep_freed_memory) heap_.emplace();
     if (options.seed) {
@@ -85,6 +91,7 @@ class Assembly {
     module_.configure_model();
     precision_.convert_module(module_);
     strategy_.place(module_);
+    if (run.options.memory_format == "channels_last") to_channels_last(module_);
   }
 
   void configure_optimizers() {
@@ -165,11 +172,12 @@ void open_run_folder(RunContext& run, const std::string& config) {
   for (const auto& logger : run.loggers) logger->log_hyperparameters(run.module().hyperparameters());
 }
 
+std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
+
 void say_start(RunContext& run) {
   if (run.options.barebones) return;
-  std::string line =
-      c10::str("fit on ", run.device(), ", ", at::get_num_threads(), " thread", at::get_num_threads() == 1 ? "" : "s",
-               ", strategy ", run.strategy.name(), " (one device)");
+  std::string line = c10::str("fit on ", run.device(), ", ", counted(at::get_num_threads(), "compute thread"), " on ",
+                              counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (one device)");
   if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.string();
   console::info(line);
 }

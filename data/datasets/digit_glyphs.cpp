@@ -102,22 +102,21 @@ class Distortion {
 
 using Canvas = std::array<float, kSide * kSide>;
 
-double distance(Point p, Point a, Point b) {
-  const double dx = b.x - a.x, dy = b.y - a.y;
-  const double length2 = dx * dx + dy * dy;
-  const double along = length2 > 0 ? std::clamp(((p.x - a.x) * dx + (p.y - a.y) * dy) / length2, 0.0, 1.0) : 0;
-  return std::hypot(p.x - a.x - along * dx, p.y - a.y - along * dy);
-}
-
 /// Draws the line from a to b, `width` pixels wide, with an edge that fades over one pixel.
 void draw_line(Canvas& canvas, Point a, Point b, double width, float ink) {
   const double reach = width / 2 + 0.5;
+  const double dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
+  const double per_length2 = length2 > 0 ? 1 / length2 : 0;
   const auto first = [&](double low) { return std::max<int64_t>(0, std::llround(std::floor(low - reach))); };
   const auto last = [&](double high) { return std::min<int64_t>(kSide - 1, std::llround(std::ceil(high + reach))); };
   for (int64_t y = first(std::min(a.y, b.y)); y <= last(std::max(a.y, b.y)); ++y) {
     for (int64_t x = first(std::min(a.x, b.x)); x <= last(std::max(a.x, b.x)); ++x) {
-      const double away = distance({static_cast<double>(x), static_cast<double>(y)}, a, b);
-      const float value = ink * static_cast<float>(std::clamp(reach - away, 0.0, 1.0));
+      const double px = static_cast<double>(x) - a.x, py = static_cast<double>(y) - a.y;
+      const double along = std::clamp((px * dx + py * dy) * per_length2, 0.0, 1.0);
+      const double away_x = px - along * dx, away_y = py - along * dy;
+      const double away2 = away_x * away_x + away_y * away_y;
+      if (away2 >= reach * reach) continue;
+      const float value = ink * static_cast<float>(std::min(reach - std::sqrt(away2), 1.0));
       float& pixel = canvas[static_cast<size_t>(y * kSide + x)];
       pixel = std::max(pixel, value);
     }

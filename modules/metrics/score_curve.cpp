@@ -15,11 +15,11 @@
 namespace levin::metrics {
 namespace {
 
-/// int64 counts of the falling scores so far; where scores are equal, those after the last of them.
+/// [columns, N] int64 counts of the falling scores so far; where scores are equal, those after the last of them.
 at::Tensor counts_after_ties(const at::Tensor& matches, const at::Tensor& last_of_equal) {
-  const at::Tensor counts = matches.cumsum(0);
+  const at::Tensor counts = matches.cumsum(1);
   // Counts never fall: the highest of the groups that have ended is that of the newest one.
-  return std::get<0>(counts.masked_fill(last_of_equal.logical_not(), 0).cummax(0));
+  return std::get<0>(counts.masked_fill(last_of_equal.logical_not(), 0).cummax(1));
 }
 
 /// [N, 1] classes as [N, columns] of 1 (this class), 0 and -1 (not counted).
@@ -89,13 +89,15 @@ CurveCounts ScoreCurve::exact_counts() const {
     scores = scores.reshape({-1, 1});
     target = target.reshape({-1, 1});
   }
-  const auto [falling, order] = scores.sort(0, /*descending=*/true);
-  const at::Tensor of_falling = target.gather(0, order);
-  const int64_t rest = scores.size(0) - 1;
-  const at::Tensor last_of_equal = at::cat({falling.narrow(0, 1, rest) != falling.narrow(0, 0, rest),
-                                            at::ones({1, scores.size(1)}, scores.options().dtype(at::kBool))});
-  const at::Tensor tp = counts_after_ties(of_falling == 1, last_of_equal).to(at::kDouble);
-  const at::Tensor fp = counts_after_ties(of_falling == 0, last_of_equal).to(at::kDouble);
+  scores = scores.t().contiguous();  // a column's scores side by side: sorting is twice as fast
+  const auto [falling, order] = scores.sort(1, /*descending=*/true);
+  const at::Tensor of_falling = target.t().gather(1, order);
+  const int64_t rest = scores.size(1) - 1;
+  const at::Tensor last_of_equal = at::cat({falling.narrow(1, 1, rest) != falling.narrow(1, 0, rest),
+                                            at::ones({scores.size(0), 1}, scores.options().dtype(at::kBool))},
+                                           1);
+  const at::Tensor tp = counts_after_ties(of_falling == 1, last_of_equal).to(at::kDouble).t();
+  const at::Tensor fp = counts_after_ties(of_falling == 0, last_of_equal).to(at::kDouble).t();
   return {tp, fp, tp.select(0, -1), fp.select(0, -1)};
 }
 

@@ -17,7 +17,7 @@ struct Rule {
   template <class V>
   void operator()(V& parameter, V gradient, V* state) const {
     using namespace detail;
-    if constexpr (kDecay) gradient = add(gradient, parameter, weight_decay);
+    gradient = with_l2<kDecay>(gradient, parameter, weight_decay);
     state[0] = addcmul(mul_scalar(state[0], rho), gradient, gradient, 1 - rho);
     const V step = mul(div(sqrt(add_scalar(state[1], eps)), sqrt(add_scalar(state[0], eps))), gradient);
     state[1] = addcmul(mul_scalar(state[1], rho), step, step, 1 - rho);

@@ -72,7 +72,7 @@ ParamState Adafactor::make_state(const AdafactorOptions& /*options*/, const Memb
 void Adafactor::update_group(const AdafactorOptions& options, Members& members) {
   for (Member& member : members) {
     const at::Tensor& parameter = *member.parameter;
-    const at::Tensor gradient = gradient_multiplier() == 1 ? member.gradient : member.gradient * gradient_multiplier();
+    const at::Tensor gradient = scaled_gradient(member);
     const auto step = static_cast<double>(member.state->step);
     const double least = options.eps1.value_or(epsilon_of(parameter.scalar_type()));
     const double weight = std::pow(step, options.beta2_decay);

@@ -24,18 +24,14 @@ struct Rule {
 
   template <class V>
   V before(const V& parameter, V gradient, V* state) const {
-    gradient = decayed(parameter, gradient);
+    gradient = detail::with_l2<kDecay>(gradient, parameter, weight_decay);
     state[0] = detail::addcmul(state[0], gradient, gradient, 1);
     return state[0];
   }
   template <class V>
   void after(V& parameter, const V& gradient, const V* /*state*/, const V& root) const {
-    parameter = detail::addcdiv(parameter, decayed(parameter, gradient), detail::add_scalar(root, eps), -lr);
-  }
-  template <class V>
-  V decayed(const V& parameter, const V& gradient) const {
-    if constexpr (kDecay) return detail::add(gradient, parameter, weight_decay);
-    return gradient;
+    parameter = detail::addcdiv(parameter, detail::with_l2<kDecay>(gradient, parameter, weight_decay),
+                                detail::add_scalar(root, eps), -lr);
   }
 };
 

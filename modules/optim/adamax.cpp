@@ -22,7 +22,7 @@ struct Rule {
   template <class V>
   void operator()(V& parameter, V gradient, V* state) const {
     using namespace detail;
-    if constexpr (kDecay) gradient = add(gradient, parameter, weight_decay);
+    gradient = with_l2<kDecay>(gradient, parameter, weight_decay);
     state[0] = lerp(state[0], gradient, 1 - beta1);
     state[1] = maximum(mul_scalar(state[1], beta2), add_scalar(abs(gradient), eps));
     parameter = addcdiv(parameter, state[0], state[1], -step_size);

@@ -153,4 +153,11 @@ TensorList sign(const TensorList& a);
 TensorList scalar_like(const TensorList& a, double value);
 TensorList by_sign(const TensorList& a, double positive, double zero, double negative);
 
+/// A gradient with the L2 penalty, where the rule has one. `V`: numbers or lists.
+template <bool kL2, class V>
+V with_l2(const V& gradient, const V& parameter, double weight_decay) {
+  if constexpr (kL2) return add(gradient, parameter, weight_decay);
+  return gradient;
+}
+
 }  // namespace levin::optim::detail

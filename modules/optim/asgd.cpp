@@ -23,7 +23,7 @@ struct Rule {
   template <class V>
   void operator()(V& parameter, V gradient, V* state) const {
     using namespace detail;
-    if constexpr (kDecay) gradient = add(gradient, parameter, weight_decay);
+    gradient = with_l2<kDecay>(gradient, parameter, weight_decay);
     parameter = add(mul_scalar(parameter, kept), gradient, -eta);
     state[0] = kAverage ? add(state[0], mul_scalar(add(parameter, state[0], -1), mu)) : parameter;
   }

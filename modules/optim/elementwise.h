@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/sqrt_cpu_dispatch.h>
 #include <levin/modules/optim/arithmetic.h>
 #include <levin/modules/optim/param_state.h>
 #include <torch/csrc/autograd/variable.h>
@@ -150,10 +151,11 @@ class Runner<Rule, T> {
   void finish() {
     static const Run<Rule> after = choose_run<Phase::After, Rule, T>();
     if (used_ == 0) return;
-    (used_ == kBlock ? block_ : block_.narrow(0, 0, used_)).sqrt_();
-    const T* roots = roots_;
+    at::Tensor used = used_ == kBlock ? block_ : block_.narrow(0, 0, used_);
+    at::cpu::sqrt_(used);
+    T* roots = roots_;
     for (const Part& part : parts_) {
-      after(rules_[part.span->rule], multiplier_, *part.span, part.begin, part.end, const_cast<T*>(roots));
+      after(rules_[part.span->rule], multiplier_, *part.span, part.begin, part.end, roots);
       roots += part.end - part.begin;
     }
     parts_.clear();
@@ -162,7 +164,7 @@ class Runner<Rule, T> {
 
  private:
   /// All that belongs to a block stays in a core's second cache meanwhile.
-  static constexpr int64_t kBlock = 16'384;
+  static constexpr int64_t kBlock = 8'192;
   struct Part {
     const SpanOf<Rule>* span;
     int64_t begin, end;
@@ -249,6 +251,7 @@ template <class Rule, class Options, class Members>
 void step_elementwise(const Options& options, double multiplier, Members& members) {
   std::vector<Rule> rules;
   std::vector<SpanOf<Rule>> floats, doubles;
+  floats.reserve(members.size());
   std::vector<ListStep> lists;
   const ParamState* before = nullptr;
   for (auto& member : members) {

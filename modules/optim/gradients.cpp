@@ -99,6 +99,12 @@ Gradients::Gradients(std::vector<at::Tensor> parameters) : blocks_{{std::move(pa
       throw UsageError("a parameter of shape ", parameter.sizes(), " is given twice; give each parameter once");
 }
 
+Gradients Gradients::of_checked(std::vector<at::Tensor> parameters) {
+  Gradients gradients;
+  gradients.blocks_.push_back({std::move(parameters)});
+  return gradients;
+}
+
 void Gradients::set_layout(std::vector<GradientBlock> blocks) {
   std::unordered_set<const void*> left;
   for (const GradientBlock& block : blocks_)

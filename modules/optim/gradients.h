@@ -27,6 +27,8 @@ class Gradients {
 
   /// One block of all parameters. Throws levin::UsageError where one is given twice.
   explicit Gradients(std::vector<at::Tensor> parameters);
+  /// The same for parameters that are known to be given once.
+  static Gradients of_checked(std::vector<at::Tensor> parameters);
 
   /// Divides the parameters into blocks; together they must hold each parameter once, or levin::UsageError is thrown.
   void set_layout(std::vector<GradientBlock> blocks);
@@ -48,6 +50,7 @@ class Gradients {
   void clip_value(double max_value);
 
  private:
+  Gradients() = default;
   std::vector<at::Tensor> in_one_pass() const;
 
   std::vector<GradientBlock> blocks_;

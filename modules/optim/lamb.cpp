@@ -1,8 +1,7 @@
 #include <levin/modules/optim/lamb.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/where.h>
+#include <levin/modules/optim/trust_ratio.h>
 
 #include <cmath>
 #include <utility>
@@ -23,7 +22,7 @@ void LAMB::update_group(const LAMBOptions& options, Members& members) {
   const double beta1 = options.betas[0], beta2 = options.betas[1];
   for (Member& member : members) {
     const at::Tensor& parameter = *member.parameter;
-    const at::Tensor gradient = gradient_multiplier() == 1 ? member.gradient : member.gradient * gradient_multiplier();
+    const at::Tensor gradient = scaled_gradient(member);
     at::Tensor &average = member.state->tensors[0], &square = member.state->tensors[1];
     const auto step = static_cast<double>(member.state->step);
     average.lerp_(gradient, 1 - beta1);
@@ -32,8 +31,7 @@ void LAMB::update_group(const LAMBOptions& options, Members& members) {
         (average / (1 - std::pow(beta1, step))).div_((square / (1 - std::pow(beta2, step))).sqrt_().add_(options.eps));
     if (options.weight_decay != 0) update.add_(parameter, options.weight_decay);
     const at::Tensor of_parameter = at::linalg_vector_norm(parameter, 2), of_update = at::linalg_vector_norm(update, 2);
-    const at::Tensor ratio = of_parameter / of_update;
-    const at::Tensor trust = at::where((of_parameter > 0).logical_and(of_update > 0), ratio, at::ones_like(ratio));
+    const at::Tensor trust = detail::trust_ratio(of_parameter, of_update, of_parameter / of_update);
     parameter.add_(update * trust, -options.lr);
   }
 }

@@ -1,8 +1,7 @@
 #include <levin/modules/optim/lars.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/where.h>
+#include <levin/modules/optim/trust_ratio.h>
 
 #include <utility>
 
@@ -21,15 +20,13 @@ ParamState LARS::make_state(const LARSOptions& /*options*/, const Member& member
 void LARS::update_group(const LARSOptions& options, Members& members) {
   for (Member& member : members) {
     const at::Tensor& parameter = *member.parameter;
-    at::Tensor gradient = gradient_multiplier() == 1 ? member.gradient : member.gradient * gradient_multiplier();
+    at::Tensor gradient = scaled_gradient(member);
     const at::Tensor of_parameter = at::linalg_vector_norm(parameter, 2),
                      of_gradient = at::linalg_vector_norm(gradient, 2);
     const at::Tensor ratio =
         of_parameter * options.trust_coefficient / (of_gradient + of_parameter * options.weight_decay + options.eps);
-    // A tensor of zeros, or without a gradient, takes the step as it is.
-    const at::Tensor trust = at::where((of_parameter > 0).logical_and(of_gradient > 0), ratio, at::ones_like(ratio));
     if (options.weight_decay != 0) gradient = gradient.add(parameter, options.weight_decay);
-    gradient = gradient * trust;
+    gradient = gradient * detail::trust_ratio(of_parameter, of_gradient, ratio);
     at::Tensor& buffer = member.state->tensors[0];
     buffer.mul_(options.momentum).add_(gradient);
     parameter.add_(options.nesterov ? gradient.add(buffer, options.momentum) : buffer, -options.lr);

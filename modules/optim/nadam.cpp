@@ -34,7 +34,7 @@ struct Rule {
   template <class V>
   V before(const V& parameter, V gradient, V* state) const {
     using namespace detail;
-    gradient = decayed(parameter, gradient);
+    gradient = with_l2<kL2>(gradient, parameter, weight_decay);
     state[0] = lerp(state[0], gradient, 1 - beta1);
     state[1] = addcmul(mul_scalar(state[1], beta2), gradient, gradient, 1 - beta2);
     return div_scalar(state[1], correction);
@@ -42,15 +42,10 @@ struct Rule {
   template <class V>
   void after(V& parameter, V gradient, const V* state, const V& root) const {
     using namespace detail;
-    gradient = decayed(parameter, gradient);
+    gradient = with_l2<kL2>(gradient, parameter, weight_decay);
     if constexpr (!kL2) parameter = mul_scalar(parameter, kept);
     const V denominator = add_scalar(root, eps);
     parameter = addcdiv(addcdiv(parameter, gradient, denominator, of_gradient), state[0], denominator, of_average);
-  }
-  template <class V>
-  V decayed(const V& parameter, const V& gradient) const {
-    if constexpr (kL2) return detail::add(gradient, parameter, weight_decay);
-    return gradient;
   }
 };
 

@@ -2,7 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/modules/optim/gradients.h>
-#include <levin/modules/optim/parameter_groups.h>
+#include <levin/modules/optim/saved_state.h>
 #include <levin/trainer/core/error.h>
 #include <torch/serialize/archive.h>
 
@@ -51,25 +51,16 @@ State to_state(const Json& value) {
   return tuple;
 }
 
-double to_number(const State& value) {
-  return value.is_tensor() ? value.to_tensor().item<double>() : value.to_double();
-}
-
 /// Null for what no option holds.
 Json to_json(const State& value) {
   if (value.is_bool()) return value.to_bool();
   if (value.is_int()) return value.to_int();
-  if (value.is_float() || (value.is_tensor() && value.to_tensor().numel() == 1)) return to_number(value);
+  if (value.is_float() || (value.is_tensor() && value.to_tensor().numel() == 1)) return detail::saved_number(value);
   if (value.is_string()) return value.to_string();
   if (!value.is_list() && !value.is_tuple()) return nullptr;
   Json array = Json::array();
   for (const State& item : value.items()) array.push_back(to_json(item));
   return array;
-}
-
-at::Tensor for_parameter(const at::Tensor& saved, const at::Tensor& parameter) {
-  const auto dtype = parameter.is_floating_point() ? parameter.scalar_type() : saved.scalar_type();
-  return saved.detach().to(parameter.device(), dtype, /*non_blocking=*/false, /*copy=*/true);
 }
 
 /// In 32 bit, as Python's, where that holds it.
@@ -93,29 +84,12 @@ void read(const StateNames& names, const State& saved, const at::Tensor& paramet
     const State* value = saved.find(key);
     return value && !value->is_none() ? value : nullptr;
   };
-  if (const State* step = find("step")) state.step = static_cast<int64_t>(to_number(*step));
+  if (const State* step = find("step")) state.step = static_cast<int64_t>(detail::saved_number(*step));
   for (size_t i = 0; i < names.numbers.size(); ++i)
-    if (const State* number = find(names.numbers[i])) state.numbers[i] = to_number(*number);
+    if (const State* number = find(names.numbers[i])) state.numbers[i] = detail::saved_number(*number);
   for (size_t i = 0; i < names.tensors.size(); ++i) {
-    const State* value = find(names.tensors[i]);
-    if (!value) continue;
-    const at::Tensor& tensor = value->to_tensor();
-    if (state.tensors[i].defined() && tensor.sizes() != state.tensors[i].sizes())
-      throw UsageError("the optimizer's state has ", names.tensors[i], " of shape ", tensor.sizes(),
-                       " for a parameter of shape ", parameter.sizes(),
-                       "; give the optimizer the same parameters in the same order");
-    state.tensors[i] = for_parameter(tensor, parameter);
-  }
-}
-
-void check_groups(const ParamGroups& groups, const State::List& saved) {
-  if (saved.size() != groups.size())
-    throw UsageError("the optimizer's state has ", saved.size(), " parameter groups, the optimizer has ",
-                     groups.size());
-  for (size_t g = 0; g < saved.size(); ++g) {
-    const size_t theirs = saved[g].at("params").size(), ours = groups[g].params().size();
-    if (theirs != ours)
-      throw UsageError("the optimizer's state has ", theirs, " parameters in group ", g, ", the optimizer has ", ours);
+    if (const State* value = find(names.tensors[i]))
+      state.tensors[i] = detail::saved_tensor(names.tensors[i], value->to_tensor(), parameter, state.tensors[i]);
   }
 }
 
@@ -128,7 +102,7 @@ Optimizer::Optimizer(std::string name, const ParamGroups& groups,
 }
 
 void Optimizer::add_param_group(const torch::optim::OptimizerParamGroup& group) {
-  std::vector<torch::optim::OptimizerParamGroup> all = param_groups();
+  ParamGroups all = param_groups();
   all.push_back(group);
   checked(name_, all, defaults().clone());
   torch::optim::Optimizer::add_param_group(group);
@@ -152,16 +126,27 @@ at::Tensor Optimizer::step(LossClosure closure) {
 }
 
 at::Tensor Optimizer::clip_grad_norm(double max_norm) {
-  std::vector<at::Tensor> parameters;
-  for (const auto& group : param_groups())
-    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
-  Gradients gradients(std::move(parameters));
+  Gradients gradients = Gradients::of_checked(detail::parameters_of(*this));
   const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
+  clip_grad_norm(gradients, norm, max_norm);
+  return norm;
+}
+
+void Optimizer::clip_grad_norm(Gradients& gradients, const at::Tensor& norm, double max_norm) {
   if (const std::optional<double> known = clip_coefficient(norm, max_norm))
     set_gradient_multiplier(*known);
   else
     gradients.clip_norm(norm, max_norm);
-  return norm;
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  if (!set_to_none) return torch::optim::Optimizer::zero_grad(false);
+  for (torch::optim::OptimizerParamGroup& group : param_groups())
+    for (at::Tensor& parameter : group.params()) parameter.mutable_grad().reset();
+}
+
+at::Tensor Optimizer::scaled_gradient(const Member& member) const {
+  return gradient_multiplier_ == 1 ? member.gradient : member.gradient.mul(gradient_multiplier_);
 }
 
 void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
@@ -181,7 +166,7 @@ void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
   if (!members.empty()) update(options, members);
   for (Member& member : sparse) {
     member.gradient = member.gradient.coalesce();
-    if (gradient_multiplier_ != 1) member.gradient = member.gradient * gradient_multiplier_;
+    member.gradient = scaled_gradient(member);
     update_sparse(options, member);
   }
 }
@@ -218,7 +203,7 @@ State Optimizer::state_dict() const {
 
 void Optimizer::load_state_dict(const State& saved) {
   const State::List& groups = saved.at("param_groups").items();
-  check_groups(param_groups(), groups);
+  detail::check_saved_groups(param_groups(), groups);
   const StateNames names = state_names();
   std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> new_options;
   std::vector<std::pair<void*, std::unique_ptr<ParamState>>> new_states;

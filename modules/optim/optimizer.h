@@ -2,15 +2,18 @@
 #include <ATen/core/Tensor.h>
 #include <levin/modules/optim/group_options.h>
 #include <levin/modules/optim/param_state.h>
+#include <levin/modules/optim/parameter_groups.h>
 #include <levin/trainer/core/state.h>
 #include <torch/optim/optimizer.h>
 
 #include <string>
 #include <vector>
 
-namespace levin::optim {
+namespace levin {
+class Gradients;
+}
 
-using ParamGroups = std::vector<torch::optim::OptimizerParamGroup>;
+namespace levin::optim {
 
 /// What levin's optimizers share: a torch::optim::Optimizer with Python's state, for any LibTorch program.
 ///
@@ -29,8 +32,13 @@ class Optimizer : public torch::optim::Optimizer {
   /// Clips what the next step sees to this 2-norm over all groups, and returns the norm before, one element. On the CPU
   /// the gradients themselves stay as they are: that takes one pass over them, where clip_grad_norm_ takes two.
   at::Tensor clip_grad_norm(double max_norm);
+  /// The same for gradients of this optimizer whose norm is known.
+  void clip_grad_norm(Gradients& gradients, const at::Tensor& norm, double max_norm);
   /// The next step, and no other, sees gradients times this.
   void set_gradient_multiplier(double multiplier) { gradient_multiplier_ = multiplier; }
+
+  /// Drops the gradients, or fills them with zeros. LibTorch's own calls an operation for each parameter in both cases.
+  void zero_grad(bool set_to_none = true);
 
   /// The state in the layout of Python's optimizer.state_dict(). Tensors share the optimizer's memory.
   State state_dict() const;
@@ -56,9 +64,10 @@ class Optimizer : public torch::optim::Optimizer {
 
   Optimizer(std::string name, const ParamGroups& groups, std::unique_ptr<torch::optim::OptimizerOptions> defaults);
 
-  const std::string& name() const { return name_; }
   /// By how much gradients are multiplied in this step, where `maximize` is set with its sign.
   double gradient_multiplier() const { return gradient_multiplier_; }
+  /// The gradient so multiplied.
+  at::Tensor scaled_gradient(const Member& member) const;
 
   virtual StateNames state_names() const = 0;
   /// The state before the first step.

@@ -1,7 +1,6 @@
 #pragma once
 #include <ATen/ops/zeros_like.h>
 #include <levin/modules/optim/optimizer.h>
-#include <levin/modules/optim/parameter_groups.h>
 
 #include <memory>
 #include <string>

@@ -1,6 +1,7 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/modules/optim/optimizer.h>
+#include <levin/modules/optim/saved_state.h>
 #include <levin/trainer/core/error.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
@@ -137,32 +138,24 @@ struct Reader {
     const State* value = in.find(key);
     return value && !value->is_none() ? value : nullptr;
   }
-  static double number(const State& value) {
-    return value.is_tensor() ? value.to_tensor().item<double>() : value.to_double();
-  }
   at::Tensor tensor(const char* key, const State& value) const {
-    const at::Tensor& saved = value.to_tensor();
-    if (same_shape && saved.sizes() != parameter.sizes())
-      throw UsageError("the optimizer's state has ", key, " of shape ", saved.sizes(), " for a parameter of shape ",
-                       parameter.sizes(), "; give the optimizer the same parameters in the same order");
-    const auto dtype = parameter.is_floating_point() ? parameter.scalar_type() : saved.scalar_type();
-    return saved.detach().to(parameter.device(), dtype, /*non_blocking=*/false, /*copy=*/true);
+    return optim::detail::saved_tensor(key, value.to_tensor(), parameter, same_shape ? parameter : at::Tensor());
   }
 
   void operator()(const char* key, double& value) const {
-    if (const State* s = find(key)) value = number(*s);
+    if (const State* s = find(key)) value = optim::detail::saved_number(*s);
   }
   void operator()(const char* key, bool& value) const {
     if (const State* s = find(key)) value = s->to_bool();
   }
   void operator()(const char* key, int64_t& value) const {
-    if (const State* s = find(key)) value = static_cast<int64_t>(number(*s));
+    if (const State* s = find(key)) value = static_cast<int64_t>(optim::detail::saved_number(*s));
   }
   void operator()(const char* key, std::tuple<double, double>& value) const {
     const State* s = find(key);
     if (!s) return;
     if (s->size() != 2) throw UsageError("the optimizer's state has ", s->size(), " numbers as ", key, ", expected 2");
-    value = {number(s->items()[0]), number(s->items()[1])};
+    value = {optim::detail::saved_number(s->items()[0]), optim::detail::saved_number(s->items()[1])};
   }
   void operator()(const char* key, std::string& value) const {
     if (const State* s = find(key)) value = s->to_string();
@@ -187,16 +180,9 @@ struct Reader {
 };
 
 void check_groups(Optimizer& optimizer, const State::List& groups) {
-  if (groups.size() != optimizer.param_groups().size())
-    throw UsageError("the optimizer's state has ", groups.size(), " parameter groups, the optimizer has ",
-                     optimizer.param_groups().size());
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const size_t saved = groups[g].at("params").size();
-    const size_t present = optimizer.param_groups()[g].params().size();
-    if (saved != present)
-      throw UsageError("the optimizer's state has ", saved, " parameters in group ", g, ", the optimizer has ",
-                       present);
-    const State* maximize = groups[g].find("maximize");
+  optim::detail::check_saved_groups(optimizer.param_groups(), groups);
+  for (const State& group : groups) {
+    const State* maximize = group.find("maximize");
     if (maximize && maximize->is_bool() && maximize->to_bool())
       throw UsageError("the optimizer's state was made with maximize=True, which LibTorch's optimizers do not have");
   }

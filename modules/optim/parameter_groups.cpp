@@ -4,17 +4,24 @@
 
 namespace levin::optim::detail {
 
-Groups one_group(std::vector<at::Tensor> parameters) {
-  Groups groups;
+ParamGroups one_group(std::vector<at::Tensor> parameters) {
+  ParamGroups groups;
   groups.emplace_back(std::move(parameters));
   return groups;
+}
+
+std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
+  std::vector<at::Tensor> parameters;
+  for (const auto& group : optimizer.param_groups())
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  return parameters;
 }
 
 std::string group_path(const char* optimizer, size_t group) {
   return c10::str(optimizer, ".param_groups[", group, "]");
 }
 
-void check_parameters(const char* optimizer, const Groups& groups) {
+void check_parameters(const char* optimizer, const ParamGroups& groups) {
   std::unordered_set<const void*> seen;
   for (size_t g = 0; g < groups.size(); ++g) {
     const std::vector<at::Tensor>& parameters = groups[g].params();

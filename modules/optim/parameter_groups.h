@@ -5,23 +5,28 @@
 #include <string>
 #include <vector>
 
-namespace levin::optim::detail {
+namespace levin::optim {
 
-using Groups = std::vector<torch::optim::OptimizerParamGroup>;
+using ParamGroups = std::vector<torch::optim::OptimizerParamGroup>;
 
-Groups one_group(std::vector<at::Tensor> parameters);
+namespace detail {
+
+ParamGroups one_group(std::vector<at::Tensor> parameters);
+
+/// Of all groups, in their order.
+std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer);
 
 /// "SGD.param_groups[0]"
 std::string group_path(const char* optimizer, size_t group);
 
 /// Throws UsageError where `optimizer` ("SGD") cannot train these: no parameters, one that is undefined or computed
 /// from others, one given twice.
-void check_parameters(const char* optimizer, const Groups& groups);
+void check_parameters(const char* optimizer, const ParamGroups& groups);
 
 /// Returns `groups`. Throws as `check_parameters` does, and for a group with the options of another optimizer, which
 /// LibTorch would take for its own or ignore.
 template <class TorchOptions>
-const Groups& checked_groups(const char* optimizer, const Groups& groups) {
+const ParamGroups& checked_groups(const char* optimizer, const ParamGroups& groups) {
   check_parameters(optimizer, groups);
   for (size_t i = 0; i < groups.size(); ++i)
     if (groups[i].has_options() && dynamic_cast<const TorchOptions*>(&groups[i].options()) == nullptr)
@@ -30,11 +35,5 @@ const Groups& checked_groups(const char* optimizer, const Groups& groups) {
   return groups;
 }
 
-/// Calls `check(options, path)` for the options of each group of an optimizer that was made from checked groups.
-template <class TorchOptions, class Check>
-void check_group_options(const char* optimizer, const Groups& groups, const Check& check) {
-  for (size_t i = 0; i < groups.size(); ++i)
-    check(static_cast<const TorchOptions&>(groups[i].options()), group_path(optimizer, i));
-}
-
-}  // namespace levin::optim::detail
+}  // namespace detail
+}  // namespace levin::optim

@@ -33,7 +33,7 @@ struct Rule {
   template <class V>
   V before(const V& parameter, V gradient, V* state) const {
     using namespace detail;
-    if constexpr (kL2) gradient = add(gradient, parameter, weight_decay);
+    gradient = with_l2<kL2>(gradient, parameter, weight_decay);
     state[0] = lerp(state[0], gradient, 1 - beta1);
     state[1] = addcmul(mul_scalar(state[1], beta2), gradient, gradient, 1 - beta2);
     return state[1];

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/optim/parameter_groups.h>
 #include <levin/trainer/core/part.h>
 #include <torch/optim/optimizer.h>
 
@@ -9,8 +10,6 @@
 #include <vector>
 
 namespace levin::optim {
-
-using ParamGroups = std::vector<torch::optim::OptimizerParamGroup>;
 
 /// Optimizers by name, for options such as `Part<optim::OptimizerKind> optimizer`.
 ///

@@ -34,7 +34,7 @@ struct Rule {
   template <class V>
   V before(const V& parameter, V gradient, V* state) const {
     using namespace detail;
-    gradient = decayed(parameter, gradient);
+    gradient = with_l2<kDecay>(gradient, parameter, weight_decay);
     state[0] = addcmul(mul_scalar(state[0], alpha), gradient, gradient, 1 - alpha);
     if constexpr (!kCentered) return state[0];
     V& mean = state[kMomentum ? 2 : 1];
@@ -44,7 +44,7 @@ struct Rule {
   template <class V>
   void after(V& parameter, V gradient, V* state, const V& root) const {
     using namespace detail;
-    gradient = decayed(parameter, gradient);
+    gradient = with_l2<kDecay>(gradient, parameter, weight_decay);
     const V average = add_scalar(root, eps);
     if constexpr (kMomentum) {
       state[1] = addcdiv(mul_scalar(state[1], momentum), gradient, average);
@@ -52,11 +52,6 @@ struct Rule {
     } else {
       parameter = addcdiv(parameter, gradient, average, -lr);
     }
-  }
-  template <class V>
-  V decayed(const V& parameter, const V& gradient) const {
-    if constexpr (kDecay) return detail::add(gradient, parameter, weight_decay);
-    return gradient;
   }
 };
 

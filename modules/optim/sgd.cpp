@@ -26,7 +26,7 @@ struct Rule {
   template <class V>
   void operator()(V& parameter, V gradient, V* state) const {
     using namespace detail;
-    if constexpr (kDecay) gradient = add(gradient, parameter, weight_decay);
+    gradient = with_l2<kDecay>(gradient, parameter, weight_decay);
     if constexpr (kMomentum) {
       state[0] = first ? gradient : add(mul_scalar(state[0], momentum), gradient, added);
       gradient = kNesterov ? add(gradient, state[0], momentum) : state[0];

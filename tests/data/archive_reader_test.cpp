@@ -22,7 +22,7 @@ struct Found {
   }
 };
 
-class Files {
+class ArchiveFile {
  public:
   std::vector<Found> read(const std::string& bytes, ArchiveReader::Format format, int64_t offset = 0) {
     write(bytes);
@@ -58,28 +58,29 @@ const ArchiveMembers kMembers = {{"a/1.txt", "one"}, {"2", std::string(100'000, 
 }  // namespace
 
 TEST_CASE("the members of a tar file, with or without gzip, and from any member on") {
-  Files files;
+  ArchiveFile archive;
   const std::string tar = tar_bytes(kMembers);
   const std::vector<Found> expected = {
       {"a/1.txt", "one", 0}, {"2", std::string(100'000, 'x'), 1024}, {"empty", "", 1024 + 512 + 100'352}};
-  CHECK(files.read(tar, kTar) == expected);
-  CHECK(files.read(gzip_bytes(tar), kTar) == expected);
+  CHECK(archive.read(tar, kTar) == expected);
+  CHECK(archive.read(gzip_bytes(tar), kTar) == expected);
   for (size_t i = 0; i < expected.size(); ++i) {
     const std::vector<Found> rest(expected.begin() + static_cast<ptrdiff_t>(i), expected.end());
-    CHECK(files.read(tar, kTar, expected[i].offset) == rest);
-    CHECK(files.read(gzip_bytes(tar), kTar, expected[i].offset) == rest);
+    CHECK(archive.read(tar, kTar, expected[i].offset) == rest);
+    CHECK(archive.read(gzip_bytes(tar), kTar, expected[i].offset) == rest);
   }
-  CHECK(files.read(tar, kTar, static_cast<int64_t>(tar.size()) - 1024).empty());
-  CHECK(files.read(tar, kTar, static_cast<int64_t>(tar.size())).empty());
+  CHECK(archive.read(tar, kTar, static_cast<int64_t>(tar.size()) - 1024).empty());
+  CHECK(archive.read(tar, kTar, static_cast<int64_t>(tar.size())).empty());
   // Without the two empty blocks, and with a folder.
-  CHECK(files.read(tar_member("d/", "", '5') + tar_member("d/x", "y"), kTar) == std::vector<Found>{{"d/x", "y", 512}});
+  CHECK(archive.read(tar_member("d/", "", '5') + tar_member("d/x", "y"), kTar) ==
+        std::vector<Found>{{"d/x", "y", 512}});
 }
 
 TEST_CASE("members of a plain tar file are views of the mapped file; others are copies") {
-  Files files;
+  ArchiveFile archive;
   for (const bool compressed : {false, true}) {
-    files.write(compressed ? gzip_bytes(tar_bytes(kMembers)) : tar_bytes(kMembers));
-    const MappedFilePtr file = map_file(files.path());
+    archive.write(compressed ? gzip_bytes(tar_bytes(kMembers)) : tar_bytes(kMembers));
+    const MappedFilePtr file = map_file(archive.path());
     at::Tensor bytes;
     {
       ArchiveReader reader(file, kTar);
@@ -95,9 +96,9 @@ TEST_CASE("members of a plain tar file are views of the mapped file; others are 
 }
 
 TEST_CASE("the members of a zip file, stored and deflated") {
-  Files files;
+  ArchiveFile archive;
   for (const bool deflate : {false, true}) {
-    const auto found = files.read(zip_bytes(kMembers, deflate), kZip);
+    const auto found = archive.read(zip_bytes(kMembers, deflate), kZip);
     REQUIRE(found.size() == 3);
     for (size_t i = 0; i < 3; ++i) {
       CHECK(found[i].name == kMembers[i].first);
@@ -107,31 +108,31 @@ TEST_CASE("the members of a zip file, stored and deflated") {
 }
 
 TEST_CASE("names outside ASCII") {
-  Files files;
-  CHECK(files.read(tar_bytes({{"\xc3\xa9.txt", "x"}}), kTar) == std::vector<Found>{{"\xc3\xa9.txt", "x", 0}});
+  ArchiveFile archive;
+  CHECK(archive.read(tar_bytes({{"\xc3\xa9.txt", "x"}}), kTar) == std::vector<Found>{{"\xc3\xa9.txt", "x", 0}});
   // pax: a header with the path in UTF-8 before the member.
   const std::string pax = tar_member("x", "14 path=\xc3\xa9\xe2\x82\xac\n", 'x') + tar_member("y", "z");
-  CHECK(files.read(pax, kTar) == std::vector<Found>{{"\xc3\xa9\xe2\x82\xac", "z", 0}});
+  CHECK(archive.read(pax, kTar) == std::vector<Found>{{"\xc3\xa9\xe2\x82\xac", "z", 0}});
 }
 
 TEST_CASE("what is broken is named with file, byte and member") {
-  Files files;
+  ArchiveFile archive;
   const std::string tar = tar_bytes(kMembers);
   std::string damaged = tar;
   damaged[1024 + 5] ^= 1;
-  CHECK(contains(files.error(damaged, kTar), "a: byte 1024: Damaged tar archive"));
-  CHECK(files.error(tar.substr(0, 50'000), kTar) == "a: byte 1024: member 2: Truncated tar archive");
-  CHECK(files.error("hello, this is text", kTar).find("a: byte 0: ") == 0);
-  CHECK(files.error(tar_member("x", "", '2'), kTar) ==
+  CHECK(contains(archive.error(damaged, kTar), "a: byte 1024: Damaged tar archive"));
+  CHECK(archive.error(tar.substr(0, 50'000), kTar) == "a: byte 1024: member 2: Truncated tar archive");
+  CHECK(archive.error("hello, this is text", kTar).find("a: byte 0: ") == 0);
+  CHECK(archive.error(tar_member("x", "", '2'), kTar) ==
         "a: byte 0: member x: is a link or no plain file; pack the file itself (tar --dereference --hard-dereference)");
-  CHECK(contains(files.error(tar_member("x", "", '1'), kTar), "member x: is a link"));
+  CHECK(contains(archive.error(tar_member("x", "", '1'), kTar), "member x: is a link"));
   const std::string gzip = gzip_bytes(tar);
-  CHECK(contains(files.error(gzip.substr(0, 70'000), kTar), "a: byte 1024: member 2: "));
+  CHECK(contains(archive.error(gzip.substr(0, 70'000), kTar), "a: byte 1024: member 2: "));
   std::string zip = zip_bytes(kMembers, false);
   zip[zip.find("one")] = 'O';
-  CHECK(contains(files.error(zip, kZip), "member a/1.txt: ZIP bad CRC"));
-  CHECK(contains(files.error(tar, kZip), "a: byte 0: "));
-  files.write(tar);
-  CHECK(contains(error_text<levin::UsageError>([&] { ArchiveReader(map_file(files.path()), kTar, 1 << 20); }),
+  CHECK(contains(archive.error(zip, kZip), "member a/1.txt: ZIP bad CRC"));
+  CHECK(contains(archive.error(tar, kZip), "a: byte 0: "));
+  archive.write(tar);
+  CHECK(contains(error_text<levin::UsageError>([&] { ArchiveReader(map_file(archive.path()), kTar, 1 << 20); }),
                  "byte 1048576: the file has only "));
 }

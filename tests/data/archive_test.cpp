@@ -8,6 +8,7 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 
 using levin::data::unpack_archive;
@@ -43,12 +44,6 @@ void pack(const fs::path& path, const std::vector<Member>& members, bool compres
   archive_write_free(writer);
 }
 
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 /// The names of all files under a folder.
 std::set<std::string> files_in(const fs::path& folder) {
   std::set<std::string> names;
@@ -69,10 +64,10 @@ TEST_CASE("an archive is unpacked, plain or gzip, with and without its first fol
          compressed);
     unpack_archive(archive, folder / "all");
     CHECK(files_in(folder / "all") == std::set<std::string>{"three", "top/one.txt", "top/sub/two.bin"});
-    CHECK(read(folder / "all/top/sub/two.bin") == large);
+    CHECK(read_bytes(folder / "all/top/sub/two.bin") == large);
     unpack_archive(archive, folder / "inner", 1);
     CHECK(files_in(folder / "inner") == std::set<std::string>{"one.txt", "sub/two.bin"});
-    CHECK(read(folder / "inner/one.txt") == "1");
+    CHECK(read_bytes(folder / "inner/one.txt") == "1");
     fs::remove_all(folder / "all");
   }
   // The second time "inner" was there already. No other names are left.

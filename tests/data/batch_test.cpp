@@ -13,7 +13,7 @@ using levin::Batch;
 
 namespace {
 
-at::Tensor counting(int64_t rows, int64_t columns) {
+at::Tensor rows_of(int64_t rows, int64_t columns) {
   return at::arange(rows * columns, at::TensorOptions(at::kFloat)).reshape({rows, columns});
 }
 
@@ -24,16 +24,16 @@ struct Tokens {
   int64_t size() const { return ids.size(0); }
 };
 
-struct Graph {
+struct Nodes {
   std::vector<at::Tensor> nodes;
-  Graph to(c10::Device, bool) const { return *this; }
+  Nodes to(c10::Device, bool) const { return *this; }
   int64_t size() const { return static_cast<int64_t>(nodes.size()); }
-  Graph narrow(int64_t start, int64_t length) const {
+  Nodes narrow(int64_t start, int64_t length) const {
     return {{nodes.begin() + start, nodes.begin() + start + length}};
   }
-  static Graph gather(const std::vector<Graph>& parts) {
-    Graph all;
-    for (const Graph& part : parts) all.nodes.insert(all.nodes.end(), part.nodes.begin(), part.nodes.end());
+  static Nodes gather(const std::vector<Nodes>& parts) {
+    Nodes all;
+    for (const Nodes& part : parts) all.nodes.insert(all.nodes.end(), part.nodes.begin(), part.nodes.end());
     return all;
   }
 };
@@ -41,7 +41,7 @@ struct Graph {
 }  // namespace
 
 TEST_CASE("a batch of input and target") {
-  const at::Tensor x = counting(4, 3), y = counting(4, 1);
+  const at::Tensor x = rows_of(4, 3), y = rows_of(4, 1);
   const Batch batch(x, y);
   CHECK(batch.input().is_same(x));
   CHECK(batch.target().is_same(y));
@@ -55,8 +55,8 @@ TEST_CASE("a batch of input and target") {
 }
 
 TEST_CASE("a batch of named tensors") {
-  const at::Tensor ids = counting(5, 2), mask = at::ones({5});
-  const Batch batch({{"ids", ids}, {"mask", mask}, {"target", counting(5, 1)}});
+  const at::Tensor ids = rows_of(5, 2), mask = at::ones({5});
+  const Batch batch({{"ids", ids}, {"mask", mask}, {"target", rows_of(5, 1)}});
   CHECK(batch["ids"].is_same(ids));
   CHECK(batch["mask"].is_same(mask));
   CHECK(batch.target().size(0) == 5);
@@ -67,32 +67,32 @@ TEST_CASE("a batch of named tensors") {
 }
 
 TEST_CASE("what a batch lacks is named with what it holds") {
-  const Batch batch({{"ids", counting(2, 2)}, {"mask", counting(2, 2)}});
+  const Batch batch({{"ids", rows_of(2, 2)}, {"mask", rows_of(2, 2)}});
   CHECK_THROWS_WITH(batch.input(), "the batch has no 'input'; it holds ids, mask");
   CHECK_THROWS_WITH(batch["masks"], "the batch has no 'masks'; it holds ids, mask (did you mean mask?)");
   CHECK_THROWS_WITH(Batch().target(), "the batch has no 'target'; it holds nothing");
-  CHECK_THROWS_WITH(Batch({{"a", counting(1, 1)}, {"a", counting(1, 1)}}), "Batch: the name 'a' is given twice");
-  CHECK_THROWS_WITH(Batch({{"input", counting(1, 1)}, {"input", counting(1, 1)}}),
+  CHECK_THROWS_WITH(Batch({{"a", rows_of(1, 1)}, {"a", rows_of(1, 1)}}), "Batch: the name 'a' is given twice");
+  CHECK_THROWS_WITH(Batch({{"input", rows_of(1, 1)}, {"input", rows_of(1, 1)}}),
                     "Batch: the name 'input' is given twice");
   CHECK_THROWS_WITH(batch.list("ids"), "the batch's 'ids' is a tensor; use batch[\"ids\"]");
 }
 
 TEST_CASE("a user's own struct goes through a batch") {
-  const Batch batch = Tokens{counting(3, 9)};
+  const Batch batch = Tokens{rows_of(3, 9)};
   CHECK(batch.as<Tokens>().ids.size(1) == 9);
   CHECK(batch.size() == 3);
   CHECK(batch.to(c10::kCPU).as<Tokens>().ids.is_same(batch.as<Tokens>().ids));
   CHECK(batch.pin_memory().as<Tokens>().ids.is_same(batch.as<Tokens>().ids));
-  CHECK(error_text([&] { batch.as<Graph>(); }).find("as<") != std::string::npos);
-  CHECK(error_text([&] { batch.as<Graph>(); }).find("Tokens") != std::string::npos);
+  CHECK(error_text([&] { batch.as<Nodes>(); }).find("as<") != std::string::npos);
+  CHECK(error_text([&] { batch.as<Nodes>(); }).find("Tokens") != std::string::npos);
   CHECK(error_text([&] { batch.input(); }).find("use batch.as<") != std::string::npos);
   CHECK(error_text([&] { batch.chunk(2); }).find("give it narrow(int64_t start, int64_t length) const") !=
         std::string::npos);
-  CHECK(error_text([] { Batch(counting(1, 1)).as<Tokens>(); }).find("holds input") != std::string::npos);
+  CHECK(error_text([] { Batch(rows_of(1, 1)).as<Tokens>(); }).find("holds input") != std::string::npos);
 }
 
 TEST_CASE("moving to where the batch is copies nothing") {
-  const at::Tensor x = counting(4, 3);
+  const at::Tensor x = rows_of(4, 3);
   const Batch batch(Batch({{"input", x}, {"extra", x}}));
   const Batch moved = batch.to(c10::kCPU);
   CHECK(moved.input().is_same(x));
@@ -102,7 +102,7 @@ TEST_CASE("moving to where the batch is copies nothing") {
 }
 
 TEST_CASE("chunk and gather divide a batch and put it together again") {
-  Batch batch(counting(7, 2), counting(7, 1));
+  Batch batch(rows_of(7, 2), rows_of(7, 1));
   batch.set("weight", at::arange(7, at::TensorOptions(at::kFloat)));
   const std::vector<Batch> parts = batch.chunk(3);
   REQUIRE(parts.size() == 3);
@@ -112,24 +112,24 @@ TEST_CASE("chunk and gather divide a batch and put it together again") {
   for (const std::string& name : batch.names()) CHECK(at::equal(all[name], batch[name]));
   CHECK(batch.chunk(100).size() == 7);
 
-  const Batch graphs = Graph{{counting(1, 1), counting(2, 1), counting(3, 1)}};
-  CHECK(graphs.chunk(2)[1].as<Graph>().nodes[0].size(0) == 3);
+  const Batch graphs = Nodes{{rows_of(1, 1), rows_of(2, 1), rows_of(3, 1)}};
+  CHECK(graphs.chunk(2)[1].as<Nodes>().nodes[0].size(0) == 3);
   CHECK(Batch::gather(graphs.chunk(2), c10::kCPU).size() == 3);
 }
 
 TEST_CASE("a tensor without a row for each sample cannot be divided") {
-  const Batch batch({{"input", counting(4, 2)}, {"classes", counting(3, 1)}});
+  const Batch batch({{"input", rows_of(4, 2)}, {"classes", rows_of(3, 1)}});
   CHECK_THROWS_WITH(batch.chunk(2), "the batch cannot be split: 'classes' has the shape [3, 1], the batch 4 samples");
   CHECK_THROWS_AS(batch.narrow(3, 2), levin::Error);
   CHECK_THROWS_AS(batch.chunk(0), levin::Error);
   CHECK_THROWS_AS(Batch::gather({}, c10::kCPU), levin::Error);
-  CHECK_THROWS_WITH(Batch::gather({Batch(counting(1, 1)), batch}, c10::kCPU),
+  CHECK_THROWS_WITH(Batch::gather({Batch(rows_of(1, 1)), batch}, c10::kCPU),
                     "batches cannot be put together: one holds input, another input, classes");
 }
 
 TEST_CASE("a list has one batch for each sample") {
-  const Batch batch({{"input", counting(3, 2)},
-                     {"boxes", Batch::List{Batch(counting(1, 4)), Batch(counting(2, 4)), Batch(counting(5, 4))}}});
+  const Batch batch({{"input", rows_of(3, 2)},
+                     {"boxes", Batch::List{Batch(rows_of(1, 4)), Batch(rows_of(2, 4)), Batch(rows_of(5, 4))}}});
   CHECK(batch.list("boxes")[2].size() == 5);
   const Batch tail = batch.narrow(1, 2);
   CHECK(tail.list("boxes")[0].size() == 2);
@@ -139,10 +139,10 @@ TEST_CASE("a list has one batch for each sample") {
 }
 
 TEST_CASE("setting a tensor leaves other copies of the batch alone") {
-  Batch batch({{"a", counting(2, 1)}});
+  Batch batch({{"a", rows_of(2, 1)}});
   const Batch before = batch;
-  batch.set("a", counting(2, 5));
-  batch.set("input", counting(2, 3));
+  batch.set("a", rows_of(2, 5));
+  batch.set("input", rows_of(2, 3));
   CHECK(batch["a"].size(1) == 5);
   CHECK(before["a"].size(1) == 1);
   CHECK_FALSE(before.contains("input"));
@@ -155,6 +155,6 @@ TEST_CASE("single samples are stacked to a batch") {
   CHECK(batch.target().sizes() == at::IntArrayRef({2}));
   CHECK(batch.target()[1].item<int64_t>() == 4);
   CHECK(error_text([] {
-          Batch::stack({Batch(Tokens{counting(1, 1)})});
+          Batch::stack({Batch(Tokens{rows_of(1, 1)})});
         }).find("give it static stack(const std::vector&)") != std::string::npos);
 }

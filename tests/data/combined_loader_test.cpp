@@ -15,7 +15,7 @@ using levin::data::TensorDataset;
 namespace {
 
 /// Samples first, first + 1, ... in batches of two.
-DataLoader counting(int64_t first, int64_t samples, bool shuffle = false) {
+DataLoader numbers_from(int64_t first, int64_t samples, bool shuffle = false) {
   return DataLoader(TensorDataset(torch::arange(first, first + samples)),
                     {.batch_size = 2, .shuffle = shuffle, .seed = 3});
 }
@@ -51,7 +51,7 @@ Rows rest(CombinedLoader& loader) {
 }  // namespace
 
 TEST_CASE("combined loaders end with the longest or with the shortest") {
-  const levin::data::Loaders loaders = {counting(0, 3), counting(10, 6)};
+  const levin::data::Loaders loaders = {numbers_from(0, 3), numbers_from(10, 6)};
   SECTION("the shortest begins again") {
     CombinedLoader loader(loaders);
     CHECK(loader.size() == 3);
@@ -73,7 +73,7 @@ TEST_CASE("combined loaders end with the longest or with the shortest") {
 }
 
 TEST_CASE("a loader that begins again draws a new order") {
-  CombinedLoader loader({{"short", counting(0, 16, /*shuffle=*/true)}, {"long", counting(0, 48)}});
+  CombinedLoader loader({{"short", numbers_from(0, 16, /*shuffle=*/true)}, {"long", numbers_from(0, 48)}});
   const Rows rows = rest(loader);
   REQUIRE(rows.size() == 24);
   const auto order = [&](size_t begin) {
@@ -89,7 +89,7 @@ TEST_CASE("a loader that begins again draws a new order") {
 
 TEST_CASE("a combined loader goes on from its state") {
   const auto make = [](CombinedMode mode) {
-    return CombinedLoader({{"a", counting(0, 5, true)}, {"b", counting(10, 12, true)}}, mode);
+    return CombinedLoader({{"a", numbers_from(0, 5, true)}, {"b", numbers_from(10, 12, true)}}, mode);
   };
   for (const CombinedMode mode : {CombinedMode::MaxSizeCycle, CombinedMode::MaxSize, CombinedMode::MinSize}) {
     for (int batches = 0; batches < 3; ++batches) {
@@ -104,14 +104,15 @@ TEST_CASE("a combined loader goes on from its state") {
 }
 
 TEST_CASE("a combined batch is read by place or name, and moves as one") {
-  CombinedLoader loader({{"a", counting(0, 2)}, {"b", counting(10, 2)}});
+  CombinedLoader loader({{"a", numbers_from(0, 2)}, {"b", numbers_from(10, 2)}});
   const Batch batch = loader.next()->batch.to(c10::kCPU);
   const auto& combined = batch.as<CombinedBatch>();
   CHECK(values(combined[1]) == std::vector<int64_t>{10, 11});
   CHECK(values(combined["a"]) == std::vector<int64_t>{0, 1});
   CHECK(batch.size() == 2);
   CHECK(error_text([&] { combined["c"]; }) == "no loader 'c' in this batch; there are: a, b");
-  CHECK(contains(error_text<levin::UsageError>([] { CombinedLoader({{"a", counting(0, 2)}, {"a", counting(0, 2)}}); }),
-                 "'a' is given twice"));
+  CHECK(contains(
+      error_text<levin::UsageError>([] { CombinedLoader({{"a", numbers_from(0, 2)}, {"a", numbers_from(0, 2)}}); }),
+      "'a' is given twice"));
   CHECK(contains(error_text<levin::UsageError>([] { CombinedLoader(levin::data::Loaders()); }), "at least one loader"));
 }

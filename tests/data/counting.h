@@ -3,6 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <levin/data/data_loader.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -25,6 +26,11 @@ inline std::vector<int64_t> range(int64_t end) {
   std::vector<int64_t> all(static_cast<size_t>(end));
   std::iota(all.begin(), all.end(), 0);
   return all;
+}
+
+inline std::vector<int64_t> sorted(std::vector<int64_t> list) {
+  std::ranges::sort(list);
+  return list;
 }
 
 /// The targets of the rest of an epoch.

@@ -17,9 +17,9 @@ using levin::testing::values;
 namespace {
 
 /// Sample i: i plus a random number of its own.
-class Noisy : public Dataset {
+class Drawn : public Dataset {
  public:
-  explicit Noisy(int64_t size) : size_(size) {}
+  explicit Drawn(int64_t size) : size_(size) {}
   int64_t size() const override { return size_; }
   Batch get(int64_t index, Rng& rng) const override {
     if (index == 5) throw std::runtime_error("five is broken");
@@ -134,12 +134,12 @@ TEST_CASE("named tensors are used again too, unless another batch shares them") 
 }
 
 TEST_CASE("an error of get names the sample and stays what it was") {
-  CHECK_THROWS_WITH(batch_of(Noisy(9), Indices(3, 4)), "sample 5: five is broken");
-  CHECK_THROWS_AS(batch_of(Noisy(9), Indices(3, 4)), levin::Error);
+  CHECK_THROWS_WITH(batch_of(Drawn(9), Indices(3, 4)), "sample 5: five is broken");
+  CHECK_THROWS_AS(batch_of(Drawn(9), Indices(3, 4)), levin::Error);
 }
 
 TEST_CASE("a subset gives the other dataset's samples, with their random numbers") {
-  const Noisy noisy(20);
+  const Drawn noisy(20);
   const Subset subset(noisy, {9, 2, 7});
   CHECK(subset.size() == 3);
   const at::Tensor direct = batch_of(noisy, listed({7, 9}, 3, 1)).input();
@@ -159,7 +159,7 @@ TEST_CASE("datasets one after the other are one dataset") {
   CHECK_THROWS_AS(batch_of(both, listed({5})), levin::Error);
   CHECK_THROWS_AS(ConcatDataset({}), levin::UsageError);
   // Samples of one index in two datasets have numbers of their own.
-  const ConcatDataset twice({Noisy(3), Noisy(3)});
+  const ConcatDataset twice({Drawn(3), Drawn(3)});
   const at::Tensor numbers = batch_of(twice, listed({1, 4})).input();
   CHECK(numbers[0].item<double>() != numbers[1].item<double>());
 }

@@ -13,6 +13,7 @@
 #include "tests/catch.h"
 #include "tests/data/http_server.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 
 using namespace levin::data;
 using Request = HttpServer::Request;
@@ -33,24 +34,16 @@ std::string test_bytes(size_t count) {
   return bytes;
 }
 
-void write(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-
-std::string read(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 /// A file of its own, its checksum, and a folder into which it is downloaded.
 struct Target {
   explicit Target(size_t count = 300000) : whole(test_bytes(count)), path(folder / "sub/file.bin"), part(path) {
-    write(folder / "whole", whole);
+    write_bytes(folder / "whole", whole);
     part += ".part";
     options = {.sha256 = sha256_of(folder / "whole"), .size = static_cast<int64_t>(whole.size()), .retry_seconds = 0};
   }
   void leave_part(const std::string& bytes) const {
     fs::create_directories(path.parent_path());
-    write(part, bytes);
+    write_bytes(part, bytes);
   }
   /// The error that the download gives, with the lines on the terminal taken away.
   std::string error(const std::string& url) const {
@@ -58,7 +51,7 @@ struct Target {
     return error_text([&] { download(url, path, options); });
   }
   void check_whole() const {
-    CHECK(read(path) == whole);
+    CHECK(read_bytes(path) == whole);
     CHECK_FALSE(fs::exists(part));
   }
   void check_nothing_left() const {
@@ -76,9 +69,9 @@ struct Target {
 
 TEST_CASE("SHA-256 gives the published sums") {
   const TemporaryFolder folder;
-  write(folder / "abc", "abc");
+  write_bytes(folder / "abc", "abc");
   CHECK(sha256_of(folder / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  write(folder / "empty", "");
+  write_bytes(folder / "empty", "");
   CHECK(sha256_of(folder / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(error_text<levin::UsageError>([&] {
           sha256_of(folder / "none");
@@ -102,11 +95,11 @@ TEST_CASE("a file is downloaded into a new folder, and not again") {
 TEST_CASE("a file that does not fit is replaced, and stays until the new one is whole") {
   const Target target;
   fs::create_directories(target.path.parent_path());
-  write(target.path, "old");
+  write_bytes(target.path, "old");
   {
     const HttpServer failing([](const Request&) -> Response { return {.status = "404 Not Found", .body = "no"}; });
     CHECK(target.error(failing.url("/a")) != "no error");
-    CHECK(read(target.path) == "old");
+    CHECK(read_bytes(target.path) == "old");
   }
   const HttpServer server([&](const Request& request) { return HttpServer::answer(target.whole, request); });
   CHECK(target.error(server.url("/a")) == "no error");
@@ -160,7 +153,7 @@ TEST_CASE("tries end when none brings a new byte; what came is kept and used by 
     CHECK(error.ends_with("; try again, which goes on from what is in " + target.part.string() +
                           ", or download it by hand to " + target.path.string()));
     CHECK(server.requests().size() == 1 + 2);
-    CHECK(read(target.part) == target.whole.substr(0, 100000));
+    CHECK(read_bytes(target.part) == target.whole.substr(0, 100000));
   }
   const HttpServer server([&](const Request& request) { return HttpServer::answer(target.whole, request); });
   CHECK(target.error(server.url("/a")) == "no error");
@@ -240,7 +233,7 @@ TEST_CASE("wrong bytes are removed, and both sums are named") {
   const Target target;
   std::string wrong = target.whole;
   wrong[1000] ^= 1;
-  write(target.folder / "wrong", wrong);
+  write_bytes(target.folder / "wrong", wrong);
   const HttpServer server([&](const Request& request) { return HttpServer::answer(wrong, request); });
   CHECK(target.error(server.url("/a")) ==
         server.url("/a") + ": this is not the right file: its SHA-256 is " + sha256_of(target.folder / "wrong") +
@@ -375,17 +368,17 @@ TEST_CASE("who waited for another's part does not write into the finished file")
   while (!contains(captured.text(), "waiting for another process")) std::this_thread::yield();
   first->append("whole", 5);
   first->commit();
-  write(target.part, "third");  // as of one who came between
+  write_bytes(target.part, "third");  // as of one who came between
   first.reset();
   second.join();
   CHECK(size == 5);
-  CHECK(read(target.path) == "whole");
-  CHECK(read(target.part) == "thirdother");
+  CHECK(read_bytes(target.path) == "whole");
+  CHECK(read_bytes(target.part) == "thirdother");
 }
 
 TEST_CASE("a folder that cannot be made or written is named") {
   const Target target;
-  write(target.folder / "plain", "x");
+  write_bytes(target.folder / "plain", "x");
   const auto into = [&](const fs::path& path) {
     return error_text<levin::UsageError>([&] { download("file:///none", path); });
   };

@@ -15,20 +15,12 @@
 #include "tests/catch.h"
 #include "tests/data/archive_writer.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 
 using namespace levin::data;
 
 namespace {
-
-std::string read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 /// A .npy array with this header and these values.
 std::string npy(const std::string& header, const std::string& values, char version = 1) {

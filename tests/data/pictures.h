@@ -11,6 +11,8 @@
 #include <iterator>
 #include <string>
 
+#include "tests/file_bytes.h"
+
 namespace levin::testing {
 
 /// A smooth picture with a little noise: uint8 [channels, height, width], another one for each seed.
@@ -37,15 +39,6 @@ inline at::Tensor plain(int64_t height, int64_t width, int red, int green, int b
   const int values[] = {red, green, blue};
   for (int64_t c = 0; c < 3; ++c) image[c].fill_(values[c]);
   return image;
-}
-
-inline std::string read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 }  // namespace levin::testing

@@ -13,6 +13,7 @@
 
 using namespace levin::data;
 using levin::testing::range;
+using levin::testing::sorted;
 
 namespace {
 
@@ -24,11 +25,6 @@ List all_of(const SampleOrder& order) {
   List all;
   for (int64_t i = 0; i < indices.size(); ++i) all.push_back(indices[i]);
   return all;
-}
-
-List sorted(List list) {
-  std::ranges::sort(list);
-  return list;
 }
 
 /// An order asked for in pieces, from the middle, is the one asked for whole.

@@ -12,6 +12,7 @@ using namespace levin::data;
 using levin::testing::counting;
 using levin::testing::range;
 using levin::testing::rest_of;
+using levin::testing::sorted;
 using levin::testing::values;
 
 namespace {
@@ -56,11 +57,6 @@ List all_of(const Rounds& rounds) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
-}
-
-List sorted(List list) {
-  std::ranges::sort(list);
-  return list;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "tests/data/archive_writer.h"
+#include "tests/fuzz/expect.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace levin::testing {
@@ -26,10 +27,6 @@ using data::ArchiveReader;
 using data::CsvReader;
 using data::TarSample;
 using data::TarShardReader;
-
-void expect(bool holds, const char* promise) {
-  if (!holds) throw std::logic_error(promise);
-}
 
 /// A file in memory with these bytes.
 class MemoryFile {
@@ -61,7 +58,7 @@ std::string_view text_of(const at::Tensor& bytes) {
   return {static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes()};
 }
 
-std::string big_endian(uint32_t value) {
+std::string idx_number(uint32_t value) {
   std::string bytes = archive_detail::number(value, 4);
   return {bytes.rbegin(), bytes.rend()};
 }
@@ -177,9 +174,9 @@ void fuzz_tar(const std::string& input) {
 }
 
 const std::vector<std::string>& idx_seeds() {
-  const static std::string images = big_endian(0x803) + big_endian(2) + big_endian(2) + big_endian(3) + "abcdefghijkl";
-  static const std::vector<std::string> seeds = {images, gzip_bytes(images), big_endian(0x801) + big_endian(3) + "abc",
-                                                 big_endian(0x803) + std::string(12, '\xff')};
+  const static std::string images = idx_number(0x803) + idx_number(2) + idx_number(2) + idx_number(3) + "abcdefghijkl";
+  static const std::vector<std::string> seeds = {images, gzip_bytes(images), idx_number(0x801) + idx_number(3) + "abc",
+                                                 idx_number(0x803) + std::string(12, '\xff')};
   return seeds;
 }
 

@@ -6,16 +6,13 @@
 
 #include "tests/data/pictures.h"
 #include "tests/data/png_writer.h"
+#include "tests/fuzz/expect.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace levin::testing {
 namespace {
 
 using data::ImageOptions;
-
-void expect(bool holds, const char* promise) {
-  if (!holds) throw std::logic_error(promise);
-}
 
 /// The image, or nothing where the bytes are refused.
 at::Tensor decoded(at::Tensor (*decode)(std::string_view, const std::string&, const ImageOptions&),

@@ -1,6 +1,6 @@
 """Prints as JSON what PyTorch computes, for the tests of modules/.
 
-usage: python_reference.py optimizers|optimizers32|situations|lbfgs|schedulers|scheduler_states|resume|clip CASES_JSON [FOLDER]
+usage: python_reference.py optimizers|optimizers32|situations|lbfgs|schedulers|scheduler_states|resume|clip|ema CASES_JSON [FOLDER]
 """
 
 import json
@@ -265,6 +265,26 @@ def clip(max_norm):
         p.grad = (p.detach() * 3).float()
     norm = torch.nn.utils.clip_grad_norm_(params, max_norm)
     return [norm.item()] + [v for p in params for v in p.grad.flatten().tolist()]
+
+
+def ema(case):
+    def set_values(net, step):
+        shift = step
+        for p in net.parameters():
+            shift += 1
+            p.copy_((torch.arange(p.numel()).double() + shift).sin().reshape(p.shape))
+        for b in net.buffers():
+            shift += 1
+            b.copy_((torch.arange(b.numel()).double() + shift).reshape(b.shape))
+
+    with torch.no_grad():
+        net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+        average = torch.optim.swa_utils.get_ema_multi_avg_fn(case["decay"])
+        averaged = torch.optim.swa_utils.AveragedModel(net, multi_avg_fn=average, use_buffers=case["use_buffers"])
+        for step in range(5):
+            set_values(net, step)
+            averaged.update_parameters(net)
+        return {name: tensor.flatten().tolist() for name, tensor in averaged.state_dict().items()}
 
 
 cases = json.loads(sys.argv[2])

@@ -12,8 +12,6 @@ namespace {
 using Kind = PickleNode::Kind;
 using Nodes = std::vector<const PickleNode*>;
 
-constexpr int kMaxDepth = 500;
-
 /// A global under the name that the table of known ones has.
 std::string canonical_name(const std::string& name) {
   constexpr std::string_view kNewPathlib = "pathlib._local.";
@@ -28,7 +26,7 @@ class Converter {
 
   State convert(const PickleNode& node) {
     spend(node, node.text.size());
-    if (++depth_ > kMaxDepth) access_.fail(node, "values nested more than ", kMaxDepth, " deep");
+    if (++depth_ > State::kMaxDepth) access_.fail(node, "values nested more than ", State::kMaxDepth, " deep");
     State state = convert_value(node);
     --depth_;
     return state;

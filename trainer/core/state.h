@@ -30,6 +30,8 @@ class State {
   using Item = std::pair<Key, State>;
   using Dict = std::vector<Item>;
 
+  static constexpr int64_t kMaxDepth = 500;  ///< values nested deeper are neither written to files nor read
+
   // Out of line: g++ 12 otherwise warns of uninitialised strings wherever a tree is written down.
   State();
   State(const State& other);

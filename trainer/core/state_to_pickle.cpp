@@ -9,8 +9,6 @@
 namespace levin {
 namespace {
 
-constexpr size_t kMaxDepth = 500;
-
 /// Goes through the tree twice: to see which tensors share memory, then to write.
 class StatePickler {
  public:
@@ -32,7 +30,7 @@ class StatePickler {
   template <class Function>
   void within(std::string step, Function visit) {
     path_.push_back(std::move(step));
-    if (path_.size() >= kMaxDepth) fail("values nested more than ", kMaxDepth, " deep");
+    if (path_.size() >= State::kMaxDepth) fail("values nested more than ", State::kMaxDepth, " deep");
     visit();
     path_.pop_back();
   }

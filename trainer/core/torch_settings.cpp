@@ -1,25 +1,57 @@
 #include <levin/trainer/core/torch_settings.h>
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <levin/trainer/core/cores.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
 
 namespace levin {
 
 using torch::autograd::AnomalyMode;
 
-TorchSettings::TorchSettings(Deterministic deterministic, bool benchmark, bool detect_anomaly)
+namespace {
+
+/// Whether this thread takes denormal numbers as 0; LibTorch can set that, but does not tell.
+bool flushes_denormal() {
+  volatile float least = std::numeric_limits<float>::denorm_min();
+  return least * 1.0F == 0.0F;
+}
+
+/// In the calling thread, where backward runs as well, and in each compute thread: the switch is a thread's own.
+void set_flush_denormal(bool on) {
+  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) { at::globalContext().setFlushDenormal(on); });
+}
+
+int choose_threads(const std::optional<int64_t>& wanted, int present) {
+  if (wanted) return static_cast<int>(*wanted);
+  if (std::getenv("OMP_NUM_THREADS") || std::getenv("MKL_NUM_THREADS")) return present;
+  return static_cast<int>(std::min<int64_t>(present, cores_of_process()));
+}
+
+}  // namespace
+
+TorchSettings::TorchSettings(const Options& options)
     : algorithms_(at::globalContext().deterministicAlgorithms()),
       warn_only_(at::globalContext().deterministicAlgorithmsWarnOnly()),
       cudnn_(at::globalContext().deterministicCuDNN()),
       benchmark_(at::globalContext().benchmarkCuDNN()),
       anomaly_(AnomalyMode::is_enabled()),
-      anomaly_checks_nan_(AnomalyMode::should_check_nan()) {
+      anomaly_checks_nan_(AnomalyMode::should_check_nan()),
+      threads_(at::get_num_threads()),
+      flushes_(flushes_denormal()) {
   at::Context& context = at::globalContext();
-  if (deterministic) {
-    context.setDeterministicAlgorithms(true, deterministic.mode() == Deterministic::Mode::Warn);
+  if (options.deterministic) {
+    context.setDeterministicAlgorithms(true, options.deterministic.mode() == Deterministic::Mode::Warn);
     context.setDeterministicCuDNN(true);
   }
-  if (benchmark) context.setBenchmarkCuDNN(true);
-  if (detect_anomaly) AnomalyMode::set_enabled(true, /*check_nan=*/true);
+  if (options.benchmark) context.setBenchmarkCuDNN(true);
+  if (options.detect_anomaly) AnomalyMode::set_enabled(true, /*check_nan=*/true);
+  const int threads = choose_threads(options.num_threads, threads_);
+  if (threads != threads_) at::set_num_threads(threads);
+  if (options.flush_denormal && !flushes_) set_flush_denormal(true);
 }
 
 TorchSettings::~TorchSettings() {
@@ -28,6 +60,8 @@ TorchSettings::~TorchSettings() {
   context.setDeterministicCuDNN(cudnn_);
   context.setBenchmarkCuDNN(benchmark_);
   AnomalyMode::set_enabled(anomaly_, anomaly_checks_nan_);
+  if (flushes_denormal() != flushes_) set_flush_denormal(flushes_);
+  if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
 }
 
 }  // namespace levin

@@ -1,6 +1,9 @@
 #pragma once
 #include <levin/trainer/core/deterministic.h>
 
+#include <cstdint>
+#include <optional>
+
 namespace levin {
 
 /// LibTorch's process-wide switches, set for the time of a run and put back by the destructor.
@@ -11,15 +14,25 @@ namespace levin {
 /// Source: https://pytorch.org/docs/stable/notes/randomness.html
 class TorchSettings {
  public:
-  /// `benchmark`: cuDNN tries which algorithms are fastest. `detect_anomaly`: backward throws where a gradient is NaN,
-  /// and prints which forward operation it belongs to.
-  TorchSettings(Deterministic deterministic, bool benchmark, bool detect_anomaly);
+  struct Options {
+    Deterministic deterministic = {};
+    bool benchmark = false;       ///< cuDNN tries which algorithms are fastest
+    bool detect_anomaly = false;  ///< backward throws where a gradient is NaN, and prints the forward operation
+    bool flush_denormal = false;  ///< the CPU takes denormal numbers as 0, in the calling and all compute threads
+    /// Compute threads of the CPU. Unset: LibTorch's number, at most the cores that the process may use; where
+    /// OMP_NUM_THREADS or MKL_NUM_THREADS is set, that stays.
+    std::optional<int64_t> num_threads = {};
+  };
+
+  explicit TorchSettings(const Options& options);
   ~TorchSettings();
   TorchSettings(const TorchSettings&) = delete;
   TorchSettings& operator=(const TorchSettings&) = delete;
 
  private:
   bool algorithms_, warn_only_, cudnn_, benchmark_, anomaly_, anomaly_checks_nan_;
+  int threads_;
+  bool flushes_;
 };
 
 }  // namespace levin

@@ -5,17 +5,17 @@
 namespace levin {
 
 void write_run_summary(const std::filesystem::path& folder, const RunSummary& summary) {
-  using Json = nlohmann::ordered_json;
-  Json metrics = Json::object();
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
   for (const auto& [name, value] : summary.metrics) metrics[name] = json_number(value);
-  const Json json = {
+  const nlohmann::ordered_json json = {
       {"status", summary.status},
       {"epochs", summary.epochs},
       {"global_step", summary.global_step},
       {"wall_seconds", json_number(summary.wall_seconds)},
       {"metrics", metrics},
-      {"best_checkpoint", summary.best_checkpoint ? Json(*summary.best_checkpoint) : Json()},
-      {"best_score", summary.best_score ? json_number(*summary.best_score) : Json()},
+      {"best_checkpoint",
+       summary.best_checkpoint ? nlohmann::ordered_json(*summary.best_checkpoint) : nlohmann::ordered_json()},
+      {"best_score", summary.best_score ? json_number(*summary.best_score) : nlohmann::ordered_json()},
   };
   write_text_file_atomically(folder / "summary.json", json_text(json, 2) + '\n');
 }

@@ -5,13 +5,6 @@
 namespace levin {
 namespace {
 
-std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
-  std::vector<at::Tensor> parameters;
-  for (const auto& group : optimizer.param_groups())
-    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
-  return parameters;
-}
-
 void check_loss(const at::Tensor& loss) {
   if (loss.numel() != 1)
     throw UsageError("training_step: expected a loss with one element, got shape ", loss.sizes(),
@@ -46,7 +39,7 @@ OptimizerStep::OptimizerStep(RunContext& run)
         "trainer.accumulate_grad_batches: manual optimization accumulates itself; set it to 1 and step "
         "every ",
         run.options.accumulate_grad_batches, " batches in training_step");
-  for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(parameters_of(raw(i)));
+  for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(optim::detail::parameters_of(raw(i)));
 }
 
 OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx, bool last_batch) {
@@ -194,11 +187,9 @@ void OptimizerStep::clip_gradients(size_t index, double value, GradientClipAlgor
   at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
   if (!norm.defined()) return;
   norm = run_.strategy.reduce_norm(norm);
-  // levin's optimizers multiply while they step, where the host knows the factor.
-  auto* optimizer = dynamic_cast<optim::Optimizer*>(&raw(index));
-  const std::optional<double> known = optimizer ? clip_coefficient(norm, value) : std::nullopt;
-  if (known)
-    optimizer->set_gradient_multiplier(*known);
+  // levin's optimizers multiply while they step.
+  if (auto* optimizer = dynamic_cast<optim::Optimizer*>(&raw(index)))
+    optimizer->clip_grad_norm(gradients, norm, value);
   else
     gradients.clip_norm(norm, value);
 }

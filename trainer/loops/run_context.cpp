@@ -19,6 +19,7 @@ RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::op
       precision(precision_),
       module_(module),
       fitting_(stage == Stage::Fit),
+      channels_last_(options_.memory_format == "channels_last"),
       data_module_(data_module) {
   step_context = {.run = this, .sink = &sink, .device = strategy.device()};
   sink.set_comm(strategy.comm(), strategy.device());
@@ -76,6 +77,7 @@ Batch RunContext::to_device(Batch batch) {
     batch = lightning_module.transfer_batch_to_device(std::move(batch), device(), loader);
   else
     batch = strategy.to_device(std::move(batch));
+  if (channels_last_) batch = batch.channels_last();
 
   if (after != nullptr)
     batch = after->on_after_batch_transfer(std::move(batch), loader);

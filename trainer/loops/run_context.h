@@ -58,7 +58,7 @@ class RunContext final : public Run {
 
   // --- for the loops ---
   const ModuleOverrides& overrides() const { return module_.overrides; }
-  /// By way of the transfer hooks of data module or module, where one is overridden.
+  /// By way of the transfer hooks of data module or module, where one is overridden; in the run's memory format.
   Batch to_device(Batch batch);
   /// Sends a row to the loggers; nothing where `values` is empty.
   void log_row(const Metrics& values);
@@ -94,6 +94,7 @@ class RunContext final : public Run {
  private:
   ModuleRef module_;
   bool fitting_;
+  bool channels_last_;
   std::optional<data::DataModuleRef> data_module_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -11,11 +11,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/cache_at.h"
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/data/http_server.h"
 #include "tests/data/transforms/transform_test.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 
 using levin::Batch;
 using levin::Stage;
@@ -26,12 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Sets LEVIN_CACHE for the scope, so that no test sees this machine's own data.
-class CacheAt {
- public:
-  explicit CacheAt(const fs::path& folder) { setenv("LEVIN_CACHE", folder.c_str(), 1); }
-  ~CacheAt() { unsetenv("LEVIN_CACHE"); }
-};
-
 /// `count` records: label bytes that count up from `first`, then an image of test_images.
 std::string records(int64_t count, int64_t label_bytes, int64_t first = 0) {
   const at::Tensor images = test_images({count, 3, 32, 32});
@@ -208,12 +204,6 @@ struct SmallCIFAR : CIFARModule {
   }
 };
 
-std::string read_file(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 /// All files of `folder` in an archive, under the name "inside".
 void pack(const fs::path& path, const fs::path& folder) {
   archive* writer = archive_write_new();
@@ -221,7 +211,7 @@ void pack(const fs::path& path, const fs::path& folder) {
   archive_write_set_format_ustar(writer);
   REQUIRE(archive_write_open_filename(writer, path.c_str()) == ARCHIVE_OK);
   for (const auto& file : fs::directory_iterator(folder)) {
-    const std::string bytes = read_file(file.path());
+    const std::string bytes = read_bytes(file.path());
     archive_entry* entry = archive_entry_new();
     archive_entry_set_pathname(entry, ("inside/" + file.path().filename().string()).c_str());
     archive_entry_set_filetype(entry, AE_IFREG);
@@ -242,7 +232,7 @@ TEST_CASE("the archive is downloaded, checked, unpacked and removed; a second ru
   const CacheAt cache(folder / "cache");
   write_cifar10(folder / "source");
   pack(folder / "small.tar.gz", folder / "source");
-  const std::string bytes = read_file(folder / "small.tar.gz");
+  const std::string bytes = read_bytes(folder / "small.tar.gz");
   const PublicFile archive = {"small.tar.gz", static_cast<int64_t>(bytes.size()), sha256_of(folder / "small.tar.gz")};
   const HttpServer server([&](const HttpServer::Request& request) {
     auto response = HttpServer::answer(bytes, request);

@@ -10,20 +10,12 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 
 using namespace levin::data;
 
 namespace {
-
-std::string read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 at::Tensor images() { return at::arange(2 * 3 * 4, at::TensorOptions(at::kByte)).reshape({2, 3, 4}); }
 

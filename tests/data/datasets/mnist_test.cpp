@@ -16,10 +16,12 @@
 #include <sstream>
 #include <utility>
 
+#include "tests/cache_at.h"
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/data/http_server.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 
 using levin::Stage;
@@ -28,12 +30,6 @@ using namespace levin::data;
 namespace {
 
 /// Sets LEVIN_CACHE for the scope, so that no test sees this machine's own data.
-class CacheAt {
- public:
-  explicit CacheAt(const std::filesystem::path& folder) { setenv("LEVIN_CACHE", folder.c_str(), 1); }
-  ~CacheAt() { unsetenv("LEVIN_CACHE"); }
-};
-
 }  // namespace
 
 TEST_CASE("MNIST reads its four files, plain or gzip") {
@@ -151,12 +147,6 @@ struct SmallMNIST : IdxImages {
                             .files = std::move(files)}) {}
 };
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 TEST_CASE("files that are missing are downloaded into root, those that are there are not") {
@@ -171,7 +161,7 @@ TEST_CASE("files that are missing are downloaded into root, those that are there
     files[i] = {names[i], static_cast<int64_t>(std::filesystem::file_size(path)), sha256_of(path)};
   }
   const HttpServer server([&](const HttpServer::Request& request) {
-    return HttpServer::answer(read_file(folder / ("source" + request.path)), request);
+    return HttpServer::answer(read_bytes(folder / ("source" + request.path)), request);
   });
   // One is in root already, and plain; one is in the cache.
   std::filesystem::create_directories(folder / "root");

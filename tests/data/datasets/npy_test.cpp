@@ -12,6 +12,7 @@
 #include "tests/catch.h"
 #include "tests/data/archive_writer.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 
 using levin::Batch;
@@ -23,13 +24,8 @@ namespace {
 at::Tensor inputs() { return at::arange(60, at::kFloat).reshape({10, 2, 3}); }
 at::Tensor targets() { return at::arange(10, at::kByte); }
 
-std::string read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Files {
-  Files() {
+struct NpyFiles {
+  NpyFiles() {
     write_npy(folder / "x.npy", inputs());
     write_npy(folder / "y.npy", targets());
     write_zip(folder / "xy.npz", {{"x.npy", read_bytes(folder / "x.npy")}, {"y.npy", read_bytes(folder / "y.npy")}},
@@ -46,7 +42,7 @@ std::string error_of(const NpyOptions& options, Stage stage = Stage::Fit) {
 }  // namespace
 
 TEST_CASE("batches are the rows of mapped arrays") {
-  const Files files;
+  const NpyFiles files;
   const NpyDataset data(files.folder / "x.npy", files.folder / "y.npy");
   CHECK(data.size() == 10);
   Batch batch;
@@ -68,7 +64,7 @@ TEST_CASE("batches are the rows of mapped arrays") {
 }
 
 TEST_CASE("arrays in Fortran order and with targets of other types") {
-  const Files files;
+  const NpyFiles files;
   const std::string values(reinterpret_cast<const char*>(inputs().reshape({10, 6}).t().contiguous().const_data_ptr()),
                            240);
   std::string header = "{'descr': '<f4', 'fortran_order': True, 'shape': (10, 6), }";
@@ -84,7 +80,7 @@ TEST_CASE("arrays in Fortran order and with targets of other types") {
 }
 
 TEST_CASE("a npz file holds both") {
-  const Files files;
+  const NpyFiles files;
   const NpyDataset data = NpyDataset::from_npz(files.folder / "xy.npz", "x", "y");
   CHECK(at::equal(data.tensors().input(), inputs()));
   CHECK(at::equal(data.tensors().target(), targets().to(at::kLong)));
@@ -93,7 +89,7 @@ TEST_CASE("a npz file holds both") {
 }
 
 TEST_CASE("arrays that do not fit are named") {
-  const Files files;
+  const NpyFiles files;
   write_npy(files.folder / "nine.npy", at::zeros({9}));
   write_npy(files.folder / "one.npy", at::zeros({}));
   const auto error = [&](const std::string& input, const std::string& target) {
@@ -107,7 +103,7 @@ TEST_CASE("arrays that do not fit are named") {
 }
 
 TEST_CASE("the data module Npy gives its splits") {
-  const Files files;
+  const NpyFiles files;
   Npy data({.input = files.name("x.npy"),
             .target = files.name("y.npy"),
             .test_input = files.name("x.npy"),
@@ -132,7 +128,7 @@ TEST_CASE("the data module Npy gives its splits") {
   CHECK(archive.dataset(Split::Train)->size() == 10);
   CHECK(archive.dataset(Split::Val)->size() == 10);
 
-  CHECK(error_of({}) == "data.input: not set; it names the file of the training inputs");
+  CHECK(error_of(NpyOptions()) == "data.input: not set; it names the file of the training inputs");
   CHECK(error_of({.input = files.name("x.npy"), .val_target = "y"}) ==
         "data.val_input: not set, but its targets are: y");
   CHECK(error_of({.input = files.name("xy.npz"), .target = "y"}) ==

@@ -19,7 +19,7 @@ using namespace levin::data;
 
 namespace {
 
-std::filesystem::path write(const TemporaryFolder& folder, const std::string& text) {
+std::filesystem::path write_text(const TemporaryFolder& folder, const std::string& text) {
   std::ofstream(folder / "t.txt", std::ios::binary) << text;
   return folder / "t.txt";
 }
@@ -45,7 +45,7 @@ using Texts = std::vector<std::string>;
 
 TEST_CASE("windows of a text, and the same one character later") {
   const TemporaryFolder folder;
-  const auto file = write(folder, "abcdefghij");
+  const auto file = write_text(folder, "abcdefghij");
   CHECK(windows(TextDataset(file, {.block_size = 3})) == Texts{"abc|bcd", "def|efg", "ghi|hij"});
   CHECK(windows(TextDataset(file, {.block_size = 3, .stride = 2})) ==
         Texts{"abc|bcd", "cde|def", "efg|fgh", "ghi|hij"});
@@ -66,7 +66,7 @@ TEST_CASE("windows of a text, and the same one character later") {
 
 TEST_CASE("samples in any order, into memory that is used again") {
   const TemporaryFolder folder;
-  const TextDataset data(write(folder, "the quick brown fox"), {.block_size = 3, .level = "bytes"});
+  const TextDataset data(write_text(folder, "the quick brown fox"), {.block_size = 3, .level = "bytes"});
   Batch batch;
   data.get_batch(Indices(std::vector<int64_t>{2, 0}), batch);
   CHECK(batch.input().sizes() == at::IntArrayRef({2, 3}));
@@ -80,9 +80,9 @@ TEST_CASE("samples in any order, into memory that is used again") {
 
 TEST_CASE("characters are numbered in the order of their code points; bytes by their value") {
   const TemporaryFolder folder;
-  const auto file = write(folder,
-                          "b\xc3\xa9"
-                          "a\xf0\x9f\x98\x80 b\xe2\x82\xac");
+  const auto file = write_text(folder,
+                               "b\xc3\xa9"
+                               "a\xf0\x9f\x98\x80 b\xe2\x82\xac");
   const TextDataset data(file, {.block_size = 2});
   CHECK(data.vocabulary().tokens() == Texts{" ", "a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"});
   CHECK(data.class_names() == data.vocabulary().tokens());
@@ -122,7 +122,7 @@ TEST_CASE("windows of long texts outside ASCII begin where they should") {
         rng.randint(length ? kLimits[length - 1] + (length == 3 ? 0x2800 : 0) : 0, kLimits[length])));
     append_utf8(text, characters.back());
   }
-  const TextDataset data(write(folder, text), {.block_size = 5, .stride = 3});
+  const TextDataset data(write_text(folder, text), {.block_size = 5, .stride = 3});
   CHECK(data.length() == 2000);
   REQUIRE(data.size() == (2000 - 6) / 3 + 1);
   int64_t wrong = 0;
@@ -139,7 +139,7 @@ TEST_CASE("windows of long texts outside ASCII begin where they should") {
 
 TEST_CASE("a given vocabulary, and texts that are refused") {
   const TemporaryFolder folder;
-  const auto file = write(folder, "abcab\nc");
+  const auto file = write_text(folder, "abcab\nc");
   const TextDataset data(file, {.block_size = 2, .vocabulary = "zcb\na"});
   CHECK(data.vocabulary().tokens() == Texts{"\n", "a", "b", "c", "z"});
   CHECK(windows(data) == Texts{"ab|bc", "ca|ab", "b\n|\nc"});
@@ -148,10 +148,10 @@ TEST_CASE("a given vocabulary, and texts that are refused") {
   CHECK(error_of(file, {.block_size = 2, .level = "bytes", .vocabulary = "abc"}) ==
         "data.vocabulary: bytes have a vocabulary of their own; unset it, or set data.level to characters");
   CHECK(error_of(file, {.block_size = 2, .level = "words"}) == "data.level: expected characters or bytes, got words");
-  write(folder, "ab\xc3(");
+  write_text(folder, "ab\xc3(");
   CHECK(error_of(file, {.block_size = 2}) ==
         file.string() + ": byte 2: not valid UTF-8; convert the text, or read it as bytes");
-  write(folder, "");
+  write_text(folder, "");
   CHECK(error_of(file, {}) == file.string() + ": the file is empty");
   CHECK(error_of(folder / "absent", {}) ==
         (folder / "absent").string() + ": cannot be opened: No such file or directory");
@@ -161,7 +161,7 @@ TEST_CASE("the data module Text keeps the text's end for validation, and no char
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 26; ++i) text += static_cast<char>('a' + i);
-  const auto file = write(folder, text);
+  const auto file = write_text(folder, text);
   Text data({.file = file.string(), .val_fraction = 0.25, .text = {.block_size = 3, .stride = 1}});
   data.setup(Stage::Fit);
   const auto& train = dynamic_cast<const TextDataset&>(*data.dataset(Split::Train));
@@ -176,7 +176,7 @@ TEST_CASE("the data module Text keeps the text's end for validation, and no char
 
 TEST_CASE("Text without validation, and parts that are too short") {
   const TemporaryFolder folder;
-  const auto file = write(folder, "abcdefghij");
+  const auto file = write_text(folder, "abcdefghij");
   Text all({.file = file.string(), .val_fraction = 0, .text = {.block_size = 3}});
   all.setup(Stage::Fit);
   CHECK(all.dataset(Split::Train)->size() == 3);

@@ -19,7 +19,7 @@ using levin::nn::LanguageModel;
 
 namespace {
 
-LanguageModel::Options small() {
+LanguageModel::Options small_model() {
   return {.gpt = {.vocab_size = 128, .block_size = 32, .layers = 2, .heads = 2, .embedding = 32, .dropout = 0.1}};
 }
 
@@ -50,7 +50,7 @@ levin::Batch random_batch(int64_t batch, int64_t time) {
 
 TEST_CASE("a language model logs the loss of a token and the perplexity, and weighs a batch by its tokens") {
   torch::manual_seed(1);
-  LanguageModel module(small());
+  LanguageModel module(small_model());
   module.eval();
   RecordedRun run(module);
   const levin::Batch batch = random_batch(4, 20), other = random_batch(2, 32);
@@ -86,7 +86,7 @@ TEST_CASE("a language model logs the loss of a token and the perplexity, and wei
 }
 
 TEST_CASE("prediction gives the probability of each token to follow") {
-  LanguageModel module(small());
+  LanguageModel module(small_model());
   module.eval();
   const levin::Batch batch = random_batch(3, 10);
   const at::Tensor probabilities = module.predict_step(batch, 0, 0).input();
@@ -99,7 +99,7 @@ TEST_CASE("a language model learns a sentence by heart and says it again") {
   torch::manual_seed(2);
   const at::Tensor sentence = bytes("the quick brown fox jumps, so do").unsqueeze(0);
   REQUIRE(sentence.size(1) == 32);
-  LanguageModel::Options options = small();
+  LanguageModel::Options options = small_model();
   options.gpt.dropout = 0;
   options.optimizer = {"AdamW", levin::optim::AdamWOptions{.lr = 1e-2}};
   LanguageModel module(options);
@@ -121,7 +121,7 @@ TEST_CASE("a language model learns a sentence by heart and says it again") {
 
 TEST_CASE("generation goes on beyond block_size with the last tokens") {
   torch::manual_seed(3);
-  LanguageModel module(small());
+  LanguageModel module(small_model());
   for (auto& parameter : module.parameters()) parameter.data().normal_(0, 0.3);
   const at::Tensor prompt = torch::randint(128, {2, 40});
   const at::Tensor all = module.generate(prompt, 5, {.temperature = 0});
@@ -137,7 +137,7 @@ TEST_CASE("generation goes on beyond block_size with the last tokens") {
 
 TEST_CASE("generation draws from the distribution that temperature and top_k make") {
   torch::manual_seed(4);
-  LanguageModel module(small());
+  LanguageModel module(small_model());
   for (auto& parameter : module.parameters()) parameter.data().normal_(0, 0.4);
   const int64_t draws = 20000;
   const at::Tensor prompt = torch::full({draws, 1}, 7);
@@ -162,7 +162,7 @@ TEST_CASE("generation draws from the distribution that temperature and top_k mak
 }
 
 TEST_CASE("generation repeats itself with an equal generator, and leaves the module as it was") {
-  LanguageModel module(small());
+  LanguageModel module(small_model());
   module.net->final_norm->eval();
   const at::Tensor prompt = torch::randint(128, {2, 3}, torch::kInt);
   const auto with_seed = [&](uint64_t seed) {
@@ -181,7 +181,7 @@ TEST_CASE("generation repeats itself with an equal generator, and leaves the mod
 }
 
 TEST_CASE("generation says what is wrong with its arguments") {
-  LanguageModel module(small());
+  LanguageModel module(small_model());
   const at::Tensor prompt = torch::zeros({1, 2}, torch::kLong);
   const auto with = [&](const at::Tensor& start, const GenerateOptions& how) {
     return error_text<UsageError>([&] { module.generate(start, 1, how); });
@@ -221,7 +221,7 @@ TEST_CASE("a config makes a language model, whose options stand side by side") {
 
 TEST_CASE("a language model's weights come from a file") {
   const TemporaryFolder folder;
-  LanguageModel::Options options = small();
+  LanguageModel::Options options = small_model();
   const LanguageModel first(options);
   levin::save_weights(first, folder / "init.pt");
   options.weights = (folder / "init.pt").string();

@@ -14,8 +14,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-torch.set_num_threads(1)
-
 
 class Attention(nn.Module):
     def __init__(self, width, heads):
@@ -145,4 +143,6 @@ def resnet18_initial_weights(_, options):
     return {name: [p.double().sum().item(), p.flatten()[0].item()] for name, p in ResNet18(**options).named_parameters()}
 
 
-print(json.dumps([globals()[sys.argv[1]](i, case) for i, case in enumerate(json.loads(sys.argv[2]))]))
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    print(json.dumps([globals()[sys.argv[1]](i, case) for i, case in enumerate(json.loads(sys.argv[2]))]))

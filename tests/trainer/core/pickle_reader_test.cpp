@@ -9,6 +9,7 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 #include "tests/trainer/core/torch_archive.h"
 
@@ -63,13 +64,6 @@ std::string outcome_of_pickle(const std::string& pickle) {
   TorchArchive{pickle, {{"data/0", std::string(16, '\0')}}}.write(folder / "state.pt");
   return outcome(folder / "state.pt");
 }
-
-std::string file_bytes(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_bytes(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 std::string text(const std::string& value) {
   return "X" + std::string({static_cast<char>(value.size()), '\0', '\0', '\0'}) + value;
@@ -128,7 +122,7 @@ TEST_CASE("a pickle with any byte changed is read or an error, never more") {
 TEST_CASE("a zip file cut off or changed anywhere is read or an error, never more") {
   const TemporaryFolder folder;
   save_state(rich_state(), folder / "good.pt");
-  const std::string good = file_bytes(folder / "good.pt");
+  const std::string good = read_bytes(folder / "good.pt");
   for (size_t length = 0; length < good.size(); length += 37) {
     write_bytes(folder / "cut.pt", good.substr(0, length));
     CAPTURE(length);

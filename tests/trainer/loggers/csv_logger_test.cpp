@@ -6,8 +6,8 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
-#include "tests/trainer/loggers/read_text.h"
 
 using namespace levin;
 
@@ -18,7 +18,7 @@ TEST_CASE("CSVLogger writes one row for each call, with the shortest exact numbe
   logger.log_metrics({{"loss", 1.0 / 3}}, {.step = 100, .epoch = 1, .wall_seconds = 2.25});
   logger.log_metrics({}, {.step = 150});
   logger.log_metrics({{"acc", std::nan("")}, {"loss", -std::numeric_limits<double>::infinity()}}, {.step = 200});
-  CHECK(read_text(folder.path() / "metrics.csv") ==
+  CHECK(read_bytes(folder.path() / "metrics.csv") ==
         "epoch,step,wall_seconds,acc,loss\n"
         "0,50,1.5,1,0.1\n"
         "1,100,2.25,,0.3333333333333333\n"
@@ -31,7 +31,7 @@ TEST_CASE("CSVLogger widens the header when a metric appears later, and leaves n
   logger.log_metrics({{"train_loss", 2.0}}, {.step = 1});
   logger.log_metrics({{"val_loss", 3.0}, {"a,\"b\"", 4.0}}, {.step = 1});
   logger.log_metrics({{"train_loss", 1.0}}, {.step = 2});
-  CHECK(read_text(folder.path() / "metrics.csv") ==
+  CHECK(read_bytes(folder.path() / "metrics.csv") ==
         "epoch,step,wall_seconds,train_loss,\"a,\"\"b\"\"\",val_loss\n"
         "0,1,0,2,,\n"
         "0,1,0,,4,3\n"
@@ -47,7 +47,7 @@ TEST_CASE("CSVLogger continues a file, whose last line may be cut off") {
   std::ofstream(folder.path() / "metrics.csv", std::ios::app) << "0,2,1.2";
   CSVLogger logger(folder.path());
   logger.log_metrics({{"loss", 1.0}, {"quoted\"\nname", 8.0}}, {.step = 3});
-  CHECK(read_text(folder.path() / "metrics.csv") ==
+  CHECK(read_bytes(folder.path() / "metrics.csv") ==
         "epoch,step,wall_seconds,loss,\"quoted\"\"\nname\"\n"
         "0,1,0,2,7\n"
         "0,3,0,1,8\n");
@@ -64,12 +64,12 @@ TEST_CASE("CSVLogger goes back to its state") {
   CSVLogger resumed(folder.path());
   resumed.load_state_dict(state);
   resumed.log_metrics({{"loss", 0.5}}, {.step = 2});
-  CHECK(read_text(folder.path() / "metrics.csv") == "epoch,step,wall_seconds,loss\n0,1,0,3\n0,2,0,0.5\n");
+  CHECK(read_bytes(folder.path() / "metrics.csv") == "epoch,step,wall_seconds,loss\n0,1,0,3\n0,2,0,0.5\n");
 
   TemporaryFolder other;
   CSVLogger elsewhere(other.path());
   elsewhere.load_state_dict(state);
-  CHECK(read_text(other.path() / "metrics.csv") == "epoch,step,wall_seconds\n");
+  CHECK(read_bytes(other.path() / "metrics.csv") == "epoch,step,wall_seconds\n");
 }
 
 TEST_CASE("CSVLogger says what is wrong") {

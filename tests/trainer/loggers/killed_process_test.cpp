@@ -8,9 +8,9 @@
 #include <csignal>
 
 #include "tests/catch.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 #include "tests/trainer/loggers/child_process.h"
-#include "tests/trainer/loggers/read_text.h"
 
 using namespace levin;
 
@@ -32,10 +32,10 @@ TEST_CASE("A killed process leaves every row that it logged") {
   child.kill(SIGKILL);
   CHECK(child.wait() == -SIGKILL);
 
-  const std::string csv = read_text(folder.path() / "metrics.csv");
+  const std::string csv = read_bytes(folder.path() / "metrics.csv");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 101);
   CHECK(csv.find("\n0,100,0,0.5,,,,,,,,,,1\n") != std::string::npos);
-  const std::string json_lines = read_text(folder.path() / "metrics.jsonl");
+  const std::string json_lines = read_bytes(folder.path() / "metrics.jsonl");
   CHECK(std::count(json_lines.begin(), json_lines.end(), '\n') == 100);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("A process killed at any moment leaves rows under a header that fits t
     child.wait();
 
     CSVLogger(folder.path());  // removes the end of a row that the kernel had not written in full
-    const std::string csv = read_text(folder.path() / "metrics.csv");
+    const std::string csv = read_bytes(folder.path() / "metrics.csv");
     REQUIRE(csv.substr(0, 23) == "epoch,step,wall_seconds");
     REQUIRE(csv.back() == '\n');
     const auto commas = std::count(csv.begin(), csv.end(), ',');
@@ -79,7 +79,7 @@ TEST_CASE("A full disk is an error that names the file, and the rows before it s
   CHECK(message.find("metrics.csv: cannot write to the file: ") != std::string::npos);
   CHECK(child.wait() == 0);
   CSVLogger(folder.path());
-  const std::string csv = read_text(folder.path() / "metrics.csv");
+  const std::string csv = read_bytes(folder.path() / "metrics.csv");
   CHECK(csv.size() > 4000);
   CHECK(csv.back() == '\n');
 }

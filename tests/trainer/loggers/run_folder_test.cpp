@@ -7,9 +7,9 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 #include "tests/trainer/loggers/child_process.h"
-#include "tests/trainer/loggers/read_text.h"
 
 using namespace levin;
 
@@ -57,6 +57,6 @@ TEST_CASE("write_text_file_atomically replaces the whole file") {
   TemporaryFolder root;
   write_text_file_atomically(root.path() / "config.json", "a longer text");
   write_text_file_atomically(root.path() / "config.json", "short");
-  CHECK(read_text(root.path() / "config.json") == "short");
+  CHECK(read_bytes(root.path() / "config.json") == "short");
   CHECK(std::distance(std::filesystem::directory_iterator(root.path()), {}) == 1);
 }

@@ -1,10 +1,5 @@
 // Schedulers that follow a metric, inside fit.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <fstream>
-#include <sstream>
-
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/trainer/loops/toy.h"
@@ -29,7 +24,7 @@ struct Scripted : ToyModule {
   size_t epoch = 0;
 };
 
-void fit(Scripted& module) {
+void fit_scripted(Scripted& module) {
   const TemporaryFolder folder;
   levin::TrainerOptions options = quiet(folder);
   options.max_epochs = static_cast<int64_t>(module.losses.size());
@@ -37,60 +32,24 @@ void fit(Scripted& module) {
   levin::Trainer(options).fit(module, data.loader(4), data.loader(4));
 }
 
-/// What is written to stderr while it lives.
-class CapturedStderr {
- public:
-  CapturedStderr() {
-    std::fflush(stderr);
-    const int file = ::open((folder_ / "stderr").c_str(), O_WRONLY | O_CREAT, 0600);
-    ::dup2(file, STDERR_FILENO);
-    ::close(file);
-  }
-  ~CapturedStderr() { restore(); }
-  std::string text() {
-    restore();
-    std::ostringstream text;
-    text << std::ifstream(folder_ / "stderr").rdbuf();
-    return text.str();
-  }
-
- private:
-  void restore() {
-    if (saved_ < 0) return;
-    std::fflush(stderr);
-    ::dup2(saved_, STDERR_FILENO);
-    ::close(saved_);
-    saved_ = -1;
-  }
-
-  TemporaryFolder folder_;
-  int saved_ = ::dup(STDERR_FILENO);
-};
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("ReduceLROnPlateau follows the validation's loss") {
   Scripted module({1, 1, 2, 0.5, 0.6, 0.1}, {});
-  fit(module);
+  fit_scripted(module);
   CHECK((module.rates == std::vector<double>{1, 1, 0.5, 0.25, 0.25, 0.125}));
 }
 
 TEST_CASE("a monitor that nobody logs is an error, or without strict a warning") {
   Scripted strict({1, 1, 1}, {.monitor = "val_acc"});
-  const std::string text = error_text<levin::UsageError>([&] { fit(strict); });
+  const std::string text = error_text<levin::UsageError>([&] { fit_scripted(strict); });
   CHECK(contains(text, "lr_scheduler.monitor: no metric 'val_acc' was logged; there are: "));
   CHECK(contains(text, "val_loss"));
   CHECK(contains(text, "with lr_scheduler.strict = false the step is skipped"));
 
   Scripted lenient({1, 1, 1}, {.monitor = "val_acc", .strict = false});
-  CapturedStderr captured;
-  fit(lenient);
-  CHECK(count(captured.text(), "no metric 'val_acc' was logged") == 1);
+  const CapturedStderr captured;
+  fit_scripted(lenient);
+  CHECK(occurrences(captured.text(), "no metric 'val_acc' was logged") == 1);
   CHECK((lenient.rates == std::vector<double>{1, 1, 1}));
 }

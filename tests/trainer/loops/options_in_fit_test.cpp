@@ -37,8 +37,8 @@ struct Watcher : ToyModule {
   int64_t validation_batches = 0, train_loaders_made = 0, val_loaders_made = 0;
 };
 
-levin::RunResult fit(levin::LightningModule& module, const Change& change, const levin::data::Loaders& train = {},
-                     const levin::data::Loaders& validation = {}) {
+levin::RunResult run_fit(levin::LightningModule& module, const Change& change, const levin::data::Loaders& train = {},
+                         const levin::data::Loaders& validation = {}) {
   const TemporaryFolder folder;
   levin::TrainerOptions options = quiet(folder);
   options.max_epochs = 3;
@@ -52,7 +52,7 @@ TEST_CASE("overfit_batches trains on the same few batches, unshuffled") {
   Watcher module;
   const levin::data::DataLoader shuffled(levin::data::TensorDataset(module.data.input, module.data.target),
                                          {.batch_size = 4, .shuffle = true, .seed = 1});
-  fit(module, [](auto& o) { o.overfit_batches = 2; }, shuffled);
+  run_fit(module, [](auto& o) { o.overfit_batches = 2; }, shuffled);
   const float first = module.data.input[0][0].item<float>(), second = module.data.input[4][0].item<float>();
   CHECK(module.firsts == std::vector<float>{first, second, first, second, first, second});
   CHECK(module.validation_batches == 3 * 2);
@@ -62,18 +62,18 @@ TEST_CASE("overfit_batches contradicts other limits") {
   Watcher module;
   CHECK(
       error_text<levin::UsageError>(
-          [&] { fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 3; }); }) ==
+          [&] { run_fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 3; }); }) ==
       "trainer.overfit_batches and trainer.limit_train_batches contradict each other: both say how many batches there "
       "are");
   // What a resolved configuration says runs again.
-  fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 2, o.limit_val_batches = 2; });
+  run_fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 2, o.limit_val_batches = 2; });
 }
 
 TEST_CASE("validation comes so often as val_check_interval and check_val_every_n_epoch say") {
   Watcher module;
   const auto at = [&](const Change& change) {
     module.validated_at.clear();
-    fit(module, change);
+    run_fit(module, change);
     return module.validated_at;
   };
   using Batches = std::vector<int64_t>;
@@ -91,11 +91,11 @@ TEST_CASE("validation comes so often as val_check_interval and check_val_every_n
 
 TEST_CASE("loaders are made anew every so many epochs") {
   Watcher module;
-  fit(module, [](auto& o) { o.max_epochs = 5, o.reload_dataloaders_every_n_epochs = 2; });
+  run_fit(module, [](auto& o) { o.max_epochs = 5, o.reload_dataloaders_every_n_epochs = 2; });
   CHECK(module.train_loaders_made == 3);
   CHECK(module.val_loaders_made == 3);
   Watcher once;
-  fit(once, [](auto& o) { o.max_epochs = 5; });
+  run_fit(once, [](auto& o) { o.max_epochs = 5; });
   CHECK(once.train_loaders_made == 1);
   CHECK(once.val_loaders_made == 1);
 }
@@ -109,7 +109,7 @@ TEST_CASE("several training loaders go in step, the shorter beginning again") {
     }
     std::vector<std::pair<int64_t, int64_t>> sizes;
   } module;
-  const auto result = fit(module, [](auto& o) { o.max_epochs = 1; }, {ToyData(8).loader(4), ToyData(9).loader(3)});
+  const auto result = run_fit(module, [](auto& o) { o.max_epochs = 1; }, {ToyData(8).loader(4), ToyData(9).loader(3)});
   CHECK(result.global_step == 3);
   CHECK(module.sizes == std::vector<std::pair<int64_t, int64_t>>{{4, 3}, {4, 3}, {4, 3}});
 }
@@ -125,7 +125,7 @@ TEST_CASE("deterministic, benchmark and detect_anomaly hold for the run and are 
   };
   const auto seen_with = [](const Change& change) {
     Looks module;
-    fit(module, change, ToyData(4).loader(4));
+    run_fit(module, change, ToyData(4).loader(4));
     CHECK_FALSE(at::globalContext().deterministicAlgorithms());
     CHECK_FALSE(at::globalContext().benchmarkCuDNN());
     CHECK_FALSE(torch::autograd::AnomalyMode::is_enabled());
@@ -146,7 +146,7 @@ TEST_CASE("detect_anomaly ends a run whose gradient is NaN") {
   } module;
   std::string message;
   try {
-    fit(module, [](auto& o) { o.detect_anomaly = true; }, ToyData(4).loader(4));
+    run_fit(module, [](auto& o) { o.detect_anomaly = true; }, ToyData(4).loader(4));
   } catch (const std::exception& error) {
     message = error.what();
   }
@@ -166,7 +166,7 @@ TEST_CASE("LBFGS evaluates its closure, and one step of the trainer is one of it
     return module;
   };
   const auto by_fit = make(), by_hand = make();
-  const auto result = fit(*by_fit, [](auto&) {}, data.loader(16));
+  const auto result = run_fit(*by_fit, [](auto&) {}, data.loader(16));
   CHECK(result.global_step == 3);
   levin::optim::LBFGS optimizer(by_hand->parameters(), {.max_iter = 5, .line_search_fn = "strong_wolfe"});
   for (int step = 0; step < 3; ++step)
@@ -178,7 +178,7 @@ TEST_CASE("LBFGS evaluates its closure, and one step of the trainer is one of it
     });
   CHECK(bit_equal(by_fit->parameters(), by_hand->parameters()));
   CHECK(contains(error_text<levin::UsageError>(
-                     [&] { fit(*by_fit, [](auto& o) { o.accumulate_grad_batches = 2; }, data.loader(8)); }),
+                     [&] { run_fit(*by_fit, [](auto& o) { o.accumulate_grad_batches = 2; }, data.loader(8)); }),
                  "set trainer.accumulate_grad_batches to 1"));
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("the number of steps is known before training") {
   };
   const auto steps = [](const Change& change) {
     Asks module;
-    fit(module, change);
+    run_fit(module, change);
     CHECK(module.train_loaders_made == 1);
     return module.steps;
   };
@@ -230,9 +230,9 @@ TEST_CASE("toggling leaves the other optimizers' parameters without gradients, a
     torch::nn::Linear other;
     bool leave_toggled = false;
   } module;
-  fit(module, [](auto& o) { o.max_epochs = 1; }, ToyData(4).loader(4));
+  run_fit(module, [](auto& o) { o.max_epochs = 1; }, ToyData(4).loader(4));
   module.leave_toggled = true;
-  fit(module, [](auto& o) { o.max_epochs = 1; }, ToyData(4).loader(4));
+  run_fit(module, [](auto& o) { o.max_epochs = 1; }, ToyData(4).loader(4));
   CHECK(module.net->parameters()[0].requires_grad());
   CHECK_FALSE(module.other->bias.requires_grad());
 }
@@ -254,4 +254,66 @@ TEST_CASE("a module is frozen and unfrozen, and keeps its hyperparameters") {
   const CapturedStderr captured;
   module.print("hello");
   CHECK(contains(captured.text(), "hello"));
+}
+
+TEST_CASE("num_threads and flush_denormal hold for the run, in forward, backward and all threads, and are put back") {
+  struct Module : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+      threads = at::get_num_threads();
+      // A product that is denormal, in each compute thread.
+      const at::Tensor tiny = torch::full({1 << 20}, 1e-30F);
+      flushed = (tiny * 1e-10F).count_nonzero().item<int64_t>() == 0;
+      return ToyModule::training_step(batch, batch_idx);
+    }
+    int threads = 0;
+    bool flushed = false;
+  };
+  const int before = at::get_num_threads();
+  const ToyData data(8);
+  Module module;
+  run_fit(
+      module,
+      [](auto& o) {
+        o.num_threads = 3;
+        o.flush_denormal = true;
+      },
+      data.loader(4));
+  CHECK(module.threads == 3);
+  CHECK(module.flushed);
+  CHECK(at::get_num_threads() == before);
+  CHECK((torch::full({1 << 20}, 1e-30F) * 1e-10F).count_nonzero().item<int64_t>() == 1 << 20);
+  run_fit(module, [](auto& /*o*/) {}, data.loader(4));
+  CHECK(module.threads == before);
+  CHECK_FALSE(module.flushed);
+}
+
+TEST_CASE("memory_format channels_last lays convolutions and images so, and trains the same network") {
+  struct Module : levin::LightningModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      images_are_so = images_are_so && batch.input().is_contiguous(at::MemoryFormat::ChannelsLast);
+      return torch::cross_entropy_loss(net->forward(batch.input()), batch.target());
+    }
+    levin::OptimizerConfig configure_optimizers() override {
+      return levin::OptimizerConfig(levin::optim::SGD(parameters(), levin::optim::SGDOptions{.lr = 0.01}));
+    }
+    torch::nn::Sequential net = register_module(
+        "net", torch::nn::Sequential(torch::nn::Conv2d(3, 8, 3), torch::nn::BatchNorm2d(8), torch::nn::ReLU(),
+                                     torch::nn::AdaptiveAvgPool2d(2), torch::nn::Flatten(), torch::nn::Linear(32, 5)));
+    bool images_are_so = true;
+  };
+  torch::manual_seed(3);
+  const levin::data::TensorDataset data(torch::randn({32, 3, 12, 12}), torch::randint(5, {32}));
+  std::vector<std::vector<at::Tensor>> trained;
+  for (const char* format : {"preserve", "channels_last"}) {
+    torch::manual_seed(4);
+    Module module;
+    run_fit(module, [&](auto& o) { o.memory_format = format; }, levin::data::DataLoader(data, {.batch_size = 8}));
+    const bool last = std::string(format) == "channels_last";
+    const at::Tensor weight = module.parameters()[0];
+    CHECK(module.images_are_so == last);
+    CHECK(weight.is_contiguous(at::MemoryFormat::ChannelsLast) == last);
+    CHECK(weight.grad().is_contiguous(at::MemoryFormat::ChannelsLast) == last);
+    trained.push_back(module.parameters());
+  }
+  CHECK(largest_difference(trained[0], trained[1]) < 1e-4);
 }

@@ -1,0 +1,30 @@
+#include <levin/modules/optim/saved_state.h>
+#include <levin/trainer/core/error.h>
+
+namespace levin::optim::detail {
+
+void check_saved_groups(const ParamGroups& groups, const State::List& saved) {
+  if (saved.size() != groups.size())
+    throw UsageError("the optimizer's state has ", saved.size(), " parameter groups, the optimizer has ",
+                     groups.size());
+  for (size_t g = 0; g < saved.size(); ++g) {
+    const size_t theirs = saved[g].at("params").size(), ours = groups[g].params().size();
+    if (theirs != ours)
+      throw UsageError("the optimizer's state has ", theirs, " parameters in group ", g, ", the optimizer has ", ours);
+  }
+}
+
+double saved_number(const State& value) {
+  return value.is_tensor() ? value.to_tensor().item<double>() : value.to_double();
+}
+
+at::Tensor saved_tensor(const char* key, const at::Tensor& saved, const at::Tensor& parameter,
+                        const at::Tensor& expected) {
+  if (expected.defined() && saved.sizes() != expected.sizes())
+    throw UsageError("the optimizer's state has ", key, " of shape ", saved.sizes(), " for a parameter of shape ",
+                     parameter.sizes(), "; give the optimizer the same parameters in the same order");
+  const auto dtype = parameter.is_floating_point() ? parameter.scalar_type() : saved.scalar_type();
+  return saved.detach().to(parameter.device(), dtype, /*non_blocking=*/false, /*copy=*/true);
+}
+
+}  // namespace levin::optim::detail

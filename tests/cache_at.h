@@ -1,0 +1,12 @@
+#pragma once
+#include <cstdlib>
+#include <filesystem>
+
+/// While it lives, data is looked for in, and downloaded to, this folder.
+class CacheAt {
+ public:
+  explicit CacheAt(const std::filesystem::path& folder) { setenv("LEVIN_CACHE", folder.c_str(), 1); }
+  ~CacheAt() { unsetenv("LEVIN_CACHE"); }
+  CacheAt(const CacheAt&) = delete;
+  CacheAt& operator=(const CacheAt&) = delete;
+};
