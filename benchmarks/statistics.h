@@ -1,0 +1,24 @@
+#pragma once
+#include <algorithm>
+#include <string>
+#include <vector>
+
+/// Figures of several rounds.
+struct Rounds {
+  std::vector<double> values = {};
+
+  double median() const {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    const size_t middle = sorted.size() / 2;
+    return sorted.size() % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  }
+  double least() const { return *std::min_element(values.begin(), values.end()); }
+  double most() const { return *std::max_element(values.begin(), values.end()); }
+  /// Round by round.
+  Rounds over(const Rounds& other) const {
+    Rounds ratios;
+    for (size_t i = 0; i < values.size(); ++i) ratios.values.push_back(values[i] / other.values[i]);
+    return ratios;
+  }
+};
