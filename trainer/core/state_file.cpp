@@ -96,8 +96,9 @@ const PickleNode& find_part(const PickleNode& root, const std::string& key, cons
 
 }  // namespace
 
-void save_state(const State& state, const fs::path& path) try {
-  const PickledState pickled = state_to_pickle(state);
+void save_state(const State& state, const fs::path& path) { save_pickled_state(state_to_pickle(state), path); }
+
+void save_pickled_state(const PickledState& pickled, const fs::path& path) try {
   AtomicFile file(path);
   {
     // A short count here would make the zip writer throw, and again in its destructor; the file keeps its own error.

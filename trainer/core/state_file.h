@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/trainer/core/state.h>
+#include <levin/trainer/core/state_to_pickle.h>
 
 #include <filesystem>
 #include <string>
@@ -13,6 +14,9 @@ namespace levin {
 /// Throws levin::UsageError where no file can be made at `path`, levin::Error where a tensor cannot be saved or writing
 /// fails.
 void save_state(const State& state, const std::filesystem::path& path);
+
+/// The same for a state that is pickled already (`state_to_pickle`), and whose memory may be a copy made since.
+void save_pickled_state(const PickledState& state, const std::filesystem::path& path);
 
 /// Reads what `save_state` or Python's `torch.save` wrote: state dicts, optimizers' states, PyTorch Lightning's
 /// checkpoints, and any tree of plain values (`pickle_to_state.h` says which). Tensors are on the CPU; nothing that the
