@@ -7,7 +7,9 @@
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/lambda_callback.h>
 #include <levin/callbacks/learning_rate_monitor.h>
+#include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/model_summary.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/callbacks/registry.h>
 #include <levin/callbacks/terminate_on_nan.h>
@@ -48,6 +50,7 @@
 #include <levin/data/transforms/resize.h>
 #include <levin/data/transforms/transform.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/load_from_checkpoint.h>
 #include <levin/modules/lr_schedulers/chained_scheduler.h>
 #include <levin/modules/lr_schedulers/constant_lr.h>
 #include <levin/modules/lr_schedulers/cosine_annealing_lr.h>

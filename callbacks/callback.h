@@ -4,6 +4,8 @@
 #include <levin/trainer/core/run.h>
 #include <levin/trainer/core/state.h>
 
+#include <string>
+
 namespace levin {
 
 /// A part that watches or steers runs: override the hooks it needs, and give it to `TrainerOptions::callbacks`.
@@ -15,6 +17,9 @@ class Callback : public Hooks {
   /// What a checkpoint must keep of this callback; nothing by default.
   virtual State state_dict() const { return {}; }
   virtual void load_state_dict(const State&) {}
+  /// The name under which checkpoints keep the state: PyTorch Lightning's, so that it finds it too. Callbacks of which
+  /// a run may have several with different options add these.
+  virtual std::string state_key() const;
   /// True for callbacks that act on logged values: their on_train_epoch_end comes after the module's, which may log.
   virtual bool is_monitoring() const { return false; }
 };

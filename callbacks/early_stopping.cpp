@@ -64,6 +64,10 @@ std::optional<std::string> EarlyStopping::reason_to_stop(double value) {
   return c10::str(name, " did not improve on ", best_score_, " in ", wait_count_, " checks");
 }
 
+std::string EarlyStopping::state_key() const {
+  return "EarlyStopping{'monitor': '" + options_.monitor + "', 'mode': '" + options_.mode + "'}";
+}
+
 State EarlyStopping::state_dict() const {
   return State::dict({{"wait_count", wait_count_},
                       {"stopped_epoch", stopped_epoch_},

@@ -37,6 +37,7 @@ class EarlyStopping : public Callback {
   void on_train_epoch_end(Run& run) override;
   bool is_monitoring() const override { return true; }
 
+  std::string state_key() const override;
   /// PyTorch Lightning's keys: wait_count, stopped_epoch, best_score, patience.
   State state_dict() const override;
   void load_state_dict(const State& state) override;

@@ -3,7 +3,9 @@
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/learning_rate_monitor.h>
+#include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/model_summary.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/terminate_on_nan.h>
 #include <levin/callbacks/timer.h>
 #include <levin/trainer/core/value_type.h>
@@ -17,7 +19,10 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<GradientAccumulationScheduler>(registry, "GradientAccumulationScheduler",
                                               "Changes accumulate_grad_batches as training goes on");
   add_callback<LearningRateMonitor>(registry, "LearningRateMonitor", "Logs the learning rates");
+  add_callback<ModelCheckpoint>(registry, "ModelCheckpoint", "Saves checkpoints, and keeps the best of them");
   add_callback<ModelSummary>(registry, "ModelSummary", "Prints the layers before training");
+  add_callback<OnExceptionCheckpoint>(registry, "OnExceptionCheckpoint",
+                                      "Saves a checkpoint when an exception ends a fit");
   add_callback<TerminateOnNaN>(registry, "TerminateOnNaN", "Ends the run at a loss that is NaN or infinite");
   add_callback<Timer>(registry, "Timer", "Measures the time of training and can end it");
 }

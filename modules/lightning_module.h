@@ -96,6 +96,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
   virtual void on_predict_model_eval() { on_validation_model_eval(); }
   /// Puts each submodule back into the mode that the last eval hook found.
   void restore_training_modes();
+  /// In an evaluation: the modes that it will put back; empty elsewhere.
+  const std::vector<std::pair<torch::nn::Module*, bool>>& training_modes() const { return training_modes_; }
 
   // --- what steps and hooks may call ---
 

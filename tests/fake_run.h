@@ -30,7 +30,15 @@ class FakeRun : public Run {
   std::optional<std::string> stop_reason_ = {};
   std::optional<int64_t> accumulate_grad_batches_ = {};
 
+  std::vector<std::pair<std::filesystem::path, SaveCheckpointOptions>> saves_ = {};
+  bool continues_in_folder_ = false;
+
   const TrainerState& state() const override { return state_; }
+  void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override {
+    saves_.emplace_back(path, std::move(how));
+  }
+  bool continues_in_folder() const override { return continues_in_folder_; }
+  std::filesystem::path checkpoint_folder() const override { return folder_ / "checkpoints"; }
   LightningModule& module() override { none("module"); }
   data::DataModule* data_module() override { return nullptr; }
   c10::Device device() const override { return c10::kCPU; }

@@ -32,7 +32,6 @@ void refuse_placement(const TrainerOptions& o) {
 }
 
 void refuse_features(const TrainerOptions& o) {
-  if (o.enable_checkpointing.value_or(false)) not_yet("enable_checkpointing", "true", "leave it unset");
   if (o.profiler) not_yet("profiler", *o.profiler, "leave it unset");
   if (o.auto_lr_find) not_yet("auto_lr_find", "true", "set the rate in the model's options");
   if (o.auto_scale_batch_size)
@@ -94,7 +93,7 @@ void resolve_unset(TrainerOptions& o) {
   if (!o.max_epochs) o.max_epochs = o.max_steps >= 0 || o.max_time ? -1 : kDefaultMaxEpochs;
   if (!o.logger.is_set()) o.logger = true;
   if (!o.enable_progress_bar) o.enable_progress_bar = true;
-  if (!o.enable_checkpointing) o.enable_checkpointing = false;
+  if (!o.enable_checkpointing) o.enable_checkpointing = true;
   if (!o.enable_model_summary) o.enable_model_summary = true;
 }
 

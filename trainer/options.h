@@ -60,7 +60,9 @@ struct TrainerOptions {
       LEVIN_OPTION(num_sanity_val_steps, 2, "Validation batches to try before training; -1: all", {.min = -1});
   int64_t log_every_n_steps =
       LEVIN_OPTION(log_every_n_steps, 50, "Log step values every so many train batches; 0: never", {.min = 0});
-  std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {}, "Save checkpoints");
+  std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {},
+                                                          "Save checkpoints; without a ModelCheckpoint of the "
+                                                          "newest epoch; unset means true");
   std::optional<bool> enable_progress_bar =
       LEVIN_OPTION(enable_progress_bar, {}, "Show the progress; unset means true");
   std::optional<bool> enable_model_summary =
@@ -115,6 +117,16 @@ struct TrainerOptions {
       LEVIN_OPTION(flush_denormal, false, "Take numbers next to 0 (denormal), which CPUs compute slowly, as 0");
   std::optional<int64_t> num_threads = LEVIN_OPTION(
       num_threads, {}, "Compute threads; unset: one per core, as far as the process may use them", {.min = 1});
+  std::string on_sigusr1 = LEVIN_OPTION(
+      on_sigusr1, "auto", "What SIGUSR1 asks of the program; auto: requeue inside a SLURM job, save elsewhere",
+      {.choices = {"auto", "save", "stop", "requeue", "ignore"}});
+  std::string on_sigusr2 = LEVIN_OPTION(on_sigusr2, "save", "What SIGUSR2 asks of the program",
+                                        {.choices = {"save", "stop", "requeue", "ignore"}});
+  Duration wall_margin = LEVIN_OPTION(wall_margin, Duration("00:00:01:00"),
+                                      "Inside a SLURM job: save and end so long before its time limit; 0: do not");
+  std::string checkpoint_errors =
+      LEVIN_OPTION(checkpoint_errors, "raise", "A checkpoint that cannot be saved ends the run, or is a warning",
+                   {.choices = {"raise", "warn"}});
 };
 
 /// Throws UsageError for a value outside its limits, for two options that contradict each other (it names both), and

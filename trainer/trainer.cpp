@@ -1,18 +1,22 @@
 #include <levin/trainer/trainer.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/weights.h>
+#include <levin/trainer/checkpoint/checkpoint_files.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/heap.h>
 #include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/core/state_file.h>
 #include <levin/trainer/core/torch_settings.h>
 #include <levin/trainer/loggers/run_folder.h>
 #include <levin/trainer/loggers/run_summary.h>
+#include <levin/trainer/loops/checkpoint_state.h>
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
 #include <levin/trainer/strategies/single_device.h>
@@ -26,6 +30,7 @@ namespace levin {
 struct Trainer::Sources {
   std::optional<data::DataModuleRef> data_module = {};
   data::Loaders train = {}, evaluation = {};
+  std::string ckpt_path = {};
 
   std::function<data::Loaders()> train_source(LightningModule& module) const {
     if (!train.empty()) return [this] { return train; };
@@ -78,8 +83,10 @@ class Assembly {
     if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
     if (*options.enable_model_summary && !has<ModelSummary>()) add(ModelSummary());
     for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
+    if (stage == Stage::Fit && *options.enable_checkpointing && !has<ModelCheckpoint>())
+      add(ModelCheckpoint({.save_last = true}));
     run.hooks.add(module_, module.overrides.hooks);
-    for (const CallbackEntry& entry : callbacks_)
+    for (const CallbackEntry& entry : run.callbacks)
       if (entry.callback->is_monitoring()) run.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
   }
 
@@ -127,14 +134,14 @@ class Assembly {
 
  private:
   void add(const CallbackEntry& entry) {
-    callbacks_.push_back(entry);
+    run.callbacks.push_back(entry);
     run.hooks.add(*entry.callback,
                   entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
   }
 
   template <class C>
   bool has() const {
-    return std::any_of(callbacks_.begin(), callbacks_.end(), [](const CallbackEntry& entry) {
+    return std::any_of(run.callbacks.begin(), run.callbacks.end(), [](const CallbackEntry& entry) {
       return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
     });
   }
@@ -143,6 +150,7 @@ class Assembly {
     run.leave_loop();
     try {
       run.hooks.on_exception(run, error);
+      run.save_after_exception();
     } catch (const std::exception& second) {
       console::warn(std::string("on_exception threw as well: ") + second.what());
     }
@@ -156,18 +164,21 @@ class Assembly {
   SingleDeviceStrategy strategy_{c10::Device(c10::kCPU)};
   FullPrecision precision_;
   std::optional<RngGuard> generator_as_before_ = {};
-  std::vector<CallbackEntry> callbacks_ = {};
 
  public:
   RunContext run;
 };
 
-/// The folder with its config.json, and the loggers; nothing for runs that leave nothing behind.
-void open_run_folder(RunContext& run, const std::string& config) {
+/// The folder with its config.json, and the loggers; nothing for runs that leave nothing behind. A run that goes on
+/// from a checkpoint in `continued` goes on there.
+void open_run_folder(RunContext& run, const std::filesystem::path& continued) {
   const TrainerOptions& options = run.options;
   if (options.fast_dev_run || options.barebones) return;
-  run.run_folder = create_run_folder(options.default_root_dir, options.name).lexically_normal();
-  write_text_file_atomically(run.run_folder / "config.json", config);
+  run.continued_folder = !continued.empty();
+  run.run_folder =
+      run.continued_folder ? continued : create_run_folder(options.default_root_dir, options.name).lexically_normal();
+  std::filesystem::remove(run.run_folder / "summary.json");  // of the session before: this one may be killed
+  write_text_file_atomically(run.run_folder / "config.json", run.config);
   run.loggers = options.logger.make(run.run_folder);
   for (const auto& logger : run.loggers) logger->log_hyperparameters(run.module().hyperparameters());
 }
@@ -179,27 +190,52 @@ void say_start(RunContext& run) {
   std::string line = c10::str("fit on ", run.device(), ", ", counted(at::get_num_threads(), "compute thread"), " on ",
                               counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (one device)");
   if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.string();
+  if (run.resumed)
+    line += c10::str(", goes on after ", counted(run.counters.global_step, "step"), " and ",
+                     counted(run.counters.epoch, "epoch"));
   console::info(line);
+}
+
+/// The first ModelCheckpoint that knows a best one; without any, the first that has saved.
+const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
+  const ModelCheckpoint* found = nullptr;
+  for (const CallbackEntry& entry : run.callbacks) {
+    const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get());
+    if (one != nullptr && one->best_model_score()) return one;
+    if (one != nullptr && found == nullptr && !one->best_model_path().empty()) found = one;
+  }
+  return found;
 }
 
 RunResult result_of(const RunContext& run) {
   const TrainerState& counters = run.counters;
+  const ModelCheckpoint* best = best_checkpoint_of(run);
   return {.status = run.stop_reason ? "stopped" : "completed",
           .stop_reason = run.stop_reason.value_or(""),
-          .epochs = counters.epoch,
+          .epochs = counters.epoch + (counters.batch_in_epoch > 0),
           .global_step = counters.global_step,
           .wall_seconds = run.wall_seconds(),
           .metrics = run.metrics(),
+          .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
+          .best_score = best ? best->best_model_score() : std::nullopt,
           .folder = run.run_folder};
 }
 
 void write_summary(const RunResult& result) {
   if (result.folder.empty()) return;
-  write_run_summary(result.folder, {.status = result.status,
-                                    .epochs = result.epochs,
-                                    .global_step = result.global_step,
-                                    .wall_seconds = result.wall_seconds,
-                                    .metrics = result.metrics});
+  write_run_summary(result.folder,
+                    {.status = result.status,
+                     .epochs = result.epochs,
+                     .global_step = result.global_step,
+                     .wall_seconds = result.wall_seconds,
+                     .metrics = result.metrics,
+                     .best_checkpoint =
+                         result.best_checkpoint.empty() ? std::nullopt : std::optional(result.best_checkpoint.string()),
+                     .best_score = result.best_score});
+}
+
+std::filesystem::path runs_folder(const TrainerOptions& options) {
+  return std::filesystem::path(options.default_root_dir) / options.name;
 }
 
 std::string config_of(const TrainerOptions& options) {
@@ -215,29 +251,51 @@ Trainer::Trainer(TrainerOptions options) {
   for (const std::string& warning : warnings) console::warn(warning);
 }
 
-RunResult Trainer::fit(ModuleRef module, data::DataModuleRef data) { return run_fit(module, {.data_module = data}); }
-RunResult Trainer::fit(ModuleRef module, data::Loaders train, data::Loaders validation) {
-  return run_fit(module, {.train = std::move(train), .evaluation = std::move(validation)});
+RunResult Trainer::fit(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path) {
+  return run_fit(module, {.data_module = data, .ckpt_path = ckpt_path});
+}
+RunResult Trainer::fit(ModuleRef module, data::Loaders train, data::Loaders validation, const std::string& ckpt_path) {
+  return run_fit(module, {.train = std::move(train), .evaluation = std::move(validation), .ckpt_path = ckpt_path});
 }
 
-std::vector<Metrics> Trainer::validate(ModuleRef module, data::DataModuleRef data) {
-  return run_evaluation(module, {.data_module = data}, Stage::Validate);
+std::vector<Metrics> Trainer::validate(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path) {
+  return run_evaluation(module, {.data_module = data, .ckpt_path = ckpt_path}, Stage::Validate);
 }
-std::vector<Metrics> Trainer::validate(ModuleRef module, data::Loaders loaders) {
-  return run_evaluation(module, {.evaluation = std::move(loaders)}, Stage::Validate);
+std::vector<Metrics> Trainer::validate(ModuleRef module, data::Loaders loaders, const std::string& ckpt_path) {
+  return run_evaluation(module, {.evaluation = std::move(loaders), .ckpt_path = ckpt_path}, Stage::Validate);
 }
-std::vector<Metrics> Trainer::test(ModuleRef module, data::DataModuleRef data) {
-  return run_evaluation(module, {.data_module = data}, Stage::Test);
+std::vector<Metrics> Trainer::test(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path) {
+  return run_evaluation(module, {.data_module = data, .ckpt_path = ckpt_path}, Stage::Test);
 }
-std::vector<Metrics> Trainer::test(ModuleRef module, data::Loaders loaders) {
-  return run_evaluation(module, {.evaluation = std::move(loaders)}, Stage::Test);
+std::vector<Metrics> Trainer::test(ModuleRef module, data::Loaders loaders, const std::string& ckpt_path) {
+  return run_evaluation(module, {.evaluation = std::move(loaders), .ckpt_path = ckpt_path}, Stage::Test);
 }
 
-std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::DataModuleRef data) {
-  return run_prediction(module, {.data_module = data});
+std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::DataModuleRef data,
+                                                 const std::string& ckpt_path) {
+  return run_prediction(module, {.data_module = data, .ckpt_path = ckpt_path});
 }
-std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders loaders) {
-  return run_prediction(module, {.evaluation = std::move(loaders)});
+std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders loaders,
+                                                 const std::string& ckpt_path) {
+  return run_prediction(module, {.evaluation = std::move(loaders), .ckpt_path = ckpt_path});
+}
+
+std::optional<ReadCheckpoint> Trainer::read_checkpoint(const std::string& ckpt_path) const {
+  if (ckpt_path.empty()) return {};
+  if (ckpt_path != "last" && ckpt_path != "best") return ReadCheckpoint{ckpt_path, load_state(ckpt_path)};
+  const std::filesystem::path runs = runs_folder(options_);
+  std::optional<ReadCheckpoint> newest = newest_checkpoint(runs);
+  if (ckpt_path == "last") return newest;
+  if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", runs.string());
+  const std::filesystem::path best = best_model_path(*newest);
+  return ReadCheckpoint{best, load_state(best)};
+}
+
+std::optional<ReadCheckpoint> Trainer::read_for_evaluation(const std::string& ckpt_path) const {
+  std::optional<ReadCheckpoint> found = read_checkpoint(ckpt_path);
+  if (ckpt_path == "last" && !found)
+    throw UsageError("ckpt_path \"last\": there is no checkpoint below ", runs_folder(options_).string());
+  return found;
 }
 
 RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
@@ -259,16 +317,28 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
     return *steps;
   };
   RunResult result;
+  std::optional<ReadCheckpoint> checkpoint = read_checkpoint(sources.ckpt_path);
+  if (sources.ckpt_path == "last" && !checkpoint)
+    console::info(c10::str("ckpt_path \"last\": there is no checkpoint below ", runs_folder(options_).string(),
+                           "; the run begins anew"));
   try {
     parts.guarded([&] {
       parts.setup();
       parts.configure_optimizers();
-      open_run_folder(run, config_.empty() ? config_of(options_) : config_);
+      run.config = config_.empty() ? config_of(options_) : config_;
+      const std::filesystem::path written_by =
+          checkpoint ? run_folder_of(checkpoint->file, runs_folder(options_)) : std::filesystem::path();
+      const bool goes_on = !written_by.empty() && !ended_in_order(written_by);
+      open_run_folder(run, sources.ckpt_path == "last" ? written_by : std::filesystem::path());
+      if (checkpoint) apply_checkpoint(run, checkpoint->state, checkpoint->file.string(), goes_on);
+      checkpoint.reset();
       say_start(run);
       FitLoop loop(run, {train_loaders, sources.evaluation_source(lightning_module, Stage::Validate)});
       run.hooks.on_fit_start(run);
       loop.run();
       run.hooks.on_fit_end(run);
+      run.save_if_asked();
+      run.finish_saves();
       parts.teardown();
     });
   } catch (...) {
@@ -287,8 +357,10 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& sources, Stage stage) {
   Assembly parts(options_, module, sources.data_module, stage);
   RunContext& run = parts.run;
+  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path);
   parts.guarded([&] {
     parts.setup();
+    if (checkpoint) apply_weights(run, checkpoint->state, checkpoint->file.string());
     EvaluationLoop loop(run, stage, sources.evaluation_source(*module.module, stage));
     loop.load();
     if (!loop.enabled())
@@ -303,8 +375,10 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& so
 std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const Sources& sources) {
   Assembly parts(options_, module, sources.data_module, Stage::Predict);
   std::vector<std::vector<Batch>> predictions;
+  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path);
   parts.guarded([&] {
     parts.setup();
+    if (checkpoint) apply_weights(parts.run, checkpoint->state, checkpoint->file.string());
     const data::Loaders loaders = sources.evaluation_source(*module.module, Stage::Predict)();
     if (loaders.empty()) throw UsageError("predict: there is no loader; give one, or override predict_dataloader()");
     predictions = run_predict_loop(parts.run, loaders);

@@ -13,6 +13,8 @@
 
 namespace levin {
 
+struct ReadCheckpoint;
+
 /// How a fit ended.
 struct RunResult {
   std::string status = {};       ///< "completed", or "stopped" where something asked the run to end early
@@ -22,6 +24,7 @@ struct RunResult {
   double wall_seconds = 0;
   Metrics metrics = {};                        ///< the last value of everything that was logged
   std::filesystem::path best_checkpoint = {};  ///< empty without checkpoints
+  std::optional<double> best_score = {};       ///< of best_checkpoint, where a ModelCheckpoint has a monitor
   std::filesystem::path folder = {};           ///< the run's folder; empty with fast_dev_run and barebones
 };
 
@@ -33,6 +36,11 @@ struct RunResult {
 /// Modules and data modules stay with the caller, on the stack or wherever they are. Batches come from a data module,
 /// from loaders, or from the module's own train_dataloader() and so on. An exception from a hook, a step or a loader
 /// calls on_exception, keeps the logs, and is thrown on.
+///
+/// `ckpt_path` is a checkpoint of levin or PyTorch Lightning: fit goes on from it to the bit, the others take its
+/// weights. It is a file, or "last": the newest whole one below <default_root_dir>/<name> (fit then goes on in that
+/// run's folder, and begins anew where there is none), or "best": the one that a ModelCheckpoint with a monitor holds
+/// for the best.
 class Trainer {
  public:
   /// Throws levin::UsageError where an option is out of its limits, contradicts another, or cannot run yet.
@@ -40,17 +48,20 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  RunResult fit(ModuleRef module, data::DataModuleRef data);
-  RunResult fit(ModuleRef module, data::Loaders train = {}, data::Loaders validation = {});
+  RunResult fit(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path = "");
+  RunResult fit(ModuleRef module, data::Loaders train = {}, data::Loaders validation = {},
+                const std::string& ckpt_path = "");
   /// The metrics of each validation loader, by their names.
-  std::vector<Metrics> validate(ModuleRef module, data::DataModuleRef data);
-  std::vector<Metrics> validate(ModuleRef module, data::Loaders loaders = {});
+  std::vector<Metrics> validate(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path = "");
+  std::vector<Metrics> validate(ModuleRef module, data::Loaders loaders = {}, const std::string& ckpt_path = "");
   /// The metrics of each test loader, by their names.
-  std::vector<Metrics> test(ModuleRef module, data::DataModuleRef data);
-  std::vector<Metrics> test(ModuleRef module, data::Loaders loaders = {});
+  std::vector<Metrics> test(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path = "");
+  std::vector<Metrics> test(ModuleRef module, data::Loaders loaders = {}, const std::string& ckpt_path = "");
   /// What predict_step returned, by loader and batch.
-  std::vector<std::vector<Batch>> predict(ModuleRef module, data::DataModuleRef data);
-  std::vector<std::vector<Batch>> predict(ModuleRef module, data::Loaders loaders = {});
+  std::vector<std::vector<Batch>> predict(ModuleRef module, data::DataModuleRef data,
+                                          const std::string& ckpt_path = "");
+  std::vector<std::vector<Batch>> predict(ModuleRef module, data::Loaders loaders = {},
+                                          const std::string& ckpt_path = "");
 
   /// With the early spellings resolved.
   const TrainerOptions& options() const { return options_; }
@@ -59,6 +70,8 @@ class Trainer {
 
  private:
   struct Sources;
+  std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path) const;
+  std::optional<ReadCheckpoint> read_for_evaluation(const std::string& ckpt_path) const;
   RunResult run_fit(ModuleRef module, const Sources& sources);
   std::vector<Metrics> run_evaluation(ModuleRef module, const Sources& sources, Stage stage);
   std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const Sources& sources);

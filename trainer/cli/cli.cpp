@@ -33,21 +33,35 @@ Usage: levin COMMAND [ARGUMENTS]
 Options come from config files, then LEVIN__SECTION__KEY in the environment, then flags; later ones win.
 )";
 
+/// The command line again, to be typed with another --ckpt-path.
+std::string command_line_without_checkpoint(const std::string& command, const std::vector<std::string>& arguments) {
+  std::string line = "levin " + command;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--ckpt-path") {
+      ++i;  // its value
+      continue;
+    }
+    if (arguments[i].rfind("--ckpt-path=", 0) == 0) continue;
+    const bool plain =
+        arguments[i].find_first_of(" '\"\\$`{}[]*?;&|<>()") == std::string::npos && !arguments[i].empty();
+    line += plain ? " " + arguments[i] : " '" + arguments[i] + "'";
+  }
+  return line;
+}
+
 int run_from_arguments(const std::string& command, const std::vector<std::string>& arguments) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), command, arguments);
   if (!line.flags.help.empty()) {
     std::cout << line.flags.help << std::flush;
     return 0;
   }
-  if (!line.flags.ckpt_path.empty())
-    throw UsageError("--ckpt-path: ", line.flags.ckpt_path,
-                     " cannot be read yet in this version; leave it out (model.weights reads a state_dict)");
   const RunOptions options = read_run_options(line.config);
   if (line.flags.print_config) {
     std::cout << config_text(options) << std::flush;
     return 0;
   }
-  return run_command(command, options, line.flags.dry_run);
+  return run_command(command, options,
+                     {line.flags.ckpt_path, line.flags.dry_run, command_line_without_checkpoint(command, arguments)});
 }
 
 int dispatch(const std::vector<std::string>& arguments) {

@@ -9,10 +9,16 @@ namespace levin::cli {
 /// "fit", "validate", "test" and "predict".
 bool is_run_command(const std::string& command);
 
+/// What the flags of fit, validate, test and predict say beside the options.
+struct RunFlags {
+  std::string ckpt_path = {};
+  bool dry_run = false;           ///< for "fit": runs one batch of each loader and says what the fit would do
+  std::string command_line = {};  ///< as it was typed, without --ckpt-path
+};
+
 /// Makes the module and the data that the config chooses and hands them to a Trainer; prints what came of it on stdout.
-/// With `dry_run`, for "fit": runs one batch of each loader and says what the fit would do.
 /// Returns the exit code: 0, or 128 + the signal that ended the run.
-int run_command(const std::string& command, const RunOptions& options, bool dry_run);
+int run_command(const std::string& command, const RunOptions& options, RunFlags flags);
 
 /// Throws UsageError where the config names no module.
 void require_model(const RunOptions& options);

@@ -2,9 +2,11 @@
 #include <levin/data/data_module.h>
 #include <levin/trainer/cli/commands.h>
 #include <levin/trainer/cli/dry_run.h>
+#include <levin/trainer/cli/handle_signals.h>
 #include <levin/trainer/cli/report.h>
-#include <levin/trainer/cli/stop_on_signal.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/slurm.h>
 #include <levin/trainer/trainer.h>
 
 #include <iostream>
@@ -19,26 +21,37 @@ auto dispatch(const std::shared_ptr<data::DataModule>& data, WithData with_data,
 }
 
 void run(const std::string& command, Trainer& trainer, LightningModule& module,
-         const std::shared_ptr<data::DataModule>& data, bool dry_run) {
+         const std::shared_ptr<data::DataModule>& data, const RunFlags& flags) {
   using data::DataModule;
+  const std::string& from = flags.ckpt_path;
   if (command == "fit") {
-    const RunResult result =
-        dispatch(data, [&](DataModule& d) { return trainer.fit(module, d); }, [&] { return trainer.fit(module); });
-    if (!dry_run) print_result(std::cout, result);
+    const RunResult result = dispatch(
+        data, [&](DataModule& d) { return trainer.fit(module, d, from); },
+        [&] { return trainer.fit(module, {}, {}, from); });
+    if (!flags.dry_run) print_result(std::cout, result);
   } else if (command == "validate") {
     print_metrics(std::cout, command,
                   dispatch(
-                      data, [&](DataModule& d) { return trainer.validate(module, d); },
-                      [&] { return trainer.validate(module); }));
+                      data, [&](DataModule& d) { return trainer.validate(module, d, from); },
+                      [&] { return trainer.validate(module, {}, from); }));
   } else if (command == "test") {
-    print_metrics(
-        std::cout, command,
-        dispatch(data, [&](DataModule& d) { return trainer.test(module, d); }, [&] { return trainer.test(module); }));
+    print_metrics(std::cout, command,
+                  dispatch(
+                      data, [&](DataModule& d) { return trainer.test(module, d, from); },
+                      [&] { return trainer.test(module, {}, from); }));
   } else {
     print_predictions(std::cout, dispatch(
-                                     data, [&](DataModule& d) { return trainer.predict(module, d); },
-                                     [&] { return trainer.predict(module); }));
+                                     data, [&](DataModule& d) { return trainer.predict(module, d, from); },
+                                     [&] { return trainer.predict(module, {}, from); }));
   }
+}
+
+/// Where a signal ended the run, and how it goes on.
+void say_stopped(const HandleSignals& signals, const std::string& command_line) {
+  std::cerr << "levin: stopped by " << signal_name(received_signal());
+  if (!signals.saved().empty())
+    std::cerr << ", saved " << signals.saved().string() << "; continue with: " << command_line << " --ckpt-path last";
+  std::cerr << std::endl;
 }
 
 }  // namespace
@@ -52,8 +65,13 @@ void require_model(const RunOptions& options) {
     throw UsageError("model.class: missing; name the module with --model.class (`levin list models` shows them)");
 }
 
-int run_command(const std::string& command, const RunOptions& options, bool dry_run) {
+int run_command(const std::string& command, const RunOptions& options, RunFlags flags) {
   require_model(options);
+  const bool dry_run = flags.dry_run;
+  if (command == "fit" && flags.ckpt_path.empty() && slurm_restarts() > 0) {
+    console::info("this SLURM job was queued again: the run goes on from its newest checkpoint (--ckpt-path last)");
+    flags.ckpt_path = "last";
+  }
   // As in PyTorch Lightning the seed also decides the module's initial weights.
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
@@ -61,17 +79,22 @@ int run_command(const std::string& command, const RunOptions& options, bool dry_
   TrainerOptions trainer_options = dry_run ? dry_run_options(options.trainer) : options.trainer;
   const auto findings = std::make_shared<DryRunFindings>();
   if (dry_run) trainer_options.callbacks.push_back(std::make_shared<DryRun>(findings));
-  trainer_options.callbacks.push_back(std::make_shared<StopOnSignal>(command == "fit"));
+  const bool saves = options.trainer.enable_checkpointing.value_or(true) && !options.trainer.barebones && !dry_run;
+  const auto signals = std::make_shared<HandleSignals>(command == "fit", saves && !options.trainer.fast_dev_run);
+  trainer_options.callbacks.push_back(signals);
+  const SignalGuard guard(signal_actions(trainer_options));
   Trainer trainer(std::move(trainer_options));
   trainer.set_config(config_text(options));
-  const SignalGuard guard;
   try {
-    run(command, trainer, *module, data, dry_run);
+    run(command, trainer, *module, data, flags);
     if (dry_run) print_dry_run(std::cout, *findings, options.trainer);
   } catch (const Interrupted& interrupted) {
     std::cerr << "levin: " << interrupted.what() << "\n";
   }
-  return received_signal() ? 128 + received_signal() : 0;
+  if (received_signal() == 0) return 0;
+  if (command == "fit") say_stopped(*signals, flags.command_line);
+  if (requeue_is_asked() && slurm_requeue()) return 0;
+  return 128 + received_signal();
 }
 
 }  // namespace levin::cli

@@ -33,15 +33,50 @@ void sync_folder(const fs::path& folder) {
   ::close(descriptor);
 }
 
+std::atomic<FileStageHook> stage_hook = nullptr;
+
 }  // namespace
+
+FileStageHook set_file_stage_hook(FileStageHook hook) { return stage_hook.exchange(hook); }
+
+int file_stage(const char* stage) {
+  const FileStageHook hook = stage_hook;
+  return hook == nullptr ? 0 : hook(stage);
+}
+
+void link_atomically(const fs::path& file, const fs::path& link) {
+  if (file == link) return;
+  std::error_code error(file_stage("link"), std::generic_category());
+  const fs::path temporary = temporary_name(link);
+  if (!error) {
+    fs::create_hard_link(file, temporary, error);
+    if (error && error != std::errc::no_space_on_device) {
+      fs::copy_file(file, temporary, error);
+      const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+      if (descriptor >= 0) {
+        ::fsync(descriptor);
+        ::close(descriptor);
+      }
+    }
+  }
+  if (!error) fs::rename(temporary, link, error);
+  std::error_code ignored;
+  // Two names of one file: the rename does nothing then.
+  fs::remove(temporary, ignored);
+  if (error) throw Error(link.string(), ": cannot be made another name of ", file.string(), ": ", error.message());
+  sync_folder(folder_of(link));
+}
 
 AtomicFile::AtomicFile(const fs::path& path) : path_(path), temporary_(temporary_name(path)) {
   std::error_code ignored;
   if (!path.has_filename() || fs::is_directory(path, ignored))
     throw UsageError(path.string(), ": cannot be written, it is a folder; give the name of a file");
-  descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-  if (descriptor_ >= 0) return;
-  const int error = errno;
+  int error = file_stage("open");
+  if (error == 0) {
+    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0) return;
+    error = errno;
+  }
   if (error == ENOENT)
     throw UsageError(path.string(), ": cannot be written, there is no folder ", folder_of(path).string());
   throw UsageError(path.string(), ": cannot be written in ", folder_of(path).string(), ": ", describe(error));
@@ -53,7 +88,13 @@ AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) fs::remove(temporary_, ignored);
 }
 
+bool AtomicFile::reached(const char* stage) noexcept {
+  if (error_ == 0) error_ = file_stage(stage);
+  return error_ == 0;
+}
+
 void AtomicFile::write(const void* data, size_t bytes) noexcept {
+  if (!reached("write")) return;
   const char* next = static_cast<const char*>(data);
   while (bytes > 0 && error_ == 0) {
     // Linux writes at most 2 GiB at once.
@@ -68,12 +109,14 @@ void AtomicFile::write(const void* data, size_t bytes) noexcept {
 }
 
 void AtomicFile::commit() {
-  if (error_ == 0 && ::fsync(descriptor_) != 0 && errno != EINVAL) error_ = errno;
+  if (reached("sync") && ::fsync(descriptor_) != 0 && errno != EINVAL) error_ = errno;
   if (error_ != 0) fail(error_);
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+  if (!reached("rename")) fail(error_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   temporary_.clear();
   sync_folder(folder_of(path_));
+  file_stage("done");
 }
 
 void AtomicFile::fail(int error) const {

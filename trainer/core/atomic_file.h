@@ -22,11 +22,24 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(int error) const;
+  bool reached(const char* stage) noexcept;
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;
   int error_ = 0;
 };
+
+/// Gives `file` the second name `link`, which replaces what was there in one go: a hard link, or a copy where the file
+/// system has none. A killed process leaves the old or the new one. Throws levin::Error.
+void link_atomically(const std::filesystem::path& file, const std::filesystem::path& link);
+
+/// For tests: called before each stage of making a file ("open", "write", "sync", "rename", "link", "remove") and after
+/// the last ("done"); what it returns, where that is not 0, is the error (an errno) that the stage fails with.
+using FileStageHook = int (*)(const char* stage);
+/// Null: none. Returns the hook that was there.
+FileStageHook set_file_stage_hook(FileStageHook hook);
+/// Asks the hook; 0 without one.
+int file_stage(const char* stage);
 
 }  // namespace levin

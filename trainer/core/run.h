@@ -24,6 +24,13 @@ namespace data {
 class DataModule;
 }
 
+/// What a checkpoint holds, and what becomes of other files once it is whole.
+struct SaveCheckpointOptions {
+  bool weights_only = false;                            ///< weights, counters and hyperparameters alone
+  std::filesystem::path link_as = {};                   ///< a second name for the file, such as last.ckpt
+  std::vector<std::filesystem::path> then_remove = {};  ///< files that go
+};
+
 /// A run (fit, validate, test or predict) as callbacks and modules see it.
 ///
 /// It lives from before `setup` until after `teardown`; keep no reference to it beyond that.
@@ -61,7 +68,7 @@ class Run {
   /// Optimizer steps of the whole fit, as PyTorch Lightning's estimated_stepping_batches; unset where it has no known
   /// end. Before training begins, asking makes the training loader.
   virtual std::optional<int64_t> estimated_stepping_batches() = 0;
-  /// False where validation runs inside epochs, or not in every one.
+  /// False where validation runs inside epochs, or not in every one; true where nothing is validated.
   virtual bool validates_once_per_epoch() const = 0;
 
   /// Empty outside fit.
@@ -81,6 +88,14 @@ class Run {
   virtual void log(const std::string& name, double value, LogOptions options = {}) = 0;
   /// Asks the run to end after the window at hand, once min_epochs and min_steps are reached; the first reason is kept.
   virtual void request_stop(const std::string& reason) = 0;
+  /// Saves a checkpoint at the next point from which a run can go on to the bit: when the hooks of the batch at hand
+  /// are done, of an evaluation batch, of a validation's or an epoch's end. A relative `path` is below the run's
+  /// checkpoint_folder. The file is written while training goes on; what goes wrong is thrown at a later batch.
+  virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
+  /// Whether the run was continued from a checkpoint, in the folder of the run that wrote it.
+  virtual bool continues_in_folder() const = 0;
+  /// `checkpoints` in the run's folder, or in the working directory where there is none.
+  virtual std::filesystem::path checkpoint_folder() const = 0;
   /// Changes the number of micro-batches per optimizer step, from the next window on; at least 1.
   virtual void set_accumulate_grad_batches(int64_t k) = 0;
 };

@@ -1,18 +1,39 @@
 #pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace levin {
 
-/// While it lives, SIGINT and SIGTERM are noted instead of ending the process; the second of them ends it at once.
+/// What a signal asks of a run.
+enum class SignalAction {
+  Ignore,
+  Save,     ///< save a checkpoint, and go on
+  Stop,     ///< finish the step, save a checkpoint and end
+  Requeue,  ///< the same, and give the job back to the scheduler's queue
+};
+
+/// While it lives, these signals are noted instead of ending the process; the second that asks to stop ends it at once.
 /// The handlers that were there before come back with its destruction. Only the program installs it.
 class SignalGuard {
  public:
-  SignalGuard();
+  explicit SignalGuard(std::vector<std::pair<int, SignalAction>> actions);
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
+
+ private:
+  std::vector<std::pair<int, SignalAction>> actions_;
 };
 
-/// The signal that came since the guard was made; 0 without one.
+/// The signal that asked the run to end since the guard was made; 0 without one.
 int received_signal();
+/// Whether that signal asks for the job to be queued again.
+bool requeue_is_asked();
+/// Whether a signal has asked for a checkpoint since the last call.
+bool take_save_signal();
+/// "SIGTERM".
+std::string signal_name(int signal_number);
 
 }  // namespace levin

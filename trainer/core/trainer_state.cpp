@@ -16,6 +16,11 @@ State TrainerState::state_dict() const {
                               {"size", window.size},
                               {"first_weight", window.first_weight},
                               {"sum_of_weights", window.sum_of_weights}})},
+      {"batch_phase", static_cast<int64_t>(batch_phase)},
+      {"stepped", stepped},
+      {"last_batch", last_batch},
+      {"time_to_validate", time_to_validate},
+      {"batches_of_last_epoch", batches_of_last_epoch},
       {"evaluation_loader", evaluation_loader},
       {"evaluation_batch", evaluation_batch},
       {"elapsed_seconds", elapsed_seconds},
@@ -38,6 +43,11 @@ void TrainerState::load_state_dict(const State& state) {
   window.size = saved_window.at("size").to_int();
   window.first_weight = saved_window.at("first_weight").to_double();
   window.sum_of_weights = saved_window.at("sum_of_weights").to_double();
+  batch_phase = static_cast<BatchPhase>(state.at("batch_phase").to_int());
+  stepped = state.at("stepped").to_bool();
+  last_batch = state.at("last_batch").to_bool();
+  time_to_validate = state.at("time_to_validate").to_bool();
+  batches_of_last_epoch = state.at("batches_of_last_epoch").to_int();
   evaluation_loader = state.at("evaluation_loader").to_int();
   evaluation_batch = state.at("evaluation_batch").to_int();
   elapsed_seconds = state.at("elapsed_seconds").to_double();

@@ -14,6 +14,14 @@ struct WindowState {
   double sum_of_weights = 0;  ///< of the micro-batches that are done
 };
 
+/// How far the newest train batch has come; a checkpoint can be saved in each of these places.
+enum class BatchPhase : int64_t {
+  Done,        ///< all is done
+  HooksDone,   ///< its hooks have run and its values are logged; a validation may follow
+  Validating,  ///< inside the validation that follows it
+  Validated,   ///< schedulers that follow a metric have still to step
+};
+
 /// Every counter of a run. There are no second copies.
 struct TrainerState {
   Stage stage = Stage::Fit;
@@ -25,10 +33,15 @@ struct TrainerState {
   at::Tensor skipped_steps = {};  ///< int64 scalar on the device, where a gradient scaler is used; read at log points
   int64_t accumulate_grad_batches = 1;  ///< k of the windows to come
   WindowState window = {};
-  int64_t evaluation_loader = 0;  ///< index of the loader that is being evaluated
-  int64_t evaluation_batch = 0;   ///< batches of that loader that are done
-  double elapsed_seconds = 0;     ///< of fit, over all its sessions
-  double validated_seconds = 0;   ///< elapsed_seconds at the end of the last validation
+  BatchPhase batch_phase = BatchPhase::Done;
+  bool stepped = false;               ///< the newest train batch ended with an optimizer step
+  bool last_batch = false;            ///< it was its epoch's last
+  bool time_to_validate = false;      ///< what the ranks agreed on at the newest window's end
+  int64_t batches_of_last_epoch = 0;  ///< train batches of the newest epoch that is done
+  int64_t evaluation_loader = 0;      ///< index of the loader that is being evaluated
+  int64_t evaluation_batch = 0;       ///< batches of that loader that are done
+  double elapsed_seconds = 0;         ///< of fit, over all its sessions
+  double validated_seconds = 0;       ///< elapsed_seconds at the end of the last validation
 
   State state_dict() const;
   /// Throws levin::Error where a counter is missing or of another kind.

@@ -3,6 +3,7 @@
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/core/signals.h>
 
 #include <algorithm>
 
@@ -58,9 +59,10 @@ bool EvaluationLoop::enabled() const {
 
 void EvaluationLoop::load() {
   if (!loaders_) loaders_ = source_();
+  run_.evaluation_loaders = &*loaders_;
 }
 
-void EvaluationLoop::run() { evaluate(stage_, {}); }
+bool EvaluationLoop::run() { return evaluate(stage_, {}); }
 
 void EvaluationLoop::run_sanity_check() {
   const RngGuard generator_as_before;
@@ -69,11 +71,14 @@ void EvaluationLoop::run_sanity_check() {
   run_.sink.forget_evaluation();
 }
 
-void EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
+bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
   const bool inference = run_.options.inference_mode;
   const c10::InferenceMode inference_mode(inference);
   const at::NoGradGuard no_grad;
-  const Stage outer_stage = run_.counters.stage;
+  TrainerState& counters = run_.counters;
+  const bool in_fit = run_.fitting() && stage == Stage::Validate;
+  const bool resumed = in_fit && counters.batch_phase == BatchPhase::Validating;
+  const Stage outer_stage = counters.stage;
   const std::optional<int64_t> outer_batches = run_.batches_of_loader;
   run_.enter(stage, 0);
   run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
@@ -81,35 +86,62 @@ void EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
 
   LightningModule& module = run_.module();
   (module.*hooks_.model_eval)();
-  (run_.hooks.*hooks_.start)(run_);
-  (run_.hooks.*hooks_.epoch_start)(run_);
-  for (size_t i = 0; i < loaders_->size(); ++i) evaluate_loader((*loaders_)[i], static_cast<int64_t>(i), at_most);
-  (run_.hooks.*hooks_.epoch_end)(run_);
-  const Metrics reduced = run_.sink.read_evaluation_epoch();
-  if (stage != Stage::SanityCheck) run_.log_row(reduced);
-  (run_.hooks.*hooks_.end)(run_);
+  if (in_fit) counters.batch_phase = BatchPhase::Validating;
+  if (!resumed) {
+    counters.evaluation_loader = counters.evaluation_batch = 0;
+    (run_.hooks.*hooks_.start)(run_);
+    (run_.hooks.*hooks_.epoch_start)(run_);
+  }
+  const bool finished = evaluate_loaders(at_most);
+  if (finished) {
+    (run_.hooks.*hooks_.epoch_end)(run_);
+    const Metrics reduced = run_.sink.read_evaluation_epoch();
+    if (stage != Stage::SanityCheck) run_.log_row(reduced);
+    (run_.hooks.*hooks_.end)(run_);
+  }
   (module.*hooks_.model_train)();
 
   run_.sink.use_train_table();
   run_.enter(outer_stage, 0);
   run_.batches_of_loader = outer_batches;
+  return finished;
 }
 
-void EvaluationLoop::evaluate_loader(data::Loader& loader, int64_t index, std::optional<int64_t> at_most) {
+/// From evaluation_loader on, the first of them behind evaluation_batch.
+bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
+  for (auto i = static_cast<size_t>(run_.counters.evaluation_loader); i < loaders_->size(); ++i) {
+    data::Loader& loader = (*loaders_)[i];
+    // Before its first batch a loader's state is that of another epoch.
+    if (run_.counters.evaluation_batch > 0 && run_.resume)
+      loader.load_state_dict(run_.resume->at("evaluation_loaders").items().at(i));
+    else
+      loader.set_epoch(run_.counters.epoch);
+    run_.resume.reset();
+    if (!evaluate_loader(loader, static_cast<int64_t>(i), at_most)) return false;
+  }
+  return true;
+}
+
+/// Goes on behind evaluation_batch; false where a signal ended it.
+bool EvaluationLoop::evaluate_loader(data::Loader& loader, int64_t index, std::optional<int64_t> at_most) {
   std::optional<int64_t> limit = (run_.options.*hooks_.limit).of(loader.size(), hooks_.limit_name);
   if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
   run_.batches_of_loader = limit;
   run_.enter(run_.counters.stage, index);
   run_.counters.evaluation_loader = index;
   run_.sink.use_evaluation_table(index, loaders_->size() > 1);
-  loader.set_epoch(run_.counters.epoch);
-  for (int64_t batch_idx = 0; !limit || batch_idx < *limit; ++batch_idx) {
+  int64_t& batches_done = run_.counters.evaluation_batch;
+  while (!limit || batches_done < *limit) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
-    evaluate_batch(run_.to_device(std::move(loaded->batch)), batch_idx, index);
-    run_.counters.evaluation_batch = batch_idx + 1;
+    evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
+    batches_done += 1;
+    if (run_.counters.stage == Stage::SanityCheck) continue;
+    run_.save_if_asked();
+    if (received_signal() != 0 && run_.stop_reason) return false;
   }
-  run_.counters.evaluation_batch = 0;
+  batches_done = 0;
+  return true;
 }
 
 void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {

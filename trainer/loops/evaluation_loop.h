@@ -12,7 +12,8 @@ namespace levin {
 ///
 ///     module.on_validation_model_eval
 ///     on_validation_start, on_validation_epoch_start
-///     for each loader, for each batch: transfer hooks, on_validation_batch_start, validation_step, ..._batch_end
+///     for each loader, for each batch: transfer hooks, on_validation_batch_start, validation_step, ..._batch_end,
+///       save if asked
 ///     on_validation_epoch_end, values reduced and logged, on_validation_end
 ///     module.on_validation_model_train
 class EvaluationLoop {
@@ -25,15 +26,17 @@ class EvaluationLoop {
   void load();
   /// Forgets the loaders; `load` asks for new ones.
   void unload() { loaders_.reset(); }
-  /// All batches up to the limit; logs the reduced values.
-  void run();
+  /// All batches up to the limit; logs the reduced values. In a run that was continued inside a validation, the batches
+  /// that were left of it. False where a signal ended it early; its place can be saved.
+  bool run();
   /// The same with at most num_sanity_val_steps batches of each loader, and nothing logged or kept; the generator's
   /// state is put back.
   void run_sanity_check();
 
  private:
-  void evaluate(Stage stage, std::optional<int64_t> at_most);
-  void evaluate_loader(data::Loader& loader, int64_t index, std::optional<int64_t> at_most);
+  bool evaluate(Stage stage, std::optional<int64_t> at_most);
+  bool evaluate_loader(data::Loader& loader, int64_t index, std::optional<int64_t> at_most);
+  bool evaluate_loaders(std::optional<int64_t> at_most);
   void evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx);
 
   struct Hooking;

@@ -4,9 +4,12 @@
 #include <levin/trainer/core/absent_metric.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/rng_state.h>
 #include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/slurm.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -47,6 +50,9 @@ FitLoop::FitLoop(RunContext& run, LoaderSource source)
       validation_(run, Stage::Validate, source_.evaluation),
       schedule_(run.options) {
   run_.epoch_limit = epoch_limit(run_.options);
+  const double margin = run_.options.wall_margin.seconds();
+  if (const std::optional<double> left = slurm_seconds_left(); left && margin > 0)
+    session_end_ = run_.wall_seconds() + *left - margin;
 }
 
 void FitLoop::run() {
@@ -54,22 +60,32 @@ void FitLoop::run() {
   const at::AutoGradMode gradients(true);
   step_.emplace(run_);
   run_.step_context.optimizers = &*step_;
-  if (validation_.enabled() && run_.options.num_sanity_val_steps != 0) {
+  if (!run_.resumed && validation_.enabled() && run_.options.num_sanity_val_steps != 0) {
     run_.hooks.on_sanity_check_start(run_);
     validation_.load();
     if (validation_.enabled()) validation_.run_sanity_check();
     run_.hooks.on_sanity_check_end(run_);
   }
   load_loaders();
+  if (run_.resumed) resume_loaders();
   run_.hooks.on_train_start(run_);
-  while (!stop_now()) {
-    reload_loaders_if_due();
-    run_epoch();
+  // Last of all: what came before may have drawn random numbers.
+  if (run_.resume) load_rng_state(run_.resume->at("rng"));
+  if (run_.counters.batch_phase != BatchPhase::Validating) run_.resume.reset();
+  for (bool resumed = inside_epoch(); !run_.interrupted && (resumed || !stop_now()); resumed = false) {
+    if (!resumed) reload_loaders_if_due();
+    run_epoch(resumed);
   }
   run_.hooks.on_train_end(run_);
+  run_.save_if_asked();
 }
 
-bool FitLoop::nothing_to_do() const { return run_.options.limit_train_batches.is_none() || limits_reached(); }
+bool FitLoop::nothing_to_do() const {
+  return run_.options.limit_train_batches.is_none() || (limits_reached() && !inside_epoch());
+}
+
+/// Between two epochs no batch of the coming one is done.
+bool FitLoop::inside_epoch() const { return run_.counters.batch_in_epoch > 0; }
 
 void FitLoop::load_loaders() {
   loaders_ = one_of(source_.train());
@@ -79,11 +95,26 @@ void FitLoop::load_loaders() {
   if (run_.options.seed) loaders_[0].set_default_seed(static_cast<uint64_t>(*run_.options.seed));
   if (!run_.options.overfit_batches.is_none() && !loaders_[0].use_sequential_order())
     console::warn("trainer.overfit_batches: the training loader keeps its own order; give one that does not shuffle");
+  run_.train_loaders = &loaders_;
   batches_per_epoch_ = run_.options.limit_train_batches.of(loaders_[0].size(), "trainer.limit_train_batches");
   run_.batches_of_loader = batches_per_epoch_;
   if (!validation_.enabled()) return;
   schedule_.set_epoch_batches(batches_per_epoch_);
   validation_.load();
+}
+
+/// In the middle of an epoch the training loader goes on behind the batches that are done.
+void FitLoop::resume_loaders() {
+  if (!inside_epoch()) return;
+  data::Loader& loader = loaders_[0];
+  const State* saved = run_.resume ? run_.resume->find("train_loader") : nullptr;
+  if (saved != nullptr && saved->size() > 0) {
+    loader.load_state_dict(saved->items()[0]);
+    return;
+  }
+  // PyTorch Lightning's checkpoints do not know the loader's position.
+  loader.set_epoch(run_.counters.epoch);
+  for (int64_t i = 0; i < run_.counters.batch_in_epoch; ++i) loader.next();
 }
 
 void FitLoop::reload_loaders_if_due() {
@@ -93,38 +124,61 @@ void FitLoop::reload_loaders_if_due() {
   load_loaders();
 }
 
-void FitLoop::run_epoch() {
-  data::Loader& loader = loaders_[0];
-  loader.set_epoch(run_.counters.epoch);
+void FitLoop::run_epoch(bool resumed) {
   run_.sink.use_train_table();
   run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
-  run_.hooks.on_train_epoch_start(run_);
-  for (bool last = false; !last && !stop_now();) {
+  if (resumed)
+    finish_batch();
+  else
+    begin_epoch();
+  data::Loader& loader = loaders_[0];
+  while (!run_.counters.last_batch && !run_.interrupted && !stop_now()) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) {
-      if (run_.counters.batch_in_epoch == 0) throw UsageError("fit: the training loader gave no batch");
+      if (!inside_epoch()) throw UsageError("fit: the training loader gave no batch");
+      run_.counters.last_batch = true;
       break;
     }
-    last = loaded->last || run_.counters.batch_in_epoch + 1 == batches_per_epoch_;
+    const bool last = loaded->last || run_.counters.batch_in_epoch + 1 == batches_per_epoch_;
     run_batch(std::move(*loaded), last);
   }
+  if (!run_.interrupted) end_epoch();
+}
+
+void FitLoop::begin_epoch() {
+  run_.counters.last_batch = false;
+  loaders_[0].set_epoch(run_.counters.epoch);
+  run_.hooks.on_train_epoch_start(run_);
+}
+
+void FitLoop::end_epoch() {
+  TrainerState& counters = run_.counters;
   watch_loss(/*read_device=*/true);
   run_.hooks.on_train_epoch_end(run_);
+  // An epoch that is cut short goes on when the run is continued: it is not counted, and saved before its values are
+  // taken out.
+  if (!counters.last_batch) run_.save_if_asked();
   run_.log_row(run_.sink.read_train_epoch());
-  run_.counters.epoch += 1;
-  run_.counters.batch_in_epoch = 0;
+  if (!counters.last_batch) return;
+  counters.epoch += 1;
+  counters.batches_of_last_epoch = std::exchange(counters.batch_in_epoch, 0);
+  run_.save_if_asked();
 }
 
 void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   const Batch batch = run_.to_device(std::move(loaded.batch));
+  TrainerState& counters = run_.counters;
   run_.current_batch = &batch;
-  run_.current_batch_idx = run_.counters.batch_in_epoch;
+  run_.current_batch_idx = counters.batch_in_epoch;
   run_.sink.set_batch(&batch, /*on_step_by_default=*/true);
   run_.hooks.on_train_batch_start(run_);
   const OptimizerStep::Outcome outcome = step_->run(batch, run_.current_batch_idx, last);
   if (outcome.stepped) step_schedulers(Interval::Step, /*following_metric=*/false);
   if (last) step_schedulers(Interval::Epoch, /*following_metric=*/false);
   watch_loss(/*read_device=*/false);
+  counters.batch_phase = BatchPhase::HooksDone;
+  counters.stepped = outcome.stepped;
+  counters.last_batch = last;
   advance(loaded.samples, outcome.stepped);
   run_.hooks.on_train_batch_end(run_);
   step_->drop_output();
@@ -132,12 +186,24 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
   if (outcome.window_done) agree();
   log_if_due(outcome.stepped);
-  if (validation_due(outcome.window_done, last)) {
-    if (outcome.window_done) run_.module().on_validation_model_zero_grad();
+  run_.save_if_asked();
+  finish_batch();
+}
+
+/// What follows a batch's hooks; a run that was saved in between enters here.
+void FitLoop::finish_batch() {
+  TrainerState& counters = run_.counters;
+  const bool window_done = counters.window.position == 0;
+  if (counters.batch_phase == BatchPhase::HooksDone && validation_due(window_done, counters.last_batch)) {
+    if (window_done) run_.module().on_validation_model_zero_grad();
+    validate();
+  } else if (counters.batch_phase == BatchPhase::Validating) {
     validate();
   }
-  if (outcome.stepped) step_schedulers(Interval::Step, /*following_metric=*/true);
-  if (last) step_schedulers(Interval::Epoch, /*following_metric=*/true);
+  if (run_.interrupted || counters.batch_phase == BatchPhase::Done) return;
+  if (counters.stepped) step_schedulers(Interval::Step, /*following_metric=*/true);
+  if (counters.last_batch) step_schedulers(Interval::Epoch, /*following_metric=*/true);
+  counters.batch_phase = BatchPhase::Done;
 }
 
 void FitLoop::advance(int64_t samples, bool stepped) {
@@ -152,9 +218,13 @@ void FitLoop::advance(int64_t samples, bool stepped) {
 void FitLoop::agree() {
   if (run_.options.max_time && run_.counters.elapsed_seconds >= run_.options.max_time->seconds())
     run_.request_stop("max_time was reached");
+  if (session_end_ && run_.counters.elapsed_seconds >= *session_end_) {
+    run_.request_stop("the SLURM job's time limit is near");
+    run_.session_ends = true;
+  }
   const uint64_t bits = (run_.stop_reason ? kStop : 0) | (schedule_.time_is_up(run_.counters) ? kValidate : 0);
   const Agreement agreement = run_.strategy.agree(bits, run_.counters.window.sum_of_weights);
-  time_to_validate_ = agreement.bits & kValidate;
+  run_.counters.time_to_validate = agreement.bits & kValidate;
   if ((agreement.bits & kStop) && !run_.stop_reason) run_.request_stop("another rank asked to stop");
 }
 
@@ -179,8 +249,13 @@ void FitLoop::watch_loss(bool read_device) {
 }
 
 void FitLoop::validate() {
-  validation_.run();
+  if (!validation_.run()) {
+    run_.interrupted = true;
+    return;
+  }
   run_.counters.validated_seconds = run_.wall_seconds();
+  run_.counters.batch_phase = BatchPhase::Validated;
+  run_.save_if_asked();
 }
 
 void FitLoop::step_schedulers(Interval interval, bool following_metric) {
@@ -214,7 +289,7 @@ std::optional<double> FitLoop::monitored(const LRSchedulerConfig& config) {
 bool FitLoop::validation_due(bool window_done, bool last) const {
   if (!validation_.enabled()) return false;
   if (window_done && run_.stop_reason && stop_now()) return schedule_.counts_this_epoch(run_.counters);
-  return schedule_.due(run_.counters, last, window_done && time_to_validate_);
+  return schedule_.due(run_.counters, last, window_done && run_.counters.time_to_validate);
 }
 
 bool FitLoop::limits_reached() const {

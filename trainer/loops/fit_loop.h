@@ -27,9 +27,13 @@ namespace levin {
 ///         on_train_batch_end
 ///         agree                                   at the window's end: requests to stop, of all ranks at once
 ///         log if due                              the only host sync
+///         save if asked
 ///         validation if due, then schedulers that follow a metric
-///       on_train_epoch_end, values of the epoch reduced and logged
+///       on_train_epoch_end, values of the epoch reduced and logged, save if asked
 ///     on_train_end
+///
+/// A run that continues from a checkpoint enters at the place where it was saved: hooks of the epoch or the validation
+/// at hand that have run already are not called again.
 class FitLoop {
  public:
   /// The run's optimizers and schedulers are set already.
@@ -40,10 +44,15 @@ class FitLoop {
   enum class Interval { Step, Epoch };
 
   bool nothing_to_do() const;
+  bool inside_epoch() const;
   void load_loaders();
+  void resume_loaders();
   void reload_loaders_if_due();
-  void run_epoch();
+  void run_epoch(bool resumed);
+  void begin_epoch();
+  void end_epoch();
   void run_batch(data::LoadedBatch loaded, bool last);
+  void finish_batch();
   void advance(int64_t samples, bool stepped);
   void agree();
   void log_if_due(bool stepped);
@@ -65,7 +74,7 @@ class FitLoop {
   int64_t loaded_in_epoch_ = 0;
   ValidationSchedule schedule_;
   std::set<std::string> warned_monitors_ = {};
-  bool time_to_validate_ = false;  ///< what the ranks agreed on at the last window's end
+  std::optional<double> session_end_ = {};  ///< wall_seconds at which this process must have saved
 };
 
 /// The epochs of a fit with resolved options; unset without limit.

@@ -16,6 +16,8 @@ class LossWatch {
   void see(const at::Tensor& loss, int64_t step);
   /// Reads what is on a device: a host sync there.
   void read();
+  /// Goes on where another has found this step.
+  void restore(int64_t first_step) { first_step_ = first_step; }
   /// As of the last `read` for losses on a device.
   std::optional<int64_t> first_step() const { return first_step_; }
 

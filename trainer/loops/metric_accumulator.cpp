@@ -93,6 +93,7 @@ std::optional<double> MetricAccumulator::read_epoch(const std::string& name) con
     check_one_element(name, of_all);
     return of_all.item<double>();  // host sync
   }
+  if (!restored_metric.is_none()) return value;
   const double reduced = value_on_device.defined() ? value_on_device.item<double>() : value;  // host sync
   return options.reduce_fx == ReduceFx::Mean ? reduced / weight : reduced;
 }
@@ -100,6 +101,7 @@ std::optional<double> MetricAccumulator::read_epoch(const std::string& name) con
 void MetricAccumulator::reset_epoch() {
   value = weight = 0;
   value_on_device = at::Tensor();
+  restored_metric = State();
   if (metric) metric->reset();
 }
 

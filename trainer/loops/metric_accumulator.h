@@ -25,7 +25,7 @@ struct MetricAccumulator {
   at::Tensor value_on_device = {};
 
   std::shared_ptr<LoggedMetric> metric = {};  ///< in place of value, where a metric is logged
-  State restored_metric = {};                 ///< state of a metric that was not logged since it was restored
+  State restored_metric = {};  ///< state of a metric that was not logged since it was restored; its value is `value`
 
   void add(double logged, double sample_weight);
   void add(const at::Tensor& logged, double sample_weight);

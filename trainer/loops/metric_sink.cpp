@@ -183,40 +183,4 @@ void MetricSink::forget_evaluation() {
   table_ = &train_;
 }
 
-State MetricSink::state_dict() const {
-  const auto table_state = [](const Table& table) {
-    State state = State::dict({{"suffix", table.suffix}, {"values", State::dict()}});
-    for (const auto& [name, metric] : table.accumulators)
-      state["values"][name] = State::dict(
-          {{"value", metric.value_on_device.defined() ? State(metric.value_on_device) : State(metric.value)},
-           {"weight", metric.weight},
-           {"metric", metric.metric ? metric.metric->state_dict() : metric.restored_metric}});
-    return state;
-  };
-  State state = State::dict({{"train", table_state(train_)}, {"evaluation", State::list()}});
-  for (const Table& table : evaluation_) state["evaluation"].push_back(table_state(table));
-  return state;
-}
-
-void MetricSink::load_state_dict(const State& state) {
-  const auto load = [](Table& table, const State& saved) {
-    table.suffix = saved.at("suffix").to_string();
-    table.accumulators.clear();
-    for (const auto& [name, values] : saved.at("values").to_dict()) {
-      MetricAccumulator& metric = table.accumulators[to_text(name)];
-      metric.weight = values.at("weight").to_double();
-      metric.restored_metric = values.at("metric");
-      const State& value = values.at("value");
-      if (value.is_tensor())
-        metric.value_on_device = value.to_tensor();
-      else
-        metric.value = value.to_double();
-    }
-  };
-  load(train_, state.at("train"));
-  evaluation_.clear();
-  for (const State& saved : state.at("evaluation").items()) load(evaluation_.emplace_back(), saved);
-  table_ = &train_;
-}
-
 }  // namespace levin

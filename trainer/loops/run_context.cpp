@@ -1,5 +1,9 @@
 #include <levin/trainer/loops/run_context.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/loops/checkpoint_state.h>
 
 namespace levin {
 namespace {
@@ -42,6 +46,8 @@ const Batch& RunContext::prediction() const {
 }
 
 bool RunContext::validates_once_per_epoch() const {
+  const bool never = evaluation_loaders == nullptr || evaluation_loaders->empty();
+  if (never && options.check_val_every_n_epoch == 1) return true;
   return options.val_check_interval == CheckInterval(1.0) && options.check_val_every_n_epoch == 1;
 }
 
@@ -52,6 +58,59 @@ void RunContext::request_stop(const std::string& reason) {
 void RunContext::set_accumulate_grad_batches(int64_t k) {
   if (k < 1) throw UsageError("set_accumulate_grad_batches: expected at least 1, got ", k);
   counters.accumulate_grad_batches = k;
+}
+
+std::filesystem::path RunContext::checkpoint_folder() const { return run_folder / "checkpoints"; }
+
+void RunContext::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {
+  if (path.empty()) throw UsageError("save_checkpoint: expected the path of a file, got \"\"");
+  save_requests_.push_back({checkpoint_folder() / path, std::move(how)});
+  if (!save_requests_.back().how.link_as.empty())
+    save_requests_.back().how.link_as = checkpoint_folder() / save_requests_.back().how.link_as;
+}
+
+void RunContext::save_now() {
+  // A save may come in the middle of a validation; what hooks and writers make there must outlive it.
+  const c10::InferenceMode normal_mode(false);
+  const at::NoGradGuard no_grad;
+  if (writer.has_failed()) finish_saves();
+  counters.elapsed_seconds = wall_seconds();
+  for (const SaveRequest& request : std::exchange(save_requests_, {})) {
+    const State checkpoint = checkpoint_of(*this, request.how.weights_only);
+    if (comm().rank() != 0) continue;
+    finish_saves();
+    try {
+      std::filesystem::create_directories(request.path.parent_path());
+      writer.save(checkpoint, {request.path, request.how.link_as, request.how.then_remove});
+    } catch (const std::filesystem::filesystem_error& error) {
+      report_failed_save(UsageError(request.path.string(), ": cannot be written: ", error.code().message()));
+    }
+  }
+}
+
+void RunContext::save_after_exception() {
+  if (save_requests_.empty()) return;
+  counters.window.position = 0;
+  counters.batch_phase = BatchPhase::Done;
+  save_now();
+  finish_saves();
+}
+
+void RunContext::finish_saves() {
+  try {
+    writer.wait();
+  } catch (const std::exception& error) {
+    report_failed_save(error);
+  }
+}
+
+void RunContext::report_failed_save(const std::exception& error) const {
+  if (options.checkpoint_errors == "warn")
+    console::warn(std::string("a checkpoint was not saved: ") + error.what());
+  else
+    throw Error("a checkpoint was not saved: ", error.what(),
+                "; free space or choose another folder, and continue with ckpt_path \"last\" (--ckpt-path last). With "
+                "checkpoint_errors \"warn\" the training would go on");
 }
 
 Batch RunContext::to_device(Batch batch) {
@@ -94,8 +153,10 @@ void RunContext::log_row(const Metrics& values) {
 }
 
 double RunContext::wall_seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  return seconds_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
+
+void RunContext::begin_wall_seconds_at(double seconds) { seconds_before_ += seconds - wall_seconds(); }
 
 void RunContext::leave_loop() {
   current_batch = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/trainer/checkpoint/checkpoint_writer.h>
 #include <levin/trainer/core/run.h>
 #include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/loops/hook_dispatch.h>
@@ -54,6 +55,9 @@ class RunContext final : public Run {
   std::optional<int64_t> estimated_stepping_batches() override { return total_steps ? total_steps() : std::nullopt; }
   bool validates_once_per_epoch() const override;
   void request_stop(const std::string& reason) override;
+  void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override;
+  bool continues_in_folder() const override { return continued_folder; }
+  std::filesystem::path checkpoint_folder() const override;
   void set_accumulate_grad_batches(int64_t k) override;
 
   // --- for the loops ---
@@ -63,6 +67,17 @@ class RunContext final : public Run {
   /// Sends a row to the loggers; nothing where `values` is empty.
   void log_row(const Metrics& values);
   double wall_seconds() const;
+  /// Counts on from an earlier session's seconds.
+  void begin_wall_seconds_at(double seconds);
+  /// Saves the checkpoints that were asked for. The loops call it where a run can go on from; called by all ranks.
+  /// Throws what an earlier save has failed with, unless checkpoint_errors is "warn".
+  void save_if_asked() {
+    if (!save_requests_.empty() || writer.has_failed()) save_now();
+  }
+  /// Saves what on_exception hooks asked for: the window at hand is given up, and the batch that failed is skipped.
+  void save_after_exception();
+  /// Waits until all checkpoints are written; throws as save_if_asked.
+  void finish_saves();
   /// Forgets the batch at hand and the optimizer handles, which end with the loop that an exception left.
   void leave_loop();
   /// Sets what the module sees as stage and loader.
@@ -78,6 +93,8 @@ class RunContext final : public Run {
   StepContext step_context = {};
   std::vector<std::shared_ptr<Logger>> loggers = {};
   std::filesystem::path run_folder = {};
+  std::string config = {};  ///< of config.json
+  std::vector<CallbackEntry> callbacks = {};
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizer_list = {};
   std::vector<std::shared_ptr<LRScheduler>> scheduler_list = {};
   std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one for each scheduler
@@ -91,11 +108,29 @@ class RunContext final : public Run {
   std::optional<int64_t> batches_of_loader = {};
   std::optional<std::string> stop_reason = {};
 
+  CheckpointWriter writer = {};
+  const data::Loaders* train_loaders = nullptr;
+  const data::Loaders* evaluation_loaders = nullptr;
+  bool resumed = false;
+  bool continued_folder = false;
+  bool session_ends = false;         ///< the stop is this process's alone, and not the run's
+  bool interrupted = false;          ///< a signal ended the validation at hand, whose place is saved
+  std::optional<State> resume = {};  ///< this rank's part of the checkpoint, for the loops to take positions from
+
  private:
+  struct SaveRequest {
+    std::filesystem::path path;
+    SaveCheckpointOptions how;
+  };
+  void save_now();
+  void report_failed_save(const std::exception& error) const;
+
   ModuleRef module_;
   bool fitting_;
   bool channels_last_;
   std::optional<data::DataModuleRef> data_module_;
+  std::vector<SaveRequest> save_requests_ = {};
+  double seconds_before_ = 0;  ///< of earlier sessions
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 

@@ -23,6 +23,10 @@ State SingleDeviceStrategy::optimizer_state(torch::optim::Optimizer& optimizer) 
   return optimizer_state_dict(optimizer);
 }
 
+void SingleDeviceStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
+  load_optimizer_state_dict(optimizer, state);
+}
+
 void SingleDeviceStrategy::backward(const at::Tensor& loss, bool /*sync*/) { module_->backward(loss); }
 
 }  // namespace levin

@@ -21,6 +21,7 @@ class SingleDeviceStrategy final : public Strategy {
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
   State optimizer_state(torch::optim::Optimizer& optimizer) override;
+  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
   Agreement agree(uint64_t bits, double sum_of_weights) override { return {bits, sum_of_weights}; }
 
  private:

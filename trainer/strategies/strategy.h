@@ -42,6 +42,8 @@ class Strategy {
   virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
   /// The whole state of an optimizer, from wherever its parts are, in the layout of Python's optimizers.
   virtual State optimizer_state(torch::optim::Optimizer& optimizer) = 0;
+  /// Puts such a state back. Throws levin::UsageError where it does not fit; the optimizer is then unchanged.
+  virtual void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) = 0;
   /// One message to all ranks.
   virtual Agreement agree(uint64_t bits, double sum_of_weights) = 0;
 };

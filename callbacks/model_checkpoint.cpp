@@ -1,0 +1,253 @@
+#include <levin/callbacks/model_checkpoint.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <levin/callbacks/checkpoint_name.h>
+#include <levin/trainer/core/absent_metric.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/signals.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <system_error>
+
+namespace levin {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kExtension = ".ckpt";
+
+void check_triggers(const ModelCheckpoint::Options& o) {
+  const int given = (o.every_n_train_steps.value_or(0) > 0) + (o.every_n_epochs.value_or(0) > 0) +
+                    static_cast<int>(o.train_time_interval.has_value());
+  if (given > 1)
+    throw UsageError(
+        "ModelCheckpoint: every_n_train_steps, every_n_epochs and train_time_interval exclude each other; add a "
+        "ModelCheckpoint for each");
+  if (!o.monitor && o.save_top_k > 1)
+    throw UsageError("ModelCheckpoint.save_top_k: ", o.save_top_k,
+                     " needs a monitor, the metric that says which are the best; without one give -1, 0 or 1");
+}
+
+std::string filled_name(const ModelCheckpoint::Options& options, const CheckpointNameValues& values) {
+  try {
+    return checkpoint_name(options.filename, values, options.auto_insert_metric_name);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError("ModelCheckpoint.filename: ", error.what());
+  }
+}
+
+/// Finds out before training starts, not after its first epoch.
+void check_writable(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error && ::access(folder.c_str(), W_OK) != 0) error.assign(errno, std::generic_category());
+  if (error)
+    throw UsageError("ModelCheckpoint.dirpath: ", folder.string(), " cannot be written to: ", error.message(),
+                     "; choose another folder, or set enable_checkpointing to false");
+}
+
+State score_state(std::optional<double> score) {
+  return score ? State(at::scalar_tensor(*score, at::TensorOptions(at::kDouble))) : State();
+}
+
+std::optional<double> score_in(const State& state) {
+  if (state.is_none()) return {};
+  return state.is_tensor() ? state.to_tensor().item<double>() : state.to_double();
+}
+
+std::string python_text(const std::optional<int64_t>& value, bool zero_by_default) {
+  return value ? std::to_string(*value) : zero_by_default ? "0" : "1";
+}
+
+}  // namespace
+
+ModelCheckpoint::ModelCheckpoint(Options options) : options_(std::move(options)) {
+  schema_of<Options>().check(&options_, "ModelCheckpoint");
+  check_triggers(options_);
+  filled_name(options_, {});
+  if (!options_.every_n_epochs && !options_.every_n_train_steps && !options_.train_time_interval)
+    options_.every_n_epochs = 1;
+}
+
+void ModelCheckpoint::on_fit_start(Run& run) {
+  folder_ = options_.dirpath.empty() ? run.checkpoint_folder() : fs::path(options_.dirpath);
+  folder_ = fs::absolute(folder_).lexically_normal();
+  if (run.comm().rank() == 0) check_writable(folder_);
+  if (loaded_folder_.empty() || loaded_folder_ == folder_.string()) return;
+  // Files of another folder are not this run's to remove.
+  best_k_models_.clear();
+  best_model_score_.reset();
+  last_model_path_.clear();
+}
+
+void ModelCheckpoint::on_train_start(Run& /*run*/) { looked_at_clock_ = std::chrono::steady_clock::now(); }
+
+/// After a signal there is a checkpoint, and little time.
+bool ModelCheckpoint::saved_already(Run& run) const {
+  return saved_step_ == run.state().global_step || received_signal() != 0;
+}
+
+bool ModelCheckpoint::saves_train_epochs(Run& run) const {
+  return options_.save_on_train_epoch_end.value_or(run.validates_once_per_epoch());
+}
+
+bool ModelCheckpoint::every_epoch(Run& run) const {
+  const int64_t n = options_.every_n_epochs.value_or(0);
+  return n > 0 && (run.state().epoch + 1) % n == 0;
+}
+
+void ModelCheckpoint::on_train_batch_end(Run& run) {
+  if (saved_already(run)) return;
+  const int64_t n = options_.every_n_train_steps.value_or(0);
+  bool due = n > 0 && run.state().global_step % n == 0;
+  if (options_.train_time_interval) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> since = now - looked_at_clock_;
+    due = since.count() >= options_.train_time_interval->seconds();
+    if (due) looked_at_clock_ = now;
+  }
+  if (!due) return;
+  if (options_.monitor && !run.metric(*options_.monitor))
+    waits_for_validation_ = true;
+  else
+    save(run);
+}
+
+void ModelCheckpoint::on_train_epoch_end(Run& run) {
+  if (saves_train_epochs(run) && every_epoch(run) && !saved_already(run)) save(run);
+}
+
+void ModelCheckpoint::on_validation_end(Run& run) {
+  if (!run.fitting() || run.state().stage != Stage::Validate || saved_already(run)) return;
+  if (waits_for_validation_ || (!saves_train_epochs(run) && every_epoch(run))) save(run);
+  waits_for_validation_ = false;
+}
+
+/// What was trained since the newest save would be lost.
+void ModelCheckpoint::on_train_end(Run& run) {
+  if (!options_.save_last || saved_already(run)) return;
+  saved_step_ = run.state().global_step;
+  last_model_path_ = folder_ / ("last" + std::string(kExtension));
+  run.save_checkpoint(last_model_path_, {.weights_only = options_.save_weights_only});
+}
+
+void ModelCheckpoint::on_exception(Run& run, const std::exception& /*error*/) {
+  if (!options_.save_on_exception || !run.fitting() || folder_.empty() || saved_already(run)) return;
+  save(run);
+}
+
+void ModelCheckpoint::save(Run& run) {
+  std::vector<fs::path> replaced;
+  const std::optional<fs::path> path = place(run, replaced);
+  if (!path && !options_.save_last) return;
+  if (options_.save_last) last_model_path_ = folder_ / ("last" + std::string(kExtension));
+  saved_step_ = run.state().global_step;
+  SaveCheckpointOptions how{.weights_only = options_.save_weights_only, .then_remove = std::move(replaced)};
+  if (path && options_.save_last) how.link_as = last_model_path_;
+  if (options_.verbose) console::info(c10::str("ModelCheckpoint: saving ", (path ? *path : last_model_path_).string()));
+  run.save_checkpoint(path ? *path : last_model_path_, std::move(how));
+}
+
+std::optional<fs::path> ModelCheckpoint::place(Run& run, std::vector<fs::path>& replaced) {
+  if (options_.save_top_k == 0) return {};
+  if (options_.monitor) {
+    const std::optional<double> score = run.metric(*options_.monitor);
+    if (!score) throw UsageError("ModelCheckpoint.monitor: ", absent_metric(*options_.monitor, run.metrics()));
+    return place_scored(run, *score, replaced);
+  }
+  if (options_.save_top_k == 1 && !best_model_path_.empty() && best_model_path_.parent_path() == folder_)
+    replaced.push_back(best_model_path_);
+  best_model_path_ = new_path(run, replaced);
+  return best_model_path_;
+}
+
+std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, std::vector<fs::path>& replaced) {
+  // NaN is never among the best of those that are not.
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (std::isnan(score)) score = options_.mode == "min" ? infinity : -infinity;
+  current_score_ = score;
+  const bool full = options_.save_top_k > 0 && static_cast<int64_t>(best_k_models_.size()) >= options_.save_top_k;
+  if (full && !better(score, worst().second)) return {};
+  if (full) replaced.push_back(worst().first);
+  const fs::path path = new_path(run, replaced);
+  std::erase_if(best_k_models_,
+                [&](const Scored& one) { return one.first == path || (full && one.first == replaced[0]); });
+  best_k_models_.emplace_back(path, score);
+  const auto best = std::min_element(best_k_models_.begin(), best_k_models_.end(),
+                                     [&](const Scored& a, const Scored& b) { return better(a.second, b.second); });
+  best_model_path_ = best->first;
+  best_model_score_ = best->second;
+  return path;
+}
+
+fs::path ModelCheckpoint::new_path(Run& run, const std::vector<fs::path>& replaced) const {
+  const std::string name = filled_name(options_, {run.state().epoch, run.state().global_step, run.metrics()});
+  fs::path path = folder_ / (name + kExtension);
+  // A file that a killed session left behind is written again; what others have left is not touched.
+  const auto is_taken = [&](const fs::path& candidate) {
+    if (std::find(replaced.begin(), replaced.end(), candidate) != replaced.end()) return false;
+    return is_known(candidate) || (!run.continues_in_folder() && fs::exists(candidate));
+  };
+  for (int version = 1; options_.enable_version_counter && is_taken(path); ++version)
+    path = folder_ / (name + "-v" + std::to_string(version) + kExtension);
+  return path;
+}
+
+bool ModelCheckpoint::is_known(const fs::path& path) const {
+  return path == best_model_path_ || std::any_of(best_k_models_.begin(), best_k_models_.end(),
+                                                 [&](const Scored& one) { return one.first == path; });
+}
+
+bool ModelCheckpoint::better(double value, double than) const {
+  return options_.mode == "min" ? value < than : value > than;
+}
+
+const ModelCheckpoint::Scored& ModelCheckpoint::worst() const {
+  return *std::max_element(best_k_models_.begin(), best_k_models_.end(),
+                           [&](const Scored& a, const Scored& b) { return better(a.second, b.second); });
+}
+
+std::string ModelCheckpoint::state_key() const {
+  const bool other_trigger = options_.every_n_train_steps || options_.train_time_interval;
+  const std::string monitor = options_.monitor ? "'" + *options_.monitor + "'" : "None";
+  return "ModelCheckpoint{'monitor': " + monitor + ", 'mode': '" + options_.mode +
+         "', 'every_n_train_steps': " + python_text(options_.every_n_train_steps, true) +
+         ", 'every_n_epochs': " + python_text(options_.every_n_epochs, other_trigger) + ", 'train_time_interval': " +
+         (options_.train_time_interval ? c10::str(options_.train_time_interval->seconds()) : "None") + "}";
+}
+
+State ModelCheckpoint::state_dict() const {
+  State best = State::dict();
+  for (const auto& [path, score] : best_k_models_) best[path.string()] = score_state(score);
+  const bool any = !best_k_models_.empty();
+  const double infinity = std::numeric_limits<double>::infinity();
+  return State::dict({{"monitor", options_.monitor ? State(*options_.monitor) : State()},
+                      {"best_model_score", score_state(best_model_score_)},
+                      {"best_model_path", best_model_path_.string()},
+                      {"current_score", score_state(current_score_)},
+                      {"dirpath", folder_.string()},
+                      {"best_k_models", std::move(best)},
+                      {"kth_best_model_path", any ? worst().first.string() : ""},
+                      {"kth_value", score_state(any                      ? worst().second
+                                                : options_.mode == "min" ? infinity
+                                                                         : -infinity)},
+                      {"last_model_path", last_model_path_.string()},
+                      {"saved_step", saved_step_}});
+}
+
+void ModelCheckpoint::load_state_dict(const State& state) {
+  loaded_folder_ = state.at("dirpath").is_none() ? "" : state.at("dirpath").to_string();
+  best_model_score_ = score_in(state.at("best_model_score"));
+  best_model_path_ = state.at("best_model_path").to_string();
+  current_score_ = score_in(state.at("current_score"));
+  last_model_path_ = state.at("last_model_path").to_string();
+  best_k_models_.clear();
+  for (const auto& [path, score] : state.at("best_k_models").to_dict())
+    best_k_models_.emplace_back(to_text(path), score_in(score).value_or(0));
+  if (const State* step = state.find("saved_step")) saved_step_ = step->to_int();
+}
+
+}  // namespace levin

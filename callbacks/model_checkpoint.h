@@ -1,0 +1,100 @@
+#pragma once
+#include <levin/callbacks/callback.h>
+#include <levin/trainer/core/duration.h>
+#include <levin/trainer/core/option.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin {
+
+/// Saves checkpoints as training goes on, and keeps the best of them.
+///
+/// Without a trigger (every_n_train_steps, every_n_epochs, train_time_interval) it saves at the end of each epoch, or
+/// after each validation where these are not one per epoch. Without `monitor` the newest is kept. Files are removed
+/// once the file that takes their place is whole. Source: lightning.pytorch.callbacks.ModelCheckpoint
+class ModelCheckpoint : public Callback {
+ public:
+  struct Options {
+    std::string dirpath = LEVIN_OPTION(dirpath, "", "Folder of the files; empty: checkpoints in the run's folder");
+    std::string filename =
+        LEVIN_OPTION(filename, "{epoch}-{step}", "Name of the files, such as {epoch}-{val_loss:.2f}");
+    std::optional<std::string> monitor =
+        LEVIN_OPTION(monitor, {}, "Metric that says which are the best; unset: the newest is kept");
+    bool verbose = LEVIN_OPTION(verbose, false, "Say each save");
+    bool save_last = LEVIN_OPTION(save_last, false, "Also keep the newest as last.ckpt");
+    int64_t save_top_k = LEVIN_OPTION(save_top_k, 1, "How many of the best are kept; -1: all, 0: none", {.min = -1});
+    bool save_on_exception = LEVIN_OPTION(save_on_exception, false, "Save when an exception ends the run");
+    bool save_weights_only = LEVIN_OPTION(save_weights_only, false, "Leave out what continuing needs");
+    std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
+    bool auto_insert_metric_name =
+        LEVIN_OPTION(auto_insert_metric_name, true, "{epoch} in filename becomes epoch=3, not 3");
+    std::optional<int64_t> every_n_train_steps =
+        LEVIN_OPTION(every_n_train_steps, {}, "Save every so many optimizer steps", {.min = 0});
+    std::optional<Duration> train_time_interval = LEVIN_OPTION(train_time_interval, {}, "Save after so much time");
+    std::optional<int64_t> every_n_epochs = LEVIN_OPTION(every_n_epochs, {}, "Save every so many epochs", {.min = 0});
+    std::optional<bool> save_on_train_epoch_end =
+        LEVIN_OPTION(save_on_train_epoch_end, {}, "Save at the end of train epochs; false: after validations");
+    bool enable_version_counter =
+        LEVIN_OPTION(enable_version_counter, true, "Add -v1 to a name that is taken; false: replace the file");
+  };
+
+  ModelCheckpoint() : ModelCheckpoint(Options()) {}
+  /// Throws UsageError for bad options.
+  explicit ModelCheckpoint(Options options);
+
+  void on_fit_start(Run& run) override;
+  void on_train_start(Run& run) override;
+  void on_train_batch_end(Run& run) override;
+  void on_train_epoch_end(Run& run) override;
+  void on_validation_end(Run& run) override;
+  void on_train_end(Run& run) override;
+  void on_exception(Run& run, const std::exception& error) override;
+  bool is_monitoring() const override { return true; }
+
+  /// PyTorch Lightning's key and keys.
+  std::string state_key() const override;
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
+
+  /// The best file (without monitor the newest); empty before the first save.
+  const std::filesystem::path& best_model_path() const { return best_model_path_; }
+  /// Its metric; unset before the first save and without monitor.
+  std::optional<double> best_model_score() const { return best_model_score_; }
+  /// last.ckpt, once it was asked for.
+  const std::filesystem::path& last_model_path() const { return last_model_path_; }
+  const Options& options() const { return options_; }
+
+ private:
+  using Scored = std::pair<std::filesystem::path, double>;
+
+  bool saves_train_epochs(Run& run) const;
+  bool every_epoch(Run& run) const;
+  bool saved_already(Run& run) const;
+  void save(Run& run);
+  /// The file to save to and the files that it replaces; nothing where it is not among the best.
+  std::optional<std::filesystem::path> place(Run& run, std::vector<std::filesystem::path>& replaced);
+  std::optional<std::filesystem::path> place_scored(Run& run, double score,
+                                                    std::vector<std::filesystem::path>& replaced);
+  std::filesystem::path new_path(Run& run, const std::vector<std::filesystem::path>& replaced) const;
+  bool is_known(const std::filesystem::path& path) const;
+  bool better(double value, double than) const;
+  const Scored& worst() const;
+
+  Options options_;
+  std::filesystem::path folder_ = {};
+  std::vector<Scored> best_k_models_ = {};
+  std::filesystem::path best_model_path_ = {}, last_model_path_ = {};
+  std::optional<double> best_model_score_ = {}, current_score_ = {};
+  std::string loaded_folder_ = {};  ///< of a loaded state, until the run's is known
+  int64_t saved_step_ = 0;          ///< global_step of the newest save: nothing is saved before the first step
+  bool waits_for_validation_ = false;
+  std::chrono::steady_clock::time_point looked_at_clock_ = {};
+};
+
+}  // namespace levin

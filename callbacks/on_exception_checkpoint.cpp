@@ -1,0 +1,20 @@
+#include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/trainer/core/error.h>
+
+#include <filesystem>
+
+namespace levin {
+
+OnExceptionCheckpoint::OnExceptionCheckpoint(Options options) : options_(std::move(options)) {
+  schema_of<Options>().check(&options_, "OnExceptionCheckpoint");
+  if (options_.filename.empty()) throw UsageError("OnExceptionCheckpoint.filename: expected a name, got \"\"");
+}
+
+void OnExceptionCheckpoint::on_exception(Run& run, const std::exception& /*error*/) {
+  if (!run.fitting()) return;
+  const std::filesystem::path folder =
+      options_.dirpath.empty() ? run.checkpoint_folder() : std::filesystem::path(options_.dirpath);
+  run.save_checkpoint(std::filesystem::absolute(folder) / (options_.filename + ".ckpt"));
+}
+
+}  // namespace levin

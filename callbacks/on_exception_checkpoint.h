@@ -1,0 +1,28 @@
+#pragma once
+#include <levin/callbacks/callback.h>
+#include <levin/trainer/core/option.h>
+
+#include <string>
+
+namespace levin {
+
+/// Saves a checkpoint when an exception ends a fit: what is there at that moment, so that hours of training are not
+/// lost. Continuing from it skips the batch that failed, and is not exact to the bit, as continuing from a
+/// ModelCheckpoint's file is. Source: lightning.pytorch.callbacks.OnExceptionCheckpoint
+class OnExceptionCheckpoint : public Callback {
+ public:
+  struct Options {
+    std::string dirpath = LEVIN_OPTION(dirpath, "", "Folder of the file; empty: checkpoints in the run's folder");
+    std::string filename = LEVIN_OPTION(filename, "on_exception", "Name of the file");
+  };
+
+  OnExceptionCheckpoint() : OnExceptionCheckpoint(Options()) {}
+  /// Throws UsageError for bad options.
+  explicit OnExceptionCheckpoint(Options options);
+  void on_exception(Run& run, const std::exception& error) override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace levin

@@ -1,0 +1,38 @@
+#include <levin/modules/load_from_checkpoint.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/json_state.h>
+#include <levin/trainer/core/state_file.h>
+
+#include <nlohmann/json.hpp>
+
+namespace levin::detail {
+
+SavedModule read_saved_module(const std::filesystem::path& path) {
+  State checkpoint = load_state(path);
+  const State* weights = checkpoint.is_dict() ? checkpoint.find("state_dict") : nullptr;
+  if (weights == nullptr)
+    throw UsageError(path.string(),
+                     ": it is no checkpoint, it has no \"state_dict\"; levin::load_weights reads weights");
+  const State* hyperparameters = checkpoint.find("hyper_parameters");
+  return {*weights, hyperparameters == nullptr ? "{}" : json_of_state(*hyperparameters)};
+}
+
+void load_saved_weights(LightningModule& module, const SavedModule& saved, const std::filesystem::path& path) {
+  try {
+    load_module_state_dict(module, saved.weights);
+  } catch (const UsageError& error) {
+    throw UsageError(path.string(), ": ", error.what());
+  }
+}
+
+void set_saved_options(const Schema& schema, void* options, const SavedModule& saved,
+                       const std::filesystem::path& path) {
+  try {
+    schema.set(options, "hyper_parameters", Json::parse(saved.hyperparameters));
+  } catch (const UsageError& error) {
+    throw UsageError(path.string(), ": ", error.what(), "; pass the module's own arguments to load_from_checkpoint");
+  }
+}
+
+}  // namespace levin::detail

@@ -1,0 +1,204 @@
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/checkpoint_name.h>
+#include <levin/trainer/core/value_type.h>
+
+#include <fstream>
+#include <stdexcept>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/fake_run.h"
+#include "tests/temporary_folder.h"
+
+namespace fs = std::filesystem;
+using levin::checkpoint_name;
+using levin::FakeRun;
+using levin::ModelCheckpoint;
+
+namespace {
+
+/// A run in a folder of its own; what is saved appears at once.
+struct CheckpointRun {
+  CheckpointRun() { run.folder_ = folder.path(); }
+
+  /// The end of an epoch that logged `score`; the file that was saved, without its folder.
+  std::string end_epoch(ModelCheckpoint& callback, double score) {
+    run.metrics_["val_loss"] = score;
+    run.state_.global_step += 10;
+    const size_t before = run.saves_.size();
+    callback.on_train_epoch_end(run);
+    run.state_.epoch += 1;
+    if (run.saves_.size() == before) return "";
+    const auto& [path, how] = run.saves_.back();
+    std::ofstream(path) << "checkpoint";
+    for (const fs::path& old : how.then_remove) fs::remove(old);
+    return path.filename().string();
+  }
+
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder / "checkpoints"))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  TemporaryFolder folder;
+  FakeRun run;
+};
+
+}  // namespace
+
+TEST_CASE("templates of names are filled as Python fills them") {
+  const levin::CheckpointNameValues values{3, 120, {{"val_loss", 0.1234}, {"acc", 1.12}, {"a/b", 2}}};
+  CHECK(checkpoint_name("{epoch}-{step}", values, true) == "epoch=3-step=120");
+  CHECK(checkpoint_name("{epoch:02d}-{val_loss:.2f}", values, true) == "epoch=03-val_loss=0.12");
+  CHECK(checkpoint_name("m-{epoch:03d}-{acc:02.0f}", values, false) == "m-003-01");
+  CHECK(checkpoint_name("{a/b:.1f}", values, false) == "2.0");
+  CHECK(checkpoint_name("{acc:03d}{unknown:.1f}", values, false) == "0010.0");
+  CHECK(checkpoint_name("plain", values, true) == "plain");
+  CHECK_THROWS_AS(checkpoint_name("{epoch", values, true), std::invalid_argument);
+  CHECK_THROWS_AS(checkpoint_name("{epoch:.2q}", values, true), std::invalid_argument);
+}
+
+TEST_CASE("without a monitor the newest checkpoint is kept") {
+  CheckpointRun test;
+  ModelCheckpoint callback;
+  callback.on_fit_start(test.run);
+  CHECK(test.end_epoch(callback, 1) == "epoch=0-step=10.ckpt");
+  CHECK(test.end_epoch(callback, 1) == "epoch=1-step=20.ckpt");
+  CHECK(test.files() == std::vector<std::string>{"epoch=1-step=20.ckpt"});
+  CHECK(callback.best_model_path() == test.folder / "checkpoints" / "epoch=1-step=20.ckpt");
+  CHECK_FALSE(callback.best_model_score());
+}
+
+TEST_CASE("the best k are kept, NaN never before a number") {
+  CheckpointRun test;
+  ModelCheckpoint callback({.filename = "{epoch}", .monitor = "val_loss", .save_top_k = 2});
+  callback.on_fit_start(test.run);
+  CHECK(test.end_epoch(callback, std::nan("")) == "epoch=0.ckpt");
+  CHECK(test.end_epoch(callback, 0.5) == "epoch=1.ckpt");
+  CHECK(test.end_epoch(callback, 0.7) == "epoch=2.ckpt");
+  CHECK(test.files() == std::vector<std::string>{"epoch=1.ckpt", "epoch=2.ckpt"});
+  CHECK(test.end_epoch(callback, 0.9) == "");
+  CHECK(test.end_epoch(callback, 0.6) == "epoch=4.ckpt");
+  CHECK(test.files() == std::vector<std::string>{"epoch=1.ckpt", "epoch=4.ckpt"});
+  CHECK(callback.best_model_path().filename() == "epoch=1.ckpt");
+  CHECK(callback.best_model_score() == 0.5);
+}
+
+TEST_CASE("mode max, save_top_k of all and of none, last.ckpt") {
+  CheckpointRun test;
+  ModelCheckpoint best({.filename = "best", .monitor = "val_loss", .save_last = true, .mode = "max"});
+  best.on_fit_start(test.run);
+  CHECK(test.end_epoch(best, 0.5) == "best.ckpt");
+  CHECK(test.run.saves_.back().second.link_as == test.folder / "checkpoints" / "last.ckpt");
+  // Not among the best, and still the newest.
+  CHECK(test.end_epoch(best, 0.4) == "last.ckpt");
+  CHECK(test.end_epoch(best, 0.6) == "best.ckpt");
+
+  ModelCheckpoint all({.filename = "all", .save_top_k = -1});
+  all.on_fit_start(test.run);
+  CHECK(test.end_epoch(all, 1) == "all.ckpt");
+  CHECK(test.end_epoch(all, 1) == "all-v1.ckpt");
+  ModelCheckpoint none({.save_top_k = 0});
+  none.on_fit_start(test.run);
+  CHECK(test.end_epoch(none, 1) == "");
+}
+
+TEST_CASE("a name that another run's file has gets a version; a killed session's own is written again") {
+  CheckpointRun test;
+  fs::create_directories(test.folder / "checkpoints");
+  std::ofstream(test.folder / "checkpoints" / "epoch=0.ckpt") << "another's";
+  ModelCheckpoint other({.filename = "{epoch}"});
+  other.on_fit_start(test.run);
+  CHECK(test.end_epoch(other, 1) == "epoch=0-v1.ckpt");
+  test.run.state_.epoch = 0;
+  test.run.continues_in_folder_ = true;
+  ModelCheckpoint own({.filename = "{epoch}"});
+  own.on_fit_start(test.run);
+  CHECK(test.end_epoch(own, 1) == "epoch=0.ckpt");
+}
+
+TEST_CASE("triggers: every so many steps, epochs, and after validations") {
+  CheckpointRun test;
+  ModelCheckpoint steps({.every_n_train_steps = 4});
+  steps.on_fit_start(test.run);
+  int saved = 0;
+  for (int step = 0; step <= 12; ++step) {
+    test.run.state_.global_step = step;
+    // The second batch of a window that has not ended: the same step.
+    for (int batch = 0; batch < 2; ++batch) steps.on_train_batch_end(test.run);
+  }
+  CHECK(test.run.saves_.size() == 3);
+  saved = 3;
+  ModelCheckpoint epochs({.every_n_epochs = 2});
+  epochs.on_fit_start(test.run);
+  test.run.state_.epoch = 0;
+  CHECK(test.end_epoch(epochs, 1) == "");
+  CHECK(test.end_epoch(epochs, 1) == "epoch=1-step=32.ckpt");
+  saved = static_cast<int>(test.run.saves_.size());
+
+  test.run.validates_once_per_epoch_ = false;
+  ModelCheckpoint validations;
+  validations.on_fit_start(test.run);
+  CHECK(test.end_epoch(validations, 1) == "");
+  test.run.state_.stage = levin::Stage::SanityCheck;
+  validations.on_validation_end(test.run);
+  CHECK(test.run.saves_.size() == static_cast<size_t>(saved));
+  test.run.state_.stage = levin::Stage::Validate;
+  validations.on_validation_end(test.run);
+  CHECK(test.run.saves_.size() == static_cast<size_t>(saved) + 1);
+}
+
+TEST_CASE("a metric that only validation logs is waited for") {
+  CheckpointRun test;
+  ModelCheckpoint callback({.monitor = "val_loss", .every_n_train_steps = 1});
+  callback.on_fit_start(test.run);
+  test.run.state_.global_step = 1;
+  callback.on_train_batch_end(test.run);
+  CHECK(test.run.saves_.empty());
+  test.run.metrics_["val_loss"] = 1;
+  test.run.state_.stage = levin::Stage::Validate;
+  callback.on_validation_end(test.run);
+  CHECK(test.run.saves_.size() == 1);
+}
+
+TEST_CASE("the state goes to another ModelCheckpoint of the same folder") {
+  CheckpointRun test;
+  const ModelCheckpoint::Options options{.filename = "{epoch}", .monitor = "val_loss", .save_top_k = 2};
+  ModelCheckpoint first(options), second(options), elsewhere(options);
+  first.on_fit_start(test.run);
+  test.end_epoch(first, 0.5);
+  test.end_epoch(first, 0.4);
+  second.load_state_dict(first.state_dict());
+  second.on_fit_start(test.run);
+  CHECK(second.best_model_score() == 0.4);
+  CHECK(test.end_epoch(second, 0.45) == "epoch=2.ckpt");
+  CHECK(test.files() == std::vector<std::string>{"epoch=1.ckpt", "epoch=2.ckpt"});
+
+  CheckpointRun other;
+  elsewhere.load_state_dict(first.state_dict());
+  elsewhere.on_fit_start(other.run);
+  CHECK(elsewhere.best_model_path().filename() == "epoch=1.ckpt");
+  CHECK_FALSE(elsewhere.best_model_score());
+  CHECK(first.state_key() ==
+        "ModelCheckpoint{'monitor': 'val_loss', 'mode': 'min', 'every_n_train_steps': 0, 'every_n_epochs': 1, "
+        "'train_time_interval': None}");
+}
+
+TEST_CASE("wrong options of ModelCheckpoint") {
+  CHECK(contains(error_text([] { ModelCheckpoint({.save_top_k = 2}); }), "needs a monitor"));
+  CHECK(contains(error_text([] { ModelCheckpoint({.every_n_train_steps = 2, .every_n_epochs = 1}); }),
+                 "exclude each other"));
+  CHECK(contains(error_text([] { ModelCheckpoint({.filename = "{epoch"}); }), "ModelCheckpoint.filename"));
+  CHECK(contains(error_text([] { ModelCheckpoint({.mode = "up"}); }), "mode"));
+  CheckpointRun test;
+  std::ofstream(test.folder / "file") << "a file";
+  ModelCheckpoint below_a_file({.dirpath = (test.folder / "file" / "checkpoints").string()});
+  CHECK(contains(error_text([&] { below_a_file.on_fit_start(test.run); }), "cannot be written to"));
+  ModelCheckpoint unknown({.monitor = "val_los"});
+  unknown.on_fit_start(test.run);
+  test.run.metrics_["val_loss"] = 1;
+  CHECK(contains(error_text([&] { unknown.on_train_epoch_end(test.run); }), "val_loss"));
+}

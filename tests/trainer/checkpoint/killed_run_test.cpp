@@ -1,0 +1,100 @@
+// Runs that are killed at random moments, or whose disk is full, lose nothing. LEVIN_KILLS says how many kills
+// (scripts/soak has the long form), LEVIN_KILL_SEED which.
+#include <levin/levin.h>
+#include <levin/trainer/core/state_file.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+
+#include "tests/catch.h"
+#include "tests/file_bytes.h"
+#include "tests/trainer/checkpoint/learner.h"
+#include "tests/trainer/checkpoint/spawn.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+int64_t number_from_environment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::stoll(text);
+}
+
+int run_program(std::vector<std::string> arguments, const fs::path& log) {
+  return Spawned(std::move(arguments), log).wait();
+}
+
+std::string runner() {
+  const char* program = std::getenv("LEVIN_RESUME_RUNNER");
+  REQUIRE(program != nullptr);
+  return program;
+}
+
+/// Every checkpoint that has its name is whole, and last.ckpt leads somewhere.
+void check_checkpoints(const fs::path& root) {
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (entry.path().extension() != ".ckpt") continue;
+    INFO(entry.path());
+    CHECK_NOTHROW(levin::load_state(entry.path()));
+  }
+}
+
+void check_ends_as(const fs::path& root, const fs::path& unbroken) {
+  const fs::path ended = root / "run" / "version_0", expected = unbroken / "run" / "version_0";
+  const levin::State weights = levin::load_state(ended / "weights.pt");
+  CHECK(first_difference(weights, levin::load_state(expected / "weights.pt")) == "");
+  CHECK(read_bytes(ended / "weights.pt") == read_bytes(expected / "weights.pt"));
+  CHECK(rows_in(ended) == rows_in(expected));
+}
+
+}  // namespace
+
+TEST_CASE("a run that is killed at random moments ends as the one that was not") {
+  const TemporaryFolder folder;
+  const fs::path unbroken = folder / "unbroken", log = folder / "log";
+  REQUIRE(run_program({runner(), unbroken.string()}, log) == 0);
+
+  const int64_t kills = number_from_environment("LEVIN_KILLS", 12);
+  std::mt19937_64 random(static_cast<uint64_t>(number_from_environment("LEVIN_KILL_SEED", 1)));
+  int64_t killed = 0, finished = 0;
+  for (int number = 0; killed < kills; ++number) {
+    const fs::path root = folder / ("killed" + std::to_string(number));
+    fs::create_directories(root);
+    for (int code = -1; code != 0;) {
+      // About as many events as a third of the run has: a run is killed a few times before it ends.
+      const int64_t moment = static_cast<int64_t>(1 + random() % 220);
+      INFO("run " << number << ", kill " << killed << " at event " << moment);
+      code = run_program({runner(), root.string(), "kill", std::to_string(moment)}, log);
+      INFO(read_bytes(log));
+      REQUIRE((code == 0 || code == -SIGKILL));
+      killed += code != 0;
+      check_checkpoints(root);
+    }
+    ++finished;
+    check_ends_as(root, unbroken);
+    fs::remove_all(root);
+  }
+  std::cout << killed << " kills, " << finished << " runs ended as the unbroken one\n";
+}
+
+TEST_CASE("a disk that is full ends the run with an error, and what was saved stays") {
+  const TemporaryFolder folder;
+  const fs::path unbroken = folder / "unbroken", root = folder / "full", log = folder / "log";
+  REQUIRE(run_program({runner(), unbroken.string()}, log) == 0);
+  fs::create_directories(root);
+  for (const int64_t moment : {120, 250, 90, 300}) {
+    const int code = run_program({runner(), root.string(), "full", std::to_string(moment)}, log);
+    if (code == 0) break;
+    CHECK(code == 1);
+    const std::string text = read_bytes(log);
+    INFO(text);
+    CHECK(text.find("a checkpoint was not saved") != std::string::npos);
+    CHECK(text.find("No space left on device") != std::string::npos);
+    CHECK(text.find("ckpt_path \"last\"") != std::string::npos);
+    check_checkpoints(root);
+  }
+  REQUIRE(run_program({runner(), root.string()}, log) == 0);
+  check_ends_as(root, unbroken);
+}

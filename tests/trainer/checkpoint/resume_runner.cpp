@@ -1,0 +1,56 @@
+// Trains the Learner in ROOT, going on from the newest checkpoint: `resume_runner ROOT [KIND N]`.
+//
+// KIND kill: the process is killed (SIGKILL) at its Nth event: a batch's end, a validation batch's end, or a stage of
+// writing a file, in whichever thread. KIND full: from the Nth write on the disk is full (ENOSPC), for one file.
+#include <levin/levin.h>
+#include <levin/trainer/core/atomic_file.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
+#include "tests/trainer/checkpoint/learner.h"
+
+namespace {
+
+std::atomic<int64_t> events_left{-1}, writes_left{-1};
+
+void event() {
+  if (events_left > 0 && --events_left == 0) ::kill(::getpid(), SIGKILL);
+}
+
+int at_stage(const char* stage) {
+  event();
+  if (std::strcmp(stage, "write") != 0 || writes_left < 0) return 0;
+  return --writes_left < 0 ? ENOSPC : 0;
+}
+
+struct Events : levin::Callback {
+  void on_train_batch_end(levin::Run&) override { event(); }
+  void on_validation_batch_end(levin::Run&) override { event(); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::string root = argv[1], kind = argc > 3 ? argv[2] : "";
+  if (kind == "kill") events_left = std::stoll(argv[3]);
+  if (kind == "full") writes_left = std::stoll(argv[3]);
+  levin::set_file_stage_hook(at_stage);
+  torch::manual_seed(kind.empty() ? 1 : 99);
+  Learner module;
+  Points data;
+  levin::TrainerOptions options = resumable(root);
+  options.enable_checkpointing = true;
+  options.callbacks = {Events(), levin::ModelCheckpoint({.save_last = true, .every_n_train_steps = 1}),
+                       levin::ModelCheckpoint({.dirpath = root + "/best", .monitor = "val_loss", .save_top_k = 2})};
+  levin::Trainer trainer(std::move(options));
+  trainer.fit(module, data, "last");
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << std::endl;
+  return 1;
+}

@@ -1,0 +1,269 @@
+// A run that goes on from a checkpoint ends as the run that was never stopped: to the bit, and with the same rows.
+#include <levin/levin.h>
+
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/trainer/checkpoint/learner.h"
+
+namespace fs = std::filesystem;
+using levin::Run;
+
+namespace {
+
+/// Asks for a checkpoint in the `nth` call of one hook.
+class SaveInHook : public levin::Callback {
+ public:
+  SaveInHook(levin::Hook hook, int nth, fs::path file) : hook_(hook), calls_left_(nth), file_(std::move(file)) {}
+
+#define X(name, parameters) void name parameters override;
+  LEVIN_FOR_EACH_HOOK(X)
+#undef X
+
+  bool asked() const { return calls_left_ <= 0; }
+
+ private:
+  void called(levin::Hook hook, Run& run) {
+    if (hook == hook_ && --calls_left_ == 0) run.save_checkpoint(file_);
+  }
+  levin::Hook hook_;
+  int calls_left_;
+  fs::path file_;
+};
+
+#define LEVIN_ONE(name) \
+  void SaveInHook::name(Run& run) { called(levin::Hook::name, run); }
+LEVIN_ONE(setup)
+LEVIN_ONE(teardown)
+LEVIN_ONE(on_fit_start)
+LEVIN_ONE(on_fit_end)
+LEVIN_ONE(on_sanity_check_start)
+LEVIN_ONE(on_sanity_check_end)
+LEVIN_ONE(on_train_start)
+LEVIN_ONE(on_train_end)
+LEVIN_ONE(on_train_epoch_start)
+LEVIN_ONE(on_train_epoch_end)
+LEVIN_ONE(on_train_batch_start)
+LEVIN_ONE(on_train_batch_end)
+LEVIN_ONE(on_after_backward)
+LEVIN_ONE(on_validation_start)
+LEVIN_ONE(on_validation_end)
+LEVIN_ONE(on_validation_epoch_start)
+LEVIN_ONE(on_validation_epoch_end)
+LEVIN_ONE(on_validation_batch_start)
+LEVIN_ONE(on_validation_batch_end)
+LEVIN_ONE(on_test_start)
+LEVIN_ONE(on_test_end)
+LEVIN_ONE(on_test_epoch_start)
+LEVIN_ONE(on_test_epoch_end)
+LEVIN_ONE(on_test_batch_start)
+LEVIN_ONE(on_test_batch_end)
+LEVIN_ONE(on_predict_start)
+LEVIN_ONE(on_predict_end)
+LEVIN_ONE(on_predict_epoch_start)
+LEVIN_ONE(on_predict_epoch_end)
+LEVIN_ONE(on_predict_batch_start)
+LEVIN_ONE(on_predict_batch_end)
+#undef LEVIN_ONE
+void SaveInHook::on_before_zero_grad(Run& run, torch::optim::Optimizer&) {
+  called(levin::Hook::on_before_zero_grad, run);
+}
+void SaveInHook::on_before_backward(Run& run, at::Tensor&) { called(levin::Hook::on_before_backward, run); }
+void SaveInHook::on_before_optimizer_step(Run& run, torch::optim::Optimizer&) {
+  called(levin::Hook::on_before_optimizer_step, run);
+}
+void SaveInHook::on_exception(Run& run, const std::exception&) { called(levin::Hook::on_exception, run); }
+void SaveInHook::on_save_checkpoint(Run& run, levin::State&) { called(levin::Hook::on_save_checkpoint, run); }
+void SaveInHook::on_load_checkpoint(Run& run, const levin::State&) { called(levin::Hook::on_load_checkpoint, run); }
+
+struct Ended {
+  levin::State weights;
+  std::vector<std::string> rows;
+  levin::RunResult result;
+};
+
+Ended train(levin::TrainerOptions options, Learner::Options model = {}, const std::string& ckpt_path = "",
+            uint64_t initial_seed = 1) {
+  torch::manual_seed(initial_seed);
+  Learner module(model);
+  Points data;
+  levin::Trainer trainer(std::move(options));
+  const levin::RunResult result = trainer.fit(module, data, ckpt_path);
+  return {weights_copy(module), rows_in(result.folder), result};
+}
+
+/// The hooks of a fit, and how often each is called in a run of `resumable`, at least.
+const std::vector<std::pair<levin::Hook, std::vector<int>>> kHooks = {
+    {levin::Hook::on_fit_start, {1}},
+    {levin::Hook::on_sanity_check_end, {1}},
+    {levin::Hook::on_train_start, {1}},
+    {levin::Hook::on_train_epoch_start, {1, 2}},
+    {levin::Hook::on_train_batch_start, {1, 5, 8, 12}},
+    {levin::Hook::on_before_zero_grad, {2, 4}},
+    {levin::Hook::on_before_backward, {5}},
+    {levin::Hook::on_after_backward, {10}},
+    {levin::Hook::on_before_optimizer_step, {2}},
+    {levin::Hook::on_train_batch_end, {1, 2, 3, 5, 8, 9, 13, 24}},
+    {levin::Hook::on_validation_start, {3}},
+    {levin::Hook::on_validation_epoch_start, {3}},
+    {levin::Hook::on_validation_batch_start, {7}},
+    {levin::Hook::on_validation_batch_end, {5, 7, 8, 9, 10, 12}},
+    {levin::Hook::on_validation_epoch_end, {2, 3}},
+    {levin::Hook::on_validation_end, {2, 4}},
+    {levin::Hook::on_train_epoch_end, {1, 2, 3}},
+    {levin::Hook::on_train_end, {1}},
+    {levin::Hook::on_fit_end, {1}},
+};
+
+void check_all_hooks(const Learner::Options& model) {
+  const TemporaryFolder folder;
+  const Ended unbroken = train(resumable(folder / "unbroken"), model);
+  REQUIRE(unbroken.rows.size() > 10);
+  int number = 0;
+  for (const auto& [hook, calls] : kHooks)
+    for (const int call : calls) {
+      const std::string name = std::to_string(number++);
+      INFO("hook " << static_cast<int>(hook) << ", call " << call);
+      const fs::path file = folder / (name + ".ckpt");
+      levin::TrainerOptions saving = resumable(folder / ("saving" + name));
+      const auto save = std::make_shared<SaveInHook>(hook, call, file);
+      saving.callbacks = {save};
+      const Ended saved = train(saving, model);
+      REQUIRE(save->asked());
+      // Saving changes nothing.
+      CHECK(first_difference(saved.weights, unbroken.weights) == "");
+      CHECK(saved.rows == unbroken.rows);
+      REQUIRE(fs::exists(file));
+
+      // Another module, which begins elsewhere.
+      const Ended resumed = train(resumable(folder / ("resumed" + name)), model, file.string(), /*initial_seed=*/99);
+      CHECK(first_difference(resumed.weights, unbroken.weights) == "");
+      REQUIRE(resumed.rows.size() <= unbroken.rows.size());
+      const std::vector<std::string> tail(unbroken.rows.end() - static_cast<std::ptrdiff_t>(resumed.rows.size()),
+                                          unbroken.rows.end());
+      CHECK(resumed.rows == tail);
+      CHECK(resumed.result.global_step == unbroken.result.global_step);
+      CHECK(resumed.result.epochs == unbroken.result.epochs);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a save asked for in any hook: the run that goes on from it ends as the unbroken one") {
+  check_all_hooks({});
+}
+
+TEST_CASE("the same with a scheduler that follows a metric") { check_all_hooks({.plateau = true}); }
+
+TEST_CASE("a run that goes on from \"last\" writes on in its folder") {
+  const TemporaryFolder folder;
+  const Ended unbroken = train(resumable(folder / "unbroken"));
+  levin::TrainerOptions options = resumable(folder / "broken");
+  options.enable_checkpointing = true;
+  options.max_steps = 4;  // in the middle of an epoch
+  const Ended first = train(options);
+  CHECK(first.result.global_step == 4);
+  CHECK(fs::exists(first.result.folder / "checkpoints" / "last.ckpt"));
+  options.max_steps = -1;
+  const Ended second = train(options, {}, "last", 99);
+  CHECK(second.result.folder == first.result.folder);
+  CHECK(first_difference(second.weights, unbroken.weights) == "");
+}
+
+TEST_CASE("\"last\" without a checkpoint begins anew") {
+  const TemporaryFolder folder;
+  const Ended plain = train(resumable(folder / "plain"));
+  const Ended last = train(resumable(folder / "last"), {}, "last");
+  CHECK(first_difference(plain.weights, last.weights) == "");
+}
+
+TEST_CASE("a checkpoint that does not fit names what does not") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.callbacks = {SaveInHook(levin::Hook::on_train_end, 1, folder / "x.ckpt")};
+  train(options);
+  const std::string file = (folder / "x.ckpt").string();
+
+  struct Wider : Learner {
+    Wider() { register_module("more", torch::nn::Linear(2, 2)); }
+  } wider;
+  const levin::State before = weights_copy(wider);
+  Points data;
+  levin::Trainer trainer(resumable(folder / "again"));
+  const std::string text = error_text([&] { trainer.fit(wider, data, file); });
+  CHECK(text.find(file) != std::string::npos);
+  CHECK(text.find("more.weight") != std::string::npos);
+  CHECK(first_difference(before, levin::module_state_dict(wider)) == "");
+
+  levin::State state = levin::load_state(file);
+  state["levin"]["format_version"] = 1000;
+  levin::save_state(state, folder / "newer.ckpt");
+  Learner learner;
+  CHECK(error_text([&] { trainer.fit(learner, data, (folder / "newer.ckpt").string()); }).find("use a newer levin") !=
+        std::string::npos);
+
+  levin::State weights = levin::State::dict({{"state_dict", state.at("state_dict")}});
+  levin::save_state(weights, folder / "weights.ckpt");
+  CHECK(error_text([&] { trainer.fit(learner, data, (folder / "weights.ckpt").string()); }).find("weights only") !=
+        std::string::npos);
+
+  CHECK(error_text([&] {
+          trainer.fit(learner, data, (folder / "none.ckpt").string());
+        }).find("there is no such file") != std::string::npos);
+  CHECK(error_text([&] { trainer.fit(learner, data, "best"); }).find("there is no checkpoint below") !=
+        std::string::npos);
+}
+
+TEST_CASE("load_from_checkpoint makes the module again, from its options or from arguments") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.callbacks = {SaveInHook(levin::Hook::on_train_end, 1, folder / "x.ckpt")};
+  const Ended ended = train(options, {.lr = 0.125});
+  const auto same = levin::load_from_checkpoint<Learner>(folder / "x.ckpt");
+  CHECK(same->options.lr == 0.125);
+  CHECK(first_difference(levin::module_state_dict(*same), ended.weights) == "");
+  const auto other = levin::load_from_checkpoint<Learner>(folder / "x.ckpt", Learner::Options{.lr = 0.5});
+  CHECK(other->options.lr == 0.5);
+  CHECK(contains(error_text([&] { levin::load_from_checkpoint<Learner>(folder / "y.ckpt"); }), "y.ckpt"));
+}
+
+TEST_CASE("validate and test take the weights of a checkpoint, best is the best one") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.enable_checkpointing = true;
+  options.val_check_interval = 1.0;
+  options.callbacks = {levin::ModelCheckpoint({.monitor = "val_loss", .save_top_k = 1})};
+  const Ended ended = train(options);
+  REQUIRE(ended.result.best_score);
+  CHECK(fs::exists(ended.result.best_checkpoint));
+  Learner fresh;
+  Points data;
+  levin::Trainer trainer(resumable(folder.path()));
+  const auto metrics = trainer.validate(fresh, data, "best");
+  REQUIRE(metrics.size() == 2);
+  CHECK(std::isfinite(metrics[0].at("val_loss")));
+  const auto plain = levin::load_from_checkpoint<Learner>(ended.result.best_checkpoint);
+  CHECK(first_difference(levin::module_state_dict(fresh), levin::module_state_dict(*plain)) == "");
+  CHECK(contains(error_text([&] { trainer.validate(fresh, data, (folder / "none.ckpt").string()); }), "none.ckpt"));
+}
+
+TEST_CASE("an exception leaves a checkpoint where that was asked for") {
+  const TemporaryFolder folder;
+  struct Fails : Learner {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+      if (global_step() == 4) throw std::runtime_error("no such luck");
+      return Learner::training_step(batch, batch_idx);
+    }
+  } module;
+  Points data;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.callbacks = {levin::OnExceptionCheckpoint()};
+  levin::Trainer trainer(options);
+  CHECK_THROWS_AS(trainer.fit(module, data), std::runtime_error);
+  const fs::path file = folder / "run" / "version_0" / "checkpoints" / "on_exception.ckpt";
+  REQUIRE(fs::exists(file));
+  Learner healthy;
+  levin::Trainer again(resumable(folder.path()));
+  CHECK(again.fit(healthy, data, file.string()).global_step > 4);
+}

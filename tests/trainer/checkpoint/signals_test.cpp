@@ -1,0 +1,132 @@
+// The program and signals: it finishes its step, saves, says how to continue, and goes on to the bit.
+#include <levin/levin.h>
+#include <levin/trainer/core/state_file.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/file_bytes.h"
+#include "tests/trainer/checkpoint/learner.h"
+#include "tests/trainer/checkpoint/spawn.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A fit of the program in a folder of its own.
+struct ProgramFit {
+  /// `epochs` of 100 batches, with a validation after every 50.
+  explicit ProgramFit(int epochs) {
+    write_bytes(folder / "config.json", R"({
+      "seed": 3, "name": "run",
+      "trainer": {"max_epochs": )" + std::to_string(epochs) +
+                                            R"(, "limit_train_batches": 100, "val_check_interval": 50,
+                  "log_every_n_steps": 1, "enable_progress_bar": false, "enable_model_summary": false},
+      "model": {"class": "ImageClassifier", "net": "mlp", "optimizer": {"class": "Adam", "lr": 0.001}},
+      "data": {"class": "SyntheticDigits", "train_size": 3200, "val_size": 640, "batch_size": 32}})");
+  }
+
+  Spawned start(const std::vector<std::string>& flags, const std::vector<std::string>& variables = {}) const {
+    const char* program = std::getenv("LEVIN_PROGRAM");
+    REQUIRE(program != nullptr);
+    std::vector<std::string> arguments = {
+        program, "fit", "--config", (folder / "config.json").string(), "--default-root-dir", folder.path().string()};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return Spawned(arguments, folder / "log", variables);
+  }
+
+  fs::path run(int version = 0) const { return folder / "run" / ("version_" + std::to_string(version)); }
+  size_t rows(int version = 0) const { return rows_in(run(version)).size(); }
+  std::string log() const { return read_bytes(folder / "log"); }
+
+  /// Until there are so many rows.
+  void wait_for_rows(size_t count) const {
+    for (int i = 0; i < 6000 && rows() < count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    REQUIRE(rows() >= count);
+  }
+
+  TemporaryFolder folder;
+};
+
+}  // namespace
+
+TEST_CASE("SIGTERM and SIGINT: the fit saves, exits 143 or 130, and goes on as if nothing had been") {
+  ProgramFit unbroken(2), broken(2);
+  REQUIRE(unbroken.start({}).wait() == 0);
+  size_t rows = 20;
+  for (const int number : {SIGTERM, SIGINT}) {
+    Spawned process = broken.start({"--ckpt-path", "last"});
+    broken.wait_for_rows(rows);
+    ::kill(process.id(), number);
+    CHECK(process.wait() == 128 + number);
+    INFO(broken.log());
+    CHECK(contains(broken.log(), std::string("stopped by ") + (number == SIGTERM ? "SIGTERM" : "SIGINT")));
+    CHECK(contains(broken.log(), "on_signal.ckpt; continue with: levin fit --config "));
+    CHECK(contains(broken.log(), " --ckpt-path last"));
+    CHECK_NOTHROW(levin::load_state(broken.run() / "checkpoints" / "last.ckpt"));
+    rows = broken.rows() + 20;
+  }
+  REQUIRE(broken.start({"--ckpt-path", "last"}).wait() == 0);
+  CHECK(read_bytes(broken.run() / "weights.pt") == read_bytes(unbroken.run() / "weights.pt"));
+  CHECK(rows_in(broken.run()) == rows_in(unbroken.run()));
+}
+
+TEST_CASE("a second SIGINT ends the program at once") {
+  ProgramFit fit(1000);
+  Spawned process = fit.start({"--accumulate-grad-batches", "1000000", "--log-every-n-steps", "1", "--max-steps", "5",
+                               "--val-check-interval", "1"});
+  // A window that never ends: the first signal waits for it.
+  for (int i = 0; i < 6000 && fit.rows() < 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::kill(process.id(), SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ::kill(process.id(), SIGINT);
+  const int code = process.wait();
+  CHECK((code == -SIGINT || code == 128 + SIGINT));
+}
+
+TEST_CASE("SIGUSR1 saves, and the training goes on") {
+  ProgramFit fit(3);
+  Spawned process = fit.start({"--max-epochs", "2"});
+  fit.wait_for_rows(20);
+  ::kill(process.id(), SIGUSR1);
+  CHECK(process.wait() == 0);
+  CHECK_NOTHROW(levin::load_state(fit.run() / "checkpoints" / "on_signal.ckpt"));
+}
+
+TEST_CASE("inside a SLURM job SIGUSR1 queues the job again, and the job goes on from its checkpoint") {
+  ProgramFit unbroken(2), fit(2);
+  REQUIRE(unbroken.start({}).wait() == 0);
+  // What the job's environment has, and a scontrol that writes down what it was asked.
+  fs::create_directories(fit.folder / "bin");
+  const fs::path scontrol = fit.folder / "bin" / "scontrol", asked = fit.folder / "asked";
+  write_bytes(scontrol, "#!/bin/sh\necho \"$@\" > " + asked.string() + "\n");
+  ::chmod(scontrol.c_str(), 0755);
+  const std::vector<std::string> job = {"SLURM_JOB_ID=42",
+                                        "PATH=" + scontrol.parent_path().string() + ":" + std::getenv("PATH")};
+  Spawned first = fit.start({}, job);
+  fit.wait_for_rows(30);
+  ::kill(first.id(), SIGUSR1);
+  CHECK(first.wait() == 0);
+  CHECK(read_bytes(asked) == "requeue 42\n");
+  CHECK_NOTHROW(levin::load_state(fit.run() / "checkpoints" / "hpc_ckpt_1.ckpt"));
+  auto again = job;
+  again.push_back("SLURM_RESTART_COUNT=1");
+  REQUIRE(fit.start({}, again).wait() == 0);
+  CHECK(read_bytes(fit.run() / "weights.pt") == read_bytes(unbroken.run() / "weights.pt"));
+  CHECK(rows_in(fit.run()) == rows_in(unbroken.run()));
+}
+
+TEST_CASE("a run ends before its SLURM job's time limit, with a checkpoint") {
+  ProgramFit fit(1000);
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  const std::string end = "SLURM_JOB_END_TIME=" + std::to_string(now.count() + 63);
+  CHECK(fit.start({}, {"SLURM_JOB_ID=7", end}).wait() == 0);
+  CHECK(contains(read_bytes(fit.run() / "summary.json"), "\"status\": \"stopped\""));
+  CHECK_NOTHROW(levin::load_state(fit.run() / "checkpoints" / "last.ckpt"));
+}

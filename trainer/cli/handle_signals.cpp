@@ -1,0 +1,52 @@
+#include <levin/trainer/cli/handle_signals.h>
+#include <levin/trainer/core/slurm.h>
+#include <signal.h>
+
+#include <string>
+
+namespace levin::cli {
+namespace {
+
+SignalAction action_named(const std::string& name) {
+  if (name == "auto") return slurm_job_id().empty() ? SignalAction::Save : SignalAction::Requeue;
+  if (name == "save") return SignalAction::Save;
+  if (name == "stop") return SignalAction::Stop;
+  return name == "requeue" ? SignalAction::Requeue : SignalAction::Ignore;
+}
+
+}  // namespace
+
+std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& options) {
+  return {{SIGTERM, SignalAction::Stop},
+          {SIGINT, SignalAction::Stop},
+          {SIGUSR1, action_named(options.on_sigusr1)},
+          {SIGUSR2, action_named(options.on_sigusr2)}};
+}
+
+void HandleSignals::handle(Run& run) {
+  if (take_save_signal() && saves_) run.save_checkpoint("on_signal.ckpt", {.link_as = "last.ckpt"});
+  // The window's gradients are in the step that ends it.
+  if (received_signal() == 0 || run.state().window.position != 0 || !saved_.empty()) return;
+  run.request_stop(signal_name(received_signal()));
+  if (!saves_) return;
+  const std::string name =
+      requeue_is_asked() ? "hpc_ckpt_" + std::to_string(slurm_restarts() + 1) + ".ckpt" : "on_signal.ckpt";
+  saved_ = run.checkpoint_folder() / name;
+  run.save_checkpoint(name, {.link_as = "last.ckpt"});
+}
+
+void HandleSignals::on_train_batch_end(Run& run) { handle(run); }
+
+void HandleSignals::on_validation_batch_end(Run& run) {
+  if (!is_fit_) return end_evaluation();
+  if (run.state().stage == Stage::Validate) handle(run);
+}
+
+void HandleSignals::end_evaluation() const {
+  if (received_signal() != 0) throw Interrupted("stopped by ", signal_name(received_signal()));
+}
+
+void HandleSignals::on_test_batch_end(Run& /*run*/) { end_evaluation(); }
+void HandleSignals::on_predict_batch_end(Run& /*run*/) { end_evaluation(); }
+
+}  // namespace levin::cli

@@ -1,0 +1,251 @@
+#include <levin/trainer/loops/checkpoint_state.h>
+#include <levin/callbacks/callback.h>
+#include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/modules/module_modes.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/checkpoint/gather_states.h>
+#include <levin/trainer/checkpoint/lightning_loops.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/json_state.h>
+#include <levin/trainer/core/rng_state.h>
+#include <levin/trainer/core/signals.h>
+#include <levin/trainer/loops/run_context.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+
+namespace levin {
+namespace {
+
+constexpr int64_t kFormatVersion = 1;
+/// The version of PyTorch Lightning whose layout the top-level keys have.
+constexpr const char* kLightningVersion = "2.6.6";
+
+int64_t count_of_optimizers(const RunContext& run) { return static_cast<int64_t>(run.optimizer_list.size()); }
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Several callbacks of one key are told apart by their number.
+void for_each_callback(RunContext& run, const std::function<void(const std::string& key, Callback&)>& visit) {
+  std::map<std::string, int> seen;
+  for (const CallbackEntry& entry : run.callbacks) {
+    std::string key = entry.callback->state_key();
+    if (const int number = seen[key]++; number > 0) key += " " + std::to_string(number + 1);
+    visit(key, *entry.callback);
+  }
+}
+
+State callback_states(RunContext& run) {
+  State states = State::dict();
+  for_each_callback(run, [&](const std::string& key, Callback& callback) {
+    State state = callback.state_dict();
+    if (!state.is_none()) states[key] = std::move(state);
+  });
+  return states;
+}
+
+/// An optimizer whose state nobody knows how to save begins afresh.
+State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer) try {
+  return run.strategy.optimizer_state(optimizer);
+} catch (const UsageError& error) {
+  console::warn(std::string("the checkpoint lacks an optimizer's state: ") + error.what());
+  return State();
+}
+
+State optimizer_states(RunContext& run) {
+  State states = State::list();
+  for (const auto& optimizer : run.optimizer_list) states.push_back(optimizer_state(run, *optimizer));
+  return states;
+}
+
+State scheduler_states(RunContext& run) {
+  State states = State::list();
+  for (const auto& scheduler : run.scheduler_list) states.push_back(scheduler->state_dict());
+  return states;
+}
+
+State logger_states(RunContext& run) {
+  State states = State::list();
+  for (const auto& logger : run.loggers)
+    states.push_back(State::dict({{"class", logger->name()}, {"state", logger->state_dict()}}));
+  return states;
+}
+
+/// Gradients that the window at hand has gathered; under manual optimization all that there are.
+State gathered_gradients(RunContext& run) {
+  State gradients = State::dict();
+  if (run.module().automatic_optimization && run.counters.window.position == 0) return gradients;
+  for (const auto& parameter : run.module().named_parameters())
+    if (const at::Tensor& gradient = parameter.value().grad(); gradient.defined())
+      gradients[parameter.key()] = gradient;
+  return gradients;
+}
+
+State loader_states(const data::Loaders* loaders) {
+  State states = State::list();
+  if (loaders != nullptr)
+    for (const auto& loader : *loaders) states.push_back(loader->state_dict());
+  return states;
+}
+
+/// What every rank has of its own.
+State section_of_rank(RunContext& run) {
+  return State::dict({{"rng", rng_state()},
+                      {"train_loader", loader_states(run.train_loaders)},
+                      {"evaluation_loaders", loader_states(run.evaluation_loaders)},
+                      {"gradients", gathered_gradients(run)},
+                      {"logged", run.sink.state_dict()}});
+}
+
+/// A signal or a job's time limit end a session, not the run.
+bool stops_for_good(const RunContext& run) { return run.stop_reason && !run.session_ends && received_signal() == 0; }
+
+State levin_section(RunContext& run) {
+  State section = State::dict({
+      {"format_version", kFormatVersion},
+      {"trainer", run.counters.state_dict()},
+      {"accumulate_grad_batches", run.options.accumulate_grad_batches},
+      {"module_modes", module_modes(run.module())},
+      {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
+      {"loggers", logger_states(run)},
+      {"non_finite_step", run.non_finite_step() ? State(*run.non_finite_step()) : State()},
+      {"stop_reason", stops_for_good(run) ? State(*run.stop_reason) : State()},
+      {"config", run.config},
+      {"saved_at", unix_time()},
+  });
+  section["ranks"] = State(gather_states(section_of_rank(run), run.comm()));
+  return section;
+}
+
+/// Calls `part`; what it throws names the file first.
+void with_file(const std::string& file, const std::function<void()>& part) {
+  try {
+    part();
+  } catch (const Error& error) {
+    throw UsageError(file, ": ", error.what());
+  }
+}
+
+const State& weights_of(const State& checkpoint) {
+  const State* weights = checkpoint.is_dict() ? checkpoint.find("state_dict") : nullptr;
+  if (weights == nullptr || !weights->is_dict())
+    throw UsageError("it is no checkpoint, it has no \"state_dict\"; weights alone are read by model.weights");
+  return *weights;
+}
+
+void check_resumable(const RunContext& run, const State& checkpoint) {
+  weights_of(checkpoint);
+  const State* optimizers = checkpoint.find("optimizer_states");
+  const State* schedulers = checkpoint.find("lr_schedulers");
+  if (optimizers == nullptr || schedulers == nullptr)
+    throw UsageError(
+        "it holds weights only, and a run cannot go on from it; begin a new run with these weights (model.weights, or "
+        "levin::load_weights)");
+  if (const State* own = checkpoint.find("levin")) {
+    const int64_t version = own->at("format_version").to_int();
+    if (version > kFormatVersion)
+      throw UsageError("its format has the version ", version, ", and this levin reads up to ", kFormatVersion,
+                       "; use a newer levin");
+  }
+  if (optimizers->size() != run.optimizer_list.size())
+    throw UsageError("it has ", optimizers->size(), " optimizers, configure_optimizers returned ",
+                     run.optimizer_list.size());
+  if (schedulers->size() != run.scheduler_list.size())
+    throw UsageError("it has ", schedulers->size(), " learning-rate schedulers, configure_optimizers returned ",
+                     run.scheduler_list.size());
+}
+
+void apply_gradients(RunContext& run, const State& gradients) {
+  for (const auto& parameter : run.module().named_parameters())
+    if (const State* saved = gradients.find(parameter.key()))
+      parameter.value().mutable_grad() =
+          saved->to_tensor().to(parameter.value().options(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+void apply_loggers(RunContext& run, const State& saved) {
+  for (size_t i = 0; i < run.loggers.size() && i < saved.size(); ++i) {
+    const State& one = saved.items()[i];
+    if (one.at("class").to_string() == run.loggers[i]->name() && !one.at("state").is_none())
+      run.loggers[i]->load_state_dict(one.at("state"));
+  }
+}
+
+/// What only levin's own checkpoints have.
+void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
+  const int64_t k = run.counters.accumulate_grad_batches;
+  run.counters.load_state_dict(own.at("trainer"));
+  run.counters.stage = Stage::Fit;
+  // Another option of today wins over what the option was then.
+  if (own.at("accumulate_grad_batches").to_int() != k) run.counters.accumulate_grad_batches = k;
+  load_module_modes(run.module(), own.at("module_modes"));
+  const State& data = own.at("data_module");
+  if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
+  apply_loggers(run, own.at("loggers"));
+  if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch.restore(step.to_int());
+  if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
+  const State& ranks = own.at("ranks");
+  const auto rank = static_cast<size_t>(run.comm().rank());
+  const State& section = ranks.items().at(rank < ranks.size() ? rank : 0);
+  apply_gradients(run, section.at("gradients"));
+  run.sink.load_state_dict(section.at("logged"));
+  run.resume = section;
+}
+
+}  // namespace
+
+State checkpoint_of(RunContext& run, bool weights_only) {
+  const int64_t optimizers = count_of_optimizers(run);
+  State checkpoint = State::dict({{"epoch", lightning_epoch(run.counters)},
+                                  {"global_step", lightning_global_step(run.counters, optimizers)},
+                                  {"pytorch-lightning_version", kLightningVersion},
+                                  {"state_dict", module_state_dict(run.module())},
+                                  {"loops", lightning_loops(run.counters, optimizers)}});
+  if (!weights_only) {
+    checkpoint["callbacks"] = callback_states(run);
+    checkpoint["optimizer_states"] = optimizer_states(run);
+    checkpoint["lr_schedulers"] = scheduler_states(run);
+    checkpoint["levin"] = levin_section(run);
+  }
+  if (const std::string& hyperparameters = run.module().hyperparameters(); hyperparameters != "{}") {
+    checkpoint["hparams_name"] = "kwargs";
+    checkpoint["hyper_parameters"] = state_of_json(hyperparameters);
+  }
+  if (!weights_only) run.hooks.on_save_checkpoint(run, checkpoint);
+  return checkpoint;
+}
+
+void apply_checkpoint(RunContext& run, const State& checkpoint, const std::string& file, bool goes_on) {
+  with_file(file, [&] {
+    check_resumable(run, checkpoint);
+    run.hooks.on_load_checkpoint(run, checkpoint);
+    const State::List& optimizers = checkpoint.at("optimizer_states").items();
+    for (size_t i = 0; i < optimizers.size(); ++i)
+      if (!optimizers[i].is_none()) run.strategy.load_optimizer_state(*run.optimizer_list[i], optimizers[i]);
+    const State::List& schedulers = checkpoint.at("lr_schedulers").items();
+    for (size_t i = 0; i < schedulers.size(); ++i) run.scheduler_list[i]->load_state_dict(schedulers[i]);
+    load_module_state_dict(run.module(), weights_of(checkpoint));
+    if (const State* callbacks = checkpoint.find("callbacks"))
+      for_each_callback(run, [&](const std::string& key, Callback& callback) {
+        if (const State* state = callbacks->find(key)) callback.load_state_dict(*state);
+      });
+    if (const State* own = checkpoint.find("levin"))
+      apply_levin_section(run, *own, goes_on);
+    else
+      run.counters = state_of_lightning(checkpoint, count_of_optimizers(run));
+    run.begin_wall_seconds_at(run.counters.elapsed_seconds);
+    run.resumed = true;
+  });
+}
+
+void apply_weights(RunContext& run, const State& checkpoint, const std::string& file) {
+  with_file(file, [&] {
+    run.hooks.on_load_checkpoint(run, checkpoint);
+    load_module_state_dict(run.module(), weights_of(checkpoint));
+  });
+}
+
+}  // namespace levin

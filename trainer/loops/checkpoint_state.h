@@ -1,0 +1,24 @@
+#pragma once
+#include <levin/trainer/core/state.h>
+
+#include <string>
+
+namespace levin {
+
+class RunContext;
+
+/// What a checkpoint holds of a run: PyTorch Lightning's keys, and under "levin" what going on to the bit needs
+/// (docs/checkpoints.md has the list). Tensors share the run's memory. Called by all ranks together; `weights_only`
+/// leaves out all but weights, hyperparameters and counters.
+State checkpoint_of(RunContext& run, bool weights_only);
+
+/// Puts a run that has its module, optimizers, schedulers and loggers where the checkpoint of `file` stands, be it
+/// levin's or PyTorch Lightning's. The positions of the loaders and the random numbers are left in `run.resume` for
+/// the loops. `goes_on`: the run that wrote it did not end in order, so that a request to stop is still to be met.
+/// Throws levin::UsageError, naming the file, where it is of another network or optimizer, or cannot be resumed from.
+void apply_checkpoint(RunContext& run, const State& checkpoint, const std::string& file, bool goes_on);
+
+/// Puts the weights of a checkpoint alone into the run's module, for evaluation.
+void apply_weights(RunContext& run, const State& checkpoint, const std::string& file);
+
+}  // namespace levin
