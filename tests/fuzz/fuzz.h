@@ -26,6 +26,12 @@ void fuzz_npy(const std::string& input);
 void fuzz_csv(const std::string& input);
 void fuzz_tar(const std::string& input);
 
+/// Reads `input` as a state file, with its checksums and without; or as the pickle of one. Only UsageError may come of
+/// it, and is caught. Throws std::logic_error where a promise does not hold: no more memory is held at once than 64 MB
+/// and the size of the input, and a state reads the same when it is written again.
+void fuzz_state_file(const std::string& input);
+void fuzz_pickle(const std::string& input);
+
 /// Inputs to begin with.
 const std::vector<std::string>& config_seeds();
 const std::vector<std::string>& flag_seeds();
@@ -35,5 +41,7 @@ const std::vector<std::string>& idx_seeds();
 const std::vector<std::string>& npy_seeds();
 const std::vector<std::string>& csv_seeds();
 const std::vector<std::string>& tar_seeds();
+const std::vector<std::string>& state_file_seeds();
+const std::vector<std::string>& pickle_seeds();
 
 }  // namespace levin::testing

@@ -16,6 +16,7 @@ uint64_t reach_bytes(at::ScalarType type, int64_t offset, const std::vector<int6
                      const std::vector<int64_t>& strides) {
   TORCH_CHECK(sizes.size() == strides.size(), "a tensor with ", sizes.size(), " sizes and ", strides.size(),
               " strides");
+  check_dimensions(sizes);
   TORCH_CHECK(offset >= 0, "a tensor with the negative offset ", offset);
   // One element and a reach to it: sizes, strides and the count must all stay in int64.
   uint64_t count = 1, last = static_cast<uint64_t>(offset);
@@ -39,6 +40,11 @@ uint64_t reach_bytes(at::ScalarType type, int64_t offset, const std::vector<int6
 
 }  // namespace
 
+void check_dimensions(const std::vector<int64_t>& sizes) {
+  constexpr size_t kMost = 64;  // TensorIterator, which nearly all operations go through, has room for no more
+  TORCH_CHECK(sizes.size() <= kMost, "a tensor of ", sizes.size(), " dimensions; LibTorch computes with ", kMost);
+}
+
 at::Tensor view_of_storage(const c10::Storage& storage, at::ScalarType type, int64_t offset,
                            const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
   const uint64_t bytes = reach_bytes(type, offset, sizes, strides);
@@ -50,6 +56,7 @@ at::Tensor view_of_storage(const c10::Storage& storage, at::ScalarType type, int
 }
 
 at::Tensor tensor_from_bytes(std::string_view bytes, at::ScalarType type, const std::vector<int64_t>& sizes) {
+  check_dimensions(sizes);
   uint64_t count = 1;
   bool overflows = false;
   for (const int64_t size : sizes) {
@@ -66,7 +73,10 @@ at::Tensor tensor_from_bytes(std::string_view bytes, at::ScalarType type, const 
 
 void normalize_bools(const c10::Storage& storage) {
   auto* bytes = static_cast<uint8_t*>(storage.mutable_data());
-  std::for_each(bytes, bytes + storage.nbytes(), [](uint8_t& byte) { byte = byte != 0; });
+  // Bytes that are right are left alone: writing to a page of a mapped file would copy it.
+  std::for_each(bytes, bytes + storage.nbytes(), [](uint8_t& byte) {
+    if (byte > 1) byte = 1;
+  });
 }
 
 }  // namespace levin

@@ -8,6 +8,9 @@
 
 namespace levin {
 
+/// Throws c10::Error where a tensor would have more dimensions than LibTorch computes with: 64.
+void check_dimensions(const std::vector<int64_t>& sizes);
+
 /// A strided view of `storage`, in elements of `type`. Throws c10::Error where any element would lie outside of it.
 at::Tensor view_of_storage(const c10::Storage& storage, at::ScalarType type, int64_t offset,
                            const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides);

@@ -14,6 +14,11 @@ const PickleNode& PickleAccess::argument(const PickleNode& object, size_t index)
   return item(*object.arguments, index);
 }
 
+const PickleNode* PickleAccess::argument_or_null(const PickleNode& object, size_t index) const {
+  if (!object.is(Kind::kObject) || !object.arguments->is(Kind::kTuple)) return nullptr;
+  return index < object.arguments->items.size() ? object.arguments->items[index] : nullptr;
+}
+
 const PickleNode& PickleAccess::item(const PickleNode& tuple, size_t index) const {
   if (!tuple.is(Kind::kTuple) || index >= tuple.items.size())
     fail(tuple, "a tuple of at least ", index + 1, " values was expected");

@@ -22,6 +22,8 @@ class PickleAccess {
   /// The class or function that made an object; "" for one that is not made by a named one.
   const std::string& callable(const PickleNode& object) const;
   const PickleNode& argument(const PickleNode& object, size_t index) const;
+  /// nullptr where an object was made with fewer arguments.
+  const PickleNode* argument_or_null(const PickleNode& object, size_t index) const;
   const PickleNode& item(const PickleNode& tuple, size_t index) const;
   int64_t integer(const PickleNode& node) const;
   const std::string& text(const PickleNode& node) const;

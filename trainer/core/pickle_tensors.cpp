@@ -2,13 +2,16 @@
 #include <levin/trainer/core/checked_tensor.h>
 #include <levin/trainer/core/python_dtypes.h>
 
-#include <ATen/ops/_neg_view.h>
+#include <ATen/ops/conj_physical.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/neg.h>
 #include <ATen/ops/sparse_coo_tensor.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 
 namespace levin {
 namespace {
@@ -55,8 +58,8 @@ class TensorBuilder {
     int64_t numel;
   };
 
-  /// The id is ("storage", class, key, device, number of elements).
-  Memory load(const PickleNode& persistent) {
+  /// The id is ("storage", class, key, device, number of elements). `seen_as`: a dtype other than the storage's own.
+  Memory load(const PickleNode& persistent, std::optional<at::ScalarType> seen_as = {}) {
     if (!persistent.is(Kind::kPersistent)) access_.fail(persistent, "a tensor without a storage");
     const PickleNode& id = *persistent.arguments;
     if (access_.text(access_.item(id, 0)) != "storage") access_.fail(id, "a reference that is no storage");
@@ -67,9 +70,10 @@ class TensorBuilder {
     const auto width = static_cast<int64_t>(c10::elementSize(type));
     if (numel < 0 || numel > std::numeric_limits<int64_t>::max() / width)
       access_.fail(id, "a storage of ", numel, " elements");
-    c10::Storage storage = load_storage_(access_.text(access_.item(id, 2)), static_cast<size_t>(numel * width));
-    if (type == at::kBool) normalize_bools(storage);
-    return {std::move(storage), type, numel};
+    const at::ScalarType seen_type = seen_as.value_or(type);
+    c10::Storage storage =
+        load_storage_(access_.text(access_.item(id, 2)), static_cast<size_t>(numel * width), seen_type);
+    return {std::move(storage), seen_type, numel};
   }
 
   at::ScalarType storage_type(const PickleNode& global) const {
@@ -89,16 +93,27 @@ class TensorBuilder {
 
   /// Arguments: storage, offset, sizes, strides, requires_grad, hooks, then a dtype (v3) or flags (v2).
   at::Tensor strided(const PickleNode& node) {
-    Memory memory = load(access_.argument(node, 0));
-    const PickleNode* extra = node.arguments->items.size() > 6 ? node.arguments->items[6] : nullptr;
-    if (extra && extra->is(Kind::kGlobal)) memory.type = dtype_of(*extra);
+    const PickleNode* extra = access_.argument_or_null(node, 6);
+    const bool has_dtype = extra && extra->is(Kind::kGlobal);
+    const Memory memory = load(access_.argument(node, 0), has_dtype ? std::optional(dtype_of(*extra)) : std::nullopt);
     const auto sizes = access_.integers(access_.argument(node, 2));
     const auto strides = access_.integers(access_.argument(node, 3));
-    at::Tensor tensor =
-        view_of_storage(memory.storage, memory.type, access_.integer(access_.argument(node, 1)), sizes, strides);
-    if (extra && has_flag(*extra, "conj")) tensor = tensor.conj();
-    if (extra && has_flag(*extra, "neg")) tensor = at::_neg_view(tensor);
-    return tensor.resolve_conj().resolve_neg();
+    const int64_t offset = access_.integer(access_.argument(node, 1));
+    const at::Tensor tensor = view_of_storage(memory.storage, memory.type, offset, sizes, strides);
+    const bool is_conj = extra && has_flag(*extra, "conj"), is_neg = extra && has_flag(*extra, "neg");
+    if ((!is_conj && !is_neg) || tensor.numel() == 0) return tensor;
+    // Done for the elements there are: the same ones may be seen many times over, through strides of 0.
+    at::Tensor flat = at::empty({0}, tensor.options()).set_(memory.storage, offset, {reach(sizes, strides)}, {1});
+    if (is_conj) flat = at::conj_physical(flat);
+    if (is_neg) flat = at::neg(flat);
+    return flat.as_strided(sizes, strides);
+  }
+
+  /// The number of elements from the first to the last of a tensor that is not empty.
+  static int64_t reach(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+    int64_t last = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * strides[i];
+    return last + 1;
   }
 
   static bool has_flag(const PickleNode& flags, const char* name) {
@@ -125,7 +140,9 @@ class TensorBuilder {
 
   /// Arguments: the function that builds the tensor, its class, the function's arguments, Python attributes.
   at::Tensor subclass(const PickleNode& node) {
-    PickleNode call = node;
+    PickleNode call;
+    call.kind = Kind::kObject;
+    call.offset = node.offset;
     call.callable = &access_.argument(node, 0);
     call.arguments = &access_.argument(node, 2);
     const std::string& type = access_.argument(node, 1).text;
@@ -149,7 +166,12 @@ class TensorBuilder {
         access_.fail(*part, "a sparse tensor without values");
     const at::Tensor index = strided(indices);
     TORCH_CHECK(index.scalar_type() == at::kLong && index.dim() == 2, "a sparse tensor's indices must be 2-d int64");
-    return at::sparse_coo_tensor(index, strided(values), access_.integers(access_.item(data, 2)), at::TensorOptions());
+    // All indices are looked at: of those that repeat through a stride of 0 there could be any number.
+    TORCH_CHECK(index.numel() == 0 || static_cast<size_t>(index.numel()) <= index.storage().nbytes() / sizeof(int64_t),
+                "a sparse tensor of more indices than its storage has");
+    const std::vector<int64_t> sizes = access_.integers(access_.item(data, 2));
+    check_dimensions(sizes);
+    return at::sparse_coo_tensor(index, strided(values), sizes, at::TensorOptions());
   }
 
   at::ScalarType numpy_type(const PickleNode& dtype) const {

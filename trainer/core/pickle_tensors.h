@@ -9,8 +9,9 @@
 
 namespace levin {
 
-/// Gives the memory of the storage `key`, of at least `bytes` bytes; the same one at each call with one key.
-using StorageLoader = std::function<c10::Storage(const std::string& key, size_t bytes)>;
+/// Gives the memory of the storage `key`, of at least `bytes` bytes, for tensors of `type`; the same one at each call
+/// with one key.
+using StorageLoader = std::function<c10::Storage(const std::string& key, size_t bytes, at::ScalarType type)>;
 
 /// Whether `node` describes a tensor: of PyTorch (parameters, sparse COO tensors and bare storages too) or of numpy.
 bool is_pickled_tensor(const PickleNode& node, const PickleAccess& access);

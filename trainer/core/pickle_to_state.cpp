@@ -22,7 +22,7 @@ std::string canonical_name(const std::string& name) {
 class Converter {
  public:
   Converter(const PickleAccess& access, const StorageLoader& load_storage, size_t pickle_bytes)
-      : access_(access), load_storage_(load_storage), cost_left_(64 * pickle_bytes + 4'000'000) {}
+      : access_(access), load_storage_(load_storage), bytes_left_(kBytesPerByte * pickle_bytes + kFreeBytes) {}
 
   State convert(const PickleNode& node) {
     spend(node, node.text.size());
@@ -35,11 +35,21 @@ class Converter {
  private:
   using Convert = State (Converter::*)(const PickleNode&);
 
+  // What values take in memory, and how much that may be. Whatever is there but once costs less than its bytes allow.
+  static constexpr size_t kBytesPerByte = 256, kFreeBytes = 32 << 20;
+  static constexpr size_t kItemBytes = 64, kPairBytes = 320, kTensorBytes = 448;
+
   /// Objects may be shared or hold themselves: without a bound, a small file could unfold without end.
   void spend(const PickleNode& node, size_t bytes) {
-    const size_t cost = 1 + bytes / 64;
-    if (cost > cost_left_) access_.fail(node, "its values refer to each other so often that they do not fit in memory");
-    cost_left_ -= cost;
+    if (bytes > bytes_left_)
+      access_.fail(node, "its values refer to each other so often that they do not fit in memory");
+    bytes_left_ -= bytes;
+  }
+
+  /// The memory of a tensor beyond what lies in the file.
+  static size_t own_bytes(const at::Tensor& tensor) {
+    if (tensor.is_sparse()) return own_bytes(tensor._indices()) + own_bytes(tensor._values());
+    return kTensorBytes + (tensor.storage().resizable() ? tensor.storage().nbytes() : 0);
   }
 
   State convert_value(const PickleNode& node) {
@@ -60,11 +70,11 @@ class Converter {
         return State(State::Bytes{node.text});
       case Kind::kList:
       case Kind::kSet:
-        return State(convert_all(node.items));
+        return State(convert_all(node, node.items));
       case Kind::kTuple:
-        return State(State::Tuple{convert_all(node.items)});
+        return State(State::Tuple{convert_all(node, node.items)});
       case Kind::kDict:
-        return dict_of(node.pairs);
+        return dict_of(node, node.pairs);
       case Kind::kGlobal:
         return State(from_pickle_text(node.text));
       case Kind::kPersistent:
@@ -78,7 +88,7 @@ class Converter {
     const std::string& name = access_.callable(node);
     if (is_pickled_tensor(node, access_)) {
       at::Tensor tensor = tensor_from_pickle(node, access_, load_storage_);
-      if (name.starts_with("numpy.")) spend(node, tensor.nbytes());
+      spend(node, own_bytes(tensor));
       return State(std::move(tensor));
     }
     const auto& known = known_objects();
@@ -122,7 +132,8 @@ class Converter {
     return kKnown;
   }
 
-  State::List convert_all(const Nodes& nodes) {
+  State::List convert_all(const PickleNode& owner, const Nodes& nodes) {
+    spend(owner, kItemBytes * nodes.size());
     State::List items;
     items.reserve(nodes.size());
     for (const PickleNode* node : nodes) items.push_back(convert(*node));
@@ -138,9 +149,11 @@ class Converter {
   }
 
   /// A key that comes again keeps its place and takes the later value, as in Python.
-  State dict_of(const Nodes& pairs) {
+  State dict_of(const PickleNode& owner, const Nodes& pairs) {
+    spend(owner, kPairBytes * (pairs.size() / 2));
     State state = State::dict();
     State::Dict& dict = state.to_dict();
+    dict.reserve(pairs.size() / 2);
     std::map<State::Key, size_t> places;
     for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
       const State::Key key = key_of(*pairs[i]);
@@ -159,6 +172,7 @@ class Converter {
     Nodes pairs;
     if (!object.arguments->items.empty()) {
       const PickleNode& initial = access_.argument(object, 0);
+      spend(object, kItemBytes * (initial.pairs.size() + initial.items.size()));
       pairs = initial.pairs;
       for (const PickleNode* item : initial.items) {
         if (!item->is(Kind::kTuple) && !item->is(Kind::kList)) access_.fail(*item, "a pair was expected");
@@ -167,11 +181,11 @@ class Converter {
       }
     }
     pairs.insert(pairs.end(), object.pairs.begin(), object.pairs.end());
-    return dict_of(pairs);
+    return dict_of(object, pairs);
   }
 
   /// The argument is the factory of missing values, which a plain value cannot keep.
-  State to_default_dict(const PickleNode& object) { return dict_of(object.pairs); }
+  State to_default_dict(const PickleNode& object) { return dict_of(object, object.pairs); }
 
   State to_namespace(const PickleNode& object) {
     if (!object.state) return State::dict();
@@ -181,18 +195,21 @@ class Converter {
 
   State to_list(const PickleNode& object) {
     if (object.arguments->items.empty()) return State::list();
-    return State(convert_all(access_.argument(object, 0).items));
+    return State(convert_all(object, access_.argument(object, 0).items));
   }
 
   State to_size(const PickleNode& object) {
     State::Tuple sizes;
-    for (const int64_t size : access_.integers(object)) sizes.items.emplace_back(size);
+    const std::vector<int64_t> values = access_.integers(object);
+    spend(object, 2 * kItemBytes * values.size());
+    for (const int64_t size : values) sizes.items.emplace_back(size);
     return State(std::move(sizes));
   }
 
   State to_path(const PickleNode& object) {
     std::string path;
     for (const PickleNode* part : object.arguments->items) {
+      spend(object, kItemBytes + part->text.size());
       if (!path.empty() && path.back() != '/') path += '/';
       path += from_pickle_text(access_.text(*part));
     }
@@ -226,7 +243,7 @@ class Converter {
 
   const PickleAccess& access_;
   const StorageLoader& load_storage_;
-  size_t cost_left_;
+  size_t bytes_left_;
   int depth_ = 0;
 };
 

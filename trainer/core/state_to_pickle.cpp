@@ -38,7 +38,7 @@ class StatePickler {
   void collect(const State& state) {
     if (state.is_tensor()) collect_tensor(state.to_tensor());
     if (state.is_dict())
-      for (const auto& [key, value] : state.to_dict()) within(to_text(key), [&] { collect(value); });
+      for (const State::Item& item : state.to_dict()) within(to_text(item.first), [&] { collect(item.second); });
     if (state.is_list() || state.is_tuple())
       for (size_t i = 0; i < state.size(); ++i) within(std::to_string(i), [&] { collect(state.items()[i]); });
   }

@@ -18,10 +18,6 @@ using levin::save_state;
 using levin::State;
 namespace fs = std::filesystem;
 
-// LibTorch's reader keeps the zip's directory, some hundred bytes, where its constructor throws for a damaged file.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:mz_zip_reader_"; }
-
 namespace {
 
 State rich_state() {
@@ -157,6 +153,22 @@ TEST_CASE("a tensor must fit its storage") {
   CHECK(outcome_of_pickle(tensor(kFour, "K\x09", kZero, kOne)) == "read");
 }
 
+TEST_CASE("what a tensor's flags ask to compute is computed for the elements that there are") {
+  const auto flagged = [](const std::string& flag, const std::string& sizes, const std::string& strides) {
+    std::string pickle = tensor("K\x02", kZero, sizes, strides, "ComplexFloatStorage");
+    pickle.resize(pickle.size() - 3);  // "tR."
+    return pickle + "}" + text(flag) + "\x88stR.";
+  };
+  const std::string many = "J" + std::string("\0\0\0\x40", 4);
+  for (const char* flag : {"conj", "neg"}) {
+    CHECK(outcome_of_pickle(flagged(flag, kOne, kOne)) == "read");
+    CHECK(outcome_of_pickle(flagged(flag, many, kZero)) == "read");
+  }
+  std::string ones;
+  for (int i = 0; i < 65; ++i) ones += kOne;
+  CHECK(contains(outcome_of_pickle(tensor(kFour, kZero, ones, ones)), "a tensor of 65 dimensions"));
+}
+
 TEST_CASE("a pickle that misuses the stack is an error that names the byte") {
   const std::string head = "\x80\x02";
   CHECK(contains(outcome_of_pickle(head + "."),
@@ -191,6 +203,14 @@ TEST_CASE("values that hold themselves or unfold without end are an error") {
   for (char i = 0; i < 60; ++i)
     doubling += "](h" + std::string(1, i) + "h" + std::string(1, i) + "eq" + std::string(1, i + 1);
   CHECK(contains(outcome_of_pickle(doubling + "."), "refer to each other so often"));
+  // A list of 100 items, in one of 1000 times that list, in one of 1000 times that one.
+  const auto times = [](const std::string& item, size_t count) {
+    std::string list = "](";
+    for (size_t i = 0; i < count; ++i) list += item;
+    return list + "e";
+  };
+  const std::string wide = times("N", 100) + "q\x01" + times("h\x01", 1000) + "q\x02" + times("h\x02", 1000);
+  CHECK(contains(outcome_of_pickle(head + wide + "."), "refer to each other so often"));
   const std::string parameter = "ctorch._utils\n_rebuild_parameter\n";
   CHECK(contains(outcome_of_pickle(head + parameter + "(" + parameter + "(NtRtR."), "a parameter within a parameter"));
 }

@@ -5,6 +5,7 @@ usage: state_file_python_test.py TOOL
 
 import argparse
 import collections
+import contextlib
 import math
 import pathlib
 import subprocess
@@ -158,6 +159,15 @@ def difference(expected, found, path=""):
     return next((d for d in (difference(*part) for part in parts) if d), None)
 
 
+def load(path, way):
+    """torch.load; "places computed": from the records' sizes, without looking for them in the file (PyTorch 2.7)."""
+    with contextlib.ExitStack() as stack:
+        config = getattr(torch.utils.serialization, "config", None)
+        if way == "places computed" and hasattr(config, "patch") and hasattr(config.load, "calculate_storage_offsets"):
+            stack.enter_context(config.patch({"load.calculate_storage_offsets": True}))
+        return torch.load(path, weights_only=True, mmap=way != "read")
+
+
 def same_storage(a, b):
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
@@ -193,11 +203,11 @@ def main():
             if name in messages:
                 failures.append(f"{name}: refused: {messages[name]}")
                 continue
-            for mmap in (False, True):
+            for way in ("read", "mapped", "places computed"):
                 try:
-                    found = torch.load(folder / f"{name}.out", weights_only=True, mmap=mmap)
+                    found = load(folder / f"{name}.out", way)
                 except Exception as error:  # the test lists all failures
-                    failures.append(f"{name} (mmap={mmap}): {error}")
+                    failures.append(f"{name} ({way}): {error}")
                     continue
                 if problem := difference(expected, found):
                     failures.append(f"{name}{problem}")
