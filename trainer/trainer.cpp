@@ -60,18 +60,20 @@ namespace {
 /// Callbacks that watch metrics see the train epoch's end after the module, which may log there.
 constexpr Hook kHookOfMonitors = Hook::on_train_epoch_end;
 
+}  // namespace
+
 /// All parts of one call of fit, validate, test or predict, put together; destroyed in the reverse order.
-class Assembly {
+class Trainer::Assembly {
  public:
   Assembly(const TrainerOptions& options, ModuleRef module, const std::optional<data::DataModuleRef>& data_module,
            Stage stage)
       : module_(*module.module),
         stage_(stage),
-        settings_({.deterministic = options.deterministic,
-                   .benchmark = options.benchmark,
-                   .detect_anomaly = options.detect_anomaly,
-                   .flush_denormal = options.flush_denormal,
-                   .num_threads = options.num_threads}),
+        settings_(std::in_place, TorchSettings::Options{.deterministic = options.deterministic,
+                                                        .benchmark = options.benchmark,
+                                                        .detect_anomaly = options.detect_anomaly,
+                                                        .flush_denormal = options.flush_denormal,
+                                                        .num_threads = options.num_threads}),
         run(options, module, data_module, strategy_, precision_, stage) {
     if (options.keep_freed_memory) heap_.emplace();
     if (options.seed) {
@@ -119,6 +121,14 @@ class Assembly {
     run.hooks.teardown(run);
   }
 
+  /// Puts back what the run has changed outside of itself; what a checkpoint needs of it stays.
+  void end() {
+    run.end();
+    generator_as_before_.reset();
+    heap_.reset();
+    settings_.reset();
+  }
+
   /// Runs `body`; where it throws, on_exception is called and the loggers are closed before the exception goes on.
   void guarded(const std::function<void()>& body) {
     try {
@@ -159,7 +169,7 @@ class Assembly {
 
   LightningModule& module_;
   Stage stage_;
-  TorchSettings settings_;
+  std::optional<TorchSettings> settings_;
   std::optional<KeptHeap> heap_ = {};
   SingleDeviceStrategy strategy_{c10::Device(c10::kCPU)};
   FullPrecision precision_;
@@ -168,6 +178,8 @@ class Assembly {
  public:
   RunContext run;
 };
+
+namespace {
 
 /// The folder with its config.json, and the loggers; nothing for runs that leave nothing behind. A run that goes on
 /// from a checkpoint in `continued` goes on there.
@@ -300,7 +312,9 @@ std::optional<ReadCheckpoint> Trainer::read_for_evaluation(const std::string& ck
 
 RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   LightningModule& lightning_module = *module.module;
-  Assembly parts(options_, module, sources.data_module, Stage::Fit);
+  fit_.reset();
+  fit_ = std::make_shared<Assembly>(options_, module, sources.data_module, Stage::Fit);
+  Assembly& parts = *fit_;
   RunContext& run = parts.run;
   // The loader is made at its place in the order of hooks, or earlier where somebody must know its size.
   std::optional<data::Loaders> made_early;
@@ -317,6 +331,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
     return *steps;
   };
   RunResult result;
+  std::optional<FitLoop> loop;  // outlives an exception: a checkpoint may be saved then
   std::optional<ReadCheckpoint> checkpoint = read_checkpoint(sources.ckpt_path);
   if (sources.ckpt_path == "last" && !checkpoint)
     console::info(c10::str("ckpt_path \"last\": there is no checkpoint below ", runs_folder(options_).string(),
@@ -333,9 +348,9 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
       if (checkpoint) apply_checkpoint(run, checkpoint->state, checkpoint->file.string(), goes_on);
       checkpoint.reset();
       say_start(run);
-      FitLoop loop(run, {train_loaders, sources.evaluation_source(lightning_module, Stage::Validate)});
+      loop.emplace(run, LoaderSource{train_loaders, sources.evaluation_source(lightning_module, Stage::Validate)});
       run.hooks.on_fit_start(run);
-      loop.run();
+      loop->run();
       run.hooks.on_fit_end(run);
       run.save_if_asked();
       run.finish_saves();
@@ -345,13 +360,24 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
     result = result_of(run);
     result.status = "failed";
     write_summary(result);
+    fit_.reset();
     throw;
   }
   result = result_of(run);
   for (const auto& logger : run.loggers) logger->finalize(result.status);
   if (!result.folder.empty()) save_weights(lightning_module, result.folder / "weights.pt");
   write_summary(result);
+  parts.end();
   return result;
+}
+
+void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {
+  if (!fit_) throw UsageError("Trainer::save_checkpoint: there was no fit yet, or it failed");
+  RunContext& run = fit_->run;
+  run.save_checkpoint(std::filesystem::absolute(path), std::move(how));
+  if (!run.has_ended()) return;
+  run.save_if_asked();
+  run.finish_saves();
 }
 
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& sources, Stage stage) {

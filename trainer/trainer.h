@@ -3,10 +3,12 @@
 #include <levin/data/loader.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/run.h>
 #include <levin/trainer/options.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +65,11 @@ class Trainer {
   std::vector<std::vector<Batch>> predict(ModuleRef module, data::Loaders loaders = {},
                                           const std::string& ckpt_path = "");
 
+  /// Saves a checkpoint: in a hook of a fit at its next save point (see Run::save_checkpoint), after a fit at once, as
+  /// that ended; its module must still live. Throws levin::UsageError before the first fit, and where it cannot be
+  /// written.
+  void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how = {});
+
   /// With the early spellings resolved.
   const TrainerOptions& options() const { return options_; }
   /// What fit writes into the run's folder as config.json; by default the trainer's own options.
@@ -70,6 +77,7 @@ class Trainer {
 
  private:
   struct Sources;
+  class Assembly;
   std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path) const;
   std::optional<ReadCheckpoint> read_for_evaluation(const std::string& ckpt_path) const;
   RunResult run_fit(ModuleRef module, const Sources& sources);
@@ -77,6 +85,7 @@ class Trainer {
   std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const Sources& sources);
 
   TrainerOptions options_;
+  std::shared_ptr<Assembly> fit_ = {};  ///< the newest, also when it is over
   std::string config_ = {};
 };
 

@@ -103,5 +103,6 @@ TEST_CASE("early stopping names what is wrong") {
 TEST_CASE("callbacks are made by name") {
   const auto names = levin::CallbackKind::registry().names();
   CHECK(names == std::vector<std::string>{"EarlyStopping", "GradientAccumulationScheduler", "LearningRateMonitor",
-                                          "ModelSummary", "TerminateOnNaN", "Timer"});
+                                          "ModelCheckpoint", "ModelSummary", "OnExceptionCheckpoint", "TerminateOnNaN",
+                                          "Timer"});
 }

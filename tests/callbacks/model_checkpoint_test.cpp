@@ -200,5 +200,6 @@ TEST_CASE("wrong options of ModelCheckpoint") {
   ModelCheckpoint unknown({.monitor = "val_los"});
   unknown.on_fit_start(test.run);
   test.run.metrics_["val_loss"] = 1;
+  test.run.state_.global_step = 1;
   CHECK(contains(error_text([&] { unknown.on_train_epoch_end(test.run); }), "val_loss"));
 }

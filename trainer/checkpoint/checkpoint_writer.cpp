@@ -58,6 +58,12 @@ void CheckpointWriter::wait() {
   if (error) std::rethrow_exception(error);
 }
 
+void CheckpointWriter::release() {
+  wait();
+  snapshot_ = {};
+  buffers_.clear();
+}
+
 /// Buffers are taken in the order of the storages: that of a run's checkpoints seldom changes.
 void CheckpointWriter::copy(PickledState live) {
   buffers_.resize(std::max(buffers_.size(), live.storages.size()));

@@ -39,6 +39,8 @@ class CheckpointWriter {
   bool has_failed() const { return failed_; }
   /// Waits for what is being written; throws what it has failed with, once.
   void wait();
+  /// Waits, and gives back the memory that is kept for the next save.
+  void release();
 
  private:
   void copy(PickledState live);

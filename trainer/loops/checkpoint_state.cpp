@@ -8,7 +8,6 @@
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/json_state.h>
-#include <levin/trainer/core/rng_state.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/loops/run_context.h>
 
@@ -94,7 +93,7 @@ State loader_states(const data::Loaders* loaders) {
 
 /// What every rank has of its own.
 State section_of_rank(RunContext& run) {
-  return State::dict({{"rng", rng_state()},
+  return State::dict({{"rng", run.rng()},
                       {"train_loader", loader_states(run.train_loaders)},
                       {"evaluation_loaders", loader_states(run.evaluation_loaders)},
                       {"gradients", gathered_gradients(run)},
@@ -222,12 +221,12 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
   with_file(file, [&] {
     check_resumable(run, checkpoint);
     run.hooks.on_load_checkpoint(run, checkpoint);
+    load_module_state_dict(run.module(), weights_of(checkpoint));
     const State::List& optimizers = checkpoint.at("optimizer_states").items();
     for (size_t i = 0; i < optimizers.size(); ++i)
       if (!optimizers[i].is_none()) run.strategy.load_optimizer_state(*run.optimizer_list[i], optimizers[i]);
     const State::List& schedulers = checkpoint.at("lr_schedulers").items();
     for (size_t i = 0; i < schedulers.size(); ++i) run.scheduler_list[i]->load_state_dict(schedulers[i]);
-    load_module_state_dict(run.module(), weights_of(checkpoint));
     if (const State* callbacks = checkpoint.find("callbacks"))
       for_each_callback(run, [&](const std::string& key, Callback& callback) {
         if (const State* state = callbacks->find(key)) callback.load_state_dict(*state);

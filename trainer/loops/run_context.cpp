@@ -32,7 +32,21 @@ RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::op
   module_.module->set_context(&step_context);
 }
 
-RunContext::~RunContext() { module_.module->set_context(nullptr); }
+RunContext::~RunContext() {
+  if (!ended_) module_.module->set_context(nullptr);
+}
+
+void RunContext::end() {
+  module_.module->set_context(nullptr);
+  counters.elapsed_seconds = wall_seconds();
+  rng_at_end_ = rng_state();
+  leave_loop();
+  train_loaders = evaluation_loaders = nullptr;
+  total_steps = {};
+  writer.release();
+  data_module_.reset();
+  ended_ = true;
+}
 
 const Batch& RunContext::batch() const { return or_throw(current_batch, "batch", "batch hooks"); }
 const StepOutput& RunContext::output() const {

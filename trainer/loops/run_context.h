@@ -2,6 +2,7 @@
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
+#include <levin/trainer/core/rng_state.h>
 #include <levin/trainer/core/run.h>
 #include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/loops/hook_dispatch.h>
@@ -76,6 +77,11 @@ class RunContext final : public Run {
   }
   /// Saves what on_exception hooks asked for: the window at hand is given up, and the batch that failed is skipped.
   void save_after_exception();
+  /// The module no longer sees the run, whose state can still be saved.
+  void end();
+  bool has_ended() const { return ended_; }
+  /// The random numbers of the run, also when it is over and the program's own are back.
+  State rng() const { return rng_at_end_ ? *rng_at_end_ : rng_state(); }
   /// Waits until all checkpoints are written; throws as save_if_asked.
   void finish_saves();
   /// Forgets the batch at hand and the optimizer handles, which end with the loop that an exception left.
@@ -130,6 +136,8 @@ class RunContext final : public Run {
   bool channels_last_;
   std::optional<data::DataModuleRef> data_module_;
   std::vector<SaveRequest> save_requests_ = {};
+  bool ended_ = false;
+  std::optional<State> rng_at_end_ = {};
   double seconds_before_ = 0;  ///< of earlier sessions
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

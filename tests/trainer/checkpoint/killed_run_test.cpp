@@ -56,6 +56,10 @@ TEST_CASE("a run that is killed at random moments ends as the one that was not")
   const fs::path unbroken = folder / "unbroken", log = folder / "log";
   REQUIRE(run_program({runner(), unbroken.string()}, log) == 0);
 
+  const std::string said = read_bytes(log);
+  const int64_t events = std::stoll(said.substr(said.rfind("events: ") + 8));
+  REQUIRE(events > 100);
+
   const int64_t kills = number_from_environment("LEVIN_KILLS", 12);
   std::mt19937_64 random(static_cast<uint64_t>(number_from_environment("LEVIN_KILL_SEED", 1)));
   int64_t killed = 0, finished = 0;
@@ -63,8 +67,8 @@ TEST_CASE("a run that is killed at random moments ends as the one that was not")
     const fs::path root = folder / ("killed" + std::to_string(number));
     fs::create_directories(root);
     for (int code = -1; code != 0;) {
-      // About as many events as a third of the run has: a run is killed a few times before it ends.
-      const int64_t moment = static_cast<int64_t>(1 + random() % 220);
+      // A run is killed a few times before it ends.
+      const int64_t moment = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(events));
       INFO("run " << number << ", kill " << killed << " at event " << moment);
       code = run_program({runner(), root.string(), "kill", std::to_string(moment)}, log);
       INFO(read_bytes(log));
@@ -84,17 +88,24 @@ TEST_CASE("a disk that is full ends the run with an error, and what was saved st
   const fs::path unbroken = folder / "unbroken", root = folder / "full", log = folder / "log";
   REQUIRE(run_program({runner(), unbroken.string()}, log) == 0);
   fs::create_directories(root);
-  for (const int64_t moment : {120, 250, 90, 300}) {
+  const std::string said = read_bytes(log);
+  const int64_t events = std::stoll(said.substr(said.rfind("events: ") + 8));
+  int lost_checkpoints = 0;
+  for (const int64_t moment : {events / 5, events / 3, events / 9, events / 3}) {
     const int code = run_program({runner(), root.string(), "full", std::to_string(moment)}, log);
     if (code == 0) break;
     CHECK(code == 1);
     const std::string text = read_bytes(log);
     INFO(text);
-    CHECK(text.find("a checkpoint was not saved") != std::string::npos);
     CHECK(text.find("No space left on device") != std::string::npos);
-    CHECK(text.find("ckpt_path \"last\"") != std::string::npos);
+    // At the very end it may be weights.pt.
+    if (text.find("a checkpoint was not saved") != std::string::npos) {
+      ++lost_checkpoints;
+      CHECK(text.find("ckpt_path \"last\"") != std::string::npos);
+    }
     check_checkpoints(root);
   }
+  CHECK(lost_checkpoints > 0);
   REQUIRE(run_program({runner(), root.string()}, log) == 0);
   check_ends_as(root, unbroken);
 }

@@ -10,13 +10,15 @@
 
 #include "tests/temporary_folder.h"
 
+struct LearnerOptions {
+  double lr = LEVIN_OPTION(lr, 0.05, "Learning rate");
+  bool plateau = LEVIN_OPTION(plateau, false, "Follow val_loss in place of a cosine");
+};
+
 /// A module with all that must survive: dropout and noise (random numbers), BatchNorm (buffers), momentum, a schedule,
 /// metrics over an epoch, values that are logged in some steps only.
 struct Learner : levin::LightningModule {
-  struct Options {
-    double lr = LEVIN_OPTION(lr, 0.05, "Learning rate");
-    bool plateau = LEVIN_OPTION(plateau, false, "Follow val_loss in place of a cosine");
-  };
+  using Options = LearnerOptions;
   explicit Learner(Options options_ = Options())
       : options(options_),
         net(register_module(
@@ -45,9 +47,8 @@ struct Learner : levin::LightningModule {
   }
   levin::OptimizerConfig configure_optimizers() override {
     levin::optim::SGD optimizer(parameters(), {.lr = options.lr, .momentum = 0.9});
-    if (options.plateau)
-      return {std::move(optimizer), levin::ReduceLROnPlateau({.patience = 0, .monitor = "val_loss"})};
-    return {std::move(optimizer), levin::CosineAnnealingLR({.T_max = 30, .interval = "step"})};
+    if (options.plateau) return {std::move(optimizer), levin::ReduceLROnPlateau({.patience = 0})};
+    return {std::move(optimizer), levin::CosineAnnealingLR({.T_max = 30}, {.interval = "step"})};
   }
 
   Options options;
@@ -79,7 +80,7 @@ inline levin::TrainerOptions resumable(const std::filesystem::path& root) {
   options.max_epochs = 3;
   options.accumulate_grad_batches = 3;
   options.val_check_interval = 5;
-  options.log_every_n_steps = 2;
+  options.log_every_n_steps = 1;
   options.gradient_clip_val = 1.0;
   options.enable_progress_bar = false;
   options.enable_model_summary = false;

@@ -1,8 +1,10 @@
 // Trains the Learner in ROOT, going on from the newest checkpoint: `resume_runner ROOT [KIND N]`.
 //
 // KIND kill: the process is killed (SIGKILL) at its Nth event: a batch's end, a validation batch's end, or a stage of
-// writing a file, in whichever thread. KIND full: from the Nth write on the disk is full (ENOSPC), for one file.
+// writing a file, in whichever thread. A run that ends says how many events there were. KIND full: from the Nth write
+// on the disk is full (ENOSPC), for one file.
 #include <levin/levin.h>
+#include <levin/trainer/checkpoint/checkpoint_files.h>
 #include <levin/trainer/core/atomic_file.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,9 +18,10 @@
 
 namespace {
 
-std::atomic<int64_t> events_left{-1}, writes_left{-1};
+std::atomic<int64_t> events{0}, events_left{-1}, writes_left{-1};
 
 void event() {
+  ++events;
   if (events_left > 0 && --events_left == 0) ::kill(::getpid(), SIGKILL);
 }
 
@@ -40,7 +43,8 @@ int main(int argc, char** argv) try {
   if (kind == "kill") events_left = std::stoll(argv[3]);
   if (kind == "full") writes_left = std::stoll(argv[3]);
   levin::set_file_stage_hook(at_stage);
-  torch::manual_seed(kind.empty() ? 1 : 99);
+  // Where there is something to go on from, the module begins elsewhere.
+  torch::manual_seed(levin::newest_checkpoint(root) ? 99 : 1);
   Learner module;
   Points data;
   levin::TrainerOptions options = resumable(root);
@@ -49,6 +53,7 @@ int main(int argc, char** argv) try {
                        levin::ModelCheckpoint({.dirpath = root + "/best", .monitor = "val_loss", .save_top_k = 2})};
   levin::Trainer trainer(std::move(options));
   trainer.fit(module, data, "last");
+  std::cerr << "events: " << events << std::endl;
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << std::endl;

@@ -9,6 +9,7 @@
 
 namespace fs = std::filesystem;
 using levin::Run;
+using levin::State;
 
 namespace {
 
@@ -266,4 +267,56 @@ TEST_CASE("an exception leaves a checkpoint where that was asked for") {
   Learner healthy;
   levin::Trainer again(resumable(folder.path()));
   CHECK(again.fit(healthy, data, file.string()).global_step > 4);
+}
+
+TEST_CASE("Trainer::save_checkpoint after a fit: another trainer goes on from the file") {
+  const TemporaryFolder folder;
+  const Ended unbroken = train(resumable(folder / "unbroken"));
+  Points data;
+  levin::TrainerOptions options = resumable(folder / "first");
+  options.max_epochs = 2;
+  levin::Trainer trainer(options);
+  CHECK(contains(error_text([&] { trainer.save_checkpoint(folder / "x.ckpt"); }), "no fit yet"));
+  torch::manual_seed(1);
+  {
+    Learner module;
+    trainer.fit(module, data);
+    trainer.save_checkpoint(folder / "x.ckpt");
+    trainer.save_checkpoint(folder / "weights.ckpt", {.weights_only = true});
+    CHECK_FALSE(module.in_run());
+  }
+  CHECK_FALSE(levin::load_state(folder / "weights.ckpt").contains("optimizer_states"));
+  const Ended resumed = train(resumable(folder / "second"), {}, (folder / "x.ckpt").string(), 99);
+  CHECK(first_difference(resumed.weights, unbroken.weights) == "");
+}
+
+TEST_CASE("a checkpoint that is cut short at any of 100 places, or has one bit flipped, is refused and loads nothing") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.max_steps = 2;
+  options.callbacks = {SaveInHook(levin::Hook::on_train_end, 1, folder / "x.ckpt")};
+  train(options);
+  std::ifstream file(folder / "x.ckpt", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto refused = [&](const std::string& damaged) {
+    std::ofstream(folder / "damaged.ckpt", std::ios::binary) << damaged;
+    Learner module;
+    Points data;
+    const levin::State before = weights_copy(module);
+    levin::Trainer trainer(options);
+    const std::string text =
+        error_text<levin::UsageError>([&] { trainer.fit(module, data, (folder / "damaged.ckpt").string()); });
+    return contains(text, "damaged.ckpt") && first_difference(before, levin::module_state_dict(module)).empty();
+  };
+  for (size_t i = 0; i < 100; ++i) {
+    INFO("cut at " << bytes.size() * i / 100);
+    CHECK(refused(bytes.substr(0, bytes.size() * i / 100)));
+  }
+  const at::Tensor weight =
+      levin::load_state(folder / "x.ckpt").at("state_dict").at("net.0.weight").to_tensor().contiguous();
+  const size_t weights = bytes.find(std::string(static_cast<const char*>(weight.const_data_ptr()), weight.nbytes()));
+  REQUIRE(weights != std::string::npos);
+  std::string flipped = bytes;
+  flipped[weights] = static_cast<char>(flipped[weights] ^ 0x10);
+  CHECK(refused(flipped));
 }

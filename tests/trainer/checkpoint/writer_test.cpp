@@ -1,0 +1,180 @@
+#include <ATen/Functions.h>
+#include <levin/trainer/checkpoint/checkpoint_files.h>
+#include <levin/trainer/checkpoint/checkpoint_writer.h>
+#include <levin/trainer/checkpoint/gather_states.h>
+#include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/core/state_file.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "tests/captured_stderr.h"
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/file_bytes.h"
+#include "tests/temporary_folder.h"
+#include "tests/thread_comm.h"
+
+namespace fs = std::filesystem;
+using levin::CheckpointWriter;
+using levin::State;
+
+namespace {
+
+std::atomic<const char*> failing_stage = nullptr;
+std::atomic<int> stages = 0;
+
+int fail_there(const char* stage) {
+  ++stages;
+  const char* failing = failing_stage;
+  return failing != nullptr && std::strcmp(stage, failing) == 0 ? ENOSPC : 0;
+}
+
+/// A hook of file stages while it lives.
+struct StageHook {
+  StageHook() { levin::set_file_stage_hook(fail_there); }
+  ~StageHook() {
+    levin::set_file_stage_hook(nullptr);
+    failing_stage = nullptr;
+  }
+};
+
+State state_with(const at::Tensor& tensor) {
+  return State::dict({{"value", tensor}, {"optimizer_states", State::list()}});
+}
+
+double value_in(const fs::path& file) { return levin::load_state(file).at("value").to_tensor()[0].item<double>(); }
+
+}  // namespace
+
+TEST_CASE("what is saved is the state at the call, whatever changes while it is written") {
+  const TemporaryFolder folder;
+  CheckpointWriter writer;
+  at::Tensor tensor = at::full({1 << 20}, 1.0);
+  for (int i = 1; i <= 5; ++i) {
+    tensor.fill_(i);
+    writer.save(state_with(tensor), {.path = folder / (std::to_string(i) + ".ckpt")});
+    tensor.fill_(-1);
+  }
+  writer.wait();
+  for (int i = 1; i <= 5; ++i) {
+    const at::Tensor saved = levin::load_state(folder / (std::to_string(i) + ".ckpt")).at("value").to_tensor();
+    CHECK(at::equal(saved, at::full({1 << 20}, static_cast<double>(i))));
+  }
+}
+
+TEST_CASE("shared memory, dtypes and empty tensors are copied as they are") {
+  const TemporaryFolder folder;
+  CheckpointWriter writer;
+  const at::Tensor base = at::arange(12.).view({3, 4});
+  const State state = State::dict({{"base", base},
+                                   {"row", base[1]},
+                                   {"half", at::ones({3}, at::kHalf)},
+                                   {"bool", at::ones({2}, at::kBool)},
+                                   {"complex", at::ones({2}, at::kComplexFloat)},
+                                   {"empty", at::empty({0, 3})}});
+  writer.save(state, {.path = folder / "x.ckpt"});
+  writer.wait();
+  const State read = levin::load_state(folder / "x.ckpt");
+  for (const auto& [key, value] : state.to_dict()) {
+    INFO(levin::to_text(key));
+    CHECK(at::equal(read.at(key).to_tensor(), value.to_tensor()));
+    CHECK(read.at(key).to_tensor().scalar_type() == value.to_tensor().scalar_type());
+  }
+  CHECK(read.at("row").to_tensor().storage().data() == read.at("base").to_tensor().storage().data());
+}
+
+TEST_CASE("last.ckpt is the newest, and old files go when the new one is whole") {
+  const TemporaryFolder folder;
+  CheckpointWriter writer;
+  const fs::path first = folder / "1.ckpt", second = folder / "2.ckpt", last = folder / "last.ckpt";
+  writer.save(state_with(at::full({4}, 1.0)), {.path = first, .link_as = last});
+  writer.save(state_with(at::full({4}, 2.0)), {.path = second, .link_as = last, .then_remove = {first}});
+  writer.wait();
+  CHECK_FALSE(fs::exists(first));
+  CHECK(value_in(last) == 2);
+  // Without its other name.
+  fs::remove(second);
+  CHECK(value_in(last) == 2);
+  // A save to last.ckpt itself.
+  writer.save(state_with(at::full({4}, 3.0)), {.path = last});
+  writer.wait();
+  CHECK(value_in(last) == 3);
+}
+
+TEST_CASE("a save that fails at any stage leaves what was there, and its error comes once") {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "x.ckpt", last = folder / "last.ckpt", old = folder / "old.ckpt";
+  for (const char* stage : {"open", "write", "sync", "rename", "link"}) {
+    INFO(stage);
+    CheckpointWriter writer;
+    writer.save(state_with(at::full({4}, 1.0)), {.path = file, .link_as = last});
+    writer.save(state_with(at::full({4}, 1.0)), {.path = old});
+    writer.wait();
+    const StageHook hook;
+    failing_stage = stage;
+    writer.save(state_with(at::full({4}, 2.0)), {.path = file, .link_as = last, .then_remove = {old}});
+    const std::string text = error_text([&] { writer.wait(); });
+    CHECK(contains(text, "No space left on device"));
+    CHECK_FALSE(writer.has_failed());
+    CHECK_NOTHROW(writer.wait());
+    failing_stage = nullptr;
+    const bool whole = std::strcmp(stage, "link") == 0;
+    CHECK(value_in(file) == (whole ? 2 : 1));
+    CHECK(value_in(last) == 1);
+    CHECK(value_in(old) == 1);
+    size_t files = 0;
+    for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder.path())) ++files;
+    CHECK(files == 3);
+    // And the next one works.
+    writer.save(state_with(at::full({4}, 3.0)), {.path = file, .link_as = last});
+    writer.wait();
+    CHECK(value_in(last) == 3);
+  }
+}
+
+TEST_CASE("the newest whole checkpoint is found, a damaged one passed over") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(levin::newest_checkpoint(folder / "nothing"));
+  const fs::path checkpoints = folder / "version_0" / "checkpoints";
+  fs::create_directories(checkpoints);
+  const auto set_age = [](const fs::path& file, int seconds) {
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+  };
+  levin::save_state(state_with(at::full({100}, 1.0)), checkpoints / "old.ckpt");
+  levin::save_state(state_with(at::full({100}, 2.0)), checkpoints / "new.ckpt");
+  levin::save_state(State::dict({{"state_dict", State::dict()}}), checkpoints / "weights.ckpt");
+  set_age(checkpoints / "old.ckpt", 100);
+  set_age(checkpoints / "new.ckpt", 10);
+  const auto found = levin::newest_checkpoint(folder.path());
+  REQUIRE(found);
+  CHECK(found->file == checkpoints / "new.ckpt");
+  CHECK(levin::run_folder_of(found->file, folder.path()) == folder / "version_0");
+  CHECK(levin::run_folder_of("elsewhere/x.ckpt", folder.path()).empty());
+
+  std::string bytes = read_bytes(checkpoints / "new.ckpt");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_bytes(checkpoints / "new.ckpt", bytes);
+  const CapturedStderr captured;
+  const auto older = levin::newest_checkpoint(folder.path());
+  REQUIRE(older);
+  CHECK(older->file == checkpoints / "old.ckpt");
+  CHECK(contains(captured.text(), "new.ckpt"));
+}
+
+TEST_CASE("every rank gets the states of all") {
+  levin::run_ranks(3, [](levin::Comm& comm) {
+    const int64_t rank = comm.rank();
+    const State own = State::dict({{"rank", rank}, {"values", at::full({rank * 1000}, static_cast<double>(rank))}});
+    const auto states = levin::gather_states(own, comm);
+    if (states.size() != 3) throw levin::Error("expected 3 states");
+    for (int64_t other = 0; other < 3; ++other) {
+      const State& state = states[static_cast<size_t>(other)];
+      const at::Tensor expected = at::full({other * 1000}, static_cast<double>(other));
+      if (state.at("rank").to_int() != other || !at::equal(state.at("values").to_tensor(), expected))
+        throw levin::Error("rank ", rank, " has another state for rank ", other);
+    }
+  });
+}
