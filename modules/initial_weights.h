@@ -14,7 +14,8 @@ struct InitialWeights {
   bool weights_strict =
       LEVIN_OPTION(weights_strict, true, "All weights must fit; false: load those that do, and say which do not");
   std::string weights_prefix =
-      LEVIN_OPTION(weights_prefix, "", "Take only the weights whose names begin so, without it, as in backbone.");
+      LEVIN_OPTION(weights_prefix, "",
+                   "Take only the weights whose names begin so (\"model.\", say), and leave that out of the names");
 };
 
 /// Loads what `options` name into `module`, and says on stderr what did not fit where that is allowed; does nothing
