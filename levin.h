@@ -108,6 +108,7 @@
 #include <levin/modules/optim/rprop.h>
 #include <levin/modules/optim/sgd.h>
 #include <levin/modules/registry.h>
+#include <levin/modules/script_module.h>
 #include <levin/modules/summary.h>
 #include <levin/modules/weights.h>
 #include <levin/modules/wrap.h>

@@ -1,20 +1,28 @@
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/safetensors.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 namespace levin {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kStateDict = "state_dict";
+/// What torch.nn.DataParallel, torch.compile and LightningModules put before a network's names.
+constexpr std::array<std::string_view, 4> kWrappers = {"module.", "_orig_mod.", "model.", "net."};
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -33,39 +41,129 @@ NamedTensors named_tensors(const torch::nn::Module& module) {
   return tensors;
 }
 
-/// What does not fit, one line per kind.
-class Mismatches {
- public:
-  void add(const std::string& kind, std::string key) {
-    for (auto& [known, keys] : kinds_)
-      if (known == kind) return keys.push_back(std::move(key));
-    kinds_.push_back({kind, {std::move(key)}});
-  }
-
-  bool empty() const { return kinds_.empty(); }
-
-  std::string text() const {
-    constexpr size_t kShown = 10;
-    std::string text;
-    for (const auto& [kind, keys] : kinds_) {
-      text += "\n  " + kind + ": ";
-      for (size_t i = 0; i < std::min(keys.size(), kShown); ++i) text += (i ? ", " : "") + keys[i];
-      if (keys.size() > kShown) text += " and " + std::to_string(keys.size() - kShown) + " more";
-    }
-    return text;
-  }
-
- private:
-  std::vector<std::pair<std::string, std::vector<std::string>>> kinds_;
-};
-
+/// The state dict inside of a checkpoint of levin, of PyTorch Lightning or of a hand-written loop.
 const State& unwrapped(const State& state) {
   if (!state.is_dict()) throw UsageError("a state dict was expected, found a ", state.kind());
-  const State* inner = state.find(kStateDict);
-  return inner && inner->is_dict() ? *inner : state;
+  for (const char* key : {kStateDict, "model_state_dict", "model"})
+    if (const State* inner = state.find(key); inner && inner->is_dict()) return *inner;
+  return state;
 }
 
-std::string shape_text(const at::Tensor& tensor) { return c10::str(tensor.sizes()); }
+std::string found_text(const State& value) {
+  return value.is_tensor() ? c10::str(value.to_tensor().sizes()) : std::string("a ") + value.kind();
+}
+
+/// How the names of a file become those of a module.
+struct Renaming {
+  std::string removed = {}, added = {};
+  bool skips_others = false;  ///< keys that do not begin with `removed` are not looked at
+
+  std::optional<std::string> operator()(const std::string& key) const {
+    if (!key.starts_with(removed)) return std::nullopt;
+    return added + key.substr(removed.size());
+  }
+};
+
+/// "net." where all names begin so, whatever it is; empty otherwise.
+std::string common_first_name(const NamedTensors& tensors) {
+  std::string common;
+  for (const auto& [name, tensor] : tensors) {
+    const size_t dot = name.find('.');
+    if (dot == std::string::npos) return {};
+    if (common.empty()) common = name.substr(0, dot + 1);
+    if (!name.starts_with(common)) return {};
+  }
+  return common;
+}
+
+/// The first renaming under which any key names a tensor of the module; none where there is no such.
+Renaming find_renaming(const NamedTensors& targets, const State::Dict& values) {
+  std::unordered_set<std::string> names;
+  for (const auto& [name, tensor] : targets) names.insert(name);
+  const auto fits = [&](const Renaming& renaming) {
+    return std::any_of(values.begin(), values.end(), [&](const State::Item& item) {
+      const std::optional<std::string> name = renaming(to_text(item.first));
+      return name && names.contains(*name);
+    });
+  };
+  const auto all_begin = [&](const std::string& prefix) {
+    return std::all_of(values.begin(), values.end(),
+                       [&](const State::Item& item) { return to_text(item.first).starts_with(prefix); });
+  };
+  const std::string first_name = common_first_name(targets);
+  for (std::string removed; !values.empty();) {
+    for (const std::string& added : {std::string(), first_name})
+      if (const Renaming renaming{removed, added}; fits(renaming)) return renaming;
+    const auto* wrapper = std::find_if(kWrappers.begin(), kWrappers.end(),
+                                       [&](std::string_view name) { return all_begin(removed + std::string(name)); });
+    if (wrapper == kWrappers.end()) break;
+    removed += *wrapper;
+  }
+  return {};
+}
+
+struct WeightMatch {
+  WeightsReport report = {};
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies = {};  ///< to and from
+
+  void copy() const {
+    const c10::NoGradGuard no_grad;
+    for (auto [target, source] : copies) target.copy_(source);
+  }
+};
+
+WeightMatch match(const NamedTensors& targets, const State::Dict& values, const Renaming& renaming) {
+  std::unordered_map<std::string, const State*> by_name;
+  for (const auto& [key, value] : values)
+    if (const auto name = renaming(to_text(key))) by_name[*name] = &value;
+  WeightMatch match = {.report = {.removed_prefix = renaming.removed, .added_prefix = renaming.added}};
+  std::unordered_set<std::string> used;
+  for (const auto& [name, target] : targets) {
+    used.insert(name);
+    const std::string expected = c10::str(target.sizes());
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      match.report.missing.push_back({name, "", expected});
+    } else if (!found->second->is_tensor() || found->second->to_tensor().sizes() != target.sizes()) {
+      match.report.mismatched.push_back({name, found_text(*found->second), expected});
+    } else {
+      match.report.loaded.push_back(name);
+      match.copies.emplace_back(target, found->second->to_tensor());
+    }
+  }
+  for (const auto& [key, value] : values) {
+    const auto name = renaming(to_text(key));
+    const bool is_skipped = !name && renaming.skips_others;
+    if (!is_skipped && !(name && used.contains(*name)))
+      match.report.unexpected.push_back({to_text(key), found_text(value), ""});
+  }
+  return match;
+}
+
+[[noreturn]] void fail_to_fit(const torch::nn::Module& module, const std::string& text) {
+  throw UsageError("the weights do not fit the module ", module.name(), ":", text);
+}
+
+WeightsReport load_matching(torch::nn::Module& module, const State::Dict& values, const WeightsOptions& options) {
+  const NamedTensors targets = named_tensors(module);
+  const Renaming renaming =
+      options.prefix.empty() ? find_renaming(targets, values) : Renaming{options.prefix, "", /*skips_others=*/true};
+  const WeightMatch found = match(targets, values, renaming);
+  if (renaming.skips_others && std::none_of(values.begin(), values.end(), [&](const State::Item& item) {
+        return to_text(item.first).starts_with(options.prefix);
+      }))
+    throw UsageError("no key begins with the prefix ", options.prefix,
+                     values.empty() ? "" : "; the first is " + to_text(values.front().first));
+  if (options.strict && !found.report.is_complete()) fail_to_fit(module, found.report.text());
+  if (found.copies.empty() && !targets.empty()) fail_to_fit(module, " nothing does" + found.report.text());
+  found.copy();
+  return found.report;
+}
+
+bool is_zip_file(const fs::path& path) {
+  char magic[4] = {};
+  return std::ifstream(path, std::ios::binary).read(magic, 4) && std::string_view(magic, 4) == "PK\x03\x04";
+}
 
 }  // namespace
 
@@ -76,45 +174,37 @@ State module_state_dict(const torch::nn::Module& module) {
 }
 
 void load_module_state_dict(torch::nn::Module& module, const State& state, const LoadStateDictOptions& options) {
-  std::unordered_map<std::string, const State*> values;
-  for (const auto& [key, value] : unwrapped(state).to_dict()) values[to_text(key)] = &value;
-
-  const NamedTensors targets = named_tensors(module);
-  std::unordered_set<std::string> used;
-  Mismatches mismatches;
-  for (const auto& [name, target] : targets) {
-    used.insert(name);
-    const auto found = values.find(name);
-    if (found == values.end()) {
-      if (options.strict) mismatches.add("missing", name + " " + shape_text(target));
-    } else if (!found->second->is_tensor()) {
-      mismatches.add("not a tensor", name + " (a " + found->second->kind() + ")");
-    } else if (found->second->to_tensor().sizes() != target.sizes()) {
-      const std::string found_shape = shape_text(found->second->to_tensor());
-      mismatches.add("of another shape",
-                     name + " (is " + found_shape + ", the module's is " + shape_text(target) + ")");
-    }
+  WeightMatch found = match(named_tensors(module), unwrapped(state).to_dict(), {});
+  if (!options.strict) {
+    found.report.missing.clear();
+    found.report.unexpected.clear();
   }
-  for (const auto& [key, value] : unwrapped(state).to_dict())
-    if (options.strict && !used.contains(to_text(key))) mismatches.add("unexpected", to_text(key));
-  if (!mismatches.empty())
-    throw UsageError("the weights do not fit the module ", module.name(), ":", mismatches.text());
-
-  const c10::NoGradGuard no_grad;
-  for (auto [name, target] : targets)
-    if (const auto found = values.find(name); found != values.end()) target.copy_(found->second->to_tensor());
+  if (!found.report.is_complete()) fail_to_fit(module, found.report.text());
+  found.copy();
 }
 
-void load_weights(torch::nn::Module& module, const std::filesystem::path& path) {
+State load_state_dict_file(const fs::path& path) {
+  const bool is_named_safetensors = path.extension() == ".safetensors" && !is_zip_file(path);
+  if (is_named_safetensors || is_safetensors_file(path)) return load_safetensors(path);
   const State state = load_state(path, kStateDict);
   try {
-    load_module_state_dict(module, state);
+    return unwrapped(state);
   } catch (const UsageError& error) {
     throw UsageError(path.string(), ": ", error.what());
   }
 }
 
-void save_weights(const torch::nn::Module& module, const std::filesystem::path& path) {
+WeightsReport load_weights(torch::nn::Module& module, const fs::path& path, const WeightsOptions& options) {
+  const State state = load_state_dict_file(path);
+  try {
+    return load_matching(module, state.to_dict(), options);
+  } catch (const UsageError& error) {
+    throw UsageError(path.string(), ": ", error.what());
+  }
+}
+
+void save_weights(const torch::nn::Module& module, const fs::path& path) {
+  if (path.extension() == ".safetensors") return save_safetensors(module_state_dict(module), path);
   save_state(module_state_dict(module), path);
 }
 

@@ -1,9 +1,5 @@
 #include <levin/modules/nn/image_classifier.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <levin/modules/weights.h>
-#include <levin/trainer/core/error.h>
-
-#include <filesystem>
 
 namespace levin::nn {
 
@@ -15,9 +11,7 @@ ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)
                                .num_classes = options.num_classes,
                                .small_input = options.small_input});
   register_module("net", net.module);
-  if (options.weights.empty()) return;
-  if (!std::filesystem::exists(options.weights)) throw UsageError("model.weights: no file ", options.weights);
-  load_weights(*this, options.weights);
+  load_initial_weights(*this, options.initial);
 }
 
 StepOutput ImageClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/initial_weights.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/nn/nets.h>
@@ -17,7 +18,7 @@ struct ImageClassifierOptions {
       image_shape, {1, 28, 28}, "Channels, height and width of the images; resnet18: any height and width", {.min = 1});
   bool small_input =
       LEVIN_OPTION(small_input, false, "For resnet18 on images of about 32x32: keep their size at first");
-  std::string weights = LEVIN_OPTION(weights, "", "File with the initial weights; empty: random ones");
+  InitialWeights initial = {};  // its options stand beside the others
   Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };

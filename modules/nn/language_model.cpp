@@ -3,11 +3,9 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/multinomial.h>
-#include <levin/modules/weights.h>
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -58,9 +56,7 @@ LanguageModel::LanguageModel(Options options_) : options(std::move(options_)), n
   schema_of<Options>().check(&options, "model");
   save_hyperparameters(options);
   net = register_module("net", GPT(options.gpt));
-  if (options.weights.empty()) return;
-  if (!std::filesystem::exists(options.weights)) throw UsageError("model.weights: no file ", options.weights);
-  load_weights(*this, options.weights);
+  load_initial_weights(*this, options.initial);
 }
 
 at::Tensor LanguageModel::generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Generator.h>
+#include <levin/modules/initial_weights.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/metrics/perplexity.h>
@@ -13,8 +14,8 @@
 namespace levin::nn {
 
 struct LanguageModelOptions {
-  GPTOptions gpt = {};  // its options stand beside the others
-  std::string weights = LEVIN_OPTION(weights, "", "File with the initial weights; empty: random ones");
+  GPTOptions gpt = {};          // its options stand beside the others
+  InitialWeights initial = {};  // its options stand beside the others
   Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };

@@ -1,4 +1,5 @@
 #include <levin/modules/weights.h>
+#include <levin/trainer/core/safetensors.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <torch/torch.h>
@@ -110,4 +111,88 @@ TEST_CASE("what is no state dict is an error that names the file") {
   CHECK(contains(error_text<UsageError>([&] { load_weights(net, folder / "list.pt"); }),
                  "list.pt: a state dict was expected, found a list"));
   CHECK(contains(error_text<UsageError>([&] { load_weights(net, folder / "none.pt"); }), "there is no such file"));
+}
+
+TEST_CASE("safetensors files load and are written, told by their content") {
+  const TemporaryFolder folder;
+  Net source, target, other;
+  levin::save_weights(source, folder / "a.safetensors");
+  CHECK(levin::is_safetensors_file(folder / "a.safetensors"));
+  std::filesystem::copy_file(folder / "a.safetensors", folder / "a.bin");
+  CHECK(load_weights(target, folder / "a.bin").is_complete());
+  CHECK(torch::equal(target.head->weight, source.head->weight));
+  // A state dict under the other name.
+  levin::save_state(module_state_dict(other), folder / "b.safetensors");
+  CHECK(load_weights(target, folder / "b.safetensors").loaded.size() == 10);
+  CHECK(torch::equal(target.head->weight, other.head->weight));
+  CHECK(contains(error_text<UsageError>([&] { load_weights(target, folder / "none.safetensors"); }),
+                 "none.safetensors: there is no such file"));
+}
+
+TEST_CASE("without strict what fits is loaded, and the rest reported") {
+  const TemporaryFolder folder;
+  Net net;
+  const torch::Tensor before = net.head->weight.detach().clone();
+  levin::save_state(
+      State::dict({{"scale", torch::full({}, 9.0)}, {"head.weight", torch::ones({5, 3})}, {"extra", torch::ones({2})}}),
+      folder / "part.pt");
+  const levin::WeightsReport report = load_weights(net, folder / "part.pt", {.strict = false});
+  CHECK(report.loaded == std::vector<std::string>{"scale"});
+  CHECK(report.missing.size() == 8);
+  CHECK(report.missing[0].name == "steps");
+  CHECK(report.missing[0].expected == "[1]");
+  REQUIRE(report.mismatched.size() == 1);
+  CHECK(report.mismatched[0].found == "[5, 3]");
+  CHECK(report.mismatched[0].expected == "[2, 3]");
+  REQUIRE(report.unexpected.size() == 1);
+  CHECK(contains(report.text(), "\n  unexpected: extra [2]"));
+  CHECK(net.scale.item<float>() == 9);
+  CHECK(torch::equal(net.head->weight, before));
+
+  levin::save_state(State::dict({{"other", torch::ones({1})}}), folder / "none.pt");
+  CHECK(contains(error_text<UsageError>([&] { load_weights(net, folder / "none.pt", {.strict = false}); }),
+                 "the weights do not fit the module"));
+}
+
+TEST_CASE("what wrappers put before the names is taken off where the names fit then") {
+  const TemporaryFolder folder;
+  Net net;
+  for (const std::string prefix : {"module.", "model.", "module._orig_mod.", "net.", "model.module."}) {
+    INFO(prefix);
+    State state = State::dict();
+    const State dict = module_state_dict(Net());
+    for (const auto& [key, value] : dict.to_dict()) state[prefix + levin::to_text(key)] = value;
+    levin::save_state(State::dict({{"state_dict", state}}), folder / "wrapped.ckpt");
+    const levin::WeightsReport report = load_weights(net, folder / "wrapped.ckpt");
+    CHECK(report.is_complete());
+    CHECK(report.removed_prefix == prefix);
+    CHECK(torch::equal(net.head->weight, state.at(prefix + "head.weight").to_tensor()));
+  }
+}
+
+TEST_CASE("weights of the network alone load into the module around it") {
+  struct Around : torch::nn::Module {
+    torch::nn::Linear net = register_module("network", torch::nn::Linear(2, 3));
+  };
+  const TemporaryFolder folder;
+  torch::nn::Linear linear(2, 3);
+  levin::save_weights(*linear, folder / "linear.pt");
+  Around around;
+  CHECK(load_weights(around, folder / "linear.pt").added_prefix == "network.");
+  CHECK(torch::equal(around.net->weight, linear->weight));
+}
+
+TEST_CASE("a prefix takes a part of a file") {
+  const TemporaryFolder folder;
+  torch::nn::Linear linear(3, 2);
+  levin::save_state(State::dict({{"backbone.weight", torch::ones({2, 3})},
+                                 {"backbone.bias", torch::ones({2})},
+                                 {"head.weight", torch::ones({9})}}),
+                    folder / "whole.pt");
+  CHECK(load_weights(*linear, folder / "whole.pt", {.prefix = "backbone."}).is_complete());
+  CHECK(linear->weight.sum().item<float>() == 6);
+  CHECK(contains(error_text<UsageError>([&] { load_weights(*linear, folder / "whole.pt", {.prefix = "body."}); }),
+                 "whole.pt: no key begins with the prefix body.; the first is backbone.weight"));
+  CHECK(
+      contains(error_text<UsageError>([&] { load_weights(*linear, folder / "whole.pt"); }), "missing: weight [2, 3]"));
 }

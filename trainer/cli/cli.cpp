@@ -27,6 +27,10 @@ Usage: levin COMMAND [ARGUMENTS]
   config docs       Print the page that describes all options
   data inspect      Show what the loaders of a config's data give, and draw the first training batch
   list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks or loggers
+  ckpt ls           Show what a checkpoint or a file of weights holds; `levin ckpt --help` says more
+  ckpt diff         Compare two, by name and by value
+  ckpt verify       Say whether files are whole, by their checksums
+  ckpt convert      Write one in another format or dtype, or its weights alone
   --version         Show the versions of levin, LibTorch, CUDA, NCCL and the compiler
   --help            Show this text
 
@@ -85,10 +89,11 @@ int dispatch(const std::vector<std::string>& arguments) {
     data_command(rest);
     return 0;
   }
+  if (command == "ckpt") return ckpt_command(rest);
   if (command != "list")
     throw UsageError("no command '", command, "'",
-                     did_you_mean(command, {"fit", "validate", "test", "predict", "config", "data", "list"}),
-                     "; there are: fit, validate, test, predict, config, data, list");
+                     did_you_mean(command, {"fit", "validate", "test", "predict", "config", "data", "ckpt", "list"}),
+                     "; there are: fit, validate, test, predict, config, data, ckpt, list");
   list_command(rest);
   return 0;
 }

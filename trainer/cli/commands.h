@@ -33,6 +33,10 @@ void list_command(const std::vector<std::string>& arguments);
 /// training batch. Works with every data module; throws UsageError where the config names none.
 void data_command(const std::vector<std::string>& arguments);
 
+/// `levin ckpt ls|diff|verify|convert`: looks at checkpoints and files of weights, and converts them. Returns the exit
+/// code: 1 where files differ, or one is damaged. Throws UsageError for wrong arguments.
+int ckpt_command(const std::vector<std::string>& arguments);
+
 /// levin, LibTorch, CUDA, NCCL and the compiler, a line each.
 std::string version_text();
 

@@ -95,12 +95,15 @@ TEST_CASE("weights come from a file") {
   const TemporaryFolder folder;
   ImageClassifier first(ImageClassifier::Options{.net = "mlp_bn"});
   levin::save_weights(first, folder / "init.pt");
-  ImageClassifier second(ImageClassifier::Options{.net = "mlp_bn", .weights = (folder / "init.pt").string()});
+  ImageClassifier second(
+      ImageClassifier::Options{.net = "mlp_bn", .initial = {.weights = (folder / "init.pt").string()}});
   CHECK(first.parameters()[0].equal(second.parameters()[0]));
 
-  const auto missing = [&] { ImageClassifier(ImageClassifier::Options{.weights = "none/such.pt"}); };
+  const auto missing = [&] { ImageClassifier(ImageClassifier::Options{.initial = {.weights = "none/such.pt"}}); };
   CHECK(error_text<UsageError>(missing) == "model.weights: no file none/such.pt");
-  const auto other = [&] { ImageClassifier(ImageClassifier::Options{.weights = (folder / "init.pt").string()}); };
+  const auto other = [&] {
+    ImageClassifier(ImageClassifier::Options{.initial = {.weights = (folder / "init.pt").string()}});
+  };
   CHECK(contains(error_text<UsageError>(other), "init.pt"));
 }
 

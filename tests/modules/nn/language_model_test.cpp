@@ -224,9 +224,9 @@ TEST_CASE("a language model's weights come from a file") {
   LanguageModel::Options options = small_model();
   const LanguageModel first(options);
   levin::save_weights(first, folder / "init.pt");
-  options.weights = (folder / "init.pt").string();
+  options.initial.weights = (folder / "init.pt").string();
   const LanguageModel second(options);
   CHECK(first.parameters()[0].equal(second.parameters()[0]));
-  options.weights = "none/such.pt";
+  options.initial.weights = "none/such.pt";
   CHECK(error_text<UsageError>([&] { LanguageModel{options}; }) == "model.weights: no file none/such.pt");
 }

@@ -203,5 +203,5 @@ TEST_CASE("list and version") {
   CHECK(command.code == 2);
   CHECK(command.err ==
         "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, config, data, "
-        "list\n");
+        "ckpt, list\n");
 }
