@@ -36,7 +36,7 @@ class Converter {
   using Convert = State (Converter::*)(const PickleNode&);
 
   // What values take in memory, and how much that may be. Whatever is there but once costs less than its bytes allow.
-  static constexpr size_t kBytesPerByte = 256, kFreeBytes = 32 << 20;
+  static constexpr size_t kBytesPerByte = 256, kFreeBytes = 8 << 20;
   static constexpr size_t kItemBytes = 64, kPairBytes = 320, kTensorBytes = 448;
 
   /// Objects may be shared or hold themselves: without a bound, a small file could unfold without end.
