@@ -165,6 +165,16 @@ bool is_zip_file(const fs::path& path) {
   return std::ifstream(path, std::ios::binary).read(magic, 4) && std::string_view(magic, 4) == "PK\x03\x04";
 }
 
+WeightMatch checked_match(const torch::nn::Module& module, const State& state, const LoadStateDictOptions& options) {
+  WeightMatch found = match(named_tensors(module), unwrapped(state).to_dict(), {});
+  if (!options.strict) {
+    found.report.missing.clear();
+    found.report.unexpected.clear();
+  }
+  if (!found.report.is_complete()) fail_to_fit(module, found.report.text());
+  return found;
+}
+
 }  // namespace
 
 State module_state_dict(const torch::nn::Module& module) {
@@ -174,13 +184,11 @@ State module_state_dict(const torch::nn::Module& module) {
 }
 
 void load_module_state_dict(torch::nn::Module& module, const State& state, const LoadStateDictOptions& options) {
-  WeightMatch found = match(named_tensors(module), unwrapped(state).to_dict(), {});
-  if (!options.strict) {
-    found.report.missing.clear();
-    found.report.unexpected.clear();
-  }
-  if (!found.report.is_complete()) fail_to_fit(module, found.report.text());
-  found.copy();
+  checked_match(module, state, options).copy();
+}
+
+void check_module_state_dict(const torch::nn::Module& module, const State& state, const LoadStateDictOptions& options) {
+  checked_match(module, state, options);
 }
 
 State load_state_dict_file(const fs::path& path) {

@@ -22,6 +22,10 @@ struct LoadStateDictOptions {
 /// Throws levin::UsageError that lists the keys that do not fit, with their shapes; the module is then unchanged.
 void load_module_state_dict(torch::nn::Module& module, const State& state, const LoadStateDictOptions& options = {});
 
+/// Throws as load_module_state_dict would, and loads nothing.
+void check_module_state_dict(const torch::nn::Module& module, const State& state,
+                             const LoadStateDictOptions& options = {});
+
 struct WeightsOptions {
   bool strict = true;       ///< everything must fit; false loads what fits, which must be something
   std::string prefix = {};  ///< take only the keys that begin so, without it; empty: see load_weights

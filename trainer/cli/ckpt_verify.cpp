@@ -14,7 +14,8 @@ namespace {
 /// The checksum of a deflated record's contents.
 uint32_t checksum_of_inflated(const ZipReader& zip, const ZipRecord& record) {
   // Deflate never packs more than 1032 to 1; a larger claim would ask for any amount of memory.
-  if (record.bytes / 1032 > record.stored_bytes) zip.fail(record.header, record.name, " claims ", record.bytes, " bytes");
+  if (record.bytes / 1032 > record.stored_bytes)
+    zip.fail(record.header, record.name, " claims ", record.bytes, " bytes");
   std::string contents(record.bytes, '\0');
   zip.inflate(record, contents.data());
   return crc32_of(contents);

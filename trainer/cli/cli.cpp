@@ -2,6 +2,8 @@
 #include <c10/util/Exception.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands.h>
+#include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/cli/verify_resume.h>
 #include <levin/trainer/core/error.h>
 
 #include <iostream>
@@ -20,6 +22,9 @@ Usage: levin COMMAND [ARGUMENTS]
   fit, validate, test, predict --config FILE... [--FLAG VALUE...]
                     Run a module; `levin fit --help` shows the flags, with --config those of its classes too
   fit --dry-run     Try one batch of each loader and say what the fit would do; nothing is written
+  verify-resume --config FILE... [--steps 20]
+                    Prove that a run of this config can be stopped and continued: train so many steps, and again with
+                    a stop in the middle, and compare everything
   config show       Print the resolved config of such a command line, as --print-config does
   config check      Print all that is wrong with it, or ok
   config explain    Print each value and where it comes from: a file's line, the environment, a flag, default
@@ -68,6 +73,17 @@ int run_from_arguments(const std::string& command, const std::vector<std::string
                      {line.flags.ckpt_path, line.flags.dry_run, command_line_without_checkpoint(command, arguments)});
 }
 
+int verify_from_arguments(std::vector<std::string> arguments) {
+  constexpr int64_t kSteps = 20;
+  const int64_t steps = take_count(arguments, "--steps", /*least=*/2).value_or(kSteps);
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
+  if (!line.flags.help.empty()) {
+    std::cout << line.flags.help << std::flush;
+    return 0;
+  }
+  return verify_resume(std::cout, line.config, steps) ? 0 : kFailed;
+}
+
 int dispatch(const std::vector<std::string>& arguments) {
   raise_duplicate_registrations();
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
@@ -81,6 +97,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (is_run_command(command)) return run_from_arguments(command, rest);
+  if (command == "verify-resume") return verify_from_arguments(rest);
   if (command == "config") {
     config_command(rest);
     return 0;
@@ -92,8 +109,9 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (command == "ckpt") return ckpt_command(rest);
   if (command != "list")
     throw UsageError("no command '", command, "'",
-                     did_you_mean(command, {"fit", "validate", "test", "predict", "config", "data", "ckpt", "list"}),
-                     "; there are: fit, validate, test, predict, config, data, ckpt, list");
+                     did_you_mean(command, {"fit", "validate", "test", "predict", "verify-resume", "config", "data",
+                                            "ckpt", "list"}),
+                     "; there are: fit, validate, test, predict, verify-resume, config, data, ckpt, list");
   list_command(rest);
   return 0;
 }

@@ -6,11 +6,11 @@
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands.h>
 #include <levin/trainer/cli/inspect_loader.h>
+#include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iostream>
 
 namespace levin::cli {
@@ -31,36 +31,10 @@ struct Arguments {
   InspectLimits limits = {.seconds = kSeconds};
 };
 
-/// The value of `flag`, which is taken out of `arguments` with it; nothing where it is not there.
-std::optional<std::string> take_flag(std::vector<std::string>& arguments, const std::string& flag) {
-  std::optional<std::string> value;
-  for (size_t i = 0; i < arguments.size();) {
-    const bool is_joined = arguments[i].starts_with(flag + "=");
-    if (arguments[i] != flag && !is_joined) {
-      ++i;
-      continue;
-    }
-    if (!is_joined && (i + 1 == arguments.size() || arguments[i + 1].starts_with("--"))) {
-      throw UsageError(flag, ": expected a value");
-    }
-    value = is_joined ? arguments[i].substr(flag.size() + 1) : arguments[i + 1];
-    const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(i);
-    arguments.erase(at, at + (is_joined ? 1 : 2));
-  }
-  return value;
-}
-
 Arguments take_arguments(std::vector<std::string>& arguments) {
   Arguments taken;
   if (const auto sheet = take_flag(arguments, "--sheet")) taken.sheet = *sheet;
-  if (const auto text = take_flag(arguments, "--batches")) {
-    int64_t batches = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), batches);
-    if (error != std::errc() || end != text->data() + text->size() || batches < 1) {
-      throw UsageError("--batches: expected a whole number of at least 1, got ", *text);
-    }
-    taken.limits = {.batches = batches};
-  }
+  if (const auto batches = take_count(arguments, "--batches", /*least=*/1)) taken.limits = {.batches = *batches};
   return taken;
 }
 

@@ -221,12 +221,13 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
   with_file(file, [&] {
     check_resumable(run, checkpoint);
     run.hooks.on_load_checkpoint(run, checkpoint);
-    load_module_state_dict(run.module(), weights_of(checkpoint));
+    check_module_state_dict(run.module(), weights_of(checkpoint));
     const State::List& optimizers = checkpoint.at("optimizer_states").items();
     for (size_t i = 0; i < optimizers.size(); ++i)
       if (!optimizers[i].is_none()) run.strategy.load_optimizer_state(*run.optimizer_list[i], optimizers[i]);
     const State::List& schedulers = checkpoint.at("lr_schedulers").items();
     for (size_t i = 0; i < schedulers.size(); ++i) run.scheduler_list[i]->load_state_dict(schedulers[i]);
+    load_module_state_dict(run.module(), weights_of(checkpoint));
     if (const State* callbacks = checkpoint.find("callbacks"))
       for_each_callback(run, [&](const std::string& key, Callback& callback) {
         if (const State* state = callbacks->find(key)) callback.load_state_dict(*state);
