@@ -1,9 +1,11 @@
 #include <levin/modules/weights.h>
+#include <levin/trainer/core/copy_bytes.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/safetensors.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <array>
@@ -108,7 +110,17 @@ struct WeightMatch {
 
   void copy() const {
     const c10::NoGradGuard no_grad;
-    for (auto [target, source] : copies) target.copy_(source);
+    for (auto [target, source] : copies) {
+      const bool as_bytes = target.is_cpu() && source.is_cpu() && target.scalar_type() == source.scalar_type() &&
+                            target.is_contiguous() && source.is_contiguous() && !source.is_conj() && !source.is_neg();
+      if (as_bytes) {
+        copy_bytes(target.mutable_data_ptr(), source.const_data_ptr(), target.nbytes());
+        // As copy_ does: autograd finds values that are used after they were replaced.
+        torch::autograd::impl::bump_version(target);
+      } else {
+        target.copy_(source);
+      }
+    }
   }
 };
 

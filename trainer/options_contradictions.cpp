@@ -1,4 +1,6 @@
 #include <c10/util/StringUtil.h>
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/trainer/options.h>
 
@@ -80,11 +82,15 @@ class Check {
   }
 
   void callbacks() {
-    if (o.enable_progress_bar.value_or(!o.barebones)) return;
-    for (const CallbackEntry& entry : o.callbacks)
-      if (dynamic_cast<const ProgressBar*>(entry.callback.get()))
-        contradict(o.barebones ? "barebones" : "enable_progress_bar", "callbacks",
-                   "no progress bar, and a ProgressBar among the callbacks");
+    if (!o.enable_progress_bar.value_or(!o.barebones) && has_callback<ProgressBar>())
+      contradict(o.barebones ? "barebones" : "enable_progress_bar", "callbacks",
+                 "no progress bar, and a ProgressBar among the callbacks");
+    if (o.enable_checkpointing.value_or(!o.barebones)) return;
+    for (const auto& [name, is_there] : {std::pair("a ModelCheckpoint", has_callback<ModelCheckpoint>()),
+                                         std::pair("an OnExceptionCheckpoint", has_callback<OnExceptionCheckpoint>())})
+      if (is_there)
+        contradict(o.barebones ? "barebones" : "enable_checkpointing", "callbacks",
+                   std::string("no checkpoints, and ") + name + " among the callbacks");
   }
 
   void searches() {
@@ -115,6 +121,13 @@ class Check {
   std::vector<Contradiction> found = {};
 
  private:
+  template <class C>
+  bool has_callback() const {
+    return std::any_of(o.callbacks.begin(), o.callbacks.end(), [](const CallbackEntry& entry) {
+      return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
+    });
+  }
+
   void contradict(const std::string& one, const std::string& other, const std::string& why) {
     found.push_back({one, other, why});
   }

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/model_summary.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/weights.h>
@@ -81,7 +82,8 @@ class Trainer::Assembly {
       at::manual_seed(static_cast<uint64_t>(*options.seed));
     }
     run.sink.set_enabled(!options.barebones);
-    for (const CallbackEntry& entry : options.callbacks) add(entry);
+    for (const CallbackEntry& entry : options.callbacks)
+      if (*options.enable_checkpointing || !saves_checkpoints(entry)) add(entry);
     if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
     if (*options.enable_model_summary && !has<ModelSummary>()) add(ModelSummary());
     for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
@@ -147,6 +149,12 @@ class Trainer::Assembly {
     run.callbacks.push_back(entry);
     run.hooks.add(*entry.callback,
                   entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
+  }
+
+  /// fast_dev_run leaves such callbacks out.
+  static bool saves_checkpoints(const CallbackEntry& entry) {
+    return dynamic_cast<const ModelCheckpoint*>(entry.callback.get()) != nullptr ||
+           dynamic_cast<const OnExceptionCheckpoint*>(entry.callback.get()) != nullptr;
   }
 
   template <class C>

@@ -1,8 +1,8 @@
 // A run that is stopped and continued ends as the run that was not, to the bit.
 //
-// Trains six epochs in one go; then the same with a stop after two and a half of them, and a new module and trainer that
-// go on from "last". What a module keeps outside of its parameters and buffers it must put into the checkpoint itself:
-// here the number of samples of each class that it has seen.
+// Trains six epochs in one go; then the same with a stop after two and a half of them, and a new module and trainer
+// that go on from "last". What a module keeps outside of its parameters and buffers it must put into the checkpoint
+// itself: here the number of samples of each class that it has seen.
 #include <levin/levin.h>
 
 #include <filesystem>
@@ -51,18 +51,20 @@ int main() {
   options.default_root_dir = folder.string();
   options.seed = 1;
 
+  torch::manual_seed(1);
   Classifier unbroken;
   options.name = "unbroken";
   levin::Trainer(options).fit(unbroken, shuffled_points());
 
   options.name = "broken";
   {
+    torch::manual_seed(1);
     Classifier module;
     levin::TrainerOptions first_half = options;
     first_half.max_steps = 125;  // 50 steps an epoch
     levin::Trainer(first_half).fit(module, shuffled_points());
   }
-  Classifier module;
+  Classifier module;  // other weights than those at the beginning: they come from the checkpoint
   const levin::RunResult result = levin::Trainer(options).fit(module, shuffled_points(), {}, "last");
 
   bool equal = module.seen == unbroken.seen;

@@ -120,7 +120,7 @@ struct Writer {
     requires std::same_as<typename Tensors::value_type, at::Tensor>
   void operator()(const char* key, const Tensors& value) {
     out[key] = State::list();
-    for (const at::Tensor& tensor : value) out[key].push_back(tensor);
+    for (const at::Tensor& tensor : value) out[key].push_back(tensor.defined() ? State(tensor) : State());
   }
   /// A tensor, as in Python.
   void step(int64_t value) { out["step"] = at::scalar_tensor(static_cast<double>(value), at::kFloat); }

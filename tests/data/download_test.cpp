@@ -397,13 +397,17 @@ TEST_CASE("a signal ends the tries, and keeps what has come") {
     if (request.number > 0) response.cut_after = 0;
     return response;
   });
-  auto guard = std::make_unique<levin::SignalGuard>();
+  const auto new_guard = [] {
+    return std::make_unique<levin::SignalGuard>(
+        std::vector<std::pair<int, levin::SignalAction>>{{SIGINT, levin::SignalAction::Stop}});
+  };
+  auto guard = new_guard();
   std::thread interrupt([&] {
     while (server.requests().empty()) std::this_thread::yield();
     ::kill(::getpid(), SIGINT);
   });
   const std::string error = target.error(server.url("/a"));
   interrupt.join();
-  guard = std::make_unique<levin::SignalGuard>();  // forgets the signal
+  guard = new_guard();  // forgets the signal
   CHECK(error == server.url("/a") + ": a signal ended the download; what has come is in " + target.part.string());
 }

@@ -95,7 +95,6 @@ TEST_CASE("what cannot run yet is refused by name") {
       {R"({"distributed_backend": "ddp"})", "trainer.distributed_backend: ddp" + later + "leave it unset"},
       {R"({"use_amp": true})", "trainer.use_amp: true" + later + "use false"},
       {R"({"sync_batchnorm": true})", "trainer.sync_batchnorm: true" + later + "leave it unset"},
-      {R"({"enable_checkpointing": true})", "trainer.enable_checkpointing: true" + later + "leave it unset"},
       {R"({"profiler": "simple"})", "trainer.profiler: simple" + later + "leave it unset"},
       {R"({"auto_lr_find": true})", "trainer.auto_lr_find: true" + later + "set the rate in the model's options"},
       {R"({"auto_scale_batch_size": "power"})",
@@ -122,6 +121,10 @@ TEST_CASE("contradictions name both options") {
        "trainer.use_amp and trainer.precision contradict each other: 16 bit and 64-true"},
       {R"({"use_amp": false, "precision": 16})",
        "trainer.use_amp and trainer.precision contradict each other: use_amp false and 16-mixed"},
+      {R"({"enable_checkpointing": false, "callbacks": ["ModelCheckpoint"]})",
+       "trainer.enable_checkpointing and trainer.callbacks contradict each other: no checkpoints, and a "
+       "ModelCheckpoint "
+       "among the callbacks"},
       {R"({"barebones": true, "logger": true})",
        "trainer.barebones and trainer.logger contradict each other: barebones runs without it; leave logger unset"},
       {R"({"barebones": true, "log_every_n_steps": 5})",

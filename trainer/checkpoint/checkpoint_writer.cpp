@@ -1,29 +1,16 @@
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/core/copy_bytes.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <algorithm>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
 namespace levin {
-namespace {
-
-/// Copies on all compute threads: one alone does not fill the memory's bandwidth.
-void copy_bytes(void* to, const void* from, size_t bytes) {
-  constexpr int64_t kGrain = int64_t{4} << 20;
-  at::parallel_for(0, static_cast<int64_t>(bytes), kGrain, [&](int64_t begin, int64_t end) {
-    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
-                static_cast<size_t>(end - begin));
-  });
-}
-
-}  // namespace
 
 CheckpointWriter::~CheckpointWriter() {
   {

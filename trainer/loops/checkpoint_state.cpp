@@ -14,6 +14,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -51,7 +52,11 @@ State callback_states(RunContext& run) {
 State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer) try {
   return run.strategy.optimizer_state(optimizer);
 } catch (const UsageError& error) {
-  console::warn(std::string("the checkpoint lacks an optimizer's state: ") + error.what());
+  if (!std::exchange(run.said_optimizer_is_unknown, true))
+    console::warn(
+        std::string("checkpoints lack an optimizer's state, and a run that goes on from one begins with a new "
+                    "one: ") +
+        error.what());
   return State();
 }
 

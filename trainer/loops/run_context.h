@@ -119,6 +119,7 @@ class RunContext final : public Run {
   const data::Loaders* evaluation_loaders = nullptr;
   bool resumed = false;
   bool continued_folder = false;
+  bool said_optimizer_is_unknown = false;
   bool session_ends = false;         ///< the stop is this process's alone, and not the run's
   bool interrupted = false;          ///< a signal ended the validation at hand, whose place is saved
   std::optional<State> resume = {};  ///< this rank's part of the checkpoint, for the loops to take positions from

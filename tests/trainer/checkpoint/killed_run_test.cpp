@@ -109,3 +109,30 @@ TEST_CASE("a disk that is full ends the run with an error, and what was saved st
   REQUIRE(run_program({runner(), root.string()}, log) == 0);
   check_ends_as(root, unbroken);
 }
+
+TEST_CASE("a file system that fills up: 16 MB of memory in a namespace of its own") {
+  const TemporaryFolder folder;
+  const fs::path log = folder / "log";
+  // Only who is in the namespace sees its mounts, so that all of it is one script. 60 kB are two checkpoints' room.
+  const std::string script = R"(
+    mount -t tmpfs -o size=16m tmpfs "$0/disk" || exit 42
+    head -c $((16 * 1024 * 1024 - 60 * 1024)) /dev/zero > "$0/disk/filler" || exit 43
+    "$1" "$0/disk/root"; first=$?
+    rm "$0/disk/filler"
+    "$1" "$0/disk/root" || exit 44
+    cp -r "$0/disk/root/run" "$0/run" && exit $first)";
+  fs::create_directories(folder / "disk" / "root");
+  const int code = run_program(
+      {"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, folder.path().string(), runner()}, log);
+  const std::string text = read_bytes(log);
+  INFO(text);
+  if (code == 42 || text.find("unshare") != std::string::npos) {
+    WARN("no file system can be mounted here; the full disk is tested by injected errors alone");
+    return;
+  }
+  CHECK(code == 1);
+  CHECK(text.find("No space left on device") != std::string::npos);
+  const fs::path unbroken = folder / "unbroken";
+  REQUIRE(run_program({runner(), unbroken.string()}, log) == 0);
+  check_ends_as(folder.path(), unbroken);
+}

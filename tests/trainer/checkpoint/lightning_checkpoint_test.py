@@ -1,8 +1,7 @@
-""
-    "levin and PyTorch Lightning read each other's checkpoints, and go on from them.
+"""levin and PyTorch Lightning read each other's checkpoints, and go on from them.
 
-    Usage : python lightning_checkpoint_test.py LEVIN_PROGRAM WRITE_MNIST PARITY_FOLDER For SGD with momentum,
-    Adam and AdamW : both train two epochs; each also goes on after the first epoch from its own
+Usage: python lightning_checkpoint_test.py LEVIN_PROGRAM WRITE_MNIST PARITY_FOLDER
+For SGD with momentum, Adam and AdamW: both train two epochs; each also goes on after the first epoch from its own
 checkpoint and from the other's. Exits 77 (skipped) without lightning.
 """
 import importlib.util, json, os, pathlib, subprocess, sys, tempfile, warnings
@@ -86,7 +85,7 @@ def compare(name, optimizer, levin, lightning_run, data, folder):
         assert ours_first[key] == theirs_first[key], (key, ours_first[key], theirs_first[key])
     check(f"{name}, both train", read(ours / "weights.pt"), ended)
 
-#PyTorch Lightning loads ours.
+    # PyTorch Lightning loads ours.
     loaded = lightning_run.ImageClassifier.load_from_checkpoint(after_first["levin"], cfg=config["model"], weights_only=True)
     check(f"{name}, load_from_checkpoint", loaded.state_dict(), ours_first["state_dict"])
     own, trainer = lightning_fit(lightning_run, config, 2, ckpt_path=after_first["lightning"])

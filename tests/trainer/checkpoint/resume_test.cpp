@@ -259,6 +259,7 @@ TEST_CASE("an exception leaves a checkpoint where that was asked for") {
   } module;
   Points data;
   levin::TrainerOptions options = resumable(folder.path());
+  options.enable_checkpointing = true;
   options.callbacks = {levin::OnExceptionCheckpoint()};
   levin::Trainer trainer(options);
   CHECK_THROWS_AS(trainer.fit(module, data), std::runtime_error);

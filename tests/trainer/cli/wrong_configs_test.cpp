@@ -202,9 +202,6 @@ TEST_CASE("flags that are none, or lack their value") {
             "--model.optimizer: the key \"lr\" stands twice in one object",
             {"--model.optimizer", "{\"class\": \"SGD\", \"lr\": 1, \"lr\": 2}"}},
            {"{}",
-            "--ckpt-path: last cannot be read yet in this version; leave it out (model.weights reads a state_dict)",
-            {"--ckpt-path", "last"}},
-           {"{}",
             "2 mistakes:\n  --max-epoch: no such flag (did you mean --max-epochs?)\n  --limit: no such flag",
             {"--max-epoch", "3", "--limit"}},
        })
