@@ -84,6 +84,9 @@ void read(const StateNames& names, const State& saved, const at::Tensor& paramet
     const State* value = saved.find(key);
     return value && !value->is_none() ? value : nullptr;
   };
+  std::vector<const char*> known = names.tensors;
+  known.insert(known.end(), names.numbers.begin(), names.numbers.end());
+  detail::check_saved_keys(saved, known);
   if (const State* step = find("step")) state.step = static_cast<int64_t>(detail::saved_number(*step));
   for (size_t i = 0; i < names.numbers.size(); ++i)
     if (const State* number = find(names.numbers[i])) state.numbers[i] = detail::saved_number(*number);

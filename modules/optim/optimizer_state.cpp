@@ -179,6 +179,13 @@ struct Reader {
   void step(int64_t& value) const { (*this)("step", value); }
 };
 
+/// The names of a parameter's values.
+struct KeyCollector {
+  std::vector<const char*> keys = {};
+  void operator()(const char* key, const auto& /*value*/) { keys.push_back(key); }
+  void step(int64_t /*value*/) {}
+};
+
 void check_groups(Optimizer& optimizer, const State::List& groups) {
   optim::detail::check_saved_groups(optimizer.param_groups(), groups);
   for (const State& group : groups) {
@@ -236,6 +243,9 @@ void read(Optimizer& optimizer, const State& state) {
       if (!of_parameter) continue;
       const at::Tensor& parameter = group.params()[i];
       auto value = std::make_unique<ParamState>();
+      KeyCollector known;
+      values(known, *value);
+      optim::detail::check_saved_keys(*of_parameter, known.keys);
       Reader reader{*of_parameter, parameter, !std::is_same_v<ParamState, torch::optim::LBFGSParamState>};
       values(reader, *value);
       new_values.emplace_back(parameter.unsafeGetTensorImpl(), std::move(value));

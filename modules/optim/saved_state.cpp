@@ -1,6 +1,9 @@
 #include <levin/modules/optim/saved_state.h>
 #include <levin/trainer/core/error.h>
 
+#include <algorithm>
+#include <string>
+
 namespace levin::optim::detail {
 
 void check_saved_groups(const ParamGroups& groups, const State::List& saved) {
@@ -11,6 +14,19 @@ void check_saved_groups(const ParamGroups& groups, const State::List& saved) {
     const size_t theirs = saved[g].at("params").size(), ours = groups[g].params().size();
     if (theirs != ours)
       throw UsageError("the optimizer's state has ", theirs, " parameters in group ", g, ", the optimizer has ", ours);
+  }
+}
+
+void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known) {
+  for (const auto& [key, value] : of_parameter.to_dict()) {
+    const std::string name = to_text(key);
+    const bool is_known =
+        name == "step" || std::any_of(known.begin(), known.end(), [&](const char* one) { return name == one; });
+    if (is_known || value.is_none()) continue;
+    std::string all;
+    for (const char* one : known) all += (all.empty() ? "" : ", ") + std::string(one);
+    throw UsageError("the optimizer's state has ", name, ", and this optimizer keeps ", all.empty() ? "nothing" : all,
+                     ": it was saved by an optimizer of another class");
   }
 }
 

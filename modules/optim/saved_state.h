@@ -3,10 +3,16 @@
 #include <levin/modules/optim/parameter_groups.h>
 #include <levin/trainer/core/state.h>
 
+#include <vector>
+
 namespace levin::optim::detail {
 
 /// Throws levin::UsageError where saved groups are not as many as `groups`, or do not hold as many parameters.
 void check_saved_groups(const ParamGroups& groups, const State::List& saved);
+
+/// Throws levin::UsageError where the saved state of a parameter has a value that is not among `known` (nor "step"): it
+/// is another optimizer's.
+void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known);
 
 /// A number, which Python may have saved as a tensor.
 double saved_number(const State& value);

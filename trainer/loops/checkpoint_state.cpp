@@ -96,11 +96,12 @@ State loader_states(const data::Loaders* loaders) {
   return states;
 }
 
-/// What every rank has of its own.
+/// What every rank has of its own. Between validations their loaders stand nowhere.
 State section_of_rank(RunContext& run) {
+  const bool validating = run.counters.batch_phase == BatchPhase::Validating;
   return State::dict({{"rng", run.rng()},
                       {"train_loader", loader_states(run.train_loaders)},
-                      {"evaluation_loaders", loader_states(run.evaluation_loaders)},
+                      {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders) : State::list()},
                       {"gradients", gathered_gradients(run)},
                       {"logged", run.sink.state_dict()}});
 }

@@ -44,7 +44,7 @@ int main(int argc, char** argv) try {
   if (kind == "full") writes_left = std::stoll(argv[3]);
   levin::set_file_stage_hook(at_stage);
   // Where there is something to go on from, the module begins elsewhere.
-  torch::manual_seed(levin::newest_checkpoint(root) ? 99 : 1);
+  torch::manual_seed(levin::newest_checkpoint(root + "/run") ? 99 : 1);
   Learner module;
   Points data;
   levin::TrainerOptions options = resumable(root);

@@ -321,3 +321,49 @@ TEST_CASE("a checkpoint that is cut short at any of 100 places, or has one bit f
   flipped[weights] = static_cast<char>(flipped[weights] ^ 0x10);
   CHECK(refused(flipped));
 }
+
+TEST_CASE("a checkpoint of another optimizer, and best without a monitor") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.enable_checkpointing = true;
+  options.max_steps = 4;
+  const Ended ended = train(options);
+  struct OtherOptimizer : Learner {
+    levin::OptimizerConfig configure_optimizers() override {
+      return {levin::optim::Adam(parameters(), {.lr = 0.1}),
+              levin::CosineAnnealingLR({.T_max = 30}, {.interval = "step"})};
+    }
+  } other;
+  struct NoScheduler : Learner {
+    levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 0.1}); }
+  } without;
+  Points data;
+  const State before = weights_copy(other);
+  levin::Trainer trainer(options);
+  const std::string text = error_text<levin::UsageError>([&] { trainer.fit(other, data, "last"); });
+  INFO(text);
+  CHECK(contains(text, "last.ckpt"));
+  CHECK(contains(text, "exp_avg"));
+  CHECK(first_difference(before, levin::module_state_dict(other)) == "");
+  CHECK(contains(error_text<levin::UsageError>([&] { trainer.fit(without, data, "last"); }),
+                 "it has 1 learning-rate schedulers, configure_optimizers returned 0"));
+  Learner module;
+  CHECK(contains(error_text<levin::UsageError>([&] { trainer.validate(module, data, "best"); }), "has a monitor"));
+}
+
+TEST_CASE("a folder that cannot be written to is found before training starts") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "file") << "a regular file";
+  Learner module;
+  Points data;
+  const State before = weights_copy(module);
+  levin::TrainerOptions options = resumable(folder / "file" / "below");
+  levin::Trainer trainer(options);
+  CHECK(contains(error_text<levin::UsageError>([&] { trainer.fit(module, data); }), "default_root_dir"));
+  options = resumable(folder.path());
+  options.enable_checkpointing = true;
+  options.callbacks = {levin::ModelCheckpoint({.dirpath = (folder / "file" / "checkpoints").string()})};
+  levin::Trainer with_folder(options);
+  CHECK(contains(error_text<levin::UsageError>([&] { with_folder.fit(module, data); }), "ModelCheckpoint.dirpath"));
+  CHECK(first_difference(before, levin::module_state_dict(module)) == "");
+}
