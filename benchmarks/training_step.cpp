@@ -159,6 +159,7 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   options.accumulate_grad_batches = how.accumulate;
   options.memory_format = how.memory_format;
   options.enable_progress_bar = how.bar;
+  options.enable_checkpointing = false;  // as the peers
   options.default_root_dir = folder.string();
   levin::Trainer trainer(options);
   levin::data::Loaders loader = levin::data::DataLoader(levin::data::TensorDataset(data.input, data.target),
