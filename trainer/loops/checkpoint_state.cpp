@@ -200,6 +200,12 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   run.resume = section;
 }
 
+void apply_lightning_loops(RunContext& run, const State& checkpoint) {
+  const int64_t k = run.counters.accumulate_grad_batches;
+  run.counters = state_of_lightning(checkpoint, count_of_optimizers(run));
+  run.counters.accumulate_grad_batches = k;
+}
+
 }  // namespace
 
 State checkpoint_of(RunContext& run, bool weights_only) {
@@ -219,15 +225,18 @@ State checkpoint_of(RunContext& run, bool weights_only) {
     checkpoint["hparams_name"] = "kwargs";
     checkpoint["hyper_parameters"] = state_of_json(hyperparameters);
   }
-  if (!weights_only) run.hooks.on_save_checkpoint(run, checkpoint);
+  if (weights_only)
+    run.module().on_save_checkpoint(run, checkpoint);
+  else
+    run.hooks.on_save_checkpoint(run, checkpoint);
   return checkpoint;
 }
 
 void apply_checkpoint(RunContext& run, const State& checkpoint, const std::string& file, bool goes_on) {
   with_file(file, [&] {
     check_resumable(run, checkpoint);
-    run.hooks.on_load_checkpoint(run, checkpoint);
     check_module_state_dict(run.module(), weights_of(checkpoint));
+    run.hooks.on_load_checkpoint(run, checkpoint);
     const State::List& optimizers = checkpoint.at("optimizer_states").items();
     for (size_t i = 0; i < optimizers.size(); ++i)
       if (!optimizers[i].is_none()) run.strategy.load_optimizer_state(*run.optimizer_list[i], optimizers[i]);
@@ -241,7 +250,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
     if (const State* own = checkpoint.find("levin"))
       apply_levin_section(run, *own, goes_on);
     else
-      run.counters = state_of_lightning(checkpoint, count_of_optimizers(run));
+      apply_lightning_loops(run, checkpoint);
     run.begin_wall_seconds_at(run.counters.elapsed_seconds);
     run.resumed = true;
   });

@@ -13,13 +13,14 @@ OPTIMIZERS = {
     "adam": {"class": "Adam", "lr": 0.002},
     "adamw": {"class": "AdamW", "lr": 0.002, "weight_decay": 0.1},
 }
-BATCHES = 40
+BATCHES, ACCUMULATE = 40, 2
 
 
 def config_of(optimizer, data, initial):
     return {
         "seed": 1,
-        "trainer": {"max_epochs": 2, "limit_train_batches": BATCHES, "limit_val_batches": 2, "num_sanity_val_steps": 0,
+        "trainer": {"max_epochs": 2, "limit_train_batches": BATCHES, "limit_val_batches": 2,
+                    "accumulate_grad_batches": ACCUMULATE, "num_sanity_val_steps": 0,
                     "enable_progress_bar": False, "enable_model_summary": False},
         "model": {"class": "ImageClassifier", "net": "mlp", "weights": str(initial), "optimizer": optimizer,
                   "lr_scheduler": {"class": "StepLR", "step_size": 1, "gamma": 0.5}},
@@ -41,7 +42,8 @@ def lightning_fit(lightning_run, config, epochs, ckpt_path=None, save_to=None):
     model = lightning_run.ImageClassifier(config["model"])
     model.load_state_dict(torch.load(config["model"]["weights"], weights_only=True))
     loader = lambda split: torch.utils.data.DataLoader(lightning_run.mnist(config["data"]["root"], split), 32)
-    keep = {key: config["trainer"][key] for key in ("limit_train_batches", "limit_val_batches", "num_sanity_val_steps")}
+    keep = {key: config["trainer"][key] for key in ("limit_train_batches", "limit_val_batches", "num_sanity_val_steps",
+                                                       "accumulate_grad_batches")}
     callbacks = [pl.callbacks.ModelCheckpoint(dirpath=save_to, filename="{epoch}", save_top_k=-1)] if save_to else []
     trainer = pl.Trainer(accelerator="cpu", devices=1, logger=False, max_epochs=epochs, enable_progress_bar=False,
                          enable_model_summary=False, enable_checkpointing=bool(save_to), callbacks=callbacks, **keep)
@@ -91,7 +93,7 @@ def compare(name, optimizer, levin, lightning_run, data, folder):
     own, trainer = lightning_fit(lightning_run, config, 2, ckpt_path=after_first["lightning"])
     check(f"{name}, lightning goes on from its own", own.state_dict(), ended)
     model, trainer = lightning_fit(lightning_run, config, 2, ckpt_path=after_first["levin"])
-    assert trainer.global_step == 2 * BATCHES and trainer.current_epoch == 2, (trainer.global_step, trainer.current_epoch)
+    assert trainer.global_step == 2 * BATCHES // ACCUMULATE and trainer.current_epoch == 2, (trainer.global_step, trainer.current_epoch)
     check(f"{name}, lightning goes on from levin's", model.state_dict(), ended)
     assert trainer.optimizers[0].param_groups[0]["lr"] == optimizer["lr"] * 0.25, trainer.optimizers[0].param_groups[0]["lr"]
 
@@ -100,7 +102,7 @@ def compare(name, optimizer, levin, lightning_run, data, folder):
         run = folder / f"from_{writer}" / "run" / "version_0"
         check(f"{name}, levin goes on from {writer}'s", read(run / "weights.pt"), ended)
         summary = json.load(open(run / "summary.json"))
-        assert summary["global_step"] == 2 * BATCHES and summary["epochs"] == 2, summary
+        assert summary["global_step"] == 2 * BATCHES // ACCUMULATE and summary["epochs"] == 2, summary
 
 
 def main():
