@@ -15,6 +15,7 @@
 
 namespace levin {
 
+class Assembly;
 struct ReadCheckpoint;
 
 /// How a fit ended.
@@ -77,7 +78,6 @@ class Trainer {
 
  private:
   struct Sources;
-  class Assembly;
   std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path) const;
   std::optional<ReadCheckpoint> read_for_evaluation(const std::string& ckpt_path) const;
   RunResult run_fit(ModuleRef module, const Sources& sources);

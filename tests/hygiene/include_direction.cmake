@@ -15,10 +15,11 @@ set(levels
   "trainer/profilers/ 3"
   "trainer/options 4"
   "trainer/loops/ 5"
-  "trainer/trainer. 6"
-  "trainer/tuner/ 7"
-  "trainer/cli/ 8"
-  "levin.h 9")
+  "trainer/assembly. 6"
+  "trainer/trainer. 7"
+  "trainer/tuner/ 8"
+  "trainer/cli/ 9"
+  "levin.h 10")
 
 set(mistakes 0)
 macro(mistake)

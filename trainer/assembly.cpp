@@ -1,0 +1,134 @@
+#include <levin/trainer/assembly.h>
+#include <ATen/Context.h>
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/model_summary.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/callbacks/progress_bar.h>
+#include <levin/modules/channels_last.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// Callbacks that watch metrics see the train epoch's end after the module, which may log there.
+constexpr Hook kHookOfMonitors = Hook::on_train_epoch_end;
+
+template <class C>
+bool is(const CallbackEntry& entry) {
+  return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
+}
+
+/// fast_dev_run leaves such callbacks out.
+bool saves_checkpoints(const CallbackEntry& entry) {
+  return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
+}
+
+TorchSettings::Options settings_of(const TrainerOptions& options) {
+  return {.deterministic = options.deterministic,
+          .benchmark = options.benchmark,
+          .detect_anomaly = options.detect_anomaly,
+          .flush_denormal = options.flush_denormal,
+          .num_threads = options.num_threads};
+}
+
+}  // namespace
+
+Assembly::Assembly(const TrainerOptions& options, ModuleRef module,
+                   const std::optional<data::DataModuleRef>& data_module, Stage stage)
+    : module_(*module.module),
+      stage_(stage),
+      settings_(std::in_place, settings_of(options)),
+      run(options, module, data_module, strategy_, precision_, stage) {
+  if (options.keep_freed_memory) heap_.emplace();
+  if (options.seed) {
+    generator_as_before_.emplace();
+    at::manual_seed(static_cast<uint64_t>(*options.seed));
+  }
+  run.sink.set_enabled(!options.barebones);
+  for (const CallbackEntry& entry : options.callbacks)
+    if (*options.enable_checkpointing || !saves_checkpoints(entry)) add(entry);
+  if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
+  if (*options.enable_model_summary && !has<ModelSummary>()) add(ModelSummary());
+  for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
+  if (stage == Stage::Fit && *options.enable_checkpointing && !has<ModelCheckpoint>())
+    add(ModelCheckpoint({.save_last = true}));
+  run.hooks.add(module_, module.overrides.hooks);
+  for (const CallbackEntry& entry : run.callbacks)
+    if (entry.callback->is_monitoring()) run.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
+}
+
+void Assembly::add(const CallbackEntry& entry) {
+  run.callbacks.push_back(entry);
+  run.hooks.add(*entry.callback, entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
+}
+
+template <class C>
+bool Assembly::has() const {
+  return std::any_of(run.callbacks.begin(), run.callbacks.end(), is<C>);
+}
+
+void Assembly::setup() {
+  if (data::DataModule* data = run.data_module()) data->prepare_data();
+  module_.prepare_data();
+  if (data::DataModule* data = run.data_module()) data->setup(stage_);
+  run.hooks.setup(run);
+  module_.configure_model();
+  precision_.convert_module(module_);
+  strategy_.place(module_);
+  if (run.options.memory_format == "channels_last") to_channels_last(module_);
+}
+
+void Assembly::configure_optimizers() {
+  OptimizerConfig config = module_.configure_optimizers();
+  for (OptimizerEntry& entry : config.entries) run.optimizer_list.push_back(entry.optimizer);
+  if (run.optimizer_list.empty())
+    console::warn("configure_optimizers returned no optimizer: the parameters will not change");
+  strategy_.attach(run.optimizer_list);
+  for (OptimizerEntry& entry : config.entries) {
+    if (!entry.scheduler) continue;
+    run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = run.total_steps}));
+    run.scheduler_configs.push_back(entry.scheduler->config);
+  }
+}
+
+void Assembly::teardown() {
+  if (data::DataModule* data = run.data_module()) data->teardown(stage_);
+  run.hooks.teardown(run);
+}
+
+void Assembly::end() {
+  run.end();
+  generator_as_before_.reset();
+  heap_.reset();
+  settings_.reset();
+}
+
+void Assembly::guarded(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    failed(error);
+    throw;
+  } catch (...) {
+    failed(Error("an exception that is no std::exception"));
+    throw;
+  }
+}
+
+void Assembly::failed(const std::exception& error) {
+  run.leave_loop();
+  try {
+    run.hooks.on_exception(run, error);
+    run.save_after_exception();
+  } catch (const std::exception& second) {
+    console::warn(std::string("on_exception threw as well: ") + second.what());
+  }
+  for (const auto& logger : run.loggers) logger->finalize("failed");
+}
+
+}  // namespace levin

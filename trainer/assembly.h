@@ -1,0 +1,49 @@
+#pragma once
+#include <levin/trainer/core/heap.h>
+#include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/core/torch_settings.h>
+#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/strategies/single_device.h>
+
+#include <exception>
+#include <functional>
+#include <optional>
+
+namespace levin {
+
+/// All parts of one call of fit, validate, test or predict, put together; destroyed in the reverse order.
+class Assembly {
+ public:
+  /// `options` must outlive the assembly. Sets what the process has of its own: seed, threads, LibTorch's switches.
+  Assembly(const TrainerOptions& options, ModuleRef module, const std::optional<data::DataModuleRef>& data_module,
+           Stage stage);
+
+  /// From prepare_data until the module is on its device.
+  void setup();
+  void configure_optimizers();
+  void teardown();
+  /// Puts back what the run has changed outside of itself; what a checkpoint needs of it stays.
+  void end();
+  /// Runs `body`; where it throws, on_exception is called and the loggers are closed before the exception goes on.
+  void guarded(const std::function<void()>& body);
+
+ private:
+  void add(const CallbackEntry& entry);
+  template <class C>
+  bool has() const;
+  void failed(const std::exception& error);
+
+  LightningModule& module_;
+  Stage stage_;
+  std::optional<TorchSettings> settings_;
+  std::optional<KeptHeap> heap_ = {};
+  SingleDeviceStrategy strategy_{c10::Device(c10::kCPU)};
+  FullPrecision precision_;
+  std::optional<RngGuard> generator_as_before_ = {};
+
+ public:
+  RunContext run;
+};
+
+}  // namespace levin
