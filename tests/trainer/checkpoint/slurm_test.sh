@@ -98,9 +98,11 @@ wait_for "the job's first rows" has_rows
 scancel --signal=USR1 --batch "$job"
 was_requeued() { scontrol show job "$job" | grep -q "Restarts=1"; }
 wait_for "the requeue" was_requeued
-# SLURM waits two minutes before it starts such a job; not here.
+# SLURM waits two minutes before it starts such a job. Three seconds are enough here; within the same one slurmd would
+# take the job for the one that it has just ended.
 is_pending() { [[ $(squeue --noheader --job "$job" --format=%T) == PENDING ]]; }
 wait_for "the job in the queue" is_pending
+sleep 3
 scontrol update "JobId=$job" StartTime=now
 has_ended() { [[ -f $run/summary.json ]] && grep -q '"status": "completed"' "$run/summary.json"; }
 wait_for "the job's end" has_ended
