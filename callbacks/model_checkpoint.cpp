@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kExtension = ".ckpt";
+constexpr const char* kLast = "last.ckpt";
 
 void check_triggers(const ModelCheckpoint::Options& o) {
   const int given = (o.every_n_train_steps.value_or(0) > 0) + (o.every_n_epochs.value_or(0) > 0) +
@@ -56,10 +57,6 @@ State score_state(std::optional<double> score) {
 std::optional<double> score_in(const State& state) {
   if (state.is_none()) return {};
   return state.is_tensor() ? state.to_tensor().item<double>() : state.to_double();
-}
-
-std::string python_text(const std::optional<int64_t>& value, bool zero_by_default) {
-  return value ? std::to_string(*value) : zero_by_default ? "0" : "1";
 }
 
 }  // namespace
@@ -130,7 +127,7 @@ void ModelCheckpoint::on_validation_end(Run& run) {
 void ModelCheckpoint::on_train_end(Run& run) {
   if (!options_.save_last || saved_already(run)) return;
   saved_step_ = run.state().global_step;
-  last_model_path_ = folder_ / ("last" + std::string(kExtension));
+  last_model_path_ = folder_ / kLast;
   run.save_checkpoint(last_model_path_, {.weights_only = options_.save_weights_only});
 }
 
@@ -143,7 +140,7 @@ void ModelCheckpoint::save(Run& run) {
   std::vector<fs::path> replaced;
   const std::optional<fs::path> path = place(run, replaced);
   if (!path && !options_.save_last) return;
-  if (options_.save_last) last_model_path_ = folder_ / ("last" + std::string(kExtension));
+  if (options_.save_last) last_model_path_ = folder_ / kLast;
   saved_step_ = run.state().global_step;
   SaveCheckpointOptions how{.weights_only = options_.save_weights_only, .then_remove = std::move(replaced)};
   if (path && options_.save_last) how.link_as = last_model_path_;
@@ -211,11 +208,10 @@ const ModelCheckpoint::Scored& ModelCheckpoint::worst() const {
 }
 
 std::string ModelCheckpoint::state_key() const {
-  const bool other_trigger = options_.every_n_train_steps || options_.train_time_interval;
   const std::string monitor = options_.monitor ? "'" + *options_.monitor + "'" : "None";
   return "ModelCheckpoint{'monitor': " + monitor + ", 'mode': '" + options_.mode +
-         "', 'every_n_train_steps': " + python_text(options_.every_n_train_steps, true) +
-         ", 'every_n_epochs': " + python_text(options_.every_n_epochs, other_trigger) + ", 'train_time_interval': " +
+         "', 'every_n_train_steps': " + std::to_string(options_.every_n_train_steps.value_or(0)) +
+         ", 'every_n_epochs': " + std::to_string(options_.every_n_epochs.value_or(0)) + ", 'train_time_interval': " +
          (options_.train_time_interval ? c10::str(options_.train_time_interval->seconds()) : "None") + "}";
 }
 

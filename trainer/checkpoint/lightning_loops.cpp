@@ -82,11 +82,10 @@ State lightning_loops(const TrainerState& state, int64_t optimizers) {
       {"epoch_loop.val_loop.batch_progress", batch_progress(0, 0, at_epoch_end(state))},
       {"epoch_progress", total_and_current(epoch_counts(state), epoch_counts(state))},
   });
-  State predict = evaluation_loop();
   return State::dict({{"fit_loop", fit},
                       {"validate_loop", evaluation_loop()},
                       {"test_loop", evaluation_loop()},
-                      {"predict_loop", predict}});
+                      {"predict_loop", evaluation_loop()}});
 }
 
 TrainerState state_of_lightning(const State& checkpoint, int64_t optimizers) {

@@ -1,24 +1,18 @@
 #include <levin/trainer/cli/ckpt.h>
 #include <levin/trainer/cli/ckpt_file.h>
+#include <levin/trainer/cli/report.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/view_as_real.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <unordered_map>
 
 namespace levin::cli {
 namespace {
-
-std::string brief(double number) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", number);
-  return text;
-}
 
 struct ValueDifference {
   double most = 0;    ///< of the absolute differences; infinite where one of two is NaN
@@ -94,7 +88,7 @@ std::string tensor_difference(const at::Tensor& a, const at::Tensor& b, double t
   const ValueDifference found = difference(a, b);
   if (found.count == 0 || found.most <= tolerance) return text;
   return text + (text.empty() ? "" : "; ") + std::to_string(found.count) + " of " + std::to_string(a.numel()) +
-         " values differ, by up to " + brief(found.most);
+         " values differ, by up to " + short_number(found.most);
 }
 
 std::string entry_difference(const State& a, const State& b, double tolerance) {
@@ -138,7 +132,8 @@ bool ckpt_diff(std::ostream& out, const std::filesystem::path& a, const std::fil
     out << entry.path << ": only in " << b.string() << ": " << value_text(*entry.value) << "\n";
   }
   if (differences == 0)
-    out << "no difference in " << all << " values" << (tolerance > 0 ? " beyond " + brief(tolerance) : "") << "\n";
+    out << "no difference in " << all << " values" << (tolerance > 0 ? " beyond " + short_number(tolerance) : "")
+        << "\n";
   else
     out << differences << " of " << all << " values differ\n";
   return differences == 0;

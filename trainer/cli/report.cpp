@@ -7,12 +7,6 @@
 namespace levin::cli {
 namespace {
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", value);
-  return text;
-}
-
 std::string padded(std::string text, size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
   return text;
@@ -26,6 +20,12 @@ size_t longest(const std::set<std::string>& names) {
 
 }  // namespace
 
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", value);
+  return text;
+}
+
 void print_result(std::ostream& out, const RunResult& result) {
   char seconds[32];
   std::snprintf(seconds, sizeof(seconds), "%.1f", result.wall_seconds);
@@ -35,7 +35,7 @@ void print_result(std::ostream& out, const RunResult& result) {
   std::set<std::string> names = {"run folder"};
   for (const auto& [name, value] : result.metrics) names.insert(name);
   const size_t width = longest(names) + 2;
-  for (const auto& [name, value] : result.metrics) out << "  " << padded(name, width) << number(value) << "\n";
+  for (const auto& [name, value] : result.metrics) out << "  " << padded(name, width) << short_number(value) << "\n";
   if (!result.best_checkpoint.empty()) out << "  " << padded("best", width) << result.best_checkpoint.string() << "\n";
   if (!result.folder.empty()) out << "  " << padded("run folder", width) << result.folder.string() << "\n";
   out.flush();
@@ -55,7 +55,7 @@ void print_metrics(std::ostream& out, const std::string& command, const std::vec
     out << padded(name, width);
     for (const Metrics& metrics : by_loader) {
       const auto found = metrics.find(name);
-      out << padded(found == metrics.end() ? "-" : number(found->second), kColumn);
+      out << padded(found == metrics.end() ? "-" : short_number(found->second), kColumn);
     }
     out << "\n";
   }

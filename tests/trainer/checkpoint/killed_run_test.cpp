@@ -32,6 +32,12 @@ std::string runner() {
   return program;
 }
 
+/// How many events the runner said there were in a run that ended.
+int64_t events_in(const fs::path& log) {
+  const std::string said = read_bytes(log);
+  return std::stoll(said.substr(said.rfind("events: ") + 8));
+}
+
 /// Every checkpoint that has its name is whole, and last.ckpt leads somewhere.
 void check_checkpoints(const fs::path& root) {
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
@@ -63,8 +69,7 @@ TEST_CASE("a run that is killed at random moments ends as the one that was not")
   const fs::path unbroken = folder / "unbroken", log = folder / "log";
   REQUIRE(run_program({runner(), unbroken.string()}, log) == 0);
 
-  const std::string said = read_bytes(log);
-  const int64_t events = std::stoll(said.substr(said.rfind("events: ") + 8));
+  const int64_t events = events_in(log);
   REQUIRE(events > 100);
 
   const int64_t kills = number_from_environment("LEVIN_KILLS", 12);
@@ -95,8 +100,7 @@ TEST_CASE("a disk that is full ends the run with an error, and what was saved st
   const fs::path unbroken = folder / "unbroken", root = folder / "full", log = folder / "log";
   REQUIRE(run_program({runner(), unbroken.string()}, log) == 0);
   fs::create_directories(root);
-  const std::string said = read_bytes(log);
-  const int64_t events = std::stoll(said.substr(said.rfind("events: ") + 8));
+  const int64_t events = events_in(log);
   int lost_checkpoints = 0;
   for (const int64_t moment : {events / 5, events / 3, events / 9, events / 3}) {
     const int code = run_program({runner(), root.string(), "full", std::to_string(moment)}, log);
@@ -124,11 +128,11 @@ TEST_CASE("a file system that fills up: 16 MB of memory in a namespace of its ow
   const std::string script = R"(
     mount -t tmpfs -o size=16m tmpfs "$0/disk" || exit 42
     head -c $((16 * 1024 * 1024 - 60 * 1024)) /dev/zero > "$0/disk/filler" || exit 43
-    "$1" "$0/disk/root"; first=$?
+    "$1" "$0/disk/runs"; first=$?
     rm "$0/disk/filler"
-    "$1" "$0/disk/root" || exit 44
-    cp -r "$0/disk/root/run" "$0/run" && exit $first)";
-  fs::create_directories(folder / "disk" / "root");
+    "$1" "$0/disk/runs" || exit 44
+    cp -r "$0/disk/runs/run" "$0/run" && exit $first)";
+  fs::create_directories(folder / "disk" / "runs");
   const int code = run_program(
       {"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, folder.path().string(), runner()}, log);
   const std::string text = read_bytes(log);
