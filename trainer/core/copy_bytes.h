@@ -3,7 +3,7 @@
 
 namespace levin {
 
-/// memcpy on all compute threads: one alone does not fill the memory's bandwidth.
+/// memcpy on all compute threads, past the caches where there is much to copy: for memory that is not read again soon.
 void copy_bytes(void* to, const void* from, size_t bytes);
 
 }  // namespace levin
