@@ -86,6 +86,16 @@ void LightningModule::log_dict(const metrics::MetricCollection& metrics, LogOpti
   for (const metrics::NamedMetric& named : metrics.metrics()) log(metrics.full_name(named.name), named.metric, options);
 }
 
+void LightningModule::register_metric(const std::string& name, LoggedMetric& metric) {
+  for (const auto& [known, other] : metrics_)
+    if (known == name) throw UsageError("register_metric: the name ", name, " is taken");
+  metrics_.emplace_back(name, &metric);
+}
+
+void LightningModule::register_metric(const metrics::MetricCollection& metrics) {
+  for (const metrics::NamedMetric& one : metrics.metrics()) register_metric(metrics.full_name(one.name), *one.metric);
+}
+
 std::vector<LightningOptimizer> LightningModule::optimizers() {
   std::vector<LightningOptimizer> handles;
   OptimizerDriver* driver = context("optimizers").optimizers;

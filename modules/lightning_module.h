@@ -113,6 +113,13 @@ class LightningModule : public torch::nn::Module, public Hooks {
   void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, LogOptions options = {});
   /// Logs each metric under its name with prefix and postfix.
   void log_dict(const metrics::MetricCollection& metrics, LogOptions options = {});
+  /// Makes a member known as a metric of this module: what it has counted is in checkpoints from the first batch on,
+  /// also where it is logged at the epoch's end alone, and replicas of the module count as one. Call it in the
+  /// constructor; the reference must live as long as the module. Throws levin::UsageError for a name given twice.
+  void register_metric(const std::string& name, LoggedMetric& metric);
+  /// Registers each metric under its name with prefix and postfix.
+  void register_metric(const metrics::MetricCollection& metrics);
+  const std::vector<std::pair<std::string, LoggedMetric*>>& registered_metrics() const { return metrics_; }
 
   /// Handles of the optimizers, during fit.
   std::vector<LightningOptimizer> optimizers();
@@ -171,6 +178,7 @@ class LightningModule : public torch::nn::Module, public Hooks {
   std::optional<ModuleOverrides> known_overrides_ = {};
   std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};
   std::vector<std::pair<at::Tensor, bool>> toggled_ = {};  ///< parameters, and whether they required gradients
+  std::vector<std::pair<std::string, LoggedMetric*>> metrics_ = {};
   std::string hyperparameters_ = "{}";
 };
 

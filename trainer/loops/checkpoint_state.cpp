@@ -8,6 +8,7 @@
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/json_state.h>
+#include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/loops/run_context.h>
 
@@ -96,6 +97,12 @@ State loader_states(const data::Loaders* loaders) {
   return states;
 }
 
+State metric_states(const LightningModule& module) {
+  State states = State::dict();
+  for (const auto& [name, metric] : module.registered_metrics()) states[name] = metric->state_dict();
+  return states;
+}
+
 /// What every rank has of its own. Between validations their loaders stand nowhere.
 State section_of_rank(RunContext& run) {
   const bool validating = run.counters.batch_phase == BatchPhase::Validating;
@@ -103,7 +110,8 @@ State section_of_rank(RunContext& run) {
                       {"train_loader", loader_states(run.train_loaders)},
                       {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders) : State::list()},
                       {"gradients", gathered_gradients(run)},
-                      {"logged", run.sink.state_dict()}});
+                      {"metrics", metric_states(run.module())},
+                      {"logged", run.sink.state_dict(run.module().registered_metrics())}});
 }
 
 /// A signal or a job's time limit end a session, not the run.
@@ -171,6 +179,15 @@ void apply_gradients(RunContext& run, const State& gradients) {
           saved->to_tensor().to(parameter.value().options(), /*non_blocking=*/false, /*copy=*/true);
 }
 
+void apply_metrics(const LightningModule& module, const State& states) {
+  for (const auto& [name, metric] : module.registered_metrics()) {
+    const State* saved = states.find(name);
+    if (saved == nullptr) continue;
+    metric->reset();
+    metric->prepend_state_dict(*saved);
+  }
+}
+
 void apply_loggers(RunContext& run, const State& saved) {
   for (size_t i = 0; i < run.loggers.size() && i < saved.size(); ++i) {
     const State& one = saved.items()[i];
@@ -196,6 +213,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   const auto rank = static_cast<size_t>(run.comm().rank());
   const State& section = ranks.items().at(rank < ranks.size() ? rank : 0);
   apply_gradients(run, section.at("gradients"));
+  if (const State* metrics = section.find("metrics")) apply_metrics(run.module(), *metrics);
   run.sink.load_state_dict(section.at("logged"));
   run.resume = section;
 }

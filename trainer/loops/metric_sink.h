@@ -52,7 +52,8 @@ class MetricSink final : public LogSink {
   /// Forgets the values of the evaluation tables, and what they showed (after a sanity check).
   void forget_evaluation();
 
-  State state_dict() const;
+  /// `saved_elsewhere`: metrics whose own state is not needed.
+  State state_dict(const std::vector<std::pair<std::string, LoggedMetric*>>& saved_elsewhere = {}) const;
   void load_state_dict(const State& state);
 
  private:

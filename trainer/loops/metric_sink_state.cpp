@@ -1,6 +1,8 @@
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/loops/metric_sink.h>
 
+#include <algorithm>
+
 namespace levin {
 namespace {
 
@@ -10,7 +12,7 @@ double metric_value(const MetricAccumulator& logged) {
   return logged.metric && logged.on_epoch ? logged.read_epoch("").value_or(0) : logged.value;
 }
 
-State state_of(const MetricAccumulator& logged) {
+State state_of(const MetricAccumulator& logged, bool with_metric) {
   const auto tensor_or = [](const at::Tensor& on_device, double value) {
     return on_device.defined() ? State(on_device) : State(value);
   };
@@ -24,7 +26,7 @@ State state_of(const MetricAccumulator& logged) {
                       {"logger", logged.options.logger},
                       {"add_dataloader_idx", logged.options.add_dataloader_idx},
                       {"reduce_fx", static_cast<int64_t>(logged.options.reduce_fx)},
-                      {"metric", logged.metric ? logged.metric->state_dict() : logged.restored_metric}});
+                      {"metric", with_metric && logged.metric ? logged.metric->state_dict() : logged.restored_metric}});
 }
 
 /// `device`: where the run's values are.
@@ -63,10 +65,15 @@ Metrics metrics_in(const State& state) {
 
 }  // namespace
 
-State MetricSink::state_dict() const {
-  const auto table_state = [](const Table& table) {
+State MetricSink::state_dict(const std::vector<std::pair<std::string, LoggedMetric*>>& saved_elsewhere) const {
+  const auto is_saved = [&](const LoggedMetric* metric) {
+    return std::any_of(saved_elsewhere.begin(), saved_elsewhere.end(),
+                       [&](const auto& saved) { return saved.second == metric; });
+  };
+  const auto table_state = [&](const Table& table) {
     State values = State::dict();
-    for (const auto& [name, logged] : table.accumulators) values[name] = state_of(logged);
+    for (const auto& [name, logged] : table.accumulators)
+      values[name] = state_of(logged, /*with_metric=*/!is_saved(logged.metric.get()));
     return State::dict({{"suffix", table.suffix}, {"values", std::move(values)}});
   };
   State evaluation = State::list();

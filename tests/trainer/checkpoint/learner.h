@@ -16,7 +16,7 @@ struct LearnerOptions {
 };
 
 /// A module with all that must survive: dropout and noise (random numbers), BatchNorm (buffers), momentum, a schedule,
-/// metrics over an epoch, values that are logged in some steps only.
+/// metrics over an epoch, logged in each step or at its end alone, values that are logged in some steps only.
 struct Learner : levin::LightningModule {
   using Options = LearnerOptions;
   explicit Learner(Options options_ = Options())
@@ -25,8 +25,11 @@ struct Learner : levin::LightningModule {
             "net", torch::nn::Sequential(torch::nn::Linear(6, 16), torch::nn::BatchNorm1d(16), torch::nn::ReLU(),
                                          torch::nn::Dropout(0.2), torch::nn::Linear(16, 3)))),
         accuracy({.task = "multiclass", .num_classes = 3}),
-        val_accuracy({.task = "multiclass", .num_classes = 3}) {
+        val_accuracy({.task = "multiclass", .num_classes = 3}),
+        epoch_accuracy({.task = "multiclass", .num_classes = 3}) {
     save_hyperparameters(options);
+    register_metric("val_acc", val_accuracy);
+    register_metric("epoch_acc", epoch_accuracy);
   }
 
   levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
@@ -36,8 +39,10 @@ struct Learner : levin::LightningModule {
     if (batch_idx % 3 == 1) log("seldom", logits.abs().max());
     accuracy.update(logits, batch.target());
     log("train_acc", accuracy);
+    epoch_accuracy.update(logits, batch.target());
     return loss;
   }
+  void on_train_epoch_end(levin::Run&) override { log("epoch_acc", epoch_accuracy); }
   void validation_step(const levin::Batch& batch, int64_t, int64_t dataloader_idx) override {
     const auto logits = net->forward(batch.input());
     log("val_loss", torch::nn::functional::cross_entropy(logits, batch.target()), {.add_dataloader_idx = false});
@@ -53,7 +58,7 @@ struct Learner : levin::LightningModule {
 
   Options options;
   torch::nn::Sequential net;
-  levin::metrics::Accuracy accuracy, val_accuracy;
+  levin::metrics::Accuracy accuracy, val_accuracy, epoch_accuracy;
 };
 
 /// Three classes of points; the training batches are shuffled.
