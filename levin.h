@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/lambda_callback.h>

@@ -1,5 +1,6 @@
 #include <levin/callbacks/registry.h>
 #include <c10/util/Type.h>
+#include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/learning_rate_monitor.h>
@@ -15,6 +16,7 @@ namespace {
 
 /// levin's own callbacks.
 void register_builtins(Registry<CallbackKind::Entry>& registry) {
+  add_callback<DeviceStatsMonitor>(registry, "DeviceStatsMonitor", "Logs memory and use of the device");
   add_callback<EarlyStopping>(registry, "EarlyStopping", "Ends the run when a metric stops improving");
   add_callback<GradientAccumulationScheduler>(registry, "GradientAccumulationScheduler",
                                               "Changes accumulate_grad_batches as training goes on");

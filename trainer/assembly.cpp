@@ -7,6 +7,7 @@
 #include <levin/modules/channels_last.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/strategies/single_device.h>
 
 #include <algorithm>
 #include <string>
@@ -36,14 +37,27 @@ TorchSettings::Options settings_of(const TrainerOptions& options) {
           .num_threads = options.num_threads};
 }
 
+/// A module that has parts on other devices than the CPU has placed them itself.
+bool has_placed_itself(const LightningModule& module) {
+  const std::vector<at::Tensor> parameters = module.parameters();
+  return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
+}
+
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const LightningModule& module) {
+  if (!placement.asked_for && has_placed_itself(module))
+    return std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
+  return std::make_unique<SingleDeviceStrategy>(placement.devices.front());
+}
+
 }  // namespace
 
-Assembly::Assembly(const TrainerOptions& options, ModuleRef module,
+Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ModuleRef module,
                    const std::optional<data::DataModuleRef>& data_module, Stage stage)
     : module_(*module.module),
       stage_(stage),
       settings_(std::in_place, settings_of(options)),
-      run(options, module, data_module, strategy_, precision_, stage) {
+      strategy_(make_strategy(placement, module_)),
+      run(options, module, data_module, *strategy_, precision_, stage) {
   if (options.keep_freed_memory) heap_.emplace();
   if (options.seed) {
     generator_as_before_.emplace();
@@ -79,7 +93,7 @@ void Assembly::setup() {
   run.hooks.setup(run);
   module_.configure_model();
   precision_.convert_module(module_);
-  strategy_.place(module_);
+  strategy_->place(module_);
   if (run.options.memory_format == "channels_last") to_channels_last(module_);
 }
 
@@ -88,7 +102,7 @@ void Assembly::configure_optimizers() {
   for (OptimizerEntry& entry : config.entries) run.optimizer_list.push_back(entry.optimizer);
   if (run.optimizer_list.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
-  strategy_.attach(run.optimizer_list);
+  strategy_->attach(run.optimizer_list);
   for (OptimizerEntry& entry : config.entries) {
     if (!entry.scheduler) continue;
     run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = run.total_steps}));

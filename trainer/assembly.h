@@ -3,11 +3,13 @@
 #include <levin/trainer/core/rng_guard.h>
 #include <levin/trainer/core/torch_settings.h>
 #include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/placement.h>
 #include <levin/trainer/precision/precision_plugin.h>
-#include <levin/trainer/strategies/single_device.h>
+#include <levin/trainer/strategies/strategy.h>
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace levin {
@@ -16,8 +18,8 @@ namespace levin {
 class Assembly {
  public:
   /// `options` must outlive the assembly. Sets what the process has of its own: seed, threads, LibTorch's switches.
-  Assembly(const TrainerOptions& options, ModuleRef module, const std::optional<data::DataModuleRef>& data_module,
-           Stage stage);
+  Assembly(const TrainerOptions& options, const Placement& placement, ModuleRef module,
+           const std::optional<data::DataModuleRef>& data_module, Stage stage);
 
   /// From prepare_data until the module is on its device.
   void setup();
@@ -38,7 +40,7 @@ class Assembly {
   Stage stage_;
   std::optional<TorchSettings> settings_;
   std::optional<KeptHeap> heap_ = {};
-  SingleDeviceStrategy strategy_{c10::Device(c10::kCPU)};
+  std::unique_ptr<Strategy> strategy_;
   FullPrecision precision_;
   std::optional<RngGuard> generator_as_before_ = {};
 

@@ -1,6 +1,8 @@
 #include <levin/trainer/options.h>
+#include <levin/trainer/core/accelerator.h>
 #include <levin/trainer/core/error.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -18,21 +20,23 @@ bool asks_for_devices(const Devices& devices) { return devices.is_list() || devi
 
 /// Options that choose where and in which arithmetic a run takes place.
 void refuse_placement(const TrainerOptions& o) {
-  if (o.accelerator == "gpu" || o.accelerator == "cuda") not_yet("accelerator", o.accelerator, "use cpu");
-  if (o.strategy == "dp" || o.strategy == "ddp") not_yet("strategy", o.strategy, "use single_device");
-  if (o.devices.is_list() || o.devices.count(/*all=*/1) > 1) not_yet("devices", o.devices.to_text(), "use 1");
-  if (o.devices.count(/*all=*/1) == 0) throw UsageError("trainer.devices: expected at least one device, got 0");
-  if (o.num_nodes > 1) not_yet("num_nodes", std::to_string(o.num_nodes), "use 1");
+  if (o.accelerator == "mps" || o.accelerator == "xpu")
+    throw UsageError("trainer.accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
+  if (!o.devices.is_list() && o.devices.count(/*all=*/1) == 0)
+    throw UsageError("trainer.devices: expected at least one device, got 0");
+  if (choose_strategy(o).name == "ddp")
+    not_yet(o.distributed_backend ? "distributed_backend" : "strategy", "ddp (" + choose_strategy(o).why + ")",
+            "use dp, or one device");
   if (o.precision != Precision()) not_yet("precision", o.precision.name(), "use 32");
   if (o.sync_batchnorm) not_yet("sync_batchnorm", "true", "leave it unset");
-  if (o.gpus.is_set() && asks_for_devices(o.gpus)) not_yet("gpus", o.gpus.to_text(), "leave it unset or use 0");
-  if (o.nb_gpu_nodes.value_or(1) > 1) not_yet("nb_gpu_nodes", std::to_string(*o.nb_gpu_nodes), "use 1");
-  if (o.distributed_backend) not_yet("distributed_backend", *o.distributed_backend, "leave it unset");
   if (o.use_amp.value_or(false)) not_yet("use_amp", "true", "use false");
 }
 
 void refuse_features(const TrainerOptions& o) {
   if (o.profiler) not_yet("profiler", *o.profiler, "leave it unset");
+  if (o.cuda_graphs) not_yet("cuda_graphs", "true", "use false");
+  if (o.auto_microbatch) not_yet("auto_microbatch", "true", "use a smaller batch with accumulate_grad_batches");
+  if (o.activation_checkpointing) not_yet("activation_checkpointing", "true", "use false");
   if (o.auto_lr_find) not_yet("auto_lr_find", "true", "set the rate in the model's options");
   if (o.auto_scale_batch_size)
     not_yet("auto_scale_batch_size", *o.auto_scale_batch_size, "set the batch size in the data's options");
@@ -44,7 +48,7 @@ void resolve_early_spellings(TrainerOptions& o, std::vector<std::string>* warnin
     if (asks_for_devices(o.gpus)) o.devices = o.gpus;
   }
   if (o.nb_gpu_nodes) o.num_nodes = *o.nb_gpu_nodes;
-  if (o.distributed_backend) o.strategy = *o.distributed_backend;
+  o.distributed_backend = {};
   if (o.use_amp.value_or(false)) o.precision = 16;
   if (o.replace_sampler_ddp) o.use_distributed_sampler = *o.replace_sampler_ddp;
   const bool runs_in_16_bit = o.precision != Precision() && o.precision != Precision(64);
@@ -53,7 +57,6 @@ void resolve_early_spellings(TrainerOptions& o, std::vector<std::string>* warnin
                         " has no effect without use_amp; the run is in 32 bit (precision=16 makes it 16 bit)");
   o.gpus = {};
   o.nb_gpu_nodes = {};
-  o.distributed_backend = {};
   o.use_amp = {};
   o.amp_level = {};
   o.replace_sampler_ddp = {};
@@ -87,9 +90,7 @@ void resolve_barebones(TrainerOptions& o) {
 }
 
 void resolve_unset(TrainerOptions& o) {
-  if (o.accelerator == "auto") o.accelerator = "cpu";
-  if (o.accelerator == "cuda") o.accelerator = "gpu";
-  if (o.strategy == "auto") o.strategy = "single_device";
+  o.accelerator = resolve_accelerator(o.accelerator, visible_gpus());
   if (!o.max_epochs) o.max_epochs = o.max_steps >= 0 || o.max_time ? -1 : kDefaultMaxEpochs;
   if (!o.logger.is_set()) o.logger = true;
   if (!o.enable_progress_bar) o.enable_progress_bar = true;
@@ -98,6 +99,18 @@ void resolve_unset(TrainerOptions& o) {
 }
 
 }  // namespace
+
+StrategyChoice choose_strategy(const TrainerOptions& given) {
+  if (given.distributed_backend) return {*given.distributed_backend, "as distributed_backend says"};
+  if (given.strategy != "auto") return {given.strategy, "as asked for"};
+  const int64_t nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  if (nodes > 1) return {"ddp", c10::str(nodes, " machines")};
+  const int gpus = given.gpus.count(/*all=*/visible_gpus().count);
+  if (given.gpus.is_set() && gpus > 1) return {"dp", c10::str(gpus, " gpus on one machine")};
+  const int devices = given.devices.count(given.accelerator == "cpu" ? 1 : std::max(1, visible_gpus().count));
+  if (devices > 1) return {"ddp", c10::str(devices, " devices")};
+  return {"single_device", "one device"};
+}
 
 void check_options(const TrainerOptions& options) {
   schema_of<TrainerOptions>().check(&options, "trainer");
@@ -110,6 +123,7 @@ void check_options(const TrainerOptions& options) {
 
 TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings) {
   check_options(options);
+  options.strategy = choose_strategy(options).name;
   resolve_early_spellings(options, warnings);
   resolve_overfit_batches(options);
   resolve_fast_dev_run(options);

@@ -24,7 +24,7 @@ namespace levin {
 ///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .gpus = "0,1"});
 struct TrainerOptions {
   std::string accelerator = LEVIN_OPTION(accelerator, "auto", "Kind of device; auto takes GPUs where there are any",
-                                         {.choices = {"auto", "cpu", "gpu", "cuda"}});
+                                         {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
   std::string strategy = LEVIN_OPTION(strategy, "auto", "How several devices train one model",
                                       {.choices = {"auto", "single_device", "dp", "ddp"}});
   Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
@@ -127,7 +127,23 @@ struct TrainerOptions {
   std::string checkpoint_errors =
       LEVIN_OPTION(checkpoint_errors, "raise", "A checkpoint that cannot be saved ends the run, or is a warning",
                    {.choices = {"raise", "warn"}});
+  std::optional<int64_t> output_device =
+      LEVIN_OPTION(output_device, {}, "Under dp: number of the GPU that gathers losses; unset: the first", {.min = 0});
+  bool cuda_graphs = LEVIN_OPTION(cuda_graphs, false, "Capture whole training steps on a GPU and replay them");
+  bool auto_microbatch =
+      LEVIN_OPTION(auto_microbatch, false, "Split a batch that does not fit into memory and train its parts");
+  bool activation_checkpointing = LEVIN_OPTION(
+      activation_checkpointing, false, "Compute activations of marked modules again in backward, to save memory");
 };
+
+/// How a run is distributed, and what was asked for that made it so.
+struct StrategyChoice {
+  std::string name = {};  ///< "single_device", "dp" or "ddp"
+  std::string why = {};   ///< "several gpus on one machine"
+};
+
+/// The strategy of options as they were given, before `resolve`.
+StrategyChoice choose_strategy(const TrainerOptions& given);
 
 /// Throws UsageError for a value outside its limits, for two options that contradict each other (it names both), and
 /// for one that this version cannot run yet. Nothing is ignored.

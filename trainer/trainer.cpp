@@ -65,10 +65,11 @@ void open_run_folder(RunContext& run, const std::filesystem::path& continued) {
 
 std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
 
-void say_start(RunContext& run) {
+void say_start(RunContext& run, const Placement& placement) {
   if (run.options.barebones) return;
-  std::string line = c10::str("fit on ", run.device(), ", ", counted(at::get_num_threads(), "compute thread"), " on ",
-                              counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (one device)");
+  std::string line = c10::str("fit on ", run.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
+                              " on ", counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (",
+                              placement.strategy.why, ")");
   if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.string();
   if (run.resumed)
     line += c10::str(", goes on after ", counted(run.counters.global_step, "step"), " and ",
@@ -127,7 +128,9 @@ std::string config_of(const TrainerOptions& options) {
 
 Trainer::Trainer(TrainerOptions options) {
   std::vector<std::string> warnings;
+  const TrainerOptions given = options;
   options_ = resolve(std::move(options), &warnings);
+  placement_ = choose_placement(given, visible_gpus());
   for (const std::string& warning : warnings) console::warn(warning);
 }
 
@@ -181,7 +184,7 @@ std::optional<ReadCheckpoint> Trainer::read_for_evaluation(const std::string& ck
 RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   LightningModule& lightning_module = *module.module;
   fit_.reset();
-  fit_ = std::make_shared<Assembly>(options_, module, sources.data_module, Stage::Fit);
+  fit_ = std::make_shared<Assembly>(options_, placement_, module, sources.data_module, Stage::Fit);
   Assembly& parts = *fit_;
   RunContext& run = parts.run;
   // The loader is made at its place in the order of hooks, or earlier where somebody must know its size.
@@ -215,7 +218,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
       open_run_folder(run, sources.ckpt_path == "last" ? written_by : std::filesystem::path());
       if (checkpoint) apply_checkpoint(run, checkpoint->state, checkpoint->file.string(), goes_on);
       checkpoint.reset();
-      say_start(run);
+      say_start(run, placement_);
       loop.emplace(run, LoaderSource{train_loaders, sources.evaluation_source(lightning_module, Stage::Validate)});
       run.hooks.on_fit_start(run);
       loop->run();
@@ -249,7 +252,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointO
 }
 
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& sources, Stage stage) {
-  Assembly parts(options_, module, sources.data_module, stage);
+  Assembly parts(options_, placement_, module, sources.data_module, stage);
   RunContext& run = parts.run;
   const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path);
   parts.guarded([&] {
@@ -267,7 +270,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& so
 }
 
 std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const Sources& sources) {
-  Assembly parts(options_, module, sources.data_module, Stage::Predict);
+  Assembly parts(options_, placement_, module, sources.data_module, Stage::Predict);
   std::vector<std::vector<Batch>> predictions;
   const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path);
   parts.guarded([&] {

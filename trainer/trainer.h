@@ -5,6 +5,7 @@
 #include <levin/trainer/core/log_sink.h>
 #include <levin/trainer/core/run.h>
 #include <levin/trainer/options.h>
+#include <levin/trainer/placement.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -85,6 +86,7 @@ class Trainer {
   std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const Sources& sources);
 
   TrainerOptions options_;
+  Placement placement_;
   std::shared_ptr<Assembly> fit_ = {};  ///< the newest, also when it is over
   std::string config_ = {};
 };

@@ -159,3 +159,20 @@ TEST_CASE("the summary is printed before training") {
   CHECK(contains(printed, "49 parameters, 49 trainable"));
   CHECK(occurrences(printed, "Sequential") == 1);
 }
+
+TEST_CASE("DeviceStatsMonitor logs memory and use of the CPU") {
+  ToyModule module;
+  const levin::RunResult result = fit(module, {levin::DeviceStatsMonitor({.every_n_steps = 2})});
+  const std::string prefix = "DeviceStatsMonitor.on_train_batch_end/";
+  CHECK(result.metrics.at(prefix + "resident_bytes") > 1e7);
+  CHECK(result.metrics.at(prefix + "resident_bytes.peak") >= result.metrics.at(prefix + "resident_bytes"));
+  CHECK(result.metrics.at(prefix + "available_bytes") > 0);
+  CHECK(result.metrics.at(prefix + "cpu_percent") >= 0);
+  CHECK(result.metrics.count(prefix + "allocated_bytes.current") == 0);
+}
+
+TEST_CASE("DeviceStatsMonitor is silent about the CPU where it is told so") {
+  ToyModule module;
+  const levin::RunResult result = fit(module, {levin::DeviceStatsMonitor({.cpu_stats = false, .every_n_steps = 1})});
+  for (const auto& [name, value] : result.metrics) CHECK_FALSE(contains(name, "DeviceStatsMonitor"));
+}

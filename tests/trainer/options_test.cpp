@@ -1,6 +1,7 @@
 #include <levin/trainer/options.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/placement.h>
 
 #include <nlohmann/json.hpp>
 
@@ -83,16 +84,14 @@ TEST_CASE("what cannot run yet is refused by name") {
   const std::string later = " cannot run yet in this version; ";
   const std::vector<std::pair<const char*, std::string>> cases = {
       {R"({"precision": 16})", "trainer.precision: 16-mixed" + later + "use 32"},
-      {R"({"accelerator": "gpu"})", "trainer.accelerator: gpu" + later + "use cpu"},
-      {R"({"devices": 2})", "trainer.devices: 2" + later + "use 1"},
-      {R"({"devices": [0]})", "trainer.devices: 0" + later + "use 1"},
+      {R"({"devices": 2})", "trainer.strategy: ddp (2 devices)" + later + "use dp, or one device"},
       {R"({"devices": 0})", "trainer.devices: expected at least one device, got 0"},
-      {R"({"strategy": "ddp"})", "trainer.strategy: ddp" + later + "use single_device"},
-      {R"({"num_nodes": 2})", "trainer.num_nodes: 2" + later + "use 1"},
-      {R"({"gpus": "0,1"})", "trainer.gpus: 0,1" + later + "leave it unset or use 0"},
-      {R"({"gpus": -1})", "trainer.gpus: auto" + later + "leave it unset or use 0"},
-      {R"({"nb_gpu_nodes": 2})", "trainer.nb_gpu_nodes: 2" + later + "use 1"},
-      {R"({"distributed_backend": "ddp"})", "trainer.distributed_backend: ddp" + later + "leave it unset"},
+      {R"({"accelerator": "mps"})", "trainer.accelerator: mps is not supported; use auto, cpu or gpu"},
+      {R"({"strategy": "ddp"})", "trainer.strategy: ddp (as asked for)" + later + "use dp, or one device"},
+      {R"({"num_nodes": 2})", "trainer.strategy: ddp (2 machines)" + later + "use dp, or one device"},
+      {R"({"nb_gpu_nodes": 2})", "trainer.strategy: ddp (2 machines)" + later + "use dp, or one device"},
+      {R"({"distributed_backend": "ddp"})",
+       "trainer.distributed_backend: ddp (as distributed_backend says)" + later + "use dp, or one device"},
       {R"({"use_amp": true})", "trainer.use_amp: true" + later + "use false"},
       {R"({"sync_batchnorm": true})", "trainer.sync_batchnorm: true" + later + "leave it unset"},
       {R"({"profiler": "simple"})", "trainer.profiler: simple" + later + "leave it unset"},
@@ -101,6 +100,55 @@ TEST_CASE("what cannot run yet is refused by name") {
        "trainer.auto_scale_batch_size: power" + later + "set the batch size in the data's options"},
   };
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
+}
+
+TEST_CASE("the strategy follows from what is asked for, and says why") {
+  const auto choice = [](const char* text) {
+    const levin::StrategyChoice choice = levin::choose_strategy(from_json(text));
+    return choice.name + ": " + choice.why;
+  };
+  CHECK(choice("{}") == "single_device: one device");
+  CHECK(choice(R"({"gpus": 1})") == "single_device: one device");
+  CHECK(choice(R"({"gpus": "0,1"})") == "dp: 2 gpus on one machine");
+  CHECK(choice(R"({"gpus": 2, "nb_gpu_nodes": 3})") == "ddp: 3 machines");
+  CHECK(choice(R"({"devices": 4})") == "ddp: 4 devices");
+  CHECK(choice(R"({"devices": 4, "strategy": "dp"})") == "dp: as asked for");
+  CHECK(choice(R"({"gpus": "0,1", "distributed_backend": "ddp"})") == "ddp: as distributed_backend says");
+  const TrainerOptions early = levin::resolve(from_json(R"({"gpus": "1,3"})"));
+  CHECK(early.strategy == "dp");
+  CHECK(early.accelerator == "gpu");
+  CHECK(early.devices == levin::Devices{1, 3});
+}
+
+TEST_CASE("where a run takes place") {
+  const levin::VisibleGpus none, four{.count = 4, .built_with_cuda = true};
+  const auto place = [](const char* text, const levin::VisibleGpus& gpus) {
+    return levin::choose_placement(from_json(text), gpus);
+  };
+  CHECK(levin::to_text(place("{}", none).devices) == "cpu");
+  CHECK_FALSE(place("{}", none).asked_for);
+  CHECK(levin::to_text(place("{}", four).devices) == "cuda:0");
+  CHECK(place(R"({"accelerator": "cpu"})", four).asked_for);
+  CHECK(levin::to_text(place(R"({"gpus": 0})", four).devices) == "cpu");
+  CHECK(levin::to_text(place(R"({"gpus": "1,3"})", four).devices) == "cuda:1, cuda:3");
+  CHECK(place(R"({"gpus": "1,3"})", four).output_device == c10::Device(c10::kCUDA, 1));
+  CHECK(place(R"({"gpus": "1,3", "output_device": 3})", four).output_device == c10::Device(c10::kCUDA, 3));
+  CHECK(levin::to_text(place(R"({"accelerator": "cpu", "devices": 3, "strategy": "dp"})", four).devices) == "3 x cpu");
+  const auto error_of_place = [&](const char* text, const levin::VisibleGpus& gpus) -> std::string {
+    try {
+      place(text, gpus);
+    } catch (const levin::UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(error_of_place(R"({"gpus": 1})", none).find("trainer.gpus: a GPU was asked for") == 0);
+  CHECK(error_of_place(R"({"accelerator": "gpu"})", none).find("trainer.accelerator: a GPU was asked for") == 0);
+  CHECK(error_of_place(R"({"gpus": "0,4"})", four).find("trainer.gpus: there is no GPU 4") == 0);
+  CHECK(error_of_place(R"({"gpus": "0,1", "output_device": 2})", four) ==
+        "trainer.output_device: cuda:2 is none of the run's devices, which are cuda:0, cuda:1");
+  CHECK(error_of_place(R"({"output_device": 1})", none) ==
+        "trainer.output_device: 1 is the number of a GPU, and the run is on cpu; leave it unset");
 }
 
 TEST_CASE("contradictions name both options") {

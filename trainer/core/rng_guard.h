@@ -1,18 +1,18 @@
 #pragma once
-#include <ATen/core/Tensor.h>
+#include <levin/trainer/core/rng_state.h>
 
 namespace levin {
 
-/// Puts the state of LibTorch's default CPU generator back when it goes out of scope.
+/// Puts the states of LibTorch's default generators, of the CPU and of GPUs in use, back when it goes out of scope.
 class RngGuard {
  public:
-  RngGuard();
-  ~RngGuard();
+  RngGuard() : state_(rng_state()) {}
+  ~RngGuard() { load_rng_state(state_); }
   RngGuard(const RngGuard&) = delete;
   RngGuard& operator=(const RngGuard&) = delete;
 
  private:
-  at::Tensor state_;
+  State state_;
 };
 
 }  // namespace levin

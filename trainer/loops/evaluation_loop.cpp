@@ -15,7 +15,7 @@ struct EvaluationLoop::Hooking {
   using ModelCall = void (LightningModule::*)();
   ModelCall model_eval, model_train;
   Call start, epoch_start, batch_start, batch_end, epoch_end, end;
-  void (LightningModule::*step)(const Batch&, int64_t, int64_t);
+  EvaluationStep step;
   ModuleMethod method;
   BatchLimit TrainerOptions::* limit;
   const char* limit_name;
@@ -150,7 +150,7 @@ void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t data
   run_.sink.set_batch(&batch, /*on_step_by_default=*/false);
   (run_.hooks.*hooks_.batch_start)(run_);
   run_.precision.run_step([&] {
-    (run_.module().*hooks_.step)(batch, batch_idx, dataloader_idx);
+    run_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx);
     return StepOutput();
   });
   (run_.hooks.*hooks_.batch_end)(run_);

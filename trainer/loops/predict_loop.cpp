@@ -11,7 +11,7 @@ Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
   run.hooks.on_predict_batch_start(run);
   Batch prediction;
   run.precision.run_step([&] {
-    prediction = run.module().predict_step(batch, batch_idx, run.dataloader_idx());
+    prediction = run.strategy.run_predict_step(batch, batch_idx, run.dataloader_idx());
     return StepOutput();
   });
   run.current_prediction = &prediction;

@@ -1,15 +1,31 @@
 #include <levin/trainer/strategies/single_device.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/strategies/device_error.h>
 
 namespace levin {
 
 void SingleDeviceStrategy::place(LightningModule& module) {
   module_ = &module;
-  module.to(device_);
+  if (moves_module_) module.to(device_);
+}
+
+StepOutput SingleDeviceStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+  return explain_device_errors(*module_, batch, device_, [&] { return module_->training_step(batch, batch_idx); });
+}
+
+void SingleDeviceStrategy::run_evaluation_step(EvaluationStep step, const Batch& batch, int64_t batch_idx,
+                                               int64_t dataloader_idx) {
+  explain_device_errors(*module_, batch, device_, [&] { (module_->*step)(batch, batch_idx, dataloader_idx); });
+}
+
+Batch SingleDeviceStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+  return explain_device_errors(*module_, batch, device_,
+                               [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
 }
 
 void SingleDeviceStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
+  if (!moves_module_) return;
   for (const auto& optimizer : optimizers)
     for (const auto& group : optimizer->param_groups())
       for (const at::Tensor& parameter : group.params())

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace levin {
@@ -18,6 +19,8 @@ struct Agreement {
   double sum_of_weights = 0;  ///< of all ranks
 };
 
+using EvaluationStep = void (LightningModule::*)(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
+
 /// Where a run's module lives and how its steps are made, on one device or many. The loops call nothing else.
 class Strategy {
  public:
@@ -25,16 +28,24 @@ class Strategy {
 
   virtual const char* name() const = 0;
   virtual Comm& comm() = 0;
+  /// The devices, for people: "cuda:0, cuda:1".
+  virtual std::string where() const = 0;
   /// The device of this rank's batches.
   virtual c10::Device device() const = 0;
 
-  /// Moves the module to its device. The module stays with the caller and must outlive the strategy's use.
+  /// Moves the module to its device, unless it is to stay where it is. The module stays with the caller and must
+  /// outlive the strategy's use.
   virtual void place(LightningModule& module) = 0;
   /// Called once, after configure_optimizers and before any state is applied.
   virtual void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) = 0;
 
   virtual Batch to_device(Batch batch) = 0;
+  /// training_step, on however many devices.
   virtual StepOutput run_step(const Batch& batch, int64_t batch_idx) = 0;
+  /// validation_step or test_step.
+  virtual void run_evaluation_step(EvaluationStep step, const Batch& batch, int64_t batch_idx,
+                                   int64_t dataloader_idx) = 0;
+  virtual Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) = 0;
   /// The gradients of `loss`; `sync` is false in all micro-batches of a window but the last.
   virtual void backward(const at::Tensor& loss, bool sync) = 0;
   /// The norm over all ranks, from that of this rank's share of the gradients.
