@@ -50,6 +50,7 @@
 #include <levin/data/transforms/registry.h>
 #include <levin/data/transforms/resize.h>
 #include <levin/data/transforms/transform.h>
+#include <levin/modules/autocast.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/load_from_checkpoint.h>
 #include <levin/modules/lr_schedulers/chained_scheduler.h>
@@ -97,10 +98,12 @@
 #include <levin/modules/optim/asgd.h>
 #include <levin/modules/optim/clip_grad.h>
 #include <levin/modules/optim/ema.h>
+#include <levin/modules/optim/grad_scaler.h>
 #include <levin/modules/optim/lamb.h>
 #include <levin/modules/optim/lars.h>
 #include <levin/modules/optim/lbfgs.h>
 #include <levin/modules/optim/lion.h>
+#include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/nadam.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>

@@ -17,7 +17,7 @@ struct TrainingCase {
 };
 
 /// mlp (784-64-10), mlp_adam, lenet, resnet18 (for 32x32), gpt (4 blocks of 128), scalar (one parameter and a loss of
-/// two operations: what is left is the loop's own cost) and mlp_100m (100 million parameters).
+/// two operations: what is left is the loop's own cost), mlp_100m (100 million parameters) and mlp_1024 (1024-1024-10).
 const std::vector<TrainingCase>& training_cases();
 
 /// The case of this name; throws levin::UsageError that names them all.

@@ -1,12 +1,13 @@
 // A training step under Trainer::fit against the loop one writes by hand, in one process, on the same order of samples.
 //
 //   benchmark_training_step CASE [ROUNDS]       time: all in turn, ratios to the loop, median and spread
+//   benchmark_training_step CASE precision [ROUNDS]  the same for levin in 32 bit and in bf16-mixed
 //   benchmark_training_step CASE only WHO STEPS one of them alone, as JSON with the peak memory; for callgrind as well
 //   benchmark_training_step CASE phases STEPS   where the time of levin's step goes, us, as JSON
 //
 // CASE: training_cases.h. WHO: hand (whole batches by index_select), torch_data (samples stacked by torch::data), fit
 // (the loop's optimizer, no workers), fit_without_bar, levin (levin's optimizer, one worker), levin_channels_last,
-// forward_backward (of one batch that stays), forward_backward_16 and accumulate_16 (by hand and under fit: gradients
+// levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch that stays), forward_backward_16 and accumulate_16 (by hand and under fit: gradients
 // of 16 such batches add up), one_batch (levin's optimizer, no loading: less forward_backward it is the loop's own
 // cost)
 #include <sys/resource.h>
@@ -142,6 +143,7 @@ struct Fit {
   bool bar = true;
   int64_t accumulate = 1;  ///< micro-batches of a step; a step is a micro-batch in the figures
   const char* memory_format = "preserve";
+  const char* precision = "32-true";
   bool one_batch = false;               ///< that stays in memory
   std::shared_ptr<Phases> phases = {};  ///< set: measure them
 };
@@ -158,6 +160,7 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   options.max_steps = steps / how.accumulate;
   options.accumulate_grad_batches = how.accumulate;
   options.memory_format = how.memory_format;
+  options.precision = how.precision;
   options.enable_progress_bar = how.bar;
   options.enable_checkpointing = false;  // as the peers
   options.default_root_dir = folder.string();
@@ -188,15 +191,14 @@ double run(const std::string& who, const TrainingCase& which, const TrainingData
   if (who == "fit_without_bar") return fit(which, data, steps, {.bar = false});
   if (who == "one_batch") return fit(which, data, steps, {.levins_optimizer = true, .one_batch = true});
   Fit levin{.levins_optimizer = true, .num_workers = 1};
-  if (who == "levin_channels_last") levin.memory_format = "channels_last";
+  if (who.find("channels_last") != std::string::npos) levin.memory_format = "channels_last";
+  if (who.find("bf16") != std::string::npos) levin.precision = "bf16-mixed";
   if (who.rfind("levin", 0) == 0) return fit(which, data, steps, levin);
   throw levin::UsageError("nobody is called ", who);
 }
 
-void compare(const TrainingCase& which, int rounds) {
-  const TrainingData data(which);
-  std::vector<std::string> all = {"hand", "torch_data", "fit", "levin", "forward_backward"};
-  if (data.input.dim() == 4) all.insert(all.end() - 1, "levin_channels_last");
+/// `all` in turn; ratios are to the first.
+void compare(const TrainingCase& which, const TrainingData& data, int rounds, const std::vector<std::string>& all) {
   std::map<std::string, Rounds> times;
   for (int round = -1; round < rounds; ++round) {  // the first one warms up
     for (const std::string& who : all) {
@@ -204,14 +206,29 @@ void compare(const TrainingCase& which, int rounds) {
       if (round >= 0) times[who].values.push_back(us);
     }
   }
-  std::printf("%s, batch %ld, %d rounds of %ld steps, %d thread(s), us a step (medians), ratio to hand\n",
-              which.name.c_str(), which.batch_size, rounds, which.steps(), torch::get_num_threads());
+  std::printf("%s, batch %ld, %d rounds of %ld steps, %d thread(s), us a step (medians), ratio to %s\n",
+              which.name.c_str(), which.batch_size, rounds, which.steps(), torch::get_num_threads(), all[0].c_str());
   for (const std::string& who : all) {
-    const Rounds ratios = times[who].over(times["hand"]);
-    std::printf("  %-19s %9.1f us  of medians %.3f, of pairs: median %.3f, from %.3f to %.3f\n", who.c_str(),
-                times[who].median(), times[who].median() / times["hand"].median(), ratios.median(), ratios.least(),
+    const Rounds ratios = times[who].over(times[all[0]]);
+    std::printf("  %-24s %9.1f us  of medians %.3f, of pairs: median %.3f, from %.3f to %.3f\n", who.c_str(),
+                times[who].median(), times[who].median() / times[all[0]].median(), ratios.median(), ratios.least(),
                 ratios.most());
   }
+}
+
+void compare_loops(const TrainingCase& which, int rounds) {
+  const TrainingData data(which);
+  std::vector<std::string> all = {"hand", "torch_data", "fit", "levin", "forward_backward"};
+  if (data.input.dim() == 4) all.insert(all.end() - 1, "levin_channels_last");
+  compare(which, data, rounds, all);
+}
+
+void compare_precisions(const TrainingCase& which, int rounds) {
+  const TrainingData data(which);
+  if (data.input.dim() == 4)
+    compare(which, data, rounds, {"levin", "levin_channels_last", "levin_bf16", "levin_bf16_channels_last"});
+  else
+    compare(which, data, rounds, {"levin", "levin_bf16"});
 }
 
 void print_phases(const TrainingCase& which, int64_t steps) {
@@ -228,10 +245,13 @@ void print_phases(const TrainingCase& which, int64_t steps) {
 int main(int argc, char** argv) try {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool only = arguments.size() == 4 && arguments[1] == "only";
+  const bool precisions = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "precision";
   const bool phases = arguments.size() == 3 && arguments[1] == "phases";
-  if (!only && !phases && (arguments.empty() || arguments.size() > 2)) {
-    std::fprintf(stderr, "usage: %s CASE [ROUNDS]\n       %s CASE only WHO STEPS\n       %s CASE phases STEPS\n",
-                 argv[0], argv[0], argv[0]);
+  if (!only && !phases && !precisions && (arguments.empty() || arguments.size() > 2)) {
+    std::fprintf(stderr,
+                 "usage: %s CASE [ROUNDS]\n       %s CASE precision [ROUNDS]\n       %s CASE only WHO STEPS\n       %s "
+                 "CASE phases STEPS\n",
+                 argv[0], argv[0], argv[0], argv[0]);
     return 2;
   }
   const TrainingCase& which = training_case(arguments[0]);
@@ -239,8 +259,12 @@ int main(int argc, char** argv) try {
     print_phases(which, std::stoll(arguments[2]));
     return 0;
   }
+  if (precisions) {
+    compare_precisions(which, arguments.size() > 2 ? std::stoi(arguments[2]) : 9);
+    return 0;
+  }
   if (!only) {
-    compare(which, arguments.size() > 1 ? std::stoi(arguments[1]) : 9);
+    compare_loops(which, arguments.size() > 1 ? std::stoi(arguments[1]) : 9);
     return 0;
   }
   const double us = run(arguments[2], which, TrainingData(which), std::stoll(arguments[3]));

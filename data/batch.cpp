@@ -197,6 +197,16 @@ Batch Batch::to(c10::Device device, bool non_blocking) && {
   return std::as_const(*this).to(device, non_blocking);
 }
 
+Batch Batch::to(at::ScalarType dtype) const {
+  if (own_) return own_->to(dtype);
+  return map([&](const auto&, const at::Tensor& t) { return t.is_floating_point() ? t.to(dtype) : t; },
+             [&](const List& items) {
+               List converted;
+               for (const Batch& item : items) converted.push_back(item.to(dtype));
+               return converted;
+             });
+}
+
 Batch Batch::pin_memory() const {
   if (own_) return own_->pin_memory();
   return map([](const auto&, const at::Tensor& t) { return t.pin_memory(); },

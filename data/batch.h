@@ -20,8 +20,8 @@ class Batch;
 /// A user's own batch: a struct with `int64_t size() const`, the number of its samples, and `B to(c10::Device) const`
 /// or `B to(c10::Device, bool non_blocking) const`.
 ///
-/// Optional members: `B pin_memory() const`, `B narrow(int64_t start, int64_t length) const` (samples [start, start +
-/// length)) and `static B gather(const std::vector<B>&)`, of which the last two are what several devices need, and
+/// Optional members: `B pin_memory() const`, `B to(at::ScalarType) const` (for runs in another precision),
+/// `B narrow(int64_t start, int64_t length) const` (samples [start, start + length)) and `static B gather(const std::vector<B>&)`, of which the last two are what several devices need, and
 /// `static B stack(const std::vector<B>&)`, which makes a batch of the single samples that a dataset's `get` returns.
 template <class B>
 concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
@@ -98,6 +98,9 @@ class Batch {
   /// The batch on `device`; tensors that are there already are shared, not copied.
   Batch to(c10::Device device, bool non_blocking = false) const&;
   Batch to(c10::Device device, bool non_blocking = false) &&;
+  /// The batch with its tensors of floating point in `dtype`, as torch::nn::Module::to; what has it already is shared. A
+  /// struct without `to(at::ScalarType)` stays.
+  Batch to(at::ScalarType dtype) const;
   /// The batch in page-locked memory; throws c10::Error without an accelerator. A struct without `pin_memory()` stays.
   Batch pin_memory() const;
   /// The batch with its tensors of 4 dimensions [N, C, H, W] in the memory format channels_last, those of 5 in
@@ -124,6 +127,7 @@ class Batch {
     virtual const std::type_info& type() const = 0;
     virtual int64_t size() const = 0;
     virtual Batch to(c10::Device device, bool non_blocking) const = 0;
+    virtual Batch to(at::ScalarType dtype) const = 0;
     virtual Batch pin_memory() const = 0;
     virtual Batch narrow(int64_t start, int64_t length) const = 0;
     virtual Batch gather(const std::vector<Batch>& batches) const = 0;
@@ -159,6 +163,13 @@ struct Batch::OwnOf final : Batch::Own {
       return Batch(B(value.to(device, non_blocking)));
     } else {
       return Batch(B(value.to(device)));
+    }
+  }
+  Batch to([[maybe_unused]] at::ScalarType dtype) const override {
+    if constexpr (requires { B(value.to(dtype)); }) {
+      return Batch(B(value.to(dtype)));
+    } else {
+      return Batch(value);
     }
   }
   Batch pin_memory() const override {

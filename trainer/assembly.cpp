@@ -34,7 +34,8 @@ TorchSettings::Options settings_of(const TrainerOptions& options) {
           .benchmark = options.benchmark,
           .detect_anomaly = options.detect_anomaly,
           .flush_denormal = options.flush_denormal,
-          .num_threads = options.num_threads};
+          .num_threads = options.num_threads,
+          .float32_matmul_precision = options.float32_matmul_precision};
 }
 
 /// A module that has parts on other devices than the CPU has placed them itself.
@@ -57,7 +58,8 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Mo
       stage_(stage),
       settings_(std::in_place, settings_of(options)),
       strategy_(make_strategy(placement, module_)),
-      run(options, module, data_module, *strategy_, precision_, stage) {
+      precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
+      run(options, module, data_module, *strategy_, *precision_, stage) {
   if (options.keep_freed_memory) heap_.emplace();
   if (options.seed) {
     generator_as_before_.emplace();
@@ -92,7 +94,7 @@ void Assembly::setup() {
   if (data::DataModule* data = run.data_module()) data->setup(stage_);
   run.hooks.setup(run);
   module_.configure_model();
-  precision_.convert_module(module_);
+  precision_->convert_module(module_);
   strategy_->place(module_);
   if (run.options.memory_format == "channels_last") to_channels_last(module_);
 }
@@ -103,6 +105,7 @@ void Assembly::configure_optimizers() {
   if (run.optimizer_list.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
   strategy_->attach(run.optimizer_list);
+  precision_->attach(run.optimizer_list);
   for (OptimizerEntry& entry : config.entries) {
     if (!entry.scheduler) continue;
     run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = run.total_steps}));

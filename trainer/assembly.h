@@ -4,7 +4,7 @@
 #include <levin/trainer/core/torch_settings.h>
 #include <levin/trainer/loops/run_context.h>
 #include <levin/trainer/placement.h>
-#include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/precision/make_precision.h>
 #include <levin/trainer/strategies/strategy.h>
 
 #include <exception>
@@ -41,7 +41,7 @@ class Assembly {
   std::optional<TorchSettings> settings_;
   std::optional<KeptHeap> heap_ = {};
   std::unique_ptr<Strategy> strategy_;
-  FullPrecision precision_;
+  std::unique_ptr<PrecisionPlugin> precision_;
   std::optional<RngGuard> generator_as_before_ = {};
 
  public:

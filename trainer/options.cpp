@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -18,7 +19,7 @@ constexpr int64_t kDefaultMaxEpochs = 1000;
 
 bool asks_for_devices(const Devices& devices) { return devices.is_list() || devices.count(/*all=*/1) > 0; }
 
-/// Options that choose where and in which arithmetic a run takes place.
+/// Options that choose where a run takes place.
 void refuse_placement(const TrainerOptions& o) {
   if (o.accelerator == "mps" || o.accelerator == "xpu")
     throw UsageError("trainer.accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
@@ -27,9 +28,7 @@ void refuse_placement(const TrainerOptions& o) {
   if (choose_strategy(o).name == "ddp")
     not_yet(o.distributed_backend ? "distributed_backend" : "strategy", "ddp (" + choose_strategy(o).why + ")",
             "use dp, or one device");
-  if (o.precision != Precision()) not_yet("precision", o.precision.name(), "use 32");
   if (o.sync_batchnorm) not_yet("sync_batchnorm", "true", "leave it unset");
-  if (o.use_amp.value_or(false)) not_yet("use_amp", "true", "use false");
 }
 
 void refuse_features(const TrainerOptions& o) {
@@ -42,24 +41,33 @@ void refuse_features(const TrainerOptions& o) {
     not_yet("auto_scale_batch_size", *o.auto_scale_batch_size, "set the batch size in the data's options");
 }
 
-void resolve_early_spellings(TrainerOptions& o, std::vector<std::string>* warnings) {
+void resolve_early_spellings(TrainerOptions& o) {
   if (o.gpus.is_set()) {
     o.accelerator = asks_for_devices(o.gpus) ? "gpu" : "cpu";
     if (asks_for_devices(o.gpus)) o.devices = o.gpus;
   }
   if (o.nb_gpu_nodes) o.num_nodes = *o.nb_gpu_nodes;
   o.distributed_backend = {};
-  if (o.use_amp.value_or(false)) o.precision = 16;
   if (o.replace_sampler_ddp) o.use_distributed_sampler = *o.replace_sampler_ddp;
-  const bool runs_in_16_bit = o.precision != Precision() && o.precision != Precision(64);
-  if (o.amp_level && !runs_in_16_bit && warnings)
-    warnings->push_back("trainer.amp_level: " + *o.amp_level +
-                        " has no effect without use_amp; the run is in 32 bit (precision=16 makes it 16 bit)");
   o.gpus = {};
   o.nb_gpu_nodes = {};
-  o.use_amp = {};
-  o.amp_level = {};
   o.replace_sampler_ddp = {};
+}
+
+/// use_amp and amp_level become a precision; O2, which has no name among them, stays beside 16-mixed.
+void resolve_early_precision(TrainerOptions& o, std::vector<std::string>* warnings) {
+  if (o.use_amp.value_or(false)) o.precision = 16;
+  const std::string level = std::exchange(o.amp_level, {}).value_or("");
+  o.use_amp = {};
+  if (!level.empty() && o.precision == Precision()) {
+    if (warnings)
+      warnings->push_back("trainer.amp_level: " + level +
+                          " has no effect without use_amp; the run is in 32 bit (precision=16 makes it 16 bit)");
+    return;
+  }
+  if (level == "O0") o.precision = 32;
+  if (level == "O2") o.amp_level = level;
+  if (level == "O3") o.precision = "16-true";
 }
 
 void resolve_overfit_batches(TrainerOptions& o) {
@@ -124,7 +132,8 @@ void check_options(const TrainerOptions& options) {
 TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings) {
   check_options(options);
   options.strategy = choose_strategy(options).name;
-  resolve_early_spellings(options, warnings);
+  resolve_early_spellings(options);
+  resolve_early_precision(options, warnings);
   resolve_overfit_batches(options);
   resolve_fast_dev_run(options);
   resolve_barebones(options);

@@ -95,7 +95,7 @@ struct TrainerOptions {
       LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy", {.choices = {"dp", "ddp"}});
   std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
   std::optional<std::string> amp_level =
-      LEVIN_OPTION(amp_level, {}, "Level of early PyTorch Lightning's 16 bit", {.choices = {"O0", "O1", "O2", "O3"}});
+      LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16", {.choices = {"O0", "O1", "O2", "O3"}});
   std::optional<bool> replace_sampler_ddp =
       LEVIN_OPTION(replace_sampler_ddp, {}, "Early spelling of use_distributed_sampler");
   bool auto_lr_find = LEVIN_OPTION(auto_lr_find, false, "Look for a learning rate before fit");
@@ -134,6 +134,9 @@ struct TrainerOptions {
       LEVIN_OPTION(auto_microbatch, false, "Split a batch that does not fit into memory and train its parts");
   bool activation_checkpointing = LEVIN_OPTION(
       activation_checkpointing, false, "Compute activations of marked modules again in backward, to save memory");
+  std::optional<std::string> float32_matmul_precision =
+      LEVIN_OPTION(float32_matmul_precision, {}, "Arithmetic inside of float32 matrix products; unset: as it is",
+                   {.choices = {"highest", "high", "medium"}});
 };
 
 /// How a run is distributed, and what was asked for that made it so.

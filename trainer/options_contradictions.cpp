@@ -70,9 +70,10 @@ class Check {
       contradict("use_amp", "precision", "16 bit and " + name);
     if (o.use_amp && !*o.use_amp && (name == "16-mixed" || name == "bf16-mixed"))
       contradict("use_amp", "precision", "use_amp false and " + name);
-    if (o.use_amp.value_or(false) && o.amp_level == "O0")
-      contradict("use_amp", "amp_level", "16 bit and O0, which is 32 bit");
-    if (o.amp_level && !is_default && o.precision != Precision(16))
+    if (!o.amp_level || is_default) return;
+    if (o.amp_level == "O0")
+      contradict("amp_level", "precision", "O0 is 32 bit, not " + name);
+    else if (o.precision != Precision(16) && !(o.amp_level == "O3" && name == "16-true"))
       contradict("amp_level", "precision", *o.amp_level + " is a way to run 16-mixed, not " + name);
   }
 

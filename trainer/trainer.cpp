@@ -70,6 +70,7 @@ void say_start(RunContext& run, const Placement& placement) {
   std::string line = c10::str("fit on ", run.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
                               " on ", counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (",
                               placement.strategy.why, ")");
+  if (run.options.precision != Precision()) line += std::string(", precision ") + run.precision.name();
   if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.string();
   if (run.resumed)
     line += c10::str(", goes on after ", counted(run.counters.global_step, "step"), " and ",

@@ -1,6 +1,7 @@
 """Prints as JSON what PyTorch computes, for the tests of modules/.
 
-usage: python_reference.py optimizers|optimizers32|situations|lbfgs|schedulers|scheduler_states|resume|clip|ema CASES_JSON [FOLDER]
+usage: python_reference.py WHAT CASES_JSON [FOLDER]
+WHAT: optimizers, optimizers32, situations, lbfgs, schedulers, scheduler_states, resume, clip, ema or grad_scaler
 """
 
 import json
@@ -285,6 +286,31 @@ def ema(case):
             set_values(net, step)
             averaged.update_parameters(net)
         return {name: tensor.flatten().tolist() for name, tensor in averaged.state_dict().items()}
+
+
+def grad_scaler(case):
+    """Scale and growth tracker after each of 2,000 steps with planted infinities, and the parameters at the end."""
+    dtype = getattr(torch, case["dtype"])
+    params = [p.detach().to(dtype).requires_grad_() for p in parameters()]
+    w1, b, w2 = params
+    data, target = fill(8, 3).to(dtype), fill(8, 2).to(dtype)
+    optimizer = torch.optim.SGD(params, lr=0.01, momentum=0.9)
+    options = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
+    scaler = torch.amp.GradScaler("cpu", **{name: case[name] for name in options})
+    course = []
+    for step in range(2000):
+        optimizer.zero_grad()
+        scaler.scale(((data @ w1 + b).tanh() @ w2 - target).square().mean()).backward()
+        if any(step % every == every - 1 for every in case["infinite_every"]):
+            b.grad[2] = math.inf if step % 2 else -math.inf
+        if step % 97 == 96:
+            w1.grad[0][0] = math.nan
+        if step % 3 == 0:
+            scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        course += [scaler.get_scale(), scaler.state_dict()["_growth_tracker"]]
+    return course + values(params)
 
 
 cases = json.loads(sys.argv[2])

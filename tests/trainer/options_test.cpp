@@ -83,7 +83,6 @@ TEST_CASE("values that mean what runs today pass") {
 TEST_CASE("what cannot run yet is refused by name") {
   const std::string later = " cannot run yet in this version; ";
   const std::vector<std::pair<const char*, std::string>> cases = {
-      {R"({"precision": 16})", "trainer.precision: 16-mixed" + later + "use 32"},
       {R"({"devices": 2})", "trainer.strategy: ddp (2 devices)" + later + "use dp, or one device"},
       {R"({"devices": 0})", "trainer.devices: expected at least one device, got 0"},
       {R"({"accelerator": "mps"})", "trainer.accelerator: mps is not supported; use auto, cpu or gpu"},
@@ -92,7 +91,6 @@ TEST_CASE("what cannot run yet is refused by name") {
       {R"({"nb_gpu_nodes": 2})", "trainer.strategy: ddp (2 machines)" + later + "use dp, or one device"},
       {R"({"distributed_backend": "ddp"})",
        "trainer.distributed_backend: ddp (as distributed_backend says)" + later + "use dp, or one device"},
-      {R"({"use_amp": true})", "trainer.use_amp: true" + later + "use false"},
       {R"({"sync_batchnorm": true})", "trainer.sync_batchnorm: true" + later + "leave it unset"},
       {R"({"profiler": "simple"})", "trainer.profiler: simple" + later + "leave it unset"},
       {R"({"auto_lr_find": true})", "trainer.auto_lr_find: true" + later + "set the rate in the model's options"},
@@ -193,8 +191,10 @@ TEST_CASE("contradictions name both options") {
       {R"({"strategy": "single_device", "nb_gpu_nodes": 2})",
        "trainer.strategy and trainer.nb_gpu_nodes contradict each other: single_device trains on one device, not on 2 "
        "machines"},
-      {R"({"use_amp": true, "amp_level": "O0"})",
-       "trainer.use_amp and trainer.amp_level contradict each other: 16 bit and O0, which is 32 bit"},
+      {R"({"amp_level": "O0", "precision": 16})",
+       "trainer.amp_level and trainer.precision contradict each other: O0 is 32 bit, not 16-mixed"},
+      {R"({"amp_level": "O3", "precision": "bf16-true"})",
+       "trainer.amp_level and trainer.precision contradict each other: O3 is a way to run 16-mixed, not bf16-true"},
       {R"({"amp_level": "O2", "precision": "64"})",
        "trainer.amp_level and trainer.precision contradict each other: O2 is a way to run 16-mixed, not 64-true"},
       {R"({"use_amp": false, "precision": "bf16"})",
@@ -246,4 +246,23 @@ TEST_CASE("amp_level without use_amp warns once") {
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("precision=16") != std::string::npos);
   CHECK_FALSE(options.amp_level.has_value());
+}
+
+TEST_CASE("use_amp and amp_level become a precision; O2 stays beside 16-mixed, and resolves to itself") {
+  const std::vector<std::tuple<levin::Precision, std::optional<bool>, const char*, const char*>> cases = {
+      {32, true, nullptr, "16-mixed"}, {32, true, "O0", "32-true"},   {32, true, "O1", "16-mixed"},
+      {32, true, "O2", "16-mixed"},    {32, true, "O3", "16-true"},   {16, {}, "O1", "16-mixed"},
+      {16, {}, "O2", "16-mixed"},      {16, true, "O3", "16-true"},   {"16-true", {}, "O3", "16-true"},
+      {"bf16", {}, nullptr, "bf16-mixed"}};
+  for (const auto& [precision, use_amp, level, expected] : cases) {
+    TrainerOptions options{.precision = precision, .use_amp = use_amp};
+    if (level) options.amp_level = level;
+    const TrainerOptions resolved = levin::resolve(options);
+    CHECK(resolved.precision.name() == expected);
+    CHECK_FALSE(resolved.use_amp.has_value());
+    CHECK(resolved.amp_level.value_or("") == (level && std::string(level) == "O2" ? "O2" : ""));
+    const TrainerOptions again = levin::resolve(resolved);
+    CHECK(again.precision == resolved.precision);
+    CHECK(again.amp_level == resolved.amp_level);
+  }
 }

@@ -31,6 +31,17 @@ int choose_threads(const std::optional<int64_t>& wanted, int present) {
   return static_cast<int>(std::min<int64_t>(present, cores_of_process()));
 }
 
+std::string float32_matmul_precision() {
+  switch (at::globalContext().float32MatmulPrecision()) {
+    case at::Float32MatmulPrecision::HIGH:
+      return "high";
+    case at::Float32MatmulPrecision::MEDIUM:
+      return "medium";
+    default:
+      return "highest";
+  }
+}
+
 }  // namespace
 
 TorchSettings::TorchSettings(const Options& options)
@@ -52,6 +63,10 @@ TorchSettings::TorchSettings(const Options& options)
   const int threads = choose_threads(options.num_threads, threads_);
   if (threads != threads_) at::set_num_threads(threads);
   if (options.flush_denormal && !flushes_) set_flush_denormal(true);
+  if (options.float32_matmul_precision) {
+    float32_matmul_precision_ = float32_matmul_precision();
+    context.setFloat32MatmulPrecision(*options.float32_matmul_precision);
+  }
 }
 
 TorchSettings::~TorchSettings() {
@@ -59,6 +74,7 @@ TorchSettings::~TorchSettings() {
   context.setDeterministicAlgorithms(algorithms_, warn_only_);
   context.setDeterministicCuDNN(cudnn_);
   context.setBenchmarkCuDNN(benchmark_);
+  if (float32_matmul_precision_) context.setFloat32MatmulPrecision(*float32_matmul_precision_);
   AnomalyMode::set_enabled(anomaly_, anomaly_checks_nan_);
   if (flushes_denormal() != flushes_) set_flush_denormal(flushes_);
   if (at::get_num_threads() != threads_) at::set_num_threads(threads_);

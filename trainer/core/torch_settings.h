@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace levin {
 
@@ -22,6 +23,9 @@ class TorchSettings {
     /// Compute threads of the CPU. Unset: LibTorch's number, at most the cores that the process may use; where
     /// OMP_NUM_THREADS or MKL_NUM_THREADS is set, that stays.
     std::optional<int64_t> num_threads = {};
+    /// "highest", "high" or "medium": what float32 matrix products compute in. Unset: as it is.
+    /// Source: https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
+    std::optional<std::string> float32_matmul_precision = {};
   };
 
   explicit TorchSettings(const Options& options);
@@ -33,6 +37,7 @@ class TorchSettings {
   bool algorithms_, warn_only_, cudnn_, benchmark_, anomaly_, anomaly_checks_nan_;
   int threads_;
   bool flushes_;
+  std::optional<std::string> float32_matmul_precision_;  ///< as before; unset where it was not changed
 };
 
 }  // namespace levin

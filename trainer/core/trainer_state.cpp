@@ -10,7 +10,7 @@ State TrainerState::state_dict() const {
       {"batches_seen", batches_seen},
       {"global_step", global_step},
       {"samples_seen", samples_seen},
-      {"skipped_steps", skipped_steps.defined() ? State(skipped_steps) : State()},
+      {"skipped_steps", skipped_steps},
       {"accumulate_grad_batches", accumulate_grad_batches},
       {"window", State::dict({{"position", window.position},
                               {"size", window.size},
@@ -36,7 +36,7 @@ void TrainerState::load_state_dict(const State& state) {
   global_step = state.at("global_step").to_int();
   samples_seen = state.at("samples_seen").to_int();
   const State& skipped = state.at("skipped_steps");
-  skipped_steps = skipped.is_none() ? at::Tensor() : skipped.to_tensor();
+  skipped_steps = skipped.is_none() ? 0 : skipped.to_int();
   accumulate_grad_batches = state.at("accumulate_grad_batches").to_int();
   const State& saved_window = state.at("window");
   window.position = saved_window.at("position").to_int();

@@ -30,11 +30,11 @@ struct TrainerState {
   int64_t batches_seen = 0;       ///< train batches of the run that are done
   int64_t global_step = 0;        ///< windows in which any optimizer was asked to step
   int64_t samples_seen = 0;       ///< train samples of the run that are done
-  at::Tensor skipped_steps = {};  ///< int64 scalar on the device, where a gradient scaler is used; read at log points
+  int64_t skipped_steps = 0;      ///< of those, windows whose gradients were not finite: the scaler left the step out
   int64_t accumulate_grad_batches = 1;  ///< k of the windows to come
   WindowState window = {};
   BatchPhase batch_phase = BatchPhase::Done;
-  bool stepped = false;               ///< the newest train batch ended with an optimizer step
+  bool stepped = false;               ///< the newest train batch ended with an optimizer step, which was not skipped
   bool last_batch = false;            ///< it was its epoch's last
   bool time_to_validate = false;      ///< what the ranks agreed on at the newest window's end
   int64_t batches_of_last_epoch = 0;  ///< train batches of the newest epoch that is done

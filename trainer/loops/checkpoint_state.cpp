@@ -10,6 +10,7 @@
 #include <levin/trainer/core/json_state.h>
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/signals.h>
+#include <levin/trainer/loops/precision_state.h>
 #include <levin/trainer/loops/run_context.h>
 
 #include <chrono>
@@ -238,6 +239,7 @@ State checkpoint_of(RunContext& run, bool weights_only) {
     checkpoint["optimizer_states"] = optimizer_states(run);
     checkpoint["lr_schedulers"] = scheduler_states(run);
     checkpoint["levin"] = levin_section(run);
+    save_precision_state(run, checkpoint);
   }
   if (const std::string& hyperparameters = run.module().hyperparameters(); hyperparameters != "{}") {
     checkpoint["hparams_name"] = "kwargs";
@@ -261,6 +263,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
     const State::List& schedulers = checkpoint.at("lr_schedulers").items();
     for (size_t i = 0; i < schedulers.size(); ++i) run.scheduler_list[i]->load_state_dict(schedulers[i]);
     load_module_state_dict(run.module(), weights_of(checkpoint));
+    load_precision_state(run, checkpoint);
     if (const State* callbacks = checkpoint.find("callbacks"))
       for_each_callback(run, [&](const std::string& key, Callback& callback) {
         if (const State* state = callbacks->find(key)) callback.load_state_dict(*state);

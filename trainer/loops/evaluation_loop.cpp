@@ -149,10 +149,8 @@ void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t data
   run_.current_batch_idx = batch_idx;
   run_.sink.set_batch(&batch, /*on_step_by_default=*/false);
   (run_.hooks.*hooks_.batch_start)(run_);
-  run_.precision.run_step([&] {
-    run_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx);
-    return StepOutput();
-  });
+  run_.precision.forward_context(
+      [&] { run_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
   (run_.hooks.*hooks_.batch_end)(run_);
   if (run_.counters.stage != Stage::SanityCheck && run_.sink.anything_to_read_each_evaluation_step())
     run_.log_row(run_.sink.read_step());

@@ -173,13 +173,14 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   run_.sink.set_batch(&batch, /*on_step_by_default=*/true);
   run_.hooks.on_train_batch_start(run_);
   const OptimizerStep::Outcome outcome = step_->run(batch, run_.current_batch_idx, last);
-  if (outcome.stepped) step_schedulers(Interval::Step, /*following_metric=*/false);
+  const bool updated = outcome.stepped && !outcome.skipped;
+  if (updated) step_schedulers(Interval::Step, /*following_metric=*/false);
   if (last) step_schedulers(Interval::Epoch, /*following_metric=*/false);
   watch_loss(/*read_device=*/false);
   counters.batch_phase = BatchPhase::HooksDone;
-  counters.stepped = outcome.stepped;
+  counters.stepped = updated;
   counters.last_batch = last;
-  advance(loaded.samples, outcome.stepped);
+  advance(loaded.samples, outcome);
   run_.hooks.on_train_batch_end(run_);
   step_->drop_output();
   run_.current_batch = nullptr;
@@ -206,12 +207,13 @@ void FitLoop::finish_batch() {
   counters.batch_phase = BatchPhase::Done;
 }
 
-void FitLoop::advance(int64_t samples, bool stepped) {
+void FitLoop::advance(int64_t samples, const OptimizerStep::Outcome& outcome) {
   TrainerState& counters = run_.counters;
   counters.batch_in_epoch += 1;
   counters.batches_seen += 1;
   counters.samples_seen += samples;
-  counters.global_step += stepped;
+  counters.global_step += outcome.stepped;
+  counters.skipped_steps += outcome.skipped;
   counters.elapsed_seconds = run_.wall_seconds();
 }
 
@@ -261,7 +263,7 @@ void FitLoop::validate() {
 void FitLoop::step_schedulers(Interval interval, bool following_metric) {
   const char* wanted = interval == Interval::Step ? "step" : "epoch";
   // Schedulers that follow a metric step after the validation, when global_step has advanced already.
-  const int64_t step = run_.counters.global_step + (following_metric ? 0 : 1);
+  const int64_t step = run_.counters.global_step - run_.counters.skipped_steps + (following_metric ? 0 : 1);
   const int64_t count = interval == Interval::Step ? step : run_.counters.epoch + 1;
   for (size_t i = 0; i < run_.scheduler_list.size(); ++i) {
     LRScheduler& scheduler = *run_.scheduler_list[i];

@@ -53,7 +53,7 @@ class FitLoop {
   void end_epoch();
   void run_batch(data::LoadedBatch loaded, bool last);
   void finish_batch();
-  void advance(int64_t samples, bool stepped);
+  void advance(int64_t samples, const OptimizerStep::Outcome& outcome);
   void agree();
   void log_if_due(bool stepped);
   void watch_loss(bool read_device);

@@ -1,6 +1,9 @@
 #include <levin/trainer/loops/optimizer_step.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/trainer/core/error.h>
+#include <torch/optim/lbfgs.h>
 
 namespace levin {
 namespace {
@@ -15,10 +18,23 @@ void check_loss(const at::Tensor& loss) {
         "torch::NoGradGuard, a detach(), or are all parameters frozen? Return {} to skip a batch.");
 }
 
+/// What a scaler, and master weights, cannot do.
+void check_scaling(RunContext& run) {
+  const char* name = run.precision.name();
+  for (const auto& optimizer : run.optimizer_list)
+    if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
+      throw UsageError("trainer.precision: ", name,
+                       " looks at the gradients once before a step, and LBFGS computes them many times in one; use "
+                       "bf16-mixed or 32-true");
+  if (!run.optimizer_list.empty() && run.precision.master_weights(0) != nullptr && !run.module().automatic_optimization)
+    throw UsageError("trainer.amp_level: O2 runs automatic optimization only; use O1, which is precision 16-mixed");
+}
+
 }  // namespace
 
 OptimizerStep::OptimizerStep(RunContext& run)
     : run_(run),
+      scaler_(run.precision.scaler()),
       closure_([this] { return body(); }),
       gradient_clip_val_(run.options.gradient_clip_val),
       gradient_clip_algorithm_(run.options.gradient_clip_algorithm == "value" ? GradientClipAlgorithm::Value
@@ -39,6 +55,7 @@ OptimizerStep::OptimizerStep(RunContext& run)
         "trainer.accumulate_grad_batches: manual optimization accumulates itself; set it to 1 and step "
         "every ",
         run.options.accumulate_grad_batches, " batches in training_step");
+  if (scaler_ != nullptr) check_scaling(run);
   for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(optim::detail::parameters_of(raw(i)));
 }
 
@@ -51,8 +68,9 @@ OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx,
   } else {
     run_training_step();
   }
+  if (scaler_ != nullptr && scaler_->is_in_use()) scaler_->update();
   run_.counters.window.position = last_ ? 0 : run_.counters.window.position + 1;
-  return {.window_done = last_, .stepped = stepped_};
+  return {.window_done = last_, .stepped = stepped_, .skipped = stepped_ && !updated_};
 }
 
 void OptimizerStep::drop_output() {
@@ -69,7 +87,7 @@ void OptimizerStep::prepare(bool last_batch) {
   }
   last_ = last_batch || window.position + 1 >= window.size;
   weight_before_ = window.sum_of_weights;
-  body_ran_ = stepped_ = false;
+  body_ran_ = stepped_ = updated_ = false;
 }
 
 void OptimizerStep::run_automatic() {
@@ -86,6 +104,9 @@ void OptimizerStep::run_automatic() {
 }
 
 at::Tensor OptimizerStep::body() {
+  if (body_ran_ && scaler_ != nullptr)
+    throw UsageError("the closure ran more than once in a step, and gradients are looked at once with precision ",
+                     run_.precision.name(), "; use bf16-mixed or 32-true");
   if (body_ran_ && !first_)
     throw UsageError(
         "the optimizer evaluates its closure more than once in a step, which would add up the window's gradients "
@@ -101,7 +122,7 @@ at::Tensor OptimizerStep::body() {
     check_loss(loss);
     if (window.first_weight == 0) window.first_weight = weight;
     window.sum_of_weights = weight_before_ + weight;
-    at::Tensor scaled_loss = run_.precision.scale(scaled(loss, weight));
+    at::Tensor scaled_loss = scale(scaled(loss, weight));
     run_.hooks.on_before_backward(run_, scaled_loss);
     run_.strategy.backward(scaled_loss, /*sync=*/last_);
     run_.hooks.on_after_backward(run_);
@@ -112,7 +133,7 @@ at::Tensor OptimizerStep::body() {
 }
 
 at::Tensor OptimizerStep::run_training_step() {
-  output_ = run_.precision.run_step([this] { return run_.strategy.run_step(*batch_, batch_idx_); });
+  run_.precision.forward_context([this] { output_ = run_.strategy.run_step(*batch_, batch_idx_); });
   run_.current_output = &output_;
   return output_.loss;
 }
@@ -147,32 +168,71 @@ void OptimizerStep::call_zero_grad(size_t index) {
 
 void OptimizerStep::finish_gradients(size_t index) {
   const WindowState& window = run_.counters.window;
-  Gradients& gradients = gradients_[index];
   if (window.sum_of_weights == 0) {
     // Nothing was learned: without gradients LibTorch's optimizers leave their parameters and state alone.
-    gradients.zero();
+    zero_grad(index);
     return;
   }
   const double full = static_cast<double>(window.size) * window.first_weight;
-  const double multiplier = full == window.sum_of_weights ? 1.0 : full / window.sum_of_weights;
-  const at::Tensor unscale = run_.precision.inverse_scale();
-  if (unscale.defined())
-    gradients.pass(unscale * multiplier, /*want_norm=*/false);
-  else if (multiplier != 1.0)
-    gradients.pass(multiplier, /*want_norm=*/false);
+  unscale(index, full == window.sum_of_weights ? 1.0 : full / window.sum_of_weights);
   run_.hooks.on_before_optimizer_step(run_, raw(index));
   LightningOptimizer optimizer(*this, index);
   run_.module().configure_gradient_clipping(optimizer, gradient_clip_val_, gradient_clip_algorithm_);
 }
 
+/// One pass over the gradients, for the window's weights and for the scale.
+void OptimizerStep::unscale(size_t index, double multiplier) {
+  if (auto* masters = run_.precision.master_weights(index)) masters->take_gradients();
+  if (scaler_ == nullptr) {
+    gradients_[index].pass(multiplier, /*want_norm=*/false);
+    return;
+  }
+  scaler_->unscale_(raw(index), gradients_[index], multiplier);
+  Comm& comm = run_.strategy.comm();
+  if (comm.world_size() > 1) comm.all_reduce(scaler_->found_inf(raw(index)), ReduceOp::Max);
+}
+
+void OptimizerStep::zero_grad(size_t index) {
+  gradients_.at(index).zero();
+  if (auto* masters = run_.precision.master_weights(index)) masters->zero_grad();
+}
+
 void OptimizerStep::step(size_t index, const Closure& closure) {
-  if (!run_.module().automatic_optimization) run_.hooks.on_before_optimizer_step(run_, raw(index));
-  run_.strategy.step(raw(index), closure);
-  stepped_ = !run_.module().automatic_optimization || run_.counters.window.sum_of_weights > 0;
+  const bool automatic = run_.module().automatic_optimization;
+  if (scaler_ != nullptr) {
+    step_scaled(index, closure);
+  } else {
+    if (!automatic) run_.hooks.on_before_optimizer_step(run_, raw(index));
+    run_.strategy.step(raw(index), closure);
+    updated_ = true;
+  }
+  stepped_ = !automatic || run_.counters.window.sum_of_weights > 0;
+}
+
+/// Whether the step is made depends on the gradients, so that the closure runs first.
+void OptimizerStep::step_scaled(size_t index, const Closure& closure) {
+  if (closure) {
+    const at::AutoGradMode with_gradients(true);
+    closure();
+  }
+  if (run_.module().automatic_optimization) {
+    if (run_.counters.window.sum_of_weights == 0) return;
+  } else {
+    if (!scaler_->is_unscaled(raw(index))) unscale(index, 1.0);
+    run_.hooks.on_before_optimizer_step(run_, raw(index));
+  }
+  const bool made = scaler_->step(raw(index), [&] { run_.strategy.step(raw(index), nullptr); });  // host sync
+  updated_ |= made;
+  if (auto* masters = run_.precision.master_weights(index); masters != nullptr && made) masters->write_back();
+  // The coefficient of a clipping was for this step.
+  if (auto* ours = dynamic_cast<optim::Optimizer*>(&raw(index)); ours != nullptr && !made)
+    ours->set_gradient_multiplier(1);
 }
 
 void OptimizerStep::backward(const at::Tensor& loss) {
-  at::Tensor scaled_loss = run_.precision.scale(loss);
+  // As late as possible: another optimizer's gradients may still have to be unscaled.
+  if (scaler_ != nullptr && scaler_->all_stepped()) scaler_->update();
+  at::Tensor scaled_loss = scale(loss);
   run_.hooks.on_before_backward(run_, scaled_loss);
   run_.strategy.backward(scaled_loss, /*sync=*/true);
   run_.hooks.on_after_backward(run_);
@@ -180,6 +240,8 @@ void OptimizerStep::backward(const at::Tensor& loss) {
 
 void OptimizerStep::clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) {
   Gradients& gradients = gradients_.at(index);
+  if (scaler_ != nullptr && !run_.module().automatic_optimization && !scaler_->is_unscaled(raw(index)))
+    unscale(index, 1.0);
   if (algorithm == GradientClipAlgorithm::Value) {
     gradients.clip_value(value);
     return;

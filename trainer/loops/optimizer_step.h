@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/optim/grad_scaler.h>
 #include <levin/modules/optim/gradients.h>
 #include <levin/trainer/loops/run_context.h>
 
@@ -14,8 +15,11 @@ namespace levin {
 ///       closure = body
 ///         loss = strategy.run_step(batch)
 ///         zero_grad in the window's first
-///         strategy.backward(loss / k * w / w0)
-///         in the window's last: gradients * k * w0 / sum(w), on_before_optimizer_step, clip
+///         strategy.backward(scale(loss / k * w / w0))
+///         in the window's last: unscale(gradients * k * w0 / sum(w)), on_before_optimizer_step, clip
+///
+/// With a GradScaler the closure runs first, and the optimizer steps where all gradients are finite; the scale is updated
+/// behind it. That is the one host sync of a window.
 ///
 /// The gradient of a window is that of the mean over its samples weighted by w, also where its last micro-batch or the
 /// window itself is short: w0 is the window's first weight, and a full window of equal weights multiplies nothing.
@@ -29,6 +33,7 @@ class OptimizerStep final : public OptimizerDriver {
   struct Outcome {
     bool window_done = false;
     bool stepped = false;  ///< an optimizer was asked to step
+    bool skipped = false;  ///< no step was made, since gradients were not finite
   };
   /// `last_batch`: no batch follows in this epoch, so that the window ends here.
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch);
@@ -40,7 +45,7 @@ class OptimizerStep final : public OptimizerDriver {
   size_t size() const override { return run_.optimizer_list.size(); }
   torch::optim::Optimizer& raw(size_t index) override { return *run_.optimizer_list.at(index); }
   void step(size_t index, const Closure& closure) override;
-  void zero_grad(size_t index) override { gradients_.at(index).zero(); }
+  void zero_grad(size_t index) override;
   void backward(const at::Tensor& loss) override;
   void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) override;
 
@@ -53,8 +58,12 @@ class OptimizerStep final : public OptimizerDriver {
   at::Tensor scaled(const at::Tensor& loss, double weight) const;
   void call_zero_grad(size_t index);
   void finish_gradients(size_t index);
+  at::Tensor scale(const at::Tensor& loss) { return scaler_ ? scaler_->scale(loss) : loss; }
+  void unscale(size_t index, double multiplier);
+  void step_scaled(size_t index, const Closure& closure);
 
   RunContext& run_;
+  GradScaler* scaler_;  ///< null where losses are not scaled
   std::vector<Gradients> gradients_ = {};  ///< one for each optimizer
   Closure closure_;
   std::optional<double> gradient_clip_val_;
@@ -63,7 +72,7 @@ class OptimizerStep final : public OptimizerDriver {
 
   const Batch* batch_ = nullptr;
   int64_t batch_idx_ = 0;
-  bool first_ = false, last_ = false, body_ran_ = false, stepped_ = false;
+  bool first_ = false, last_ = false, body_ran_ = false, stepped_ = false, updated_ = false;
   double weight_before_ = 0;  ///< sum of the window's weights before this micro-batch: the body may run again
   StepOutput output_ = {};
 };

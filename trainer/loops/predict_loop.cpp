@@ -10,10 +10,8 @@ Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
   run.current_batch_idx = batch_idx;
   run.hooks.on_predict_batch_start(run);
   Batch prediction;
-  run.precision.run_step([&] {
-    prediction = run.strategy.run_predict_step(batch, batch_idx, run.dataloader_idx());
-    return StepOutput();
-  });
+  run.precision.forward_context(
+      [&] { prediction = run.strategy.run_predict_step(batch, batch_idx, run.dataloader_idx()); });
   run.current_prediction = &prediction;
   run.hooks.on_predict_batch_end(run);
   run.current_prediction = nullptr;

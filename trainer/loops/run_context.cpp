@@ -17,7 +17,7 @@ const T& or_throw(const T* value, const char* name, const char* where) {
 }  // namespace
 
 RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::optional<data::DataModuleRef> data_module,
-                       Strategy& strategy_, const PrecisionPlugin& precision_, Stage stage)
+                       Strategy& strategy_, PrecisionPlugin& precision_, Stage stage)
     : options(options_),
       strategy(strategy_),
       precision(precision_),

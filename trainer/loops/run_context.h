@@ -28,7 +28,7 @@ class RunContext final : public Run {
  public:
   /// All references must outlive the run. The module sees the run until it is destroyed.
   RunContext(const TrainerOptions& options_, ModuleRef module, std::optional<data::DataModuleRef> data_module,
-             Strategy& strategy_, const PrecisionPlugin& precision_, Stage stage);
+             Strategy& strategy_, PrecisionPlugin& precision_, Stage stage);
   ~RunContext() override;
 
   // --- Run ---
@@ -91,7 +91,7 @@ class RunContext final : public Run {
 
   const TrainerOptions& options;
   Strategy& strategy;
-  const PrecisionPlugin& precision;
+  PrecisionPlugin& precision;
   TrainerState counters = {};
   HookDispatch hooks = {};
   MetricSink sink = {};

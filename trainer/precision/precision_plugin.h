@@ -1,36 +1,48 @@
 #pragma once
-#include <ATen/core/Tensor.h>
 #include <c10/util/FunctionRef.h>
 #include <levin/data/batch.h>
-#include <levin/modules/step_output.h>
 #include <torch/nn/module.h>
 
-#include <utility>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace torch::optim {
+class Optimizer;
+}
 
 namespace levin {
 
-/// The arithmetic of a run: how modules and batches are converted, steps are run and losses are scaled.
+class GradScaler;
+namespace optim {
+class MasterWeights;
+}
+
+/// The arithmetic of a run: how modules and batches are converted, in which context steps run, and how losses and
+/// weights are kept in the range of small floats.
 class PrecisionPlugin {
  public:
   virtual ~PrecisionPlugin() = default;
-  virtual void convert_module(torch::nn::Module& module) const = 0;
-  virtual Batch convert_batch(Batch batch) const = 0;
-  /// Runs one step of the module, under autocast where the precision has it.
-  virtual StepOutput run_step(c10::function_ref<StepOutput()> step) const = 0;
-  /// The loss that backward starts from.
-  virtual at::Tensor scale(const at::Tensor& loss) const = 0;
-  /// What gradients are multiplied by before they are read; undefined where that is 1.
-  virtual at::Tensor inverse_scale() const = 0;
+
+  /// As the option spells it: "16-mixed".
+  virtual const char* name() const = 0;
+  /// Called once, before the module is placed on its device and optimizers are made.
+  virtual void convert_module(torch::nn::Module& /*module*/) const {}
+  /// Called once, before any state is applied; the optimizers may step other tensors from here on.
+  virtual void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& /*optimizers*/) {}
+  virtual Batch convert_batch(Batch batch) const { return batch; }
+  /// Runs one step of the module, of training as of evaluation: under autocast, where the precision has it.
+  virtual void forward_context(c10::function_ref<void()> step) const { step(); }
+  /// What scales losses before backward, and gradients back; null where nothing does.
+  virtual GradScaler* scaler() { return nullptr; }
+  /// The weights that this optimizer steps in place of the module's; null where those are its own.
+  virtual optim::MasterWeights* master_weights(size_t /*optimizer*/) { return nullptr; }
 };
 
 /// 32-true: everything as it is.
 class FullPrecision final : public PrecisionPlugin {
  public:
-  void convert_module(torch::nn::Module&) const override {}
-  Batch convert_batch(Batch batch) const override { return batch; }
-  StepOutput run_step(c10::function_ref<StepOutput()> step) const override { return step(); }
-  at::Tensor scale(const at::Tensor& loss) const override { return loss; }
-  at::Tensor inverse_scale() const override { return {}; }
+  const char* name() const override { return "32-true"; }
 };
 
 }  // namespace levin

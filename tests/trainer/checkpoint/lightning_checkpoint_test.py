@@ -1,8 +1,8 @@
 """levin and PyTorch Lightning read each other's checkpoints, and go on from them.
 
 Usage: python lightning_checkpoint_test.py LEVIN_PROGRAM WRITE_MNIST PARITY_FOLDER
-For SGD with momentum, Adam and AdamW: both train two epochs; each also goes on after the first epoch from its own
-checkpoint and from the other's. Exits 77 (skipped) without lightning.
+For SGD with momentum, Adam and AdamW, and for SGD in 16-mixed with its scaler: both train two epochs; each also goes on
+after the first epoch from its own checkpoint and from the other's. Exits 77 (skipped) without lightning.
 """
 import importlib.util, json, os, pathlib, subprocess, sys, tempfile, warnings
 
@@ -14,13 +14,15 @@ OPTIMIZERS = {
     "adamw": {"class": "AdamW", "lr": 0.002, "weight_decay": 0.1},
 }
 BATCHES, ACCUMULATE = 40, 2
+PRECISIONS = {"sgd_16_mixed": "16-mixed"}
+OPTIMIZERS["sgd_16_mixed"] = OPTIMIZERS["sgd"]
 
 
-def config_of(optimizer, data, initial):
+def config_of(optimizer, data, initial, precision):
     return {
         "seed": 1,
         "trainer": {"max_epochs": 2, "limit_train_batches": BATCHES, "limit_val_batches": 2,
-                    "accumulate_grad_batches": ACCUMULATE, "num_sanity_val_steps": 0,
+                    "accumulate_grad_batches": ACCUMULATE, "num_sanity_val_steps": 0, "precision": precision,
                     "enable_progress_bar": False, "enable_model_summary": False},
         "model": {"class": "ImageClassifier", "net": "mlp", "weights": str(initial), "optimizer": optimizer,
                   "lr_scheduler": {"class": "StepLR", "step_size": 1, "gamma": 0.5}},
@@ -45,6 +47,9 @@ def lightning_fit(lightning_run, config, epochs, ckpt_path=None, save_to=None):
     keep = {key: config["trainer"][key] for key in ("limit_train_batches", "limit_val_batches", "num_sanity_val_steps",
                                                        "accumulate_grad_batches")}
     callbacks = [pl.callbacks.ModelCheckpoint(dirpath=save_to, filename="{epoch}", save_top_k=-1)] if save_to else []
+    # As an option, 16-mixed on the CPU becomes bf16-mixed there.
+    if config["trainer"]["precision"] == "16-mixed":
+        keep["plugins"] = [pl.plugins.precision.MixedPrecision("16-mixed", "cpu")]
     trainer = pl.Trainer(accelerator="cpu", devices=1, logger=False, max_epochs=epochs, enable_progress_bar=False,
                          enable_model_summary=False, enable_checkpointing=bool(save_to), callbacks=callbacks, **keep)
     trainer.fit(model, loader("train"), loader("val"), ckpt_path=ckpt_path and str(ckpt_path))
@@ -69,7 +74,7 @@ def compare(name, optimizer, levin, lightning_run, data, folder):
     initial, config_file = folder / "initial.pt", folder / "config.json"
     torch.manual_seed(0)
     torch.save(lightning_run.ImageClassifier({"net": "mlp"}).state_dict(), initial)
-    config = config_of(optimizer, data, initial)
+    config = config_of(optimizer, data, initial, PRECISIONS.get(name, "32-true"))
     config_file.write_text(json.dumps(config))
     read = lambda path: torch.load(path, weights_only=True, mmap=True)
 
@@ -86,6 +91,10 @@ def compare(name, optimizer, levin, lightning_run, data, folder):
     for key in "epoch", "global_step", "pytorch-lightning_version":
         assert ours_first[key] == theirs_first[key], (key, ours_first[key], theirs_first[key])
     check(f"{name}, both train", read(ours / "weights.pt"), ended)
+
+    assert ("MixedPrecision" in ours_first) == (name in PRECISIONS), ours_first.keys()
+    if name in PRECISIONS:
+        assert ours_first["MixedPrecision"] == theirs_first["MixedPrecision"], (ours_first, theirs_first)
 
     # PyTorch Lightning loads ours.
     loaded = lightning_run.ImageClassifier.load_from_checkpoint(after_first["levin"], cfg=config["model"], weights_only=True)

@@ -31,9 +31,16 @@ const std::vector<std::pair<levin::Hook, std::vector<int>>> kHooks = {
     {levin::Hook::on_fit_end, {1}},
 };
 
-void check_all_hooks(const Learner::Options& model) {
+using Change = std::function<void(levin::TrainerOptions&)>;
+
+void check_all_hooks(const Learner::Options& model, const Change& change = [](levin::TrainerOptions&) {}) {
   const TemporaryFolder folder;
-  const Ended unbroken = train(resumable(folder / "unbroken"), model);
+  const auto resumable_in = [&](const fs::path& root) {
+    levin::TrainerOptions options = resumable(root);
+    change(options);
+    return options;
+  };
+  const Ended unbroken = train(resumable_in(folder / "unbroken"), model);
   REQUIRE(unbroken.rows.size() > 10);
   int number = 0;
   for (const auto& [hook, calls] : kHooks)
@@ -41,7 +48,7 @@ void check_all_hooks(const Learner::Options& model) {
       const std::string name = std::to_string(number++);
       INFO("hook " << static_cast<int>(hook) << ", call " << call);
       const fs::path file = folder / (name + ".ckpt");
-      levin::TrainerOptions saving = resumable(folder / ("saving" + name));
+      levin::TrainerOptions saving = resumable_in(folder / ("saving" + name));
       const auto save = std::make_shared<SaveInHook>(hook, call, file);
       saving.callbacks = {save};
       const Ended saved = train(saving, model);
@@ -52,7 +59,7 @@ void check_all_hooks(const Learner::Options& model) {
       REQUIRE(fs::exists(file));
 
       // Another module, which begins elsewhere.
-      const Ended resumed = train(resumable(folder / ("resumed" + name)), model, file.string(), /*initial_seed=*/99);
+      const Ended resumed = train(resumable_in(folder / ("resumed" + name)), model, file.string(), /*initial_seed=*/99);
       CHECK(first_difference(resumed.weights, unbroken.weights) == "");
       REQUIRE(resumed.rows.size() <= unbroken.rows.size());
       const std::vector<std::string> tail(unbroken.rows.end() - static_cast<std::ptrdiff_t>(resumed.rows.size()),
@@ -70,3 +77,12 @@ TEST_CASE("a save asked for in any hook: the run that goes on from it ends as th
 }
 
 TEST_CASE("the same with a scheduler that follows a metric") { check_all_hooks({.plateau = true}); }
+
+TEST_CASE("the same in other precisions: scaler, master weights and gathered gradients go on") {
+  check_all_hooks({}, [](levin::TrainerOptions& options) { options.precision = 16; });
+  check_all_hooks({}, [](levin::TrainerOptions& options) {
+    options.precision = 16;
+    options.amp_level = "O2";
+  });
+  check_all_hooks({}, [](levin::TrainerOptions& options) { options.precision = "bf16-true"; });
+}

@@ -1,0 +1,65 @@
+#include <levin/modules/optim/master_weights.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/trainer/core/error.h>
+#include <torch/optim/optimizer.h>
+
+#include <utility>
+
+namespace levin::optim {
+
+MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) {
+  const bool has_state = !optimizer.state().empty();
+  const State state = has_state ? optimizer_state_dict(optimizer) : State();
+  for (auto& group : optimizer.param_groups())
+    for (at::Tensor& parameter : group.params()) {
+      if (parameter.scalar_type() != at::kHalf && parameter.scalar_type() != at::kBFloat16) continue;
+      const at::Tensor copy = parameter.detach().to(at::kFloat).requires_grad_(parameter.requires_grad());
+      pairs_.push_back({std::exchange(parameter, copy), copy});
+    }
+  if (has_state) load_optimizer_state_dict(optimizer, state);
+}
+
+void MasterWeights::zero_grad() {
+  for (Pair& pair : pairs_) {
+    pair.of_module.mutable_grad().reset();
+    pair.copy.mutable_grad().reset();
+  }
+}
+
+void MasterWeights::take_gradients() {
+  for (Pair& pair : pairs_) {
+    const at::Tensor& gradient = pair.of_module.grad();
+    pair.copy.mutable_grad() = gradient.defined() ? gradient.to(at::kFloat) : at::Tensor();
+  }
+}
+
+void MasterWeights::write_back() {
+  const at::NoGradGuard no_grad;
+  for (Pair& pair : pairs_) pair.of_module.copy_(pair.copy, /*non_blocking=*/true);
+}
+
+void MasterWeights::read_module() {
+  const at::NoGradGuard no_grad;
+  for (Pair& pair : pairs_) pair.copy.copy_(pair.of_module, /*non_blocking=*/true);
+}
+
+State MasterWeights::state_dict() const {
+  State state = State::list();
+  for (const Pair& pair : pairs_) state.push_back(pair.copy.detach());
+  return state;
+}
+
+void MasterWeights::load_state_dict(const State& state) {
+  const State::List& saved = state.items();
+  if (saved.size() != pairs_.size())
+    throw UsageError("the state has ", saved.size(), " master weights, the optimizer steps ", pairs_.size());
+  for (size_t i = 0; i < saved.size(); ++i)
+    if (saved[i].to_tensor().sizes() != pairs_[i].copy.sizes())
+      throw UsageError("a master weight has the shape ", saved[i].to_tensor().sizes(), ", the optimizer's parameter ",
+                       pairs_[i].copy.sizes());
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < saved.size(); ++i) pairs_[i].copy.copy_(saved[i].to_tensor());
+}
+
+}  // namespace levin::optim

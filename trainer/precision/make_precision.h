@@ -1,0 +1,14 @@
+#pragma once
+#include <c10/core/Device.h>
+#include <levin/trainer/core/precision.h>
+#include <levin/trainer/precision/precision_plugin.h>
+
+#include <memory>
+
+namespace levin {
+
+/// The plugin of a precision, for modules on `device`. `master_weights`: amp_level O2, a kind of 16-mixed. Throws
+/// levin::UsageError where LibTorch cannot compute so on this device.
+std::unique_ptr<PrecisionPlugin> make_precision(const Precision& precision, bool master_weights, c10::Device device);
+
+}  // namespace levin

@@ -1,0 +1,22 @@
+#include <levin/trainer/precision/master_weights_precision.h>
+#include <torch/nn/modules/batchnorm.h>
+
+namespace levin {
+
+// Twice as much, GradScaler's default, is infinite in float16, which the loss may have.
+MasterWeightsPrecision::MasterWeightsPrecision() : scaler_({.init_scale = 32768.0}) {}
+
+void MasterWeightsPrecision::convert_module(torch::nn::Module& module) const {
+  module.to(at::kHalf);
+  for (const auto& part : module.modules(/*include_self=*/false))
+    if (part->as<torch::nn::BatchNorm1dImpl>() || part->as<torch::nn::BatchNorm2dImpl>() ||
+        part->as<torch::nn::BatchNorm3dImpl>())
+      part->to(at::kFloat);
+}
+
+void MasterWeightsPrecision::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
+  masters_.clear();
+  for (const auto& optimizer : optimizers) masters_.emplace_back(*optimizer);
+}
+
+}  // namespace levin

@@ -1,0 +1,16 @@
+#include <levin/trainer/precision/mixed_precision.h>
+#include <levin/modules/autocast.h>
+
+namespace levin {
+
+MixedPrecision::MixedPrecision(c10::DeviceType device, at::ScalarType dtype) : device_(device), dtype_(dtype) {
+  if (dtype == at::kHalf) scaler_.emplace();
+}
+
+void MixedPrecision::forward_context(c10::function_ref<void()> step) const {
+  // A cast that a step makes without gradients must not be kept for one that needs them.
+  const Autocast autocast(device_, dtype_, /*enabled=*/true, /*cache_enabled=*/false);
+  step();
+}
+
+}  // namespace levin

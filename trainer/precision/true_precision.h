@@ -1,0 +1,26 @@
+#pragma once
+#include <c10/core/ScalarType.h>
+#include <levin/trainer/precision/precision_plugin.h>
+
+namespace levin {
+
+/// 64-true, 16-true and bf16-true: weights, buffers and batches of one dtype, which is also LibTorch's default dtype
+/// inside of steps, as in PyTorch Lightning.
+///
+/// The default dtype is the process's: a dataset that makes tensors in worker threads names theirs.
+class TruePrecision final : public PrecisionPlugin {
+ public:
+  /// `name` outlives this.
+  TruePrecision(const char* name, at::ScalarType dtype) : name_(name), dtype_(dtype) {}
+
+  const char* name() const override { return name_; }
+  void convert_module(torch::nn::Module& module) const override { module.to(dtype_); }
+  Batch convert_batch(Batch batch) const override { return batch.to(dtype_); }
+  void forward_context(c10::function_ref<void()> step) const override;
+
+ private:
+  const char* name_;
+  at::ScalarType dtype_;
+};
+
+}  // namespace levin
