@@ -111,6 +111,9 @@
 #include <levin/modules/optim/rmsprop.h>
 #include <levin/modules/optim/rprop.h>
 #include <levin/modules/optim/sgd.h>
+#include <levin/modules/parallel/collectives.h>
+#include <levin/modules/parallel/data_parallel.h>
+#include <levin/modules/parallel/parallel_apply.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/summary.h>

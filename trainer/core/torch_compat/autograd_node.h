@@ -1,0 +1,23 @@
+#pragma once
+#include <torch/csrc/autograd/function.h>
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace levin::torch_compat {
+
+/// How an Edge holds its Node: std::shared_ptr up to LibTorch 2.12 or so, c10::intrusive_ptr after that.
+using NodePointer = decltype(torch::autograd::Edge::function);
+
+/// A new node of class `N`.
+template <class N, class... Args>
+NodePointer make_node(Args&&... args) {
+  if constexpr (std::is_same_v<NodePointer, std::shared_ptr<torch::autograd::Node>>) {
+    return std::make_shared<N>(std::forward<Args>(args)...);
+  } else {
+    return c10::make_intrusive<N>(std::forward<Args>(args)...);
+  }
+}
+
+}  // namespace levin::torch_compat
