@@ -215,7 +215,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   const State& section = ranks.items().at(rank < ranks.size() ? rank : 0);
   apply_gradients(run, section.at("gradients"));
   if (const State* metrics = section.find("metrics")) apply_metrics(run.module(), *metrics);
-  run.sink.load_state_dict(section.at("logged"));
+  run.sink.load_state_dict(section.at("logged"), run.module().registered_metrics());
   run.resume = section;
 }
 

@@ -52,9 +52,10 @@ class MetricSink final : public LogSink {
   /// Forgets the values of the evaluation tables, and what they showed (after a sanity check).
   void forget_evaluation();
 
-  /// `saved_elsewhere`: metrics whose own state is not needed.
-  State state_dict(const std::vector<std::pair<std::string, LoggedMetric*>>& saved_elsewhere = {}) const;
-  void load_state_dict(const State& state);
+  /// `registered`: metrics of the module, whose own state is saved elsewhere; here they are named.
+  using RegisteredMetrics = std::vector<std::pair<std::string, LoggedMetric*>>;
+  State state_dict(const RegisteredMetrics& registered = {}) const;
+  void load_state_dict(const State& state, const RegisteredMetrics& registered = {});
 
  private:
   struct Table {

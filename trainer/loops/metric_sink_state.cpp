@@ -1,8 +1,6 @@
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/loops/metric_sink.h>
 
-#include <algorithm>
-
 namespace levin {
 namespace {
 
@@ -12,7 +10,15 @@ double metric_value(const MetricAccumulator& logged) {
   return logged.metric && logged.on_epoch ? logged.read_epoch("").value_or(0) : logged.value;
 }
 
-State state_of(const MetricAccumulator& logged, bool with_metric) {
+/// The state of what was logged, or the name of a registered metric.
+State metric_state(const MetricAccumulator& logged, const MetricSink::RegisteredMetrics& registered) {
+  if (!logged.metric) return logged.restored_metric;
+  for (const auto& [name, metric] : registered)
+    if (metric == logged.metric.get()) return name;
+  return logged.metric->state_dict();
+}
+
+State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetrics& registered) {
   const auto tensor_or = [](const at::Tensor& on_device, double value) {
     return on_device.defined() ? State(on_device) : State(value);
   };
@@ -26,11 +32,19 @@ State state_of(const MetricAccumulator& logged, bool with_metric) {
                       {"logger", logged.options.logger},
                       {"add_dataloader_idx", logged.options.add_dataloader_idx},
                       {"reduce_fx", static_cast<int64_t>(logged.options.reduce_fx)},
-                      {"metric", with_metric && logged.metric ? logged.metric->state_dict() : logged.restored_metric}});
+                      {"metric", metric_state(logged, registered)}});
+}
+
+/// The metric of that name, which the module keeps; null where there is no such any more.
+std::shared_ptr<LoggedMetric> find_registered(const std::string& name, const MetricSink::RegisteredMetrics& registered) {
+  for (const auto& [known, metric] : registered)
+    if (known == name) return {std::shared_ptr<void>(), metric};
+  return nullptr;
 }
 
 /// `device`: where the run's values are.
-void load_state(MetricAccumulator& logged, const State& state, c10::Device device) {
+void load_state(MetricAccumulator& logged, const State& state, c10::Device device,
+                const MetricSink::RegisteredMetrics& registered) {
   const auto load = [&](const char* key, at::Tensor& on_device, double& value) {
     const State& saved = state.at(key);
     if (saved.is_tensor())
@@ -48,7 +62,10 @@ void load_state(MetricAccumulator& logged, const State& state, c10::Device devic
   logged.options.logger = state.at("logger").to_bool();
   logged.options.add_dataloader_idx = state.at("add_dataloader_idx").to_bool();
   logged.options.reduce_fx = static_cast<ReduceFx>(state.at("reduce_fx").to_int());
-  logged.restored_metric = state.at("metric");
+  if (const State& metric = state.at("metric"); metric.is_string())
+    logged.metric = find_registered(metric.to_string(), registered);
+  else
+    logged.restored_metric = metric;
 }
 
 State state_of(const Metrics& values) {
@@ -65,15 +82,10 @@ Metrics metrics_in(const State& state) {
 
 }  // namespace
 
-State MetricSink::state_dict(const std::vector<std::pair<std::string, LoggedMetric*>>& saved_elsewhere) const {
-  const auto is_saved = [&](const LoggedMetric* metric) {
-    return std::any_of(saved_elsewhere.begin(), saved_elsewhere.end(),
-                       [&](const auto& saved) { return saved.second == metric; });
-  };
+State MetricSink::state_dict(const RegisteredMetrics& registered) const {
   const auto table_state = [&](const Table& table) {
     State values = State::dict();
-    for (const auto& [name, logged] : table.accumulators)
-      values[name] = state_of(logged, /*with_metric=*/!is_saved(logged.metric.get()));
+    for (const auto& [name, logged] : table.accumulators) values[name] = state_of(logged, registered);
     return State::dict({{"suffix", table.suffix}, {"values", std::move(values)}});
   };
   State evaluation = State::list();
@@ -84,12 +96,12 @@ State MetricSink::state_dict(const std::vector<std::pair<std::string, LoggedMetr
                       {"progress_bar", state_of(progress_bar_)}});
 }
 
-void MetricSink::load_state_dict(const State& state) {
+void MetricSink::load_state_dict(const State& state, const RegisteredMetrics& registered) {
   const auto load_table = [&](Table& table, const State& saved) {
     table.suffix = saved.at("suffix").to_string();
     table.accumulators.clear();
     for (const auto& [name, values] : saved.at("values").to_dict())
-      load_state(table.accumulators[to_text(name)], values, device_);
+      load_state(table.accumulators[to_text(name)], values, device_, registered);
   };
   load_table(train_, state.at("train"));
   evaluation_.clear();
