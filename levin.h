@@ -50,6 +50,7 @@
 #include <levin/data/transforms/registry.h>
 #include <levin/data/transforms/resize.h>
 #include <levin/data/transforms/transform.h>
+#include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/autocast.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/load_from_checkpoint.h>
@@ -114,6 +115,7 @@
 #include <levin/modules/parallel/collectives.h>
 #include <levin/modules/parallel/data_parallel.h>
 #include <levin/modules/parallel/parallel_apply.h>
+#include <levin/modules/parallel/pipeline.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/summary.h>

@@ -24,9 +24,9 @@ constexpr int64_t kTokens = 64, kVocabulary = 65;
 }  // namespace
 
 const std::vector<TrainingCase>& training_cases() {
-  static const std::vector<TrainingCase> cases = {{"mlp", 32, 8000, 8, false},   {"mlp_adam", 32, 8000, 8, true},
-                                                  {"lenet", 256, 8192, 1, true}, {"resnet18", 16, 128, 1, true},
-                                                  {"gpt", 8, 160, 1, true},      {"scalar", 32, 8000, 80, false},
+  static const std::vector<TrainingCase> cases = {{"mlp", 32, 8000, 8, false},    {"mlp_adam", 32, 8000, 8, true},
+                                                  {"lenet", 256, 8192, 1, true},  {"resnet18", 16, 128, 1, true},
+                                                  {"gpt", 8, 160, 1, true},       {"scalar", 32, 8000, 80, false},
                                                   {"mlp_100m", 32, 128, 1, true}, {"mlp_1024", 256, 8192, 2, true}};
   return cases;
 }

@@ -7,9 +7,9 @@
 //
 // CASE: training_cases.h. WHO: hand (whole batches by index_select), torch_data (samples stacked by torch::data), fit
 // (the loop's optimizer, no workers), fit_without_bar, levin (levin's optimizer, one worker), levin_channels_last,
-// levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch that stays), forward_backward_16 and accumulate_16 (by hand and under fit: gradients
-// of 16 such batches add up), one_batch (levin's optimizer, no loading: less forward_backward it is the loop's own
-// cost)
+// levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch that stays), forward_backward_16
+// and accumulate_16 (by hand and under fit: gradients of 16 such batches add up), one_batch (levin's optimizer, no
+// loading: less forward_backward it is the loop's own cost)
 #include <sys/resource.h>
 
 #include <chrono>

@@ -21,8 +21,9 @@ class Batch;
 /// or `B to(c10::Device, bool non_blocking) const`.
 ///
 /// Optional members: `B pin_memory() const`, `B to(at::ScalarType) const` (for runs in another precision),
-/// `B narrow(int64_t start, int64_t length) const` (samples [start, start + length)) and `static B gather(const std::vector<B>&)`, of which the last two are what several devices need, and
-/// `static B stack(const std::vector<B>&)`, which makes a batch of the single samples that a dataset's `get` returns.
+/// `B narrow(int64_t start, int64_t length) const` (samples [start, start + length)) and `static B gather(const
+/// std::vector<B>&)`, of which the last two are what several devices need, and `static B stack(const std::vector<B>&)`,
+/// which makes a batch of the single samples that a dataset's `get` returns.
 template <class B>
 concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
   { batch.size() } -> std::convertible_to<int64_t>;
@@ -98,8 +99,8 @@ class Batch {
   /// The batch on `device`; tensors that are there already are shared, not copied.
   Batch to(c10::Device device, bool non_blocking = false) const&;
   Batch to(c10::Device device, bool non_blocking = false) &&;
-  /// The batch with its tensors of floating point in `dtype`, as torch::nn::Module::to; what has it already is shared. A
-  /// struct without `to(at::ScalarType)` stays.
+  /// The batch with its tensors of floating point in `dtype`, as torch::nn::Module::to; what has it already is shared.
+  /// A struct without `to(at::ScalarType)` stays.
   Batch to(at::ScalarType dtype) const;
   /// The batch in page-locked memory; throws c10::Error without an accelerator. A struct without `pin_memory()` stays.
   Batch pin_memory() const;

@@ -21,9 +21,9 @@ namespace levin {
 /// affair: AutocastState takes it to others. Source: https://pytorch.org/docs/stable/amp.html#torch.autocast
 class Autocast {
  public:
-  /// `dtype`: at::kHalf or at::kBFloat16; unset: bfloat16 on the CPU, float16 elsewhere, unless the thread says otherwise
-  /// (at::autocast::set_autocast_dtype). Throws levin::UsageError for a device or dtype that LibTorch has no autocast
-  /// for.
+  /// `dtype`: at::kHalf or at::kBFloat16; unset: bfloat16 on the CPU, float16 elsewhere, unless the thread says
+  /// otherwise (at::autocast::set_autocast_dtype). Throws levin::UsageError for a device or dtype that LibTorch has no
+  /// autocast for.
   explicit Autocast(c10::DeviceType device, std::optional<at::ScalarType> dtype = {}, bool enabled = true,
                     std::optional<bool> cache_enabled = {});
   ~Autocast();

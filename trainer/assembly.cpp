@@ -4,9 +4,12 @@
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
+#include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/strategies/auto_microbatch.h>
+#include <levin/trainer/strategies/data_parallel.h>
 #include <levin/trainer/strategies/single_device.h>
 
 #include <algorithm>
@@ -44,10 +47,18 @@ bool has_placed_itself(const LightningModule& module) {
   return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
 }
 
-std::unique_ptr<Strategy> make_strategy(const Placement& placement, const LightningModule& module) {
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options,
+                                        const LightningModule& module) {
+  std::unique_ptr<Strategy> strategy;
   if (!placement.asked_for && has_placed_itself(module))
-    return std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
-  return std::make_unique<SingleDeviceStrategy>(placement.devices.front());
+    strategy = std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
+  else if (placement.strategy.name == "dp")
+    strategy = std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
+                                                      /*in_order=*/static_cast<bool>(options.deterministic));
+  else
+    strategy = std::make_unique<SingleDeviceStrategy>(placement.devices.front());
+  if (options.auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
+  return strategy;
 }
 
 }  // namespace
@@ -57,7 +68,7 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Mo
     : module_(*module.module),
       stage_(stage),
       settings_(std::in_place, settings_of(options)),
-      strategy_(make_strategy(placement, module_)),
+      strategy_(make_strategy(placement, options, module_)),
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
       run(options, module, data_module, *strategy_, *precision_, stage) {
   if (options.keep_freed_memory) heap_.emplace();
@@ -94,6 +105,10 @@ void Assembly::setup() {
   if (data::DataModule* data = run.data_module()) data->setup(stage_);
   run.hooks.setup(run);
   module_.configure_model();
+  if (run.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
+    throw UsageError(
+        "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "
+        "that are repeated from levin::Checkpointable, as those of GPT are");
   precision_->convert_module(module_);
   strategy_->place(module_);
   if (run.options.memory_format == "channels_last") to_channels_last(module_);

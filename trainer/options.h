@@ -95,7 +95,8 @@ struct TrainerOptions {
       LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy", {.choices = {"dp", "ddp"}});
   std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
   std::optional<std::string> amp_level =
-      LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16", {.choices = {"O0", "O1", "O2", "O3"}});
+      LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16",
+                   {.choices = {"O0", "O1", "O2", "O3"}});
   std::optional<bool> replace_sampler_ddp =
       LEVIN_OPTION(replace_sampler_ddp, {}, "Early spelling of use_distributed_sampler");
   bool auto_lr_find = LEVIN_OPTION(auto_lr_find, false, "Look for a learning rate before fit");

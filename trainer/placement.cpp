@@ -22,12 +22,12 @@ c10::Device choose_output_device(const TrainerOptions& given, const std::vector<
 Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus) {
   const bool early = given.gpus.is_set();
   const bool no_gpus = early && !given.gpus.is_list() && given.gpus.count(/*all=*/1) == 0;
-  const std::string option = early ? "trainer.gpus" : given.devices.is_set() ? "trainer.devices" : "trainer.accelerator";
-  const std::string accelerator =
-      no_gpus ? "cpu" : early ? "gpu" : resolve_accelerator(given.accelerator, gpus);
+  const std::string option = early                    ? "trainer.gpus"
+                             : given.devices.is_set() ? "trainer.devices"
+                                                      : "trainer.accelerator";
+  const std::string accelerator = no_gpus ? "cpu" : early ? "gpu" : resolve_accelerator(given.accelerator, gpus);
   Placement placement;
-  placement.devices =
-      choose_devices(option, accelerator, early && !no_gpus ? given.gpus : given.devices, gpus);
+  placement.devices = choose_devices(option, accelerator, early && !no_gpus ? given.gpus : given.devices, gpus);
   placement.output_device = choose_output_device(given, placement.devices);
   placement.asked_for = early || given.devices.is_set() || given.accelerator != "auto";
   placement.strategy = choose_strategy(given);

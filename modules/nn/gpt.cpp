@@ -6,6 +6,7 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <levin/modules/activation_checkpoint.h>
 #include <levin/trainer/core/error.h>
 #include <torch/nn/modules/container/modulelist.h>
 
@@ -64,7 +65,7 @@ LayerNorm layer_norm(const GPTOptions& options) { return LayerNorm(LayerNormOpti
 
 }  // namespace
 
-struct GPTImpl::Block : torch::nn::Module {
+struct GPTImpl::Block : torch::nn::Module, Checkpointable {
   explicit Block(const GPTOptions& options)
       : attention_norm(register_module("attention_norm", layer_norm(options))),
         attention(register_module("attention", std::make_shared<CausalSelfAttention>(options))),
@@ -72,6 +73,10 @@ struct GPTImpl::Block : torch::nn::Module {
         mlp(register_module("mlp", std::make_shared<FeedForward>(options))) {}
 
   at::Tensor forward(const at::Tensor& x) {
+    return checkpointed([this](const at::Tensor& input) { return compute(input); }, x);
+  }
+
+  at::Tensor compute(const at::Tensor& x) {
     const at::Tensor attended = x + attention->forward(attention_norm->forward(x));
     return attended + mlp->forward(mlp_norm->forward(attended));
   }

@@ -16,7 +16,8 @@ void refuse_float16(const torch::optim::Optimizer& optimizer) {
     for (const at::Tensor& parameter : group.params())
       if (parameter.grad().defined() && parameter.grad().scalar_type() == at::kHalf)
         throw UsageError(
-            "GradScaler: a gradient is float16, and so it must have fitted unscaled; keep the parameters in float32 and "
+            "GradScaler: a gradient is float16, and so it must have fitted unscaled; keep the parameters in float32 "
+            "and "
             "run the forward under levin::Autocast, or step float32 copies of them (levin::optim::MasterWeights)");
 }
 

@@ -81,8 +81,8 @@ class GradScaler {
   double get_scale() const;
   /// In the layout of Python's `GradScaler.state_dict()`; empty where not enabled.
   State state_dict() const;
-  /// Puts such a state back, from here or from Python; nothing where not enabled. Throws levin::UsageError for the state
-  /// of a scaler that was not enabled.
+  /// Puts such a state back, from here or from Python; nothing where not enabled. Throws levin::UsageError for the
+  /// state of a scaler that was not enabled.
   void load_state_dict(const State& state);
 
  private:

@@ -1,5 +1,5 @@
-#include <ATen/autocast_mode.h>
 #include <levin/modules/autocast.h>
+#include <ATen/autocast_mode.h>
 #include <torch/nn/functional/linear.h>
 #include <torch/types.h>
 

@@ -102,8 +102,8 @@ TEST_CASE("what cannot run yet is refused by name") {
 
 TEST_CASE("the strategy follows from what is asked for, and says why") {
   const auto choice = [](const char* text) {
-    const levin::StrategyChoice choice = levin::choose_strategy(from_json(text));
-    return choice.name + ": " + choice.why;
+    const levin::StrategyChoice chosen = levin::choose_strategy(from_json(text));
+    return chosen.name + ": " + chosen.why;
   };
   CHECK(choice("{}") == "single_device: one device");
   CHECK(choice(R"({"gpus": 1})") == "single_device: one device");
@@ -250,9 +250,9 @@ TEST_CASE("amp_level without use_amp warns once") {
 
 TEST_CASE("use_amp and amp_level become a precision; O2 stays beside 16-mixed, and resolves to itself") {
   const std::vector<std::tuple<levin::Precision, std::optional<bool>, const char*, const char*>> cases = {
-      {32, true, nullptr, "16-mixed"}, {32, true, "O0", "32-true"},   {32, true, "O1", "16-mixed"},
-      {32, true, "O2", "16-mixed"},    {32, true, "O3", "16-true"},   {16, {}, "O1", "16-mixed"},
-      {16, {}, "O2", "16-mixed"},      {16, true, "O3", "16-true"},   {"16-true", {}, "O3", "16-true"},
+      {32, true, nullptr, "16-mixed"},    {32, true, "O0", "32-true"}, {32, true, "O1", "16-mixed"},
+      {32, true, "O2", "16-mixed"},       {32, true, "O3", "16-true"}, {16, {}, "O1", "16-mixed"},
+      {16, {}, "O2", "16-mixed"},         {16, true, "O3", "16-true"}, {"16-true", {}, "O3", "16-true"},
       {"bf16", {}, nullptr, "bf16-mixed"}};
   for (const auto& [precision, use_amp, level, expected] : cases) {
     TrainerOptions options{.precision = precision, .use_amp = use_amp};

@@ -2,15 +2,38 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/core/copy_bytes.h>
+#include <levin/trainer/core/memory_use.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <system_error>
 #include <utility>
 
 namespace levin {
+namespace {
+
+/// Whether the storages of each GPU fit on it a second time, buffers that are there already included.
+std::map<std::string, bool> find_room(const std::vector<at::Tensor>& storages, const std::vector<at::Tensor>& buffers) {
+  std::map<std::string, int64_t> missing;
+  for (const at::Tensor& storage : storages)
+    if (!storage.is_cpu()) missing[storage.device().str()] += static_cast<int64_t>(storage.nbytes());
+  for (const at::Tensor& buffer : buffers)
+    if (buffer.defined() && missing.contains(buffer.device().str())) missing[buffer.device().str()] -= buffer.numel();
+  std::map<std::string, bool> has_room;
+  for (const auto& [device, bytes] : missing) {
+    const auto memory = device_memory(c10::Device(device));
+    has_room[device] = bytes <= 0 || (memory && bytes < memory->free / 2);
+  }
+  return has_room;
+}
+
+}  // namespace
 
 CheckpointWriter::~CheckpointWriter() {
   {
@@ -49,24 +72,53 @@ void CheckpointWriter::release() {
   wait();
   snapshot_ = {};
   buffers_.clear();
+  host_buffers_.clear();
+  copied_.clear();
 }
 
-/// Buffers are taken in the order of the storages: that of a run's checkpoints seldom changes.
+/// A buffer's first bytes as a tensor of the storage's size and dtype. Buffers are taken in the order of the storages:
+/// that of a run's checkpoints seldom changes.
+at::Tensor CheckpointWriter::place_for(const at::Tensor& storage, std::vector<at::Tensor>& buffers, size_t index,
+                                       c10::Device device) {
+  if (buffers.size() <= index) buffers.resize(index + 1);
+  at::Tensor& buffer = buffers[index];
+  const auto bytes = static_cast<int64_t>(storage.nbytes());
+  if (!buffer.defined() || buffer.numel() < bytes || buffer.device() != device)
+    buffer = at::empty({bytes}, at::TensorOptions(at::kByte).device(device));
+  return buffer.narrow(0, 0, bytes).view(storage.scalar_type());
+}
+
 void CheckpointWriter::copy(PickledState live) {
-  buffers_.resize(std::max(buffers_.size(), live.storages.size()));
+  const std::map<std::string, bool> has_room = find_room(live.storages, buffers_);
+  copied_.clear();
   for (size_t i = 0; i < live.storages.size(); ++i) {
     at::Tensor& storage = live.storages[i];
-    at::Tensor& buffer = buffers_[i];
-    const auto bytes = static_cast<int64_t>(storage.nbytes());
-    if (!buffer.defined() || buffer.numel() < bytes) buffer = at::empty({bytes}, at::TensorOptions(at::kByte));
-    const at::Tensor copied = buffer.narrow(0, 0, bytes).view(storage.scalar_type());
+    const bool stays = !storage.is_cpu() && has_room.at(storage.device().str());
+    const at::Tensor copied = place_for(storage, buffers_, i, stays ? storage.device() : c10::Device(c10::kCPU));
     if (storage.is_cpu())
-      copy_bytes(copied.data_ptr(), storage.const_data_ptr(), static_cast<size_t>(bytes));
+      copy_bytes(copied.data_ptr(), storage.const_data_ptr(), storage.nbytes());
     else
-      copied.copy_(storage);  // host sync
+      copied.copy_(storage, /*non_blocking=*/stays);  // host sync where there is no room
     storage = copied;
   }
+  for (const auto& [name, room] : has_room) {
+    if (!room) continue;
+    const c10::Device device(name);
+    copied_.emplace_back(device.type()).record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  }
   snapshot_ = std::move(live);
+}
+
+/// What was copied on a GPU comes to main memory, on a stream of its own.
+void CheckpointWriter::fetch() {
+  for (const c10::Event& event : copied_) event.synchronize();
+  for (size_t i = 0; i < snapshot_.storages.size(); ++i) {
+    at::Tensor& storage = snapshot_.storages[i];
+    if (storage.is_cpu()) continue;
+    const c10::impl::VirtualGuardImpl device(storage.device().type());
+    const c10::StreamGuard stream(device.getStreamFromGlobalPool(storage.device(), /*isHighPriority=*/false));
+    storage = place_for(storage, host_buffers_, i, c10::kCPU).copy_(storage);
+  }
 }
 
 void CheckpointWriter::work() {
@@ -78,6 +130,7 @@ void CheckpointWriter::work() {
     lock.unlock();
     std::exception_ptr error;
     try {
+      fetch();
       write(snapshot_, job);
     } catch (...) {
       error = std::current_exception();

@@ -1,4 +1,5 @@
 #pragma once
+#include <c10/core/Event.h>
 #include <levin/trainer/core/state.h>
 #include <levin/trainer/core/state_to_pickle.h>
 
@@ -16,9 +17,10 @@ namespace levin {
 /// Writes checkpoints from a thread of its own, so that training goes on meanwhile.
 ///
 /// `save` copies the state's tensors into memory that is kept for the next save, and returns: the caller is held for
-/// one copy. The thread writes the file under a temporary name, syncs and renames it; then gives it its second name;
-/// then removes older files. So a killed process leaves at least one whole checkpoint, and no name that leads nowhere.
-/// A save waits for the one before it.
+/// one copy. What is on a GPU is copied there, where there is room, and the thread fetches it. The thread writes the
+/// file under a temporary name, syncs and renames it; then gives it its second name; then removes older files. So a
+/// killed process leaves at least one whole checkpoint, and no name that leads nowhere. A save waits for the one before
+/// it.
 class CheckpointWriter {
  public:
   struct Job {
@@ -43,15 +45,20 @@ class CheckpointWriter {
   void release();
 
  private:
+  static at::Tensor place_for(const at::Tensor& storage, std::vector<at::Tensor>& buffers, size_t index,
+                              c10::Device device);
   void copy(PickledState live);
+  void fetch();
   void work();
   static void write(const PickledState& snapshot, const Job& job);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Job> job_ = {};  ///< waiting, or being written
-  PickledState snapshot_ = {};   ///< of job_
-  std::vector<at::Tensor> buffers_ = {};
+  std::optional<Job> job_ = {};                ///< waiting, or being written
+  PickledState snapshot_ = {};                 ///< of job_
+  std::vector<at::Tensor> buffers_ = {};       ///< of the copies, by storage
+  std::vector<at::Tensor> host_buffers_ = {};  ///< of what was copied on a GPU
+  std::vector<c10::Event> copied_ = {};        ///< on each GPU
   std::exception_ptr error_ = {};
   std::atomic<bool> failed_ = false;  ///< error_ is set
   bool ending_ = false;

@@ -1,10 +1,13 @@
 #include <levin/trainer/cli/dry_run.h>
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/summary.h>
+#include <levin/trainer/core/error.h>
 #include <levin/trainer/loops/fit_loop.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -33,6 +36,27 @@ void print_steps(std::ostream& out, const DryRunFindings& findings, const Traine
   out << "\n";
 }
 
+int64_t bytes_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); }
+
+/// The tensors of an optimizer's state, wherever they are; nothing for an optimizer whose state nobody knows.
+void add_state(torch::optim::Optimizer& optimizer, std::map<std::string, MemoryNeed>& memory) try {
+  const State state = optimizer_state_dict(optimizer);
+  for (const auto& [index, values] : state.at("state").to_dict())
+    for (const auto& [name, value] : values.to_dict())
+      if (value.is_tensor()) memory[value.to_tensor().device().str()].optimizer_state += bytes_of(value.to_tensor());
+} catch (const UsageError&) {
+}
+
+std::string megabytes(int64_t bytes) { return c10::str(std::round(static_cast<double>(bytes) / 1e5) / 10, " MB"); }
+
+void print_memory(std::ostream& out, const DryRunFindings& findings) {
+  for (const auto& [device, need] : findings.memory)
+    out << "memory on " << device << ": parameters " << megabytes(need.parameters) << ", gradients "
+        << megabytes(need.gradients) << ", optimizer state " << megabytes(need.optimizer_state) << ", activations "
+        << megabytes(need.activations) << " for a batch of " << findings.batch_size << "; together "
+        << megabytes(need.parameters + need.gradients + need.optimizer_state + need.activations) << "\n";
+}
+
 void print_files(std::ostream& out, const TrainerOptions& options) {
   if (options.fast_dev_run || options.barebones) {
     out << "it would write nothing\n";
@@ -53,7 +77,30 @@ void DryRun::on_train_start(Run& run) {
   findings_->summary = summarize(run.module()).to_text();
 }
 
-void DryRun::on_train_batch_end(Run& /*run*/) { ++findings_->train_batches; }
+void DryRun::on_train_batch_start(Run& run) {
+  findings_->batch_size = run.batch().size();
+  tracker_ = std::make_unique<MemoryTracker>();
+}
+
+void DryRun::on_before_backward(Run& /*run*/, at::Tensor& /*loss*/) {
+  if (!tracker_) return;
+  for (const auto& [device, bytes] : tracker_->live())
+    findings_->memory[device].activations = std::max<int64_t>(0, bytes);
+}
+
+void DryRun::on_train_batch_end(Run& run) {
+  tracker_.reset();
+  ++findings_->train_batches;
+  for (const at::Tensor& parameter : run.module().parameters()) {
+    MemoryNeed& need = findings_->memory[parameter.device().str()];
+    need.parameters += bytes_of(parameter);
+    if (parameter.requires_grad()) need.gradients += bytes_of(parameter);
+  }
+  for (const auto& optimizer : run.optimizers()) add_state(*optimizer, findings_->memory);
+}
+
+void DryRun::on_exception(Run& /*run*/, const std::exception& /*error*/) { tracker_.reset(); }
+
 void DryRun::on_validation_batch_end(Run& /*run*/) { ++findings_->validation_batches; }
 
 TrainerOptions dry_run_options(TrainerOptions options) {
@@ -71,6 +118,7 @@ void print_dry_run(std::ostream& out, const DryRunFindings& findings, const Trai
   out << "dry run: " << batches(findings.train_batches, "training") << " and "
       << batches(findings.validation_batches, "validation") << " ran; nothing was written\n"
       << findings.summary << "\n";
+  print_memory(out, findings);
   print_steps(out, findings, resolved);
   print_files(out, resolved);
   out.flush();

@@ -1,20 +1,31 @@
 #pragma once
 #include <levin/callbacks/callback.h>
 #include <levin/data/loader.h>
+#include <levin/trainer/core/memory_tracker.h>
 #include <levin/trainer/options.h>
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 
 namespace levin::cli {
 
+/// What training takes of one device, in bytes.
+struct MemoryNeed {
+  int64_t parameters = 0, gradients = 0, optimizer_state = 0;
+  int64_t activations = 0;  ///< kept from the forward of the batch that ran until its backward
+};
+
 /// What a dry run learns of the fit that it stands for.
 struct DryRunFindings {
   int64_t train_batches = 0, validation_batches = 0;  ///< that it ran
   data::Loaders loaders = {};                         ///< of the real fit
   std::string summary = {};                           ///< of the module: a table
+  std::map<std::string, MemoryNeed> memory = {};      ///< by device
+  int64_t batch_size = 0;                             ///< samples of the training batch that ran
 };
 
 /// Notes them while fit runs one batch of each loader.
@@ -22,11 +33,15 @@ class DryRun : public Callback {
  public:
   explicit DryRun(std::shared_ptr<DryRunFindings> findings) : findings_(std::move(findings)) {}
   void on_train_start(Run& run) override;
+  void on_train_batch_start(Run& run) override;
+  void on_before_backward(Run& run, at::Tensor& loss) override;
   void on_train_batch_end(Run& run) override;
+  void on_exception(Run& run, const std::exception& error) override;
   void on_validation_batch_end(Run& run) override;
 
  private:
   std::shared_ptr<DryRunFindings> findings_;
+  std::unique_ptr<MemoryTracker> tracker_ = {};
 };
 
 /// The options of the dry run: those of the real one with one batch of each loader, and nothing written.

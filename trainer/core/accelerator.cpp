@@ -32,8 +32,9 @@ std::string about_visibility(const VisibleGpus& gpus) {
 void require_gpus(const std::string& option, const VisibleGpus& gpus) {
   if (gpus.count > 0) return;
   if (!gpus.built_with_cuda)
-    throw UsageError(option, ": a GPU was asked for, and this LibTorch is built without CUDA; use accelerator cpu, or "
-                             "build levin with a LibTorch that has it (docs/devices.md)");
+    throw UsageError(option,
+                     ": a GPU was asked for, and this LibTorch is built without CUDA; use accelerator cpu, or "
+                     "build levin with a LibTorch that has it (docs/devices.md)");
   throw UsageError(option, ": a GPU was asked for, and this process sees none", about_visibility(gpus),
                    "; does nvidia-smi show one? Use accelerator cpu to train without");
 }

@@ -11,7 +11,7 @@ namespace levin {
 /// The GPUs that this process can use, and why there are no others.
 struct VisibleGpus {
   int count = 0;
-  bool built_with_cuda = false;                           ///< LibTorch has its CUDA part
+  bool built_with_cuda = false;                          ///< LibTorch has its CUDA part
   std::optional<std::string> cuda_visible_devices = {};  ///< the variable of that name, where it is set
 };
 

@@ -25,12 +25,12 @@ enum class BatchPhase : int64_t {
 /// Every counter of a run. There are no second copies.
 struct TrainerState {
   Stage stage = Stage::Fit;
-  int64_t epoch = 0;              ///< epochs that are done
-  int64_t batch_in_epoch = 0;     ///< train batches of this epoch that are done
-  int64_t batches_seen = 0;       ///< train batches of the run that are done
-  int64_t global_step = 0;        ///< windows in which any optimizer was asked to step
-  int64_t samples_seen = 0;       ///< train samples of the run that are done
-  int64_t skipped_steps = 0;      ///< of those, windows whose gradients were not finite: the scaler left the step out
+  int64_t epoch = 0;           ///< epochs that are done
+  int64_t batch_in_epoch = 0;  ///< train batches of this epoch that are done
+  int64_t batches_seen = 0;    ///< train batches of the run that are done
+  int64_t global_step = 0;     ///< windows in which any optimizer was asked to step
+  int64_t samples_seen = 0;    ///< train samples of the run that are done
+  int64_t skipped_steps = 0;   ///< of those, windows whose gradients were not finite: the scaler left the step out
   int64_t accumulate_grad_batches = 1;  ///< k of the windows to come
   WindowState window = {};
   BatchPhase batch_phase = BatchPhase::Done;

@@ -36,7 +36,8 @@ State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetr
 }
 
 /// The metric of that name, which the module keeps; null where there is no such any more.
-std::shared_ptr<LoggedMetric> find_registered(const std::string& name, const MetricSink::RegisteredMetrics& registered) {
+std::shared_ptr<LoggedMetric> find_registered(const std::string& name,
+                                              const MetricSink::RegisteredMetrics& registered) {
   for (const auto& [known, metric] : registered)
     if (known == name) return {std::shared_ptr<void>(), metric};
   return nullptr;

@@ -18,8 +18,8 @@ namespace levin {
 ///         strategy.backward(scale(loss / k * w / w0))
 ///         in the window's last: unscale(gradients * k * w0 / sum(w)), on_before_optimizer_step, clip
 ///
-/// With a GradScaler the closure runs first, and the optimizer steps where all gradients are finite; the scale is updated
-/// behind it. That is the one host sync of a window.
+/// With a GradScaler the closure runs first, and the optimizer steps where all gradients are finite; the scale is
+/// updated behind it. That is the one host sync of a window.
 ///
 /// The gradient of a window is that of the mean over its samples weighted by w, also where its last micro-batch or the
 /// window itself is short: w0 is the window's first weight, and a full window of equal weights multiplies nothing.
@@ -63,7 +63,7 @@ class OptimizerStep final : public OptimizerDriver {
   void step_scaled(size_t index, const Closure& closure);
 
   RunContext& run_;
-  GradScaler* scaler_;  ///< null where losses are not scaled
+  GradScaler* scaler_;                     ///< null where losses are not scaled
   std::vector<Gradients> gradients_ = {};  ///< one for each optimizer
   Closure closure_;
   std::optional<double> gradient_clip_val_;

@@ -27,6 +27,7 @@ RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::op
       data_module_(data_module) {
   step_context = {.run = this, .sink = &sink, .device = strategy.device()};
   sink.set_comm(strategy.comm(), strategy.device());
+  strategy.set_context(step_context);
   enter(stage, 0);
   counters.accumulate_grad_batches = options.accumulate_grad_batches;
   module_.module->set_context(&step_context);

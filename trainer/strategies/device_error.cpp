@@ -21,8 +21,9 @@ class Elsewhere {
   }
 
   std::string text() const {
-    if (count_ == 0) return "all parameters, buffers and tensors of the batch are; look for tensors that the step makes "
-                            "or that are members, and make them on device()";
+    if (count_ == 0)
+      return "all parameters, buffers and tensors of the batch are; look for tensors that the step makes "
+             "or that are members, and make them on device()";
     return count_ > kMostNamed ? text_ + c10::str(", and ", count_ - kMostNamed, " more are elsewhere") : text_;
   }
 
@@ -42,8 +43,7 @@ bool is_about_devices(std::string_view text) {
 
 }  // namespace
 
-void throw_explained(const c10::Error& error, const torch::nn::Module& module, const Batch& batch,
-                     c10::Device device) {
+void throw_explained(const c10::Error& error, const torch::nn::Module& module, const Batch& batch, c10::Device device) {
   const std::string text = error.what_without_backtrace();
   if (!is_about_devices(text)) throw;
   Elsewhere elsewhere(device);

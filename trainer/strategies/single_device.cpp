@@ -14,9 +14,9 @@ StepOutput SingleDeviceStrategy::run_step(const Batch& batch, int64_t batch_idx)
   return explain_device_errors(*module_, batch, device_, [&] { return module_->training_step(batch, batch_idx); });
 }
 
-void SingleDeviceStrategy::run_evaluation_step(EvaluationStep step, const Batch& batch, int64_t batch_idx,
+void SingleDeviceStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                                                int64_t dataloader_idx) {
-  explain_device_errors(*module_, batch, device_, [&] { (module_->*step)(batch, batch_idx, dataloader_idx); });
+  explain_device_errors(*module_, batch, device_, [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
 }
 
 Batch SingleDeviceStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {

@@ -5,6 +5,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/core/comm.h>
 #include <levin/trainer/core/state.h>
+#include <levin/trainer/core/step_context.h>
 
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,8 @@ class Strategy {
   /// The device of this rank's batches.
   virtual c10::Device device() const = 0;
 
+  /// What the module sees of the run; it outlives the strategy's use. Called before `place`.
+  virtual void set_context(StepContext& /*context*/) {}
   /// Moves the module to its device, unless it is to stay where it is. The module stays with the caller and must
   /// outlive the strategy's use.
   virtual void place(LightningModule& module) = 0;
@@ -43,7 +46,7 @@ class Strategy {
   /// training_step, on however many devices.
   virtual StepOutput run_step(const Batch& batch, int64_t batch_idx) = 0;
   /// validation_step or test_step.
-  virtual void run_evaluation_step(EvaluationStep step, const Batch& batch, int64_t batch_idx,
+  virtual void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                                    int64_t dataloader_idx) = 0;
   virtual Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) = 0;
   /// The gradients of `loss`; `sync` is false in all micro-batches of a window but the last.

@@ -120,6 +120,7 @@ TEST_CASE("a dry run tries one batch, says what the fit would do, and writes not
   const auto says = [&](const std::string& text) { return run.out.find(text) != std::string::npos; };
   CHECK(says("dry run: 1 training batch and 1 validation batch ran; nothing was written\n"));
   CHECK(says("3 parameters, 3 trainable, "));
+  CHECK(says("memory on cpu: parameters 0 MB, gradients 0 MB, optimizer state 0 MB, activations 0 MB for a batch of "));
   CHECK(
       says("the fit would make 6 optimizer steps: 4 training batches per epoch, 3 batches per step, at most 3 epochs\n"
            "it would write nothing\n"));

@@ -45,9 +45,10 @@ TEST_CASE("auto is the GPU where there is one") {
 }
 
 TEST_CASE("devices that are not there: what was asked for, what there is, and what hides the rest") {
-  CHECK(error_of("gpu", 1, {}) ==
-        "trainer.gpus: a GPU was asked for, and this LibTorch is built without CUDA; use accelerator cpu, or build levin "
-        "with a LibTorch that has it (docs/devices.md)");
+  CHECK(
+      error_of("gpu", 1, {}) ==
+      "trainer.gpus: a GPU was asked for, and this LibTorch is built without CUDA; use accelerator cpu, or build levin "
+      "with a LibTorch that has it (docs/devices.md)");
   CHECK(error_of("gpu", 1, {.built_with_cuda = true, .cuda_visible_devices = ""}) ==
         "trainer.gpus: a GPU was asked for, and this process sees none; CUDA_VISIBLE_DEVICES is \"\"; does nvidia-smi "
         "show one? Use accelerator cpu to train without");
@@ -56,7 +57,6 @@ TEST_CASE("devices that are not there: what was asked for, what there is, and wh
   CHECK(error_of("gpu", {3}, {.count = 1, .built_with_cuda = true, .cuda_visible_devices = "3"}) ==
         "trainer.gpus: there is no GPU 3; this process sees 1 GPU, counted from 0; CUDA_VISIBLE_DEVICES is \"3\", and "
         "these are counted from 0 here, in that order");
-  CHECK(error_of("cpu", "0,1", {}) ==
-        "trainer.gpus: 0,1 are numbers of GPUs; on the CPU give the number of replicas");
+  CHECK(error_of("cpu", "0,1", {}) == "trainer.gpus: 0,1 are numbers of GPUs; on the CPU give the number of replicas");
   CHECK(error_of("cpu", 0, {}) == "trainer.gpus: expected at least one device, got 0");
 }

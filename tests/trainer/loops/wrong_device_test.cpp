@@ -20,8 +20,7 @@ struct Mixing : ToyModule {
 
 std::string error_of_fit(Mixing& module) {
   const TemporaryFolder folder;
-  return error_text<levin::UsageError>(
-      [&] { levin::Trainer(quiet(folder)).fit(module, ToyData(8).loader(4)); });
+  return error_text<levin::UsageError>([&] { levin::Trainer(quiet(folder)).fit(module, ToyData(8).loader(4)); });
 }
 
 }  // namespace

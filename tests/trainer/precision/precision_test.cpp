@@ -122,8 +122,9 @@ TEST_CASE("use_amp and amp_level: 32 bit, autocast, master weights, all in float
 
 TEST_CASE("amp_level O2: BatchNorm stays in float32, and float32 masters take steps that float16 rounds away") {
   struct Normed : levin::LightningModule {
-    Normed() : net(register_module("net", torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8),
-                                                               torch::nn::Linear(8, 1)))) {}
+    Normed()
+        : net(register_module("net", torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8),
+                                                           torch::nn::Linear(8, 1)))) {}
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       return torch::mse_loss(net->forward(batch.input()), batch.target());
     }

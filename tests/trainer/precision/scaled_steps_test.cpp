@@ -267,7 +267,9 @@ TEST_CASE("what looks at gradients more than once in a step is refused with 16-m
     return error_text<levin::UsageError>([&] { levin::Trainer(options).fit(module, data.loader(4)); });
   };
   ToyModule by_lbfgs;
-  by_lbfgs.optimizers_of = [](ToyModule& module) { return levin::OptimizerConfig(levin::optim::LBFGS(module.parameters())); };
+  by_lbfgs.optimizers_of = [](ToyModule& module) {
+    return levin::OptimizerConfig(levin::optim::LBFGS(module.parameters()));
+  };
   CHECK(contains(error_with(by_lbfgs), "LBFGS computes them many times in one; use bf16-mixed or 32-true"));
 
   struct Twice : ToyModule {

@@ -1,0 +1,68 @@
+#pragma once
+#include <levin/trainer/strategies/replica_log.h>
+#include <levin/trainer/strategies/strategy.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin {
+
+/// Another strategy that goes on where a training step runs out of memory: the batch is split, and its parts are run
+/// forward and backward one after another. The number of parts stays for the steps that follow.
+///
+/// Gradients are gathered aside and added to the window's when all of a batch are there, so that nothing is lost where
+/// backward runs out of memory; under accumulation that takes the memory of one more set of gradients. The results are
+/// those of the whole batch, but for BatchNorm, which sees parts, and for random numbers, which are drawn part by part.
+class AutoMicrobatch final : public Strategy {
+ public:
+  explicit AutoMicrobatch(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
+
+  const char* name() const override { return inner_->name(); }
+  std::string where() const override { return inner_->where(); }
+  Comm& comm() override { return inner_->comm(); }
+  c10::Device device() const override { return inner_->device(); }
+  void set_context(StepContext& context) override;
+  void place(LightningModule& module) override;
+  /// Throws levin::UsageError for manual optimization, and for optimizers that evaluate a batch many times.
+  void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
+  Batch to_device(Batch batch) override { return inner_->to_device(std::move(batch)); }
+  StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
+                           int64_t dataloader_idx) override {
+    inner_->run_evaluation_step(kind, batch, batch_idx, dataloader_idx);
+  }
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override {
+    return inner_->run_predict_step(batch, batch_idx, dataloader_idx);
+  }
+  void backward(const at::Tensor& loss, bool sync) override { inner_->backward(loss, sync); }
+  at::Tensor reduce_norm(const at::Tensor& norm) override { return inner_->reduce_norm(norm); }
+  void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { inner_->step(optimizer, closure); }
+  State optimizer_state(torch::optim::Optimizer& optimizer) override { return inner_->optimizer_state(optimizer); }
+  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
+    inner_->load_optimizer_state(optimizer, state);
+  }
+  Agreement agree(uint64_t bits, double sum_of_weights) override { return inner_->agree(bits, sum_of_weights); }
+
+  /// Parts that a batch is split into now.
+  int64_t parts() const { return parts_; }
+
+ private:
+  class Snapshot;
+  struct Pass;
+  struct Backward;
+  StepOutput forward(const Batch& batch, int64_t batch_idx, LogSink& sink);
+  StepOutput run_parts(Pass& pass, const at::Tensor& gradient, std::vector<ReplicaLog>& logs);
+  std::vector<at::Tensor> gradients_of(Pass& pass, const at::Tensor& gradient);
+  void split_further(const Batch& batch, const std::exception& error);
+
+  std::unique_ptr<Strategy> inner_;
+  StepContext* context_ = nullptr;
+  LightningModule* module_ = nullptr;
+  std::vector<at::Tensor> parameters_ = {};  ///< that require gradients
+  int64_t parts_ = 1;
+  at::Tensor last_gradient_ = {};  ///< what the loss was multiplied by in the last backward
+};
+
+}  // namespace levin

@@ -1,0 +1,186 @@
+#include <levin/trainer/strategies/data_parallel.h>
+#include <c10/core/InferenceMode.h>
+#include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parallel/replica_threads.h>
+#include <levin/trainer/core/accelerator.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/logged_metric.h>
+#include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/strategies/device_error.h>
+#include <levin/trainer/strategies/gather_outputs.h>
+#include <torch/optim/lbfgs.h>
+
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// The module logs to `context` while this lives.
+class ContextGuard {
+ public:
+  ContextGuard(LightningModule& module, StepContext* context, StepContext* before) : module_(module), before_(before) {
+    module.set_context(context);
+  }
+  ~ContextGuard() { module_.set_context(before_); }
+  ContextGuard(const ContextGuard&) = delete;
+  ContextGuard& operator=(const ContextGuard&) = delete;
+
+ private:
+  LightningModule& module_;
+  StepContext* before_;
+};
+
+}  // namespace
+
+DataParallelStrategy::DataParallelStrategy(std::vector<c10::Device> devices, c10::Device output_device, bool in_order)
+    : devices_(std::move(devices)),
+      output_device_(output_device),
+      in_order_(in_order),
+      contexts_(devices_.size()),
+      logs_(devices_.size()) {
+  for (const c10::Device& device : devices_) transfers_.emplace_back(device);
+}
+
+std::string DataParallelStrategy::where() const { return to_text(devices_); }
+
+void DataParallelStrategy::place(LightningModule& module) {
+  module_ = &module;
+  module.to(devices_.front());
+  replicas_.clear();
+  std::vector<torch::nn::Module*> replicas;
+  for (size_t i = 1; i < devices_.size(); ++i) {
+    replicas_.push_back(make_replica(module, devices_[i]));
+    replicas.push_back(replicas_.back().get());
+  }
+  state_.emplace(module, replicas, std::vector<c10::Device>(devices_.begin() + 1, devices_.end()));
+}
+
+std::shared_ptr<LightningModule> DataParallelStrategy::make_replica(LightningModule& module, c10::Device device) const {
+  const RngGuard generators_as_before;
+  std::shared_ptr<LightningModule> replica;
+  if (module.factory()) {
+    replica = module.factory()();
+    replica->configure_model();
+  } else {
+    try {
+      replica = std::dynamic_pointer_cast<LightningModule>(module.clone(device));
+    } catch (const c10::Error&) {
+      replica = nullptr;
+    }
+  }
+  if (!replica)
+    throw UsageError(
+        "strategy dp trains replicas of the module, and ", module.name(),
+        " can make none: make it with levin::make_module<M>(arguments...), which remembers how, or override "
+        "clone(device)");
+  copy_checkpoint_activations(module, *replica);
+  const auto& metrics = module.registered_metrics();
+  for (size_t i = 0; i < metrics.size(); ++i)
+    if (replica->registered_metrics().size() != metrics.size() ||
+        replica->registered_metrics()[i].second == metrics[i].second)
+      throw UsageError("strategy dp: the clone of ", module.name(),
+                       " registers other metrics than its own members; make "
+                       "the module with levin::make_module<M>(arguments...)");
+  replica->to(device);
+  return replica;
+}
+
+void DataParallelStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
+  if (!module_->automatic_optimization)
+    throw UsageError(
+        "strategy dp runs training_step on parts of the batch, and manual optimization would step in each; "
+        "set automatic_optimization = true, or use one device");
+  for (const auto& optimizer : optimizers)
+    if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
+      throw UsageError(
+          "strategy dp does not run LBFGS, which evaluates a batch many times in one step; use one device");
+}
+
+std::vector<int64_t> DataParallelStrategy::run_parts(const Batch& batch, const PartStep& step) {
+  const std::vector<Batch> parts = batch.chunk(static_cast<int64_t>(devices_.size()));
+  std::vector<int64_t> samples;
+  for (const Batch& part : parts) samples.push_back(part.size());
+  state_->refresh();
+  state_->attach(parts.size() - 1);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    logs_[i].begin(samples[i]);
+    contexts_[i] = *context_;
+    contexts_[i].sink = &logs_[i];
+    contexts_[i].device = devices_[i];
+    if (i > 0) module_on(i).set_context(&contexts_[i]);
+  }
+  {
+    const ContextGuard guard(*module_, contexts_.data(), context_);
+    const auto run_part = [&](size_t i) {
+      LightningModule& module = module_on(i);
+      const Batch part = transfers_[i](parts[i]);
+      explain_device_errors(module, part, devices_[i], [&] { step(i, module, part); });
+    };
+    const auto last = devices_.begin() + static_cast<std::ptrdiff_t>(parts.size());
+    parallel::run_replicas({devices_.begin(), last}, run_part, in_order_);
+  }
+  state_->merge_buffers({samples.begin(), samples.end()});
+  merge_logs({logs_.begin(), logs_.begin() + static_cast<std::ptrdiff_t>(parts.size())}, output_device_,
+             *context_->sink);
+  merge_metrics(parts.size());
+  return samples;
+}
+
+/// What replicas have counted in registered metrics that they did not log counts on in the module's.
+void DataParallelStrategy::merge_metrics(size_t parts) {
+  const auto& metrics = module_->registered_metrics();
+  for (size_t i = 1; i < parts; ++i) {
+    const auto& others = module_on(i).registered_metrics();
+    for (size_t k = 0; k < metrics.size(); ++k) {
+      LoggedMetric& other = *others[k].second;
+      other.to(devices_.front());
+      metrics[k].second->prepend_state_dict(other.state_dict());
+      other.reset();
+    }
+  }
+}
+
+StepOutput DataParallelStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+  std::vector<StepOutput> outputs(devices_.size());
+  const std::vector<int64_t> samples =
+      run_parts(batch, [&](size_t replica, LightningModule& module, const Batch& part) {
+        outputs[replica] = module.training_step(part, batch_idx);
+      });
+  outputs.resize(samples.size());
+  return gather_outputs(outputs, samples, output_device_);
+}
+
+void DataParallelStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
+                                               int64_t dataloader_idx) {
+  run_parts(batch, [&](size_t, LightningModule& module, const Batch& part) {
+    (module.*kind)(part, batch_idx, dataloader_idx);
+  });
+}
+
+Batch DataParallelStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+  std::vector<Batch> predictions(devices_.size());
+  const size_t parts = run_parts(batch, [&](size_t replica, LightningModule& module, const Batch& part) {
+                         predictions[replica] = module.predict_step(part, batch_idx, dataloader_idx);
+                       }).size();
+  predictions.resize(parts);
+  return parts == 1 ? predictions.front() : Batch::gather(predictions, output_device_);
+}
+
+void DataParallelStrategy::backward(const at::Tensor& loss, bool /*sync*/) { module_->backward(loss); }
+
+void DataParallelStrategy::step(torch::optim::Optimizer& optimizer, const Closure& closure) {
+  optimizer.step(closure);
+  // LibTorch's own optimizers count no versions.
+  state_->expect_changes();
+}
+
+State DataParallelStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {
+  return optimizer_state_dict(optimizer);
+}
+
+void DataParallelStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
+  load_optimizer_state_dict(optimizer, state);
+}
+
+}  // namespace levin

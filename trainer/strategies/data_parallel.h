@@ -1,0 +1,69 @@
+#pragma once
+#include <levin/modules/parallel/replica_state.h>
+#include <levin/trainer/core/step_context.h>
+#include <levin/trainer/strategies/device_transfer.h>
+#include <levin/trainer/strategies/replica_log.h>
+#include <levin/trainer/strategies/strategy.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace levin {
+
+/// `dp`: one process and several devices. Each batch is split among replicas of the module, which run the step at the
+/// same time; what they return and log becomes what one device would have returned and logged, and the gathered loss
+/// runs backward once, so that gradients sum up in the module. The module itself works on the first device.
+///
+/// Replicas are made by the module's factory (`make_module`, or the registry) or by its own `clone()`. Parameters and
+/// buffers are copied to them when they have changed; buffers that a training step changes (BatchNorm's statistics) are
+/// averaged over the parts, weighted by samples. C++ members of replicas are their own.
+class DataParallelStrategy final : public Strategy {
+ public:
+  /// `devices`: several, GPUs each once, or the CPU several times. `in_order`: one replica after the other.
+  DataParallelStrategy(std::vector<c10::Device> devices, c10::Device output_device, bool in_order);
+
+  const char* name() const override { return "dp"; }
+  std::string where() const override;
+  Comm& comm() override { return comm_; }
+  c10::Device device() const override { return devices_.front(); }
+  void set_context(StepContext& context) override { context_ = &context; }
+  /// Throws levin::UsageError for a module that can make no replica, or whose replicas differ from it.
+  void place(LightningModule& module) override;
+  /// Throws levin::UsageError for manual optimization and for LBFGS.
+  void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
+  /// Parts go to their devices when the step runs.
+  Batch to_device(Batch batch) override { return batch; }
+  StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void backward(const at::Tensor& loss, bool sync) override;
+  at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
+  void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;
+  State optimizer_state(torch::optim::Optimizer& optimizer) override;
+  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
+  Agreement agree(uint64_t bits, double sum_of_weights) override { return {bits, sum_of_weights}; }
+
+ private:
+  using PartStep = std::function<void(size_t replica, LightningModule& module, const Batch& part)>;
+  std::shared_ptr<LightningModule> make_replica(LightningModule& module, c10::Device device) const;
+  /// Runs `step` on each part of the batch; returns the parts' numbers of samples.
+  std::vector<int64_t> run_parts(const Batch& batch, const PartStep& step);
+  LightningModule& module_on(size_t replica) { return replica == 0 ? *module_ : *replicas_[replica - 1]; }
+  void merge_metrics(size_t parts);
+
+  std::vector<c10::Device> devices_;
+  c10::Device output_device_;
+  bool in_order_;
+  std::vector<DeviceTransfer> transfers_ = {};
+  SingleProcessComm comm_;
+  StepContext* context_ = nullptr;  ///< the run's
+  LightningModule* module_ = nullptr;
+  std::vector<std::shared_ptr<LightningModule>> replicas_ = {};  ///< on the second device and those after it
+  std::vector<StepContext> contexts_ = {};                       ///< of each replica, the module first
+  std::vector<ReplicaLog> logs_ = {};
+  std::optional<parallel::ReplicaState> state_ = {};
+};
+
+}  // namespace levin
