@@ -39,10 +39,11 @@ Trained train_toy(int count, const MakeConfig& optimizer,
   return {copies(module->parameters()), copies(module->buffers()), result.metrics};
 }
 
-Trained train_images(int count, const std::string& net) {
+Trained train_images(int count, const std::string& net, const char* precision = "32-true") {
   const TemporaryFolder folder;
   levin::TrainerOptions options = on_cpus(folder, count);
   options.max_epochs = 3;
+  options.precision = precision;
   options.gradient_clip_val = 1.0;
   options.accumulate_grad_batches = 2;
   torch::manual_seed(3);
@@ -98,6 +99,37 @@ TEST_CASE("dp trains and evaluates networks of images as one device does") {
         CHECK(close(several.metrics.at(name), value, 1e-4));
       }
     }
+  }
+}
+
+TEST_CASE("dp in float64 differs by rounding alone") {
+  for (const char* net : {"mlp", "lenet"}) {
+    const Trained one = train_images(1, net, "64-true");
+    for (const int count : {2, 3, 4}) {
+      INFO(net << " on " << count);
+      CHECK(largest_difference(one.weights, train_images(count, net, "64-true").weights) < 1e-10);
+    }
+  }
+}
+
+TEST_CASE("replicas run in the run's precision") {
+  struct Watching : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      const auto output = net->forward(batch.input());
+      log("is_bf16", output.scalar_type() == torch::kBFloat16 ? 1.0 : 0.0, {.reduce_fx = levin::ReduceFx::Min});
+      return torch::mse_loss(output.to(torch::kFloat), batch.target());
+    }
+  };
+  const ToyData data(16);
+  for (const char* precision : {"bf16-mixed", "16-mixed"}) {
+    const TemporaryFolder folder;
+    levin::TrainerOptions options = on_cpus(folder, 2);
+    options.precision = precision;
+    options.log_every_n_steps = 1;
+    const auto module = levin::make_module<Watching>();
+    const auto result = levin::Trainer(options).fit(*module, data.loader(8));
+    CHECK(result.metrics.at("is_bf16") == (precision == std::string("bf16-mixed") ? 1.0 : 0.0));
+    CHECK(module->parameters()[0].scalar_type() == torch::kFloat);
   }
 }
 
