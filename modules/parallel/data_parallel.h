@@ -116,7 +116,7 @@ class DataParallelImpl : public torch::nn::Module {
 };
 
 /// A module, or one part of a module, whose forward is computed by several devices of this process, each on a chunk of
-/// the batch: `DataParallel<LeNet> net(LeNet(), {.devices = {"cuda:0", "cuda:1"}})`.
+/// the batch: `DataParallel<LeNet> net(LeNet(), {.devices = {{torch::kCUDA, 0}, {torch::kCUDA, 1}}})`.
 ///
 /// `M` is a module holder (LeNet) or its class (LeNetImpl); it must be cloneable, and lie on the first device. Its
 /// parameters, buffers and children are registered directly: names in a state dict have no `module.` before them.

@@ -2,6 +2,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
+#include <levin/modules/parallel/move_flat.h>
 
 #include <algorithm>
 #include <numeric>
@@ -13,7 +14,7 @@ at::Tensor gather(const std::vector<at::Tensor>& parts, c10::Device device, int6
   std::vector<at::Tensor> moved;
   for (const at::Tensor& part : parts) {
     if (part.defined() != parts.front().defined()) throw Error("gather: some replicas returned a tensor, some none");
-    if (part.defined()) moved.push_back(part.to(device, /*non_blocking=*/true));
+    if (part.defined()) moved.push_back(move_to(part, device));
   }
   if (moved.empty()) return {};
   const auto is_scalar = [](const at::Tensor& part) { return part.dim() == 0; };
@@ -46,7 +47,7 @@ Batch gather(const std::vector<Batch>& parts, c10::Device device, int64_t dim) {
     }
     Batch::List all;
     for (const Batch::List& list : column([&](const Batch& part) { return part.list(name); }))
-      for (const Batch& item : list) all.push_back(item.to(device, /*non_blocking=*/true));
+      for (const Batch& item : list) all.push_back(item.to(device, /*non_blocking=*/!device.is_cpu()));
     items.emplace_back(name, std::move(all));
   }
   return Batch(std::move(items));

@@ -13,12 +13,12 @@ constexpr int64_t kTransferBytes = 256 << 20;
 void move_together(const std::vector<at::Tensor>& tensors, const std::vector<size_t>& indices, c10::Device device,
                    std::vector<at::Tensor>& moved) {
   if (indices.size() == 1) {
-    moved[indices[0]] = tensors[indices[0]].to(device, /*non_blocking=*/true);
+    moved[indices[0]] = move_to(tensors[indices[0]], device);
     return;
   }
   std::vector<at::Tensor> flat;
   for (const size_t i : indices) flat.push_back(tensors[i].reshape(-1));
-  const at::Tensor all = at::cat(flat).to(device, /*non_blocking=*/true);
+  const at::Tensor all = move_to(at::cat(flat), device);
   int64_t begin = 0;
   for (const size_t i : indices) {
     moved[i] = all.narrow(0, begin, tensors[i].numel()).view(tensors[i].sizes());
@@ -27,6 +27,10 @@ void move_together(const std::vector<at::Tensor>& tensors, const std::vector<siz
 }
 
 }  // namespace
+
+at::Tensor move_to(const at::Tensor& tensor, c10::Device device) {
+  return tensor.to(device, /*non_blocking=*/!device.is_cpu());
+}
 
 std::vector<at::Tensor> move_flat(const std::vector<at::Tensor>& tensors, c10::Device device) {
   if (tensors.empty() || tensors.front().device() == device) return tensors;
@@ -38,7 +42,7 @@ std::vector<at::Tensor> move_flat(const std::vector<at::Tensor>& tensors, c10::D
   std::map<at::ScalarType, Transfer> transfers;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].layout() != at::kStrided) {
-      moved[i] = tensors[i].to(device);
+      moved[i] = move_to(tensors[i], device);
       continue;
     }
     Transfer& transfer = transfers[tensors[i].scalar_type()];
@@ -54,7 +58,7 @@ std::vector<at::Tensor> move_flat(const std::vector<at::Tensor>& tensors, c10::D
 }
 
 void copy_flat(const std::vector<at::Tensor>& from, const std::vector<at::Tensor>& to) {
-  if (!to.empty()) at::_foreach_copy_(to, move_flat(from, to.front().device()), /*non_blocking=*/true);
+  if (!to.empty()) at::_foreach_copy_(to, move_flat(from, to.front().device()));
 }
 
 }  // namespace levin::parallel

@@ -6,6 +6,9 @@
 
 namespace levin::parallel {
 
+/// `tensor` on `device`, without waiting for the copy where only that device will see it; the CPU could read too early.
+at::Tensor move_to(const at::Tensor& tensor, c10::Device device);
+
 /// The tensors, all on one device, on `device`: in few large transfers (one for each dtype and 256 MB) instead of one
 /// for each tensor. What is there already is shared. Gradients flow back where the mode records them.
 ///

@@ -10,13 +10,16 @@ namespace {
 
 using torch::autograd::variable_list;
 
+thread_local uint64_t forwards_of_this_thread = 0;
+
 /// Takes the gradients of the replicas' parameters, and gives their sums.
 class SumOverReplicas final : public torch::autograd::Node {
  public:
-  /// `like` is on the originals' device. The node counts as the first of its thread's, so that it runs after all that
-  /// is ready: an original's own gradient then comes before the sum, always in this order.
+  /// `like` is on the originals' device. The engine takes the node with the highest number of those that are ready, and
+  /// numbers grow by each node that a thread makes. Counting forwards instead, this one comes after all else: an
+  /// original's own gradients are always summed before the replicas'.
   SumOverReplicas(torch::autograd::edge_list&& originals, const at::Tensor& like)
-      : Node(/*sequence_nr=*/0, std::move(originals)), device_(like.device()) {
+      : Node(/*sequence_nr=*/forwards_of_this_thread++, std::move(originals)), device_(like.device()) {
     add_input_metadata(like);  // never given: the first input is what makes the node run on this device
   }
 

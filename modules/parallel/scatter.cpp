@@ -1,5 +1,6 @@
 #include <levin/modules/parallel/scatter.h>
 #include <ATen/ops/unsafe_split_with_sizes.h>
+#include <levin/modules/parallel/move_flat.h>
 #include <levin/modules/parallel/replica_devices.h>
 #include <levin/trainer/core/error.h>
 
@@ -47,7 +48,7 @@ std::vector<at::Tensor> split_tensor(const at::Tensor& tensor, const Chunks& chu
   if (!tensor.defined()) return parts;
   // Not views in autograd's books: replicas may change their parts in place, each on its thread.
   if (tensor.dim() > 0 && count > 1) parts = at::unsafe_split_with_sizes(tensor, chunks.sizes, chunks.dim);
-  for (size_t i = 0; i < count; ++i) parts[i] = parts[i].to(chunks.devices[i], /*non_blocking=*/true);
+  for (size_t i = 0; i < count; ++i) parts[i] = move_to(parts[i], chunks.devices[i]);
   return parts;
 }
 
@@ -56,7 +57,7 @@ std::vector<Batch> split_batch(const Batch& batch, const Chunks& chunks) {
   int64_t begin = 0;
   for (size_t i = 0; i < chunks.sizes.size(); ++i) {
     const Batch part = chunks.sizes.size() > 1 && !batch.empty() ? batch.narrow(begin, chunks.sizes[i]) : batch;
-    parts.push_back(part.to(chunks.devices[i], /*non_blocking=*/true));
+    parts.push_back(part.to(chunks.devices[i], /*non_blocking=*/!chunks.devices[i].is_cpu()));
     begin += chunks.sizes[i];
   }
   return parts;

@@ -247,6 +247,20 @@ TEST_CASE("Several forwards before one backward, and gradients that accumulate",
   }
 }
 
+TEST_CASE("Gradients repeat to the bit, whichever replica is first", "[parallel]") {
+  const auto gradients = [](bool in_order) {
+    SmallNet net = small_net();
+    DataParallel parallel(net, {.devices = cpus(4), .in_order = in_order});
+    const auto x = inputs(11);
+    (parallel(x).square().sum() + parallel(torch::tanh(x)).sum()).backward();
+    std::vector<Tensor> all;
+    for (const Tensor& parameter : net->parameters()) all.push_back(parameter.grad().flatten());
+    return torch::cat(all);
+  };
+  const Tensor first = gradients(/*in_order=*/true);
+  for (int i = 0; i < 20; ++i) CHECK(torch::equal(gradients(/*in_order=*/i % 5 == 0), first));
+}
+
 TEST_CASE("A model may hold several, and they may be used in a thread", "[parallel]") {
   struct Model : torch::nn::Module {
     explicit Model(const DataParallelOptions& options)
