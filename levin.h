@@ -130,3 +130,5 @@
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/trainer.h>
+#include <levin/trainer/tuner/lr_scaling.h>
+#include <levin/trainer/tuner/tuner.h>

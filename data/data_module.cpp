@@ -1,4 +1,5 @@
 #include <levin/data/data_module.h>
+#include <levin/trainer/core/error.h>
 
 #include <utility>
 
@@ -11,5 +12,16 @@ Batch DataModule::transfer_batch_to_device(Batch batch, c10::Device device, int6
 }
 
 Batch DataModule::on_after_batch_transfer(Batch batch, int64_t /*dataloader_idx*/) { return batch; }
+
+void DataModule::set_batch_size(int64_t /*batch_size*/) {
+  throw UsageError(
+      "this data module cannot change its batch size; override batch_size() and set_batch_size(), or give "
+      "BatchSizeOptions::set_batch_size");
+}
+
+int64_t checked_batch_size(int64_t batch_size) {
+  if (batch_size < 1) throw UsageError("data.batch_size: expected at least 1, got ", batch_size);
+  return batch_size;
+}
 
 }  // namespace levin::data

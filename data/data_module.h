@@ -12,6 +12,9 @@
 
 namespace levin::data {
 
+/// Returns the number. Throws levin::UsageError where no batch can have so many samples.
+int64_t checked_batch_size(int64_t batch_size);
+
 /// The functions of DataModule whose override the trainer must know of.
 #define LEVIN_FOR_EACH_DATA_METHOD(X) \
   X(prepare_data)                     \
@@ -58,6 +61,12 @@ class DataModule {
   virtual Batch transfer_batch_to_device(Batch batch, c10::Device device, int64_t dataloader_idx);
   /// Changes a batch on the device; the default gives it back.
   virtual Batch on_after_batch_transfer(Batch batch, int64_t dataloader_idx);
+
+  /// Samples per batch, where `set_batch_size` can change it; the default knows none.
+  virtual std::optional<int64_t> batch_size() const { return {}; }
+  /// Loaders that are made from now on give batches of this size: for levin::tune. The default throws
+  /// levin::UsageError.
+  virtual void set_batch_size(int64_t batch_size);
 
   /// What a checkpoint must keep of this data module, beside its loaders' positions; nothing by default.
   virtual State state_dict() const { return {}; }

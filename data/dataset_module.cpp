@@ -48,6 +48,12 @@ Loaders DatasetModule::loader(Split split) const {
   return DataLoader(datasets_[i], std::move(options));
 }
 
+std::optional<int64_t> DatasetModule::batch_size() const {
+  return train_options_.batch_sampler ? std::nullopt : std::optional(train_options_.batch_size);
+}
+
+void DatasetModule::set_batch_size(int64_t batch_size) { train_options_.batch_size = checked_batch_size(batch_size); }
+
 Loaders DatasetModule::train_dataloader() { return loader(Split::Train); }
 Loaders DatasetModule::val_dataloader() { return loader(Split::Val); }
 Loaders DatasetModule::test_dataloader() { return loader(Split::Test); }

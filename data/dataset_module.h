@@ -26,6 +26,10 @@ class DatasetModule : public DataModule {
   Loaders test_dataloader() override;
   Loaders predict_dataloader() override;
 
+  /// Unset under a batch sampler, which decides itself.
+  std::optional<int64_t> batch_size() const override;
+  void set_batch_size(int64_t batch_size) override;
+
   /// The split's dataset after `setup`; null where there is none, or where no stage needed it yet.
   const DatasetPtr& dataset(Split split) const { return datasets_[static_cast<size_t>(split)]; }
 

@@ -6,6 +6,7 @@
 #include <levin/callbacks/progress_bar.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
+#include <levin/modules/optim/learning_rate.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/strategies/auto_microbatch.h>
@@ -64,7 +65,7 @@ std::unique_ptr<Strategy> make_strategy(const Placement& placement, const Traine
 }  // namespace
 
 Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ModuleRef module,
-                   const std::optional<data::DataModuleRef>& data_module, Stage stage)
+                   const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
     : module_(*module.module),
       stage_(stage),
       settings_(std::in_place, settings_of(options)),
@@ -76,12 +77,14 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Mo
     generator_as_before_.emplace();
     at::manual_seed(static_cast<uint64_t>(*options.seed));
   }
+  run.trial = trial;
   run.sink.set_enabled(!options.barebones);
   for (const CallbackEntry& entry : options.callbacks)
     if (*options.enable_checkpointing || !saves_checkpoints(entry)) add(entry);
   if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
   if (*options.enable_model_summary && !has<ModelSummary>()) add(ModelSummary());
-  for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
+  if (!trial)
+    for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
   if (stage == Stage::Fit && *options.enable_checkpointing && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
   run.hooks.add(module_, module.overrides.hooks);
@@ -114,11 +117,15 @@ void Assembly::setup() {
   if (run.options.memory_format == "channels_last") to_channels_last(module_);
 }
 
-void Assembly::configure_optimizers() {
+void Assembly::configure_optimizers(const FoundRate& found) {
   OptimizerConfig config = module_.configure_optimizers();
   for (OptimizerEntry& entry : config.entries) run.optimizer_list.push_back(entry.optimizer);
   if (run.optimizer_list.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
+  for (const auto& optimizer : run.optimizer_list) {
+    if (found.lr) set_lr(*optimizer, lr_shares(*optimizer), *found.lr);
+    if (found.factor != 1) scale_lr(*optimizer, found.factor);
+  }
   strategy_->attach(run.optimizer_list);
   precision_->attach(run.optimizer_list);
   for (OptimizerEntry& entry : config.entries) {

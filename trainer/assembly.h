@@ -14,16 +14,24 @@
 
 namespace levin {
 
+/// The learning rate that levin::tune has found, or the factor by which the module's own changes.
+struct FoundRate {
+  std::optional<double> lr = {};
+  double factor = 1;
+};
+
 /// All parts of one call of fit, validate, test or predict, put together; destroyed in the reverse order.
 class Assembly {
  public:
-  /// `options` must outlive the assembly. Sets what the process has of its own: seed, threads, LibTorch's switches.
+  /// `options` must outlive the assembly. A trial has the callbacks of the options alone. Sets what the process has of
+  /// its own: seed, threads, LibTorch's switches.
   Assembly(const TrainerOptions& options, const Placement& placement, ModuleRef module,
-           const std::optional<data::DataModuleRef>& data_module, Stage stage);
+           const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
 
   /// From prepare_data until the module is on its device.
   void setup();
-  void configure_optimizers();
+  /// `found`: by levin::tune.
+  void configure_optimizers(const FoundRate& found = {});
   void teardown();
   /// Puts back what the run has changed outside of itself; what a checkpoint needs of it stays.
   void end();

@@ -34,9 +34,6 @@ void refuse_placement(const TrainerOptions& o) {
 void refuse_features(const TrainerOptions& o) {
   if (o.profiler) not_yet("profiler", *o.profiler, "leave it unset");
   if (o.cuda_graphs) not_yet("cuda_graphs", "true", "use false");
-  if (o.auto_lr_find) not_yet("auto_lr_find", "true", "set the rate in the model's options");
-  if (o.auto_scale_batch_size)
-    not_yet("auto_scale_batch_size", *o.auto_scale_batch_size, "set the batch size in the data's options");
 }
 
 void resolve_early_spellings(TrainerOptions& o) {

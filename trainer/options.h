@@ -138,6 +138,11 @@ struct TrainerOptions {
   std::optional<std::string> float32_matmul_precision =
       LEVIN_OPTION(float32_matmul_precision, {}, "Arithmetic inside of float32 matrix products; unset: as it is",
                    {.choices = {"highest", "high", "medium"}});
+  std::optional<std::string> scale_lr =
+      LEVIN_OPTION(scale_lr, {},
+                   "Multiply the learning rate where auto_scale_batch_size has changed the batch: by the same factor "
+                   "(linear) or by its square root (sqrt)",
+                   {.choices = {"linear", "sqrt"}});
 };
 
 /// How a run is distributed, and what was asked for that made it so.

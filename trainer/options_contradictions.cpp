@@ -95,6 +95,10 @@ class Check {
   }
 
   void searches() {
+    if (o.scale_lr && o.auto_lr_find)
+      contradict("scale_lr", "auto_lr_find", "both say which learning rate belongs to the batch size that is found");
+    if (o.scale_lr && !o.auto_scale_batch_size)
+      contradict("scale_lr", "auto_scale_batch_size", "the rate follows the batch size, and none is looked for");
     if (!o.fast_dev_run) return;
     if (o.auto_lr_find) contradict("fast_dev_run", "auto_lr_find", "a test of one batch looks for no learning rate");
     if (o.auto_scale_batch_size)

@@ -53,7 +53,7 @@ namespace {
 /// from a checkpoint in `continued` goes on there.
 void open_run_folder(RunContext& run, const std::filesystem::path& continued) {
   const TrainerOptions& options = run.options;
-  if (options.fast_dev_run || options.barebones) return;
+  if (options.fast_dev_run || options.barebones || run.trial) return;
   run.continued_folder = !continued.empty();
   run.run_folder =
       run.continued_folder ? continued : create_run_folder(options.default_root_dir, options.name).lexically_normal();
@@ -66,7 +66,7 @@ void open_run_folder(RunContext& run, const std::filesystem::path& continued) {
 std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
 
 void say_start(RunContext& run, const Placement& placement) {
-  if (run.options.barebones) return;
+  if (run.options.barebones || run.trial) return;
   std::string line = c10::str("fit on ", run.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
                               " on ", counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (",
                               placement.strategy.why, ")");
@@ -135,6 +135,34 @@ Trainer::Trainer(TrainerOptions options) {
   for (const std::string& warning : warnings) console::warn(warning);
 }
 
+Trainer::Trainer(TrainerOptions resolved, Placement placement)
+    : options_(std::move(resolved)), placement_(std::move(placement)), trials_(true) {}
+
+std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOptions&)>& change) const {
+  TrainerOptions options = options_;
+  options.logger = false;
+  options.callbacks = {};
+  options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
+  options.max_time = {};
+  options.min_epochs = options.min_steps = {};
+  options.log_every_n_steps = 0;
+  options.num_sanity_val_steps = 0;
+  options.auto_lr_find = false;
+  options.auto_scale_batch_size = {};
+  options.scale_lr = {};
+  change(options);
+  return std::unique_ptr<Trainer>(new Trainer(std::move(options), placement_));
+}
+
+void Trainer::refuse_untuned() const {
+  const auto refuse = [](const char* option, const char* what) {
+    throw UsageError("trainer.", option, ": fit itself looks for no ", what,
+                     "; call levin::tune(trainer, module, data) before fit, or leave ", option, " unset");
+  };
+  if (options_.auto_scale_batch_size && !tuned_.batch_size) refuse("auto_scale_batch_size", "batch size");
+  if (options_.auto_lr_find && !tuned_.lr_found) refuse("auto_lr_find", "learning rate");
+}
+
 RunResult Trainer::fit(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path) {
   return run_fit(module, {.data_module = data, .ckpt_path = ckpt_path});
 }
@@ -184,8 +212,9 @@ std::optional<ReadCheckpoint> Trainer::read_for_evaluation(const std::string& ck
 
 RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   LightningModule& lightning_module = *module.module;
+  refuse_untuned();
   fit_.reset();
-  fit_ = std::make_shared<Assembly>(options_, placement_, module, sources.data_module, Stage::Fit);
+  fit_ = std::make_shared<Assembly>(options_, placement_, module, sources.data_module, Stage::Fit, trials_);
   Assembly& parts = *fit_;
   RunContext& run = parts.run;
   // The loader is made at its place in the order of hooks, or earlier where somebody must know its size.
@@ -211,7 +240,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   try {
     parts.guarded([&] {
       parts.setup();
-      parts.configure_optimizers();
+      parts.configure_optimizers({.lr = tuned_.lr, .factor = tuned_.lr_factor});
       run.config = config_.empty() ? config_of(options_) : config_;
       const std::filesystem::path written_by =
           checkpoint ? run_folder_of(checkpoint->file, runs_folder(options_)) : std::filesystem::path();
@@ -229,6 +258,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
       parts.teardown();
     });
   } catch (...) {
+    if (trials_) run.sink.reset_metrics();
     result = result_of(run);
     result.status = "failed";
     write_summary(result);

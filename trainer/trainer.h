@@ -9,12 +9,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace levin {
+
+/// What levin::tune has done for a trainer, and the rates that its fits give to what configure_optimizers returns.
+struct Tuned {
+  bool batch_size = false, lr_found = false;  ///< were looked for
+  std::optional<double> lr = {};              ///< of the parameter group with the largest; the others keep their ratio
+  double lr_factor = 1;                       ///< of all groups
+};
 
 class Assembly;
 struct ReadCheckpoint;
@@ -74,11 +82,19 @@ class Trainer {
 
   /// With the early spellings resolved.
   const TrainerOptions& options() const { return options_; }
+  /// A trainer for trials on the same devices: its fits write and say nothing, call no callbacks but those of `change`,
+  /// hold schedulers still, and end when a callback asks for it. For levin::tune.
+  std::unique_ptr<Trainer> for_trials(const std::function<void(TrainerOptions&)>& change) const;
+  /// What levin::tune has found: the fits to come run though auto_lr_find or auto_scale_batch_size is set.
+  void set_tuned(Tuned tuned) { tuned_ = tuned; }
+  const Tuned& tuned() const { return tuned_; }
   /// What fit writes into the run's folder as config.json; by default the trainer's own options.
   void set_config(std::string json) { config_ = std::move(json); }
 
  private:
   struct Sources;
+  Trainer(TrainerOptions resolved, Placement placement);
+  void refuse_untuned() const;
   std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path) const;
   std::optional<ReadCheckpoint> read_for_evaluation(const std::string& ckpt_path) const;
   RunResult run_fit(ModuleRef module, const Sources& sources);
@@ -89,6 +105,8 @@ class Trainer {
   Placement placement_;
   std::shared_ptr<Assembly> fit_ = {};  ///< the newest, also when it is over
   std::string config_ = {};
+  bool trials_ = false;
+  Tuned tuned_ = {};
 };
 
 }  // namespace levin

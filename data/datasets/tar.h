@@ -77,6 +77,8 @@ class Tar : public DataModule {
   Loaders val_dataloader() override;
   Loaders test_dataloader() override;
   Loaders predict_dataloader() override;
+  std::optional<int64_t> batch_size() const override { return options_.batch_size; }
+  void set_batch_size(int64_t batch_size) override { options_.batch_size = checked_batch_size(batch_size); }
 
  private:
   using DatasetPointer = std::shared_ptr<const TarDataset>;

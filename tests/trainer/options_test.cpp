@@ -93,9 +93,6 @@ TEST_CASE("what cannot run yet is refused by name") {
        "trainer.distributed_backend: ddp (as distributed_backend says)" + later + "use dp, or one device"},
       {R"({"sync_batchnorm": true})", "trainer.sync_batchnorm: true" + later + "leave it unset"},
       {R"({"profiler": "simple"})", "trainer.profiler: simple" + later + "leave it unset"},
-      {R"({"auto_lr_find": true})", "trainer.auto_lr_find: true" + later + "set the rate in the model's options"},
-      {R"({"auto_scale_batch_size": "power"})",
-       "trainer.auto_scale_batch_size: power" + later + "set the batch size in the data's options"},
   };
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
 }
@@ -206,6 +203,12 @@ TEST_CASE("contradictions name both options") {
       {R"({"fast_dev_run": true, "auto_lr_find": true})",
        "trainer.fast_dev_run and trainer.auto_lr_find contradict each other: a test of one batch looks for no learning "
        "rate"},
+      {R"({"scale_lr": "sqrt"})",
+       "trainer.scale_lr and trainer.auto_scale_batch_size contradict each other: the rate follows the batch size, and "
+       "none is looked for"},
+      {R"({"scale_lr": "sqrt", "auto_scale_batch_size": "power", "auto_lr_find": true})",
+       "trainer.scale_lr and trainer.auto_lr_find contradict each other: both say which learning rate belongs to the "
+       "batch size that is found"},
   };
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
 }

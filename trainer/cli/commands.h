@@ -16,9 +16,10 @@ struct RunFlags {
   std::string command_line = {};  ///< as it was typed, without --ckpt-path
 };
 
-/// Makes the module and the data that the config chooses and hands them to a Trainer; prints what came of it on stdout.
+/// Makes the module and the data that the config chooses and hands them to a Trainer, for fit after the search that
+/// auto_lr_find and auto_scale_batch_size ask for; prints what came of it on stdout.
 /// Returns the exit code: 0, or 128 + the signal that ended the run.
-int run_command(const std::string& command, const RunOptions& options, RunFlags flags);
+int run_command(const std::string& command, RunOptions options, RunFlags flags);
 
 /// Throws UsageError where the config names no module.
 void require_model(const RunOptions& options);

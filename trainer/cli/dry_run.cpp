@@ -108,7 +108,7 @@ TrainerOptions dry_run_options(TrainerOptions options) {
   options.barebones = false;
   options.overfit_batches = 0.0;
   options.auto_lr_find = false;
-  options.auto_scale_batch_size = {};
+  options.auto_scale_batch_size = options.scale_lr = {};
   options.enable_progress_bar = options.enable_model_summary = false;
   return options;
 }

@@ -4,12 +4,14 @@
 #include <levin/trainer/cli/dry_run.h>
 #include <levin/trainer/cli/handle_signals.h>
 #include <levin/trainer/cli/report.h>
+#include <levin/trainer/cli/tune_config.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/core/slurm.h>
 #include <levin/trainer/trainer.h>
 
 #include <iostream>
+#include <utility>
 
 namespace levin::cli {
 namespace {
@@ -65,12 +67,22 @@ void require_model(const RunOptions& options) {
     throw UsageError("model.class: missing; name the module with --model.class (`levin list models` shows them)");
 }
 
-int run_command(const std::string& command, const RunOptions& options, RunFlags flags) {
+int run_command(const std::string& command, RunOptions options, RunFlags flags) {
   require_model(options);
   const bool dry_run = flags.dry_run;
   if (command == "fit" && flags.ckpt_path.empty() && slurm_restarts() > 0) {
     console::info("this SLURM job was queued again: the run goes on from its newest checkpoint (--ckpt-path last)");
     flags.ckpt_path = "last";
+  }
+  const SignalGuard guard(signal_actions(options.trainer));
+  if (command == "fit" && !dry_run && asks_for_tuning(options.trainer)) {
+    try {
+      options = tune_config(std::move(options), flags.ckpt_path);
+    } catch (const Error& error) {
+      if (received_signal() == 0) throw;
+      std::cerr << "levin: " << error.what() << "\n";
+      return 128 + received_signal();
+    }
   }
   // As in PyTorch Lightning the seed also decides the module's initial weights.
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
@@ -82,7 +94,6 @@ int run_command(const std::string& command, const RunOptions& options, RunFlags 
   const bool saves = options.trainer.enable_checkpointing.value_or(true) && !options.trainer.barebones && !dry_run;
   const auto signals = std::make_shared<HandleSignals>(command == "fit", saves && !options.trainer.fast_dev_run);
   trainer_options.callbacks.push_back(signals);
-  const SignalGuard guard(signal_actions(trainer_options));
   Trainer trainer(std::move(trainer_options));
   trainer.set_config(config_text(options));
   try {

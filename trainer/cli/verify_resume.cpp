@@ -83,6 +83,9 @@ std::vector<std::string> run_session(const Config& config, const ScratchFolder& 
   trainer.min_epochs.reset();
   trainer.min_steps.reset();
   trainer.max_time.reset();
+  trainer.auto_lr_find = false;
+  trainer.auto_scale_batch_size.reset();
+  trainer.scale_lr.reset();
   trainer.logger = true;
   trainer.enable_checkpointing = trainer.enable_progress_bar = trainer.enable_model_summary = false;
   trainer.default_root_dir = (scratch / plan.name).string();

@@ -244,7 +244,7 @@ void FitLoop::watch_loss(bool read_device) {
   if (run_.non_finite_step()) return;
   LossWatch& watch = run_.loss_watch;
   read_device ? watch.read() : watch.see(step_->output().loss, run_.counters.global_step + 1);
-  if (const auto step = watch.first_step())
+  if (const auto step = watch.first_step(); step && !run_.trial)
     console::warn(c10::str("the loss was NaN or infinite first in step ", *step,
                            "; lower the learning rate, clip gradients (gradient_clip_val), look for the operation with "
                            "detect_anomaly, or stop such runs with the callback TerminateOnNaN"));
@@ -261,6 +261,7 @@ void FitLoop::validate() {
 }
 
 void FitLoop::step_schedulers(Interval interval, bool following_metric) {
+  if (run_.trial) return;
   const char* wanted = interval == Interval::Step ? "step" : "epoch";
   // Schedulers that follow a metric step after the validation, when global_step has advanced already.
   const int64_t step = run_.counters.global_step - run_.counters.skipped_steps + (following_metric ? 0 : 1);
@@ -295,6 +296,7 @@ bool FitLoop::validation_due(bool window_done, bool last) const {
 }
 
 bool FitLoop::limits_reached() const {
+  if (run_.trial) return false;
   const TrainerOptions& options = run_.options;
   return (run_.epoch_limit && run_.counters.epoch >= *run_.epoch_limit) ||
          (options.max_steps >= 0 && run_.counters.global_step >= options.max_steps);

@@ -175,6 +175,15 @@ std::optional<double> MetricSink::newest(const std::string& name) const {
   return known == all_.end() ? std::nullopt : std::optional(known->second);
 }
 
+void MetricSink::reset_metrics() {
+  const auto reset = [](Table& table) {
+    for (auto& [name, accumulator] : table.accumulators)
+      if (accumulator.metric) accumulator.metric->reset();
+  };
+  reset(train_);
+  for (Table& table : evaluation_) reset(table);
+}
+
 void MetricSink::forget_evaluation() {
   evaluation_.clear();
   by_loader_.clear();

@@ -49,6 +49,8 @@ class MetricSink final : public LogSink {
   const Metrics& progress_bar() const { return progress_bar_; }
   /// The newest value of one name, read now: the epoch's so far where it has one.
   std::optional<double> newest(const std::string& name) const;
+  /// Resets the metrics that were logged, after a run whose epochs count for nothing.
+  void reset_metrics();
   /// Forgets the values of the evaluation tables, and what they showed (after a sanity check).
   void forget_evaluation();
 

@@ -117,6 +117,7 @@ class RunContext final : public Run {
   CheckpointWriter writer = {};
   const data::Loaders* train_loaders = nullptr;
   const data::Loaders* evaluation_loaders = nullptr;
+  bool trial = false;  ///< of levin::tune: a callback ends it, schedulers hold still
   bool resumed = false;
   bool continued_folder = false;
   bool said_optimizer_is_unknown = false;

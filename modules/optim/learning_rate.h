@@ -1,0 +1,22 @@
+#pragma once
+#include <vector>
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace levin {
+
+/// The rate of each parameter group of an optimizer. Throws levin::UsageError for an optimizer whose options have none.
+std::vector<double> group_lrs(torch::optim::Optimizer& optimizer);
+
+/// The rate of each parameter group as a part of the largest; 1 for all where every rate is 0. Throws as group_lrs.
+std::vector<double> lr_shares(torch::optim::Optimizer& optimizer);
+
+/// Sets the rate of each parameter group to `lr` times its share.
+void set_lr(torch::optim::Optimizer& optimizer, const std::vector<double>& shares, double lr);
+
+/// Multiplies the rate of each parameter group. Throws as group_lrs.
+void scale_lr(torch::optim::Optimizer& optimizer, double factor);
+
+}  // namespace levin

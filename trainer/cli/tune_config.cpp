@@ -1,0 +1,110 @@
+#include <levin/trainer/cli/tune_config.h>
+#include <ATen/Context.h>
+#include <levin/trainer/checkpoint/checkpoint_files.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/tuner/lr_scaling.h>
+#include <levin/trainer/tuner/tuner.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace levin::cli {
+namespace {
+
+using Pointer = Json::json_pointer;
+
+/// The first of `places` that the config has as a number.
+Pointer place_of(const Json& config, const std::vector<const char*>& places, const char* option, const char* what) {
+  for (const char* place : places)
+    if (const Pointer pointer(place); config.contains(pointer) && config[pointer].is_number()) return pointer;
+  std::string tried;
+  for (const char* place : places) {
+    std::string path = std::string(place).substr(1);
+    for (char& c : path)
+      if (c == '/') c = '.';
+    tried += (tried.empty() ? "" : ", ") + path;
+  }
+  throw UsageError("trainer.", option, ": the config has no ", what, " to change; looked for ", tried,
+                   "; choose a class with such an option, or leave ", option, " unset");
+}
+
+Pointer rate_place(const Json& config) {
+  return place_of(config, {"/model/optimizer/lr", "/model/lr", "/model/learning_rate"}, "auto_lr_find",
+                  "learning rate");
+}
+Pointer batch_size_place(const Json& config) {
+  return place_of(config, {"/data/batch_size"}, "auto_scale_batch_size", "batch size");
+}
+
+/// The config of the run that a checkpoint belongs to; nothing where the run begins anew.
+std::optional<Json> config_of_checkpoint(const TrainerOptions& options, const std::string& ckpt_path) {
+  if (ckpt_path.empty()) return {};
+  State state;
+  if (ckpt_path == "last" || ckpt_path == "best") {
+    auto newest = newest_checkpoint(std::filesystem::path(options.default_root_dir) / options.name);
+    if (!newest) return {};
+    state = std::move(newest->state);
+  } else {
+    state = load_state(ckpt_path);
+  }
+  const State* own = state.find("levin");
+  if (own == nullptr)
+    throw UsageError(ckpt_path,
+                     ": PyTorch Lightning's checkpoint does not say which batch size and rate its run had; "
+                     "set them in the config, and leave auto_lr_find and auto_scale_batch_size unset");
+  return Json::parse(own->at("config").to_string());
+}
+
+/// The rate that belongs to the new batch size, where one of the two rules was asked for.
+double scaled_rate(double lr, const TrainerOptions& asked, const BatchSizeResult& found, int64_t before) {
+  return scale_lr(lr, found.batch_size, before, lr_scaling_rule(*asked.scale_lr));
+}
+
+/// Writes what was found into `config`.
+void tune_with_parts(Json& config, const RunOptions& options) {
+  const TrainerOptions& asked = options.trainer;
+  if (asked.seed) at::manual_seed(static_cast<uint64_t>(*asked.seed));
+  const auto module = options.model.make("model");
+  const auto data = options.data ? options.data.make("data") : nullptr;
+  Trainer trainer(asked);
+  const TuneResult found = data ? tune(trainer, *module, *data) : tune(trainer, *module);
+  if (found.lr_find) config[rate_place(config)] = *found.lr_find->suggestion();
+  if (!found.batch_size) return;
+  Json& size = config[batch_size_place(config)];
+  if (asked.scale_lr) {
+    Json& lr = config[rate_place(config)];
+    lr = scaled_rate(lr.get<double>(), asked, *found.batch_size, size.get<int64_t>());
+  }
+  size = found.batch_size->batch_size;
+}
+
+}  // namespace
+
+bool asks_for_tuning(const TrainerOptions& options) { return options.auto_lr_find || options.auto_scale_batch_size; }
+
+RunOptions tune_config(RunOptions options, const std::string& ckpt_path) {
+  const Json whole = schema_of<RunOptions>().get(&options);
+  Json config = {{"model", whole.at("model")}, {"data", whole.at("data")}};
+  const bool changes_rate = options.trainer.auto_lr_find || options.trainer.scale_lr;
+  const bool changes_size = options.trainer.auto_scale_batch_size.has_value();
+  // Before the search, which takes its time.
+  if (changes_rate) rate_place(config);
+  if (changes_size) batch_size_place(config);
+  if (const std::optional<Json> before = config_of_checkpoint(options.trainer, ckpt_path)) {
+    if (changes_rate) config[rate_place(config)] = before->at(rate_place(*before));
+    if (changes_size) config[batch_size_place(config)] = before->at(batch_size_place(*before));
+    console::info("the run goes on with the batch size and the learning rate that were found when it began");
+  } else {
+    tune_with_parts(config, options);
+  }
+  if (config["data"].is_null()) config.erase("data");
+  schema_of<RunOptions>().set(&options, "", config);
+  options.trainer.auto_lr_find = false;
+  options.trainer.auto_scale_batch_size = {};
+  options.trainer.scale_lr = {};
+  return options;
+}
+
+}  // namespace levin::cli

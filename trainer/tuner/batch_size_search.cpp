@@ -1,0 +1,50 @@
+#include <levin/trainer/tuner/batch_size_search.h>
+#include <levin/trainer/core/error.h>
+
+#include <algorithm>
+
+namespace levin {
+namespace {
+
+/// The next size to try; 0 where the search is over.
+int64_t next_size(const BatchSizeSearch& search, const std::vector<BatchSizeTrial>& trials) {
+  int64_t fits = 0, fails = 0;
+  for (const BatchSizeTrial& trial : trials) {
+    if (trial.fits && trial.whole_data) return 0;
+    if (trial.fits) fits = std::max(fits, trial.batch_size);
+    if (!trial.fits) fails = fails == 0 ? trial.batch_size : std::min(fails, trial.batch_size);
+  }
+  if (fails == 0) return fits >= search.max_val ? 0 : std::min(2 * fits, search.max_val);
+  if (fits == 0) return fails / 2;
+  return search.bisect && fails - fits > 1 ? (fits + fails) / 2 : 0;
+}
+
+}  // namespace
+
+int64_t largest_fit(const std::vector<BatchSizeTrial>& trials) {
+  int64_t largest = 0;
+  for (const BatchSizeTrial& trial : trials) {
+    if (!trial.fits) continue;
+    const int64_t useful = trial.whole_data ? std::min(trial.batch_size, trial.samples) : trial.batch_size;
+    largest = std::max(largest, useful);
+  }
+  return largest;
+}
+
+std::vector<BatchSizeTrial> search_batch_size(const BatchSizeSearch& search,
+                                              const std::function<BatchSizeTrial(int64_t batch_size)>& try_size) {
+  std::vector<BatchSizeTrial> trials;
+  for (int64_t size = std::min(search.init_val, search.max_val); size > 0; size = next_size(search, trials)) {
+    if (static_cast<int64_t>(trials.size()) == search.max_trials) break;
+    trials.push_back(try_size(size));
+    if (size == 1 && !trials.back().fits)
+      throw UsageError("scale_batch_size: out of memory at batch size 1 (", trials.back().reason,
+                       "); use a smaller model or smaller samples, precision 16, or more memory");
+  }
+  if (largest_fit(trials) == 0)
+    throw UsageError("scale_batch_size: none of ", trials.size(), " batch sizes down to ", trials.back().batch_size,
+                     " fits (", trials.back().reason, "); lower init_val or raise max_trials");
+  return trials;
+}
+
+}  // namespace levin

@@ -1,0 +1,38 @@
+#pragma once
+#include <levin/data/data_module.h>
+#include <levin/data/loader.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/trainer.h>
+#include <levin/trainer/tuner/module_snapshot.h>
+#include <levin/trainer/tuner/trial_callback.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace levin {
+
+/// Fits of a few steps that leave nothing behind: after each, module, optimizers, registered and logged metrics, data
+/// module, loaders and random numbers are as they were, also where it throws. What a module keeps elsewhere comes back
+/// where its on_save_checkpoint and on_load_checkpoint know of it.
+class Trials {
+ public:
+  Trials(const Trainer& trainer, ModuleRef module, std::optional<data::DataModuleRef> data, data::Loaders train);
+
+  /// One fit with `callback` alone, which must ask for its end.
+  void run(const std::shared_ptr<TrialCallback>& callback, const std::function<void(TrainerOptions&)>& change);
+
+ private:
+  class PutBack;
+  const Trainer& trainer_;
+  ModuleRef module_;
+  std::optional<data::DataModuleRef> data_;
+  data::Loaders train_;
+  ModuleSnapshot snapshot_;
+  TrialState state_ = {};
+  State data_state_ = {};
+  std::vector<State> loader_states_ = {};
+};
+
+}  // namespace levin
