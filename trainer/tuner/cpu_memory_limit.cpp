@@ -4,73 +4,110 @@
 #include <c10/util/Exception.h>
 #include <levin/trainer/core/error.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <utility>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
 
 namespace levin {
 namespace {
 
-/// Counts what the allocator behind it gives. It is never destroyed: storages keep a pointer to their allocator.
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+/// Counts what the allocator behind it gives. Memory keeps its address, so that either of the two can free it. It is
+/// never destroyed: storages keep a pointer to their allocator.
 class CountingAllocator final : public c10::Allocator {
  public:
-  c10::DataPtr allocate(size_t size) override {
-    const auto bytes = static_cast<int64_t>(size);
-    if (bytes == 0) return behind->allocate(0);
-    auto block = std::make_unique<Block>(bytes);
-    const int64_t now = in_use;
-    TORCH_CHECK_WITH(OutOfMemoryError, now <= limit, "out of memory: tensors would take ", now,
-                     " bytes of main memory, and the limit is ", limit.load());
-    block->memory = behind->allocate(size);
-    for (int64_t seen = peak; seen < now && !peak.compare_exchange_weak(seen, now);) {
-    }
-    void* const data = block->memory.get();
-    return {data, block.release(), [](void* given) { delete static_cast<Block*>(given); },
-            c10::Device(c10::DeviceType::CPU)};
+  static CountingAllocator& instance() {
+    static auto* const allocator = new CountingAllocator();
+    return *allocator;
   }
+
+  c10::DataPtr allocate(size_t size) override {
+    const std::lock_guard lock(mutex_);
+    const auto bytes = static_cast<int64_t>(size);
+    if (bytes == 0) return behind_->allocate(0);
+    const int64_t taken = in_use_ - base_ + bytes;
+    TORCH_CHECK_WITH(OutOfMemoryError, taken <= limit_, "out of memory: tensors would take ", taken,
+                     " bytes of main memory, and the limit is ", limit_);
+    void* const data = behind_->allocate(size).release_context();
+    Block& block = blocks_[data];
+    // One that was freed without this allocator's knowledge stood there before.
+    in_use_ += bytes - block.bytes;
+    block = {bytes, behind_->raw_deleter()};
+    peak_ = std::max(peak_, in_use_ - base_);
+    return {data, data, &free_block, c10::Device(c10::DeviceType::CPU)};
+  }
+  /// LibTorch's kernels also take memory without a DataPtr, and need one that owns nothing but the memory.
+  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
   void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
 
-  c10::Allocator* behind = nullptr;
-  std::atomic<int64_t> limit = 0, peak = 0;
-  static inline std::atomic<int64_t> in_use = 0;
+  /// What is in use already does not count.
+  void begin(c10::Allocator* behind, int64_t limit) {
+    const std::lock_guard lock(mutex_);
+    behind_ = behind;
+    base_ = in_use_;
+    peak_ = 0;
+    limit_ = limit;
+  }
+  /// Storages that live on grow by the allocator that made them.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    limit_ = kNoLimit;
+    peak_ = 0;
+  }
+  int64_t peak() const {
+    const std::lock_guard lock(mutex_);
+    return peak_;
+  }
+  c10::Allocator* behind() const { return behind_; }
 
  private:
   struct Block {
-    explicit Block(int64_t size) : bytes(size) { in_use += bytes; }
-    ~Block() { in_use -= bytes; }
-    Block(const Block&) = delete;
-    Block& operator=(const Block&) = delete;
-    int64_t bytes;
-    c10::DataPtr memory = {};
+    int64_t bytes = 0;
+    c10::DeleterFnPtr free = nullptr;
   };
-};
 
-CountingAllocator& counting_allocator() {
-  static auto* const allocator = new CountingAllocator();
-  return *allocator;
-}
+  static void free_block(void* data) {
+    if (data == nullptr) return;
+    CountingAllocator& self = instance();
+    c10::DeleterFnPtr free = nullptr;
+    {
+      const std::lock_guard lock(self.mutex_);
+      free = self.behind_->raw_deleter();
+      if (const auto found = self.blocks_.find(data); found != self.blocks_.end()) {
+        self.in_use_ -= found->second.bytes;
+        free = found->second.free;
+        self.blocks_.erase(found);
+      }
+    }
+    free(data);
+  }
+
+  mutable std::mutex mutex_;
+  c10::Allocator* behind_ = nullptr;
+  std::unordered_map<void*, Block> blocks_ = {};
+  int64_t in_use_ = 0, base_ = 0, peak_ = 0, limit_ = kNoLimit;
+};
 
 }  // namespace
 
 CpuMemoryLimit::CpuMemoryLimit(int64_t bytes) {
-  CountingAllocator& allocator = counting_allocator();
+  CountingAllocator& allocator = CountingAllocator::instance();
   c10::Allocator* const present = c10::GetCPUAllocator();
   if (present == &allocator) throw Error("CpuMemoryLimit: there is one already");
-  allocator.behind = present;
-  // What an earlier one left in use does not count against this one.
-  base_ = CountingAllocator::in_use;
-  allocator.limit = bytes > INT64_MAX - base_ ? INT64_MAX : base_ + bytes;
-  allocator.peak = base_;
+  if (present->raw_deleter() == nullptr) return;
+  allocator.begin(present, bytes);
   c10::SetCPUAllocator(&allocator);
 }
 
 CpuMemoryLimit::~CpuMemoryLimit() {
-  // Storages that live on grow by the allocator that made them.
-  counting_allocator().limit = INT64_MAX;
-  if (c10::GetCPUAllocator() == &counting_allocator()) c10::SetCPUAllocator(counting_allocator().behind);
+  CountingAllocator& allocator = CountingAllocator::instance();
+  allocator.end();
+  if (c10::GetCPUAllocator() == &allocator) c10::SetCPUAllocator(allocator.behind());
 }
 
-int64_t CpuMemoryLimit::peak() const { return counting_allocator().peak - base_; }
+int64_t CpuMemoryLimit::peak() const { return CountingAllocator::instance().peak(); }
 
 }  // namespace levin

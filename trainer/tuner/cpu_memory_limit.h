@@ -7,7 +7,7 @@ namespace levin {
 /// needs more throws c10::OutOfMemoryError before memory is touched, so that the machine does not swap.
 ///
 /// It stands before LibTorch's CPU allocator. One at a time; tensors may outlive it. Without effect where the program
-/// has set an allocator of higher priority.
+/// has set an allocator of higher priority, or one without raw_deleter.
 class CpuMemoryLimit {
  public:
   explicit CpuMemoryLimit(int64_t bytes);
@@ -17,9 +17,6 @@ class CpuMemoryLimit {
 
   /// The most that the tensors made since took at one time, in bytes.
   int64_t peak() const;
-
- private:
-  int64_t base_ = 0;
 };
 
 }  // namespace levin

@@ -67,6 +67,29 @@ TEST_CASE("the memory limit counts live tensors and ends with its scope") {
   CHECK_NOTHROW(torch::empty({1 << 17}));
 }
 
+TEST_CASE("memory that kernels take without a tensor counts, and either allocator frees it") {
+  c10::Allocator& plain = *c10::GetCPUAllocator();
+  void* const before = plain.raw_allocate(1 << 10);
+  void* during = nullptr;
+  {
+    const levin::CpuMemoryLimit limit(1 << 20);
+    c10::Allocator& counting = *c10::GetCPUAllocator();
+    void* const inside = counting.raw_allocate(1 << 19);
+    CHECK(limit.peak() == 1 << 19);
+    CHECK_THROWS_AS(counting.raw_allocate(1 << 20), c10::OutOfMemoryError);
+    counting.raw_deallocate(inside);
+    CHECK_NOTHROW(counting.raw_deallocate(counting.raw_allocate(1 << 20)));
+    counting.raw_deallocate(before);
+    during = counting.raw_allocate(1 << 10);
+    // Convolutions take it so.
+    const auto images = torch::randn({4, 1, 28, 28}), kernels = torch::randn({8, 1, 5, 5});
+    CHECK(torch::conv2d(images, kernels).size(1) == 8);
+  }
+  plain.raw_deallocate(during);
+  const levin::CpuMemoryLimit again(1 << 20);
+  CHECK_NOTHROW(torch::empty({1 << 17}));
+}
+
 TEST_CASE("what means out of memory") {
   const auto is_oom = [](auto throwing) {
     try {
