@@ -317,3 +317,56 @@ TEST_CASE("memory_format channels_last lays convolutions and images so, and trai
   }
   CHECK(largest_difference(trained[0], trained[1]) < 1e-4);
 }
+
+namespace {
+
+/// A part that may be computed again, and counts how often it is.
+struct RepeatableImpl : torch::nn::Module, levin::Checkpointable {
+  torch::Tensor forward(const torch::Tensor& x) {
+    return checkpointed(
+        [this](const torch::Tensor& input) {
+          ++runs;
+          return torch::dropout(linear(input), 0.2, is_training());
+        },
+        x);
+  }
+  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(4, 4));
+  int64_t runs = 0;
+};
+TORCH_MODULE(Repeatable);
+
+struct WithRepeatable : ToyModule {
+  levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+    return torch::mse_loss(net->forward(part(batch.input())), batch.target());
+  }
+  Repeatable part = register_module("part", Repeatable());
+};
+
+}  // namespace
+
+TEST_CASE("activation_checkpointing computes marked parts again and changes no bit") {
+  const ToyData data(24);
+  std::vector<std::vector<torch::Tensor>> weights;
+  for (const bool on : {false, true}) {
+    const TemporaryFolder folder;
+    levin::TrainerOptions options = quiet(folder);
+    options.max_epochs = 2;
+    options.seed = 4;
+    options.activation_checkpointing = on;
+    torch::manual_seed(1);
+    WithRepeatable module;
+    levin::Trainer(options).fit(module, data.loader(8));
+    CHECK(module.part->runs == (on ? 12 : 6));
+    weights.push_back(copies(module.parameters()));
+  }
+  CHECK(bit_equal(weights[0], weights[1]));
+}
+
+TEST_CASE("activation_checkpointing without a marked part says what to mark") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.activation_checkpointing = true;
+  ToyModule module;
+  CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer(options).fit(module, ToyData(8).loader(4)); }),
+                 "derive the parts that are repeated from levin::Checkpointable"));
+}
