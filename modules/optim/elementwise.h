@@ -204,10 +204,18 @@ void run_all(const std::vector<Rule>& rules, double multiplier, const std::vecto
   }
 }
 
+/// Whether tensors of one shape lie alike; the stride of a dimension with one element says nothing.
+inline bool same_strides(const at::Tensor& a, const at::Tensor& b) {
+  if (a.strides() == b.strides()) return true;
+  for (int64_t d = 0; d < a.dim(); ++d)
+    if (a.size(d) != 1 && a.stride(d) != b.stride(d)) return false;
+  return true;
+}
+
 /// Whether a loop over memory meets matching elements of the tensors.
 inline bool lies_as(const at::Tensor& tensor, const at::Tensor& parameter) {
   return tensor.scalar_type() == parameter.scalar_type() && tensor.device() == parameter.device() &&
-         tensor.strides() == parameter.strides() && tensor.sizes() == parameter.sizes();
+         tensor.sizes() == parameter.sizes() && same_strides(tensor, parameter);
 }
 
 template <class Rule, class Member>

@@ -1,5 +1,6 @@
 // Options of the trainer, seen in what a fit does.
 #include <ATen/Context.h>
+#include <levin/trainer/core/memory_format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include "tests/captured_stderr.h"
@@ -290,7 +291,7 @@ TEST_CASE("num_threads and flush_denormal hold for the run, in forward, backward
 TEST_CASE("memory_format channels_last lays convolutions and images so, and trains the same network") {
   struct Module : levin::LightningModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
-      images_are_so = images_are_so && batch.input().is_contiguous(at::MemoryFormat::ChannelsLast);
+      images_are_so = images_are_so && batch.input().suggest_memory_format() == at::MemoryFormat::ChannelsLast;
       return torch::cross_entropy_loss(net->forward(batch.input()), batch.target());
     }
     levin::OptimizerConfig configure_optimizers() override {
@@ -316,6 +317,16 @@ TEST_CASE("memory_format channels_last lays convolutions and images so, and trai
     trained.push_back(module.parameters());
   }
   CHECK(largest_difference(trained[0], trained[1]) < 1e-4);
+}
+
+TEST_CASE("images of one channel are channels_last by their strides, which is what convolutions go by") {
+  const at::Tensor image = torch::ones({2, 1, 3, 4}), kernel = torch::ones({5, 6, 1, 1});
+  CHECK(image.suggest_memory_format() == at::MemoryFormat::Contiguous);
+  for (const at::Tensor& tensor : {image, kernel}) {
+    const at::Tensor laid_out = levin::channels_last(tensor);
+    CHECK(laid_out.strides() == tensor.to(at::kFloat, false, true, at::MemoryFormat::ChannelsLast).strides());
+    CHECK(laid_out.data_ptr() == tensor.data_ptr());
+  }
 }
 
 namespace {
