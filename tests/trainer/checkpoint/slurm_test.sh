@@ -23,11 +23,11 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# wait_for WHAT COMMAND...: until the command succeeds, a minute at most.
+# wait_for WHAT COMMAND...: until the command succeeds, three minutes at most: the machine may be busy.
 wait_for() {
   local what=$1
   shift
-  for ((i = 0; i < 600; ++i)); do
+  for ((i = 0; i < 1800; ++i)); do
     "$@" && return
     sleep 0.1
   done
@@ -98,11 +98,11 @@ wait_for "the job's first rows" has_rows
 scancel --signal=USR1 --batch "$job"
 was_requeued() { scontrol show job "$job" | grep -q "Restarts=1"; }
 wait_for "the requeue" was_requeued
-# SLURM waits two minutes before it starts such a job. Three seconds are enough here; within the same one slurmd would
+# SLURM waits two minutes before it starts such a job. Five seconds are enough here; within the same one slurmd would
 # take the job for the one that it has just ended.
 is_pending() { [[ $(squeue --noheader --job "$job" --format=%T) == PENDING ]]; }
 wait_for "the job in the queue" is_pending
-sleep 3
+sleep 5
 scontrol update "JobId=$job" StartTime=now
 has_ended() { [[ -f $run/summary.json ]] && grep -q '"status": "completed"' "$run/summary.json"; }
 wait_for "the job's end" has_ended
