@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr int64_t kBatch = 512, kWidth = 1024;
+constexpr int64_t kBatch = 4096, kWidth = 512;
 
 torch::nn::Sequential half() {
   torch::nn::Sequential net;

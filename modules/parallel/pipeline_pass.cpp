@@ -44,6 +44,7 @@ PipelinePass::PipelinePass(std::vector<PipelineStage> stages, std::vector<at::Te
     for (const at::Tensor& parameter : stages_[i].module->parameters())
       if (parameter.requires_grad()) states_[i].parameters.push_back(parameter);
     states_[i].gradients.resize(states_[i].parameters.size());
+    states_[i].is_own.resize(states_[i].parameters.size());
     states_[i].kept.resize(inputs_.size());
     activations_.push_back(std::make_unique<PipelineChannel>(inputs_.size()));
     gradients_.push_back(std::make_unique<PipelineChannel>(inputs_.size()));
@@ -111,7 +112,14 @@ void PipelinePass::add_gradients(StageState& state, std::vector<at::Tensor> grad
   for (size_t i = 0; i < gradients.size(); ++i) {
     at::Tensor& sum = state.gradients[i];
     if (!gradients[i].defined()) continue;
-    sum = sum.defined() ? sum + gradients[i] : std::move(gradients[i]);
+    if (!sum.defined()) {
+      sum = std::move(gradients[i]);
+    } else if (state.is_own[i]) {
+      sum.add_(gradients[i]);
+    } else {
+      sum = sum + gradients[i];
+      state.is_own[i] = true;
+    }
   }
 }
 

@@ -54,6 +54,7 @@ class PipelinePass {
   struct StageState {
     std::vector<at::Tensor> parameters = {};  ///< those that require a gradient
     std::vector<at::Tensor> gradients = {};   ///< of them, summed over micro-batches
+    std::vector<bool> is_own = {};            ///< the sum is memory that nobody else sees
     std::vector<Kept> kept = {};
   };
   size_t last() const { return stages_.size() - 1; }
