@@ -33,7 +33,6 @@ void refuse_placement(const TrainerOptions& o) {
 
 void refuse_features(const TrainerOptions& o) {
   if (o.profiler) not_yet("profiler", *o.profiler, "leave it unset");
-  if (o.cuda_graphs) not_yet("cuda_graphs", "true", "use false");
 }
 
 void resolve_early_spellings(TrainerOptions& o) {

@@ -77,6 +77,22 @@ class Check {
       contradict("amp_level", "precision", *o.amp_level + " is a way to run 16-mixed, not " + name);
   }
 
+  void graphs() {
+    if (!o.cuda_graphs) return;
+    const auto refuse = [&](const char* option, bool set, const char* why) {
+      if (set) contradict("cuda_graphs", option, why);
+    };
+    refuse("accelerator", o.accelerator == "cpu", "steps are captured on a GPU");
+    refuse("accumulate_grad_batches", o.accumulate_grad_batches > 1, "a graph is a step of one batch");
+    refuse("auto_microbatch", o.auto_microbatch, "a step that is captured cannot be split");
+    refuse("activation_checkpointing", o.activation_checkpointing, "a replay does not put random numbers back");
+    refuse("detect_anomaly", o.detect_anomaly, "each gradient would be read on the host");
+    refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
+    const std::string strategy = o.distributed_backend.value_or(o.strategy);
+    refuse(o.distributed_backend ? "distributed_backend" : "strategy", strategy == "dp" || strategy == "ddp",
+           "a graph is of one device");
+  }
+
   void samplers() {
     if (o.replace_sampler_ddp.value_or(false) && !o.use_distributed_sampler)
       contradict("replace_sampler_ddp", "use_distributed_sampler", "true and false");
@@ -148,6 +164,7 @@ std::vector<Contradiction> contradictions(const TrainerOptions& options) {
   check.devices();
   check.strategies();
   check.precision();
+  check.graphs();
   check.samplers();
   check.callbacks();
   check.searches();

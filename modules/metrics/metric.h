@@ -55,7 +55,7 @@ class Metric : public LoggedMetric {
   /// Copies of the states by name: a tensor each, or a list with the concatenated rows, empty where there are none.
   State state_dict() const final;
   /// Throws levin::Error for missing keys, levin::UsageError for states of another shape.
-  void load_state_dict(const State& state);
+  void load_state_dict(const State& state) final;
   void prepend_state_dict(const State& earlier) final;
 
   void to(c10::Device device) final;

@@ -16,7 +16,8 @@ ParamState Adam::make_state(const AdamOptions& options, const Member& member) co
 }
 
 void Adam::update_group(const AdamOptions& options, Members& members) {
-  detail::step_adam(detail::adam_settings(options, options.decoupled_weight_decay), gradient_multiplier(), members);
+  detail::step_adam(detail::adam_settings(options, options.decoupled_weight_decay), gradient_multiplier(),
+                    captured_numbers(), members);
 }
 
 }  // namespace levin::optim

@@ -17,6 +17,7 @@ struct AdamOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
   bool decoupled_weight_decay =
       LEVIN_OPTION(decoupled_weight_decay, false, "Shrink the parameters themselves, as AdamW does");
+  bool operator==(const AdamOptions&) const = default;
 };
 
 /// Adam.
@@ -27,6 +28,8 @@ class Adam : public OptimizerOf<AdamOptions> {
   explicit Adam(std::vector<at::Tensor> parameters, AdamOptions options = {});
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit Adam(ParamGroups groups, AdamOptions options = {});
+
+  bool can_be_captured() const override { return true; }
 
  protected:
   StateNames state_names() const override;

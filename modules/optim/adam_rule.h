@@ -59,10 +59,10 @@ inline ParamState adam_state(const at::Tensor& parameter, bool amsgrad) {
 }
 
 template <class Members>
-void step_adam(const AdamSettings& settings, double multiplier, Members& members) {
-  FusedLists lists = fused_lists(members, settings.amsgrad ? 3 : 2);
+void step_adam(const AdamSettings& settings, double multiplier, const CapturedNumbers* numbers, Members& members) {
+  FusedLists lists = fused_lists(members, settings.amsgrad ? 3 : 2, /*captured=*/numbers != nullptr);
   if (!lists.parameters.empty()) {
-    fused_adam(settings, multiplier, std::move(lists));
+    fused_adam(settings, multiplier, std::move(lists), numbers);
     return;
   }
   with_flags(

@@ -16,7 +16,8 @@ ParamState AdamW::make_state(const AdamWOptions& options, const Member& member) 
 }
 
 void AdamW::update_group(const AdamWOptions& options, Members& members) {
-  detail::step_adam(detail::adam_settings(options, /*decoupled=*/true), gradient_multiplier(), members);
+  detail::step_adam(detail::adam_settings(options, /*decoupled=*/true), gradient_multiplier(), captured_numbers(),
+                    members);
 }
 
 }  // namespace levin::optim

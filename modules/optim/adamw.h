@@ -15,6 +15,7 @@ struct AdamWOptions {
   double weight_decay = LEVIN_OPTION(weight_decay, 1e-2, "Decoupled weight decay", {.min = 0});
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool operator==(const AdamWOptions&) const = default;
 };
 
 /// Adam with decoupled weight decay.
@@ -25,6 +26,8 @@ class AdamW : public OptimizerOf<AdamWOptions> {
   explicit AdamW(std::vector<at::Tensor> parameters, AdamWOptions options = {});
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit AdamW(ParamGroups groups, AdamWOptions options = {});
+
+  bool can_be_captured() const override { return true; }
 
  protected:
   StateNames state_names() const override;

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/optim/arithmetic.h>
+#include <levin/modules/optim/captured_numbers.h>
 #include <levin/modules/optim/sgd.h>
 
 #include <array>
@@ -21,16 +22,20 @@ struct FusedLists {
   int64_t step = 0;
 };
 
-void fused_sgd(const SGDOptions& options, double multiplier, bool first, FusedLists lists);
-void fused_adam(const AdamSettings& settings, double multiplier, FusedLists lists);
+/// `numbers`: null outside of captured steps.
+void fused_sgd(const SGDOptions& options, double multiplier, bool first, FusedLists lists,
+               const CapturedNumbers* numbers = nullptr);
+void fused_adam(const AdamSettings& settings, double multiplier, FusedLists lists,
+                const CapturedNumbers* numbers = nullptr);
 
-/// The lists of a group whose members are all on one CUDA device and alike; empty where they are not. `tensors`: of the
-/// state.
+/// Throws levin::UsageError: a group whose members differ cannot be captured.
+[[noreturn]] void refuse_capture();
+
 template <class Members>
-FusedLists fused_lists(const Members& members, size_t tensors) {
+FusedLists lists_of_alike(const Members& members, size_t tensors) {
   FusedLists lists;
   const at::Tensor& first = *members.front().parameter;
-  if (!first.is_cuda() || !first.is_floating_point()) return {};
+  if (!first.is_floating_point()) return {};
   lists.step = members.front().state->step;
   for (const auto& member : members) {
     const at::Tensor& parameter = *member.parameter;
@@ -41,6 +46,16 @@ FusedLists fused_lists(const Members& members, size_t tensors) {
     lists.gradients.push_back(member.gradient);
     for (size_t i = 0; i < tensors; ++i) lists.state[i].push_back(member.state->tensors[i]);
   }
+  return lists;
+}
+
+/// The lists of a group whose members are all on one CUDA device and alike; empty where they are not. `tensors`: of the
+/// state. In captured steps, whose members can be anywhere, those that are not alike throw levin::UsageError.
+template <class Members>
+FusedLists fused_lists(const Members& members, size_t tensors, bool captured) {
+  if (!captured && !members.front().parameter->is_cuda()) return {};
+  FusedLists lists = lists_of_alike(members, tensors);
+  if (captured && lists.parameters.empty()) refuse_capture();
   return lists;
 }
 

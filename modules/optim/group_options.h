@@ -2,6 +2,7 @@
 #include <levin/trainer/core/option.h>
 #include <torch/optim/optimizer.h>
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +21,8 @@ class AnyGroupOptions : public torch::optim::OptimizerOptions {
   virtual void check(const std::string& path) const = 0;
   /// Sets the momentum or the first of the betas; false where there is neither.
   virtual bool set_momentum(double momentum) = 0;
+  /// Whether all values but the learning rate are those of `other`, of the same class.
+  virtual bool equals_but_lr(const torch::optim::OptimizerOptions& other) const = 0;
   /// Whether the loss is maximized.
   virtual bool maximize() const = 0;
 
@@ -62,6 +65,14 @@ class GroupOptions final : public AnyGroupOptions {
     else
       return false;
     return true;
+  }
+  bool equals_but_lr(const torch::optim::OptimizerOptions& other) const override {
+    if constexpr (std::equality_comparable<Options>) {
+      Options same = static_cast<const GroupOptions&>(other).options;
+      same.lr = options.lr;
+      return same == options;
+    }
+    return false;
   }
   bool maximize() const override {
     if constexpr (requires { options.maximize; }) return options.maximize;

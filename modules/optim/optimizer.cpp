@@ -122,6 +122,7 @@ at::Tensor Optimizer::step(LossClosure closure) {
   const double multiplier = std::exchange(gradient_multiplier_, 1);
   for (const torch::optim::OptimizerParamGroup& group : param_groups()) {
     gradient_multiplier_ = options_of_group(group).maximize() ? -multiplier : multiplier;
+    group_at_hand_ = static_cast<size_t>(&group - param_groups().data());
     step_group(group);
   }
   gradient_multiplier_ = 1;
@@ -163,7 +164,7 @@ void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
     auto& held = state()[parameter.unsafeGetTensorImpl()];
     if (!held) held = std::make_unique<ParamState>(first_state(options, member));
     member.state = static_cast<ParamState*>(held.get());
-    ++member.state->step;
+    if (!capturing_) ++member.state->step;
     (gradient.layout() == at::kStrided ? members : sparse).push_back(std::move(member));
   }
   if (!members.empty()) update(options, members);

@@ -1,11 +1,13 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/optim/captured_numbers.h>
 #include <levin/modules/optim/group_options.h>
 #include <levin/modules/optim/param_state.h>
 #include <levin/modules/optim/parameter_groups.h>
 #include <levin/trainer/core/state.h>
 #include <torch/optim/optimizer.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,22 @@ class Optimizer : public torch::optim::Optimizer {
   /// The next step, and no other, sees gradients times this.
   void set_gradient_multiplier(double multiplier) { gradient_multiplier_ = multiplier; }
 
+  // --- steps that are captured in a graph of a GPU, and replayed ---
+
+  /// Whether there can be such steps.
+  virtual bool can_be_captured() const { return false; }
+  /// Puts rates and counts on the device, where the next replay reads them; to be called before a capture too. False
+  /// where other options have changed since the last call: what was captured before is of no use any more.
+  bool prepare_replay();
+  /// Between `begin_capture` and `end_capture` a step reads those numbers and counts nothing. It needs the state of
+  /// steps that were made before; without one it throws levin::UsageError.
+  void begin_capture() { capturing_ = true; }
+  void end_capture() { capturing_ = false; }
+  /// Within a capture: the steps change nothing where this, float32 [1], is not 0.
+  void set_found_inf(const at::Tensor& found_inf);
+  /// Counts a step that a replay has made.
+  void count_replay();
+
   /// Drops the gradients, or fills them with zeros. LibTorch's own calls an operation for each parameter in both cases.
   void zero_grad(bool set_to_none = true);
 
@@ -66,6 +84,8 @@ class Optimizer : public torch::optim::Optimizer {
 
   /// By how much gradients are multiplied in this step, where `maximize` is set with its sign.
   double gradient_multiplier() const { return gradient_multiplier_; }
+  /// Of the group at hand in a step that is captured; null in all others.
+  const CapturedNumbers* captured_numbers() const { return capturing_ ? &captured_[group_at_hand_].numbers : nullptr; }
   /// The gradient so multiplied.
   at::Tensor scaled_gradient(const Member& member) const;
 
@@ -78,10 +98,18 @@ class Optimizer : public torch::optim::Optimizer {
   virtual void update_sparse(const torch::optim::OptimizerOptions& options, Member& member);
 
  private:
+  struct CapturedGroup {
+    CapturedNumbers numbers = {};
+    std::unique_ptr<torch::optim::OptimizerOptions> options = {};  ///< as they were captured
+    double lr = 0;                                                 ///< on the device
+  };
   void step_group(const torch::optim::OptimizerParamGroup& group);
 
   std::string name_;
   double gradient_multiplier_ = 1;
+  std::vector<CapturedGroup> captured_ = {};
+  bool capturing_ = false;
+  size_t group_at_hand_ = 0;
 };
 
 }  // namespace levin::optim

@@ -60,9 +60,10 @@ void SGD::update_group(const SGDOptions& options, Members& members) {
     member.state->numbers[0] = buffer.defined();
     if (with_momentum && !buffer.defined()) buffer = at::empty_like(*member.parameter, at::MemoryFormat::Preserve);
   }
-  detail::FusedLists lists = detail::fused_lists(members, with_momentum ? 1 : 0);
+  detail::FusedLists lists = detail::fused_lists(members, with_momentum ? 1 : 0, captured_numbers() != nullptr);
   if (!lists.parameters.empty()) {
-    detail::fused_sgd(options, gradient_multiplier(), members.front().state->numbers[0] == 0, std::move(lists));
+    detail::fused_sgd(options, gradient_multiplier(), members.front().state->numbers[0] == 0, std::move(lists),
+                      captured_numbers());
     return;
   }
   detail::with_flags(

@@ -15,6 +15,7 @@ struct SGDOptions {
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   bool nesterov = LEVIN_OPTION(nesterov, false, "Nesterov momentum; needs momentum and no dampening");
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool operator==(const SGDOptions&) const = default;
 };
 
 void check_more(const SGDOptions& options, const std::string& path);
@@ -27,6 +28,8 @@ class SGD : public OptimizerOf<SGDOptions> {
   explicit SGD(std::vector<at::Tensor> parameters, SGDOptions options = {});
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit SGD(ParamGroups groups, SGDOptions options = {});
+
+  bool can_be_captured() const override { return true; }
 
  protected:
   StateNames state_names() const override;

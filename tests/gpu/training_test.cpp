@@ -142,3 +142,66 @@ TEST_CASE("dp over all GPUs ends as one of them") {
   several.gpus = gpus;
   CHECK(largest_difference(train(several, data.loader(16)), train(on(folder, "gpu"), data.loader(16))) < 1e-4);
 }
+
+namespace {
+
+/// A run with graphs, and one without.
+void graphs_end_as_eager(levin::TrainerOptions options) {
+  options.accumulate_grad_batches = 1;
+  options.max_epochs = 6;
+  const ToyData data(53);  // the last batch is short
+  const auto expected = train(options, data.loader(8));
+  options.cuda_graphs = true;
+  CHECK(largest_difference(train(options, data.loader(8)), expected) < 1e-5);
+}
+
+}  // namespace
+
+TEST_CASE("steps captured in graphs end as those that are not") {
+  const TemporaryFolder folder;
+  graphs_end_as_eager(on(folder, "gpu"));
+  levin::TrainerOptions mixed = on(folder, "gpu");
+  mixed.precision = "bf16-mixed";
+  graphs_end_as_eager(mixed);
+  mixed.precision = "16-mixed";
+  graphs_end_as_eager(mixed);
+}
+
+TEST_CASE("a captured step draws the random numbers of one that is not") {
+  struct Dropping : ToyModule {
+    Dropping() : ToyModule(0.5) {}
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = on(folder, "gpu");
+  options.seed = 3;
+  options.accumulate_grad_batches = 1;
+  const ToyData data(64);
+  const auto expected = train<Dropping>(options, data.loader(8));
+  options.cuda_graphs = true;
+  CHECK(largest_difference(train<Dropping>(options, data.loader(8)), expected) < 1e-5);
+}
+
+TEST_CASE("what a graph cannot hold is refused by name") {
+  struct Waits : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      const auto loss = loss_of(batch);
+      return loss * (loss.item<double>() > 0 ? 1.0 : 2.0);
+    }
+  };
+  struct Hooked : ToyModule {
+    void on_after_backward(levin::Run&) override {}
+  };
+  const ToyData data(64);
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = on(folder, "gpu");
+  options.accumulate_grad_batches = 1;
+  options.cuda_graphs = true;
+  const auto refusal = [&](ToyModule& module, levin::ModuleRef reference) {
+    module.optimizers_of = [](ToyModule& m) { return levin::optim::SGD(m.parameters()); };
+    return error_text<levin::UsageError>([&] { levin::Trainer(options).fit(reference, data.loader(8)); });
+  };
+  Waits waits;
+  CHECK(contains(refusal(waits, waits), "the step cannot be captured"));
+  Hooked hooked;
+  CHECK(contains(refusal(hooked, hooked), "on_after_backward is overridden"));
+}

@@ -26,6 +26,11 @@ class LoggedMetric {
   virtual State state_dict() const = 0;
   /// Puts a state that was saved earlier before what was counted since.
   virtual void prepend_state_dict(const State& earlier) = 0;
+  /// Puts a state in the place of what was counted.
+  virtual void load_state_dict(const State& state) {
+    reset();
+    prepend_state_dict(state);
+  }
 };
 
 }  // namespace levin

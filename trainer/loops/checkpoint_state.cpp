@@ -182,10 +182,7 @@ void apply_gradients(RunContext& run, const State& gradients) {
 
 void apply_metrics(const LightningModule& module, const State& states) {
   for (const auto& [name, metric] : module.registered_metrics()) {
-    const State* saved = states.find(name);
-    if (saved == nullptr) continue;
-    metric->reset();
-    metric->prepend_state_dict(*saved);
+    if (const State* saved = states.find(name)) metric->load_state_dict(*saved);
   }
 }
 

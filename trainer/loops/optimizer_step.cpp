@@ -1,5 +1,6 @@
 #include <levin/trainer/loops/optimizer_step.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/ScopeExit.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/trainer/core/error.h>
@@ -39,7 +40,8 @@ OptimizerStep::OptimizerStep(RunContext& run)
       gradient_clip_val_(run.options.gradient_clip_val),
       gradient_clip_algorithm_(run.options.gradient_clip_algorithm == "value" ? GradientClipAlgorithm::Value
                                                                               : GradientClipAlgorithm::Norm),
-      zero_grad_overridden_(run.overrides().has(ModuleMethod::optimizer_zero_grad)) {
+      zero_grad_overridden_(run.overrides().has(ModuleMethod::optimizer_zero_grad)),
+      captured_(make_captured_step(run)) {
   const bool automatic = run.module().automatic_optimization;
   if (automatic && size() > 1)
     throw UsageError("configure_optimizers returned ", size(),
@@ -63,7 +65,9 @@ OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx,
   batch_ = &batch;
   batch_idx_ = batch_idx;
   prepare(last_batch);
-  if (run_.module().automatic_optimization) {
+  if (captured_ && replay()) {
+    // The step is made.
+  } else if (run_.module().automatic_optimization) {
     run_automatic();
   } else {
     run_training_step();
@@ -101,6 +105,38 @@ void OptimizerStep::run_automatic() {
     throw UsageError(
         "optimizer_step did not run the closure, so that no loss was computed; pass it to "
         "optimizer.step(closure), or call it");
+}
+
+bool OptimizerStep::replay() {
+  // Only a window of one batch is a step from its beginning to its end.
+  if (run_.counters.window.size != 1) return false;
+  const std::optional<CapturedStep::Outcome> outcome = captured_->run(*batch_, [this](const Batch& batch) {
+    const Batch* const given = std::exchange(batch_, &batch);
+    capturing_ = true;
+    const auto as_before = c10::make_scope_exit([&] {
+      batch_ = given;
+      capturing_ = false;
+    });
+    run_automatic();
+    if (!output_.loss.defined() || output_.weight || output_.weight_tensor.defined())
+      throw UsageError(
+          "trainer.cuda_graphs: training_step must return a loss in each step, and no weight; set cuda_graphs to "
+          "false");
+    CapturedStep::Output left = {.loss = output_.loss.detach()};
+    if (scaler_ != nullptr) {
+      left.found_inf = scaler_->found_inf(raw(0));
+      scaler_->update();
+    }
+    return left;
+  });
+  if (!outcome) return false;
+  WindowState& window = run_.counters.window;
+  window.first_weight = window.sum_of_weights = static_cast<double>(batch_->size());
+  output_ = outcome->loss;
+  run_.current_output = &output_;
+  stepped_ = true;
+  updated_ = !outcome->skipped;
+  return true;
 }
 
 at::Tensor OptimizerStep::body() {
@@ -220,6 +256,12 @@ void OptimizerStep::step_scaled(size_t index, const Closure& closure) {
   } else {
     if (!scaler_->is_unscaled(raw(index))) unscale(index, 1.0);
     run_.hooks.on_before_optimizer_step(run_, raw(index));
+  }
+  if (capturing_) {
+    auto& ours = static_cast<optim::Optimizer&>(raw(index));
+    ours.set_found_inf(scaler_->found_inf(ours));
+    run_.strategy.step(ours, nullptr);
+    return;
   }
   const bool made = scaler_->step(raw(index), [&] { run_.strategy.step(raw(index), nullptr); });  // host sync
   updated_ |= made;

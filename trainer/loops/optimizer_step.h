@@ -2,8 +2,10 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/grad_scaler.h>
 #include <levin/modules/optim/gradients.h>
+#include <levin/trainer/loops/captured_step.h>
 #include <levin/trainer/loops/run_context.h>
 
+#include <memory>
 #include <vector>
 
 namespace levin {
@@ -17,6 +19,8 @@ namespace levin {
 ///         zero_grad in the window's first
 ///         strategy.backward(scale(loss / k * w / w0))
 ///         in the window's last: unscale(gradients * k * w0 / sum(w)), on_before_optimizer_step, clip
+///
+/// With cuda_graphs the whole of it is captured, and replayed from then on (CapturedStep).
 ///
 /// With a GradScaler the closure runs first, and the optimizer steps where all gradients are finite; the scale is
 /// updated behind it. That is the one host sync of a window.
@@ -52,6 +56,8 @@ class OptimizerStep final : public OptimizerDriver {
  private:
   void prepare(bool last_batch);
   void run_automatic();
+  /// Makes the step by a replay of its graph; false where it is to run as it is.
+  bool replay();
   at::Tensor body();
   at::Tensor run_training_step();
   double weigh();
@@ -69,6 +75,8 @@ class OptimizerStep final : public OptimizerDriver {
   std::optional<double> gradient_clip_val_;
   GradientClipAlgorithm gradient_clip_algorithm_;
   bool zero_grad_overridden_;
+  std::unique_ptr<CapturedStep> captured_;  ///< null without cuda_graphs
+  bool capturing_ = false;
 
   const Batch* batch_ = nullptr;
   int64_t batch_idx_ = 0;

@@ -27,10 +27,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::map<std::string, LoggedMetric*> metrics_of(const LightningModule& module, const std::vector<ReplicaLog>& logs) {
+std::map<std::string, LoggedMetric*> metrics_of(const LightningModule& module, const std::vector<StepLog>& logs) {
   std::map<std::string, LoggedMetric*> metrics(module.registered_metrics().begin(), module.registered_metrics().end());
-  for (const ReplicaLog& log : logs)
-    for (const ReplicaLog::Entry& entry : log.entries())
+  for (const StepLog& log : logs)
+    for (const StepLog::Entry& entry : log.entries())
       if (entry.metric) metrics["log " + entry.name] = entry.metric.get();
   return metrics;
 }
@@ -77,10 +77,7 @@ class AutoMicrobatch::Snapshot {
     const at::NoGradGuard no_grad;
     load_rng_state(rng_);
     for (size_t i = 0; i < buffers_.size(); ++i) at::Tensor(buffers_[i]).copy_(values_[i]);
-    for (const auto& [metric, state] : metrics_) {
-      metric->reset();
-      metric->prepend_state_dict(state);
-    }
+    for (const auto& [metric, state] : metrics_) metric->load_state_dict(state);
   }
 
  private:
@@ -94,7 +91,7 @@ struct AutoMicrobatch::Pass : torch::CustomClassHolder {
   AutoMicrobatch* strategy = nullptr;
   Batch batch = {};
   int64_t batch_idx = 0;
-  std::vector<ReplicaLog> logs = {};
+  std::vector<StepLog> logs = {};
   std::optional<Snapshot> before = {};
   AutocastState autocast = {};
   at::Tensor loss = {};                    ///< of the whole batch, with its graph; or else
@@ -166,7 +163,7 @@ void AutoMicrobatch::split_further(const Batch& batch, const std::exception& err
 }
 
 /// The whole batch forward, or each part forward and back, the loss multiplied by `gradient`.
-StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std::vector<ReplicaLog>& logs) {
+StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std::vector<StepLog>& logs) {
   const std::vector<Batch> parts = pass.batch.chunk(parts_);
   logs.assign(parts.size(), {});
   if (parts_ == 1) {
@@ -239,7 +236,7 @@ std::vector<at::Tensor> AutoMicrobatch::gradients_of(Pass& pass, const at::Tenso
   while (pass.gradients.empty()) {
     pass.before->restore();
     try {
-      std::vector<ReplicaLog> logged_already;
+      std::vector<StepLog> logged_already;
       run_parts(pass, gradient, logged_already);
     } catch (const std::exception& error) {
       if (!is_out_of_memory(error)) throw;

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/strategies/replica_log.h>
+#include <levin/trainer/strategies/step_log.h>
 #include <levin/trainer/strategies/strategy.h>
 
 #include <memory>
@@ -45,15 +45,12 @@ class AutoMicrobatch final : public Strategy {
   }
   Agreement agree(uint64_t bits, double sum_of_weights) override { return inner_->agree(bits, sum_of_weights); }
 
-  /// Parts that a batch is split into now.
-  int64_t parts() const { return parts_; }
-
  private:
   class Snapshot;
   struct Pass;
   struct Backward;
   StepOutput forward(const Batch& batch, int64_t batch_idx, LogSink& sink);
-  StepOutput run_parts(Pass& pass, const at::Tensor& gradient, std::vector<ReplicaLog>& logs);
+  StepOutput run_parts(Pass& pass, const at::Tensor& gradient, std::vector<StepLog>& logs);
   std::vector<at::Tensor> gradients_of(Pass& pass, const at::Tensor& gradient);
   void split_further(const Batch& batch, const std::exception& error);
 
@@ -61,8 +58,8 @@ class AutoMicrobatch final : public Strategy {
   StepContext* context_ = nullptr;
   LightningModule* module_ = nullptr;
   std::vector<at::Tensor> parameters_ = {};  ///< that require gradients
-  int64_t parts_ = 1;
-  at::Tensor last_gradient_ = {};  ///< what the loss was multiplied by in the last backward
+  int64_t parts_ = 1;                        ///< that a batch is split into
+  at::Tensor last_gradient_ = {};            ///< what the loss was multiplied by in the last backward
 };
 
 }  // namespace levin

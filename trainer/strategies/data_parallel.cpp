@@ -1,7 +1,6 @@
 #include <levin/trainer/strategies/data_parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/activation_checkpoint.h>
-#include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/replica_threads.h>
 #include <levin/trainer/core/accelerator.h>
 #include <levin/trainer/core/error.h>
@@ -167,20 +166,10 @@ Batch DataParallelStrategy::run_predict_step(const Batch& batch, int64_t batch_i
   return parts == 1 ? predictions.front() : Batch::gather(predictions, output_device_);
 }
 
-void DataParallelStrategy::backward(const at::Tensor& loss, bool /*sync*/) { module_->backward(loss); }
-
 void DataParallelStrategy::step(torch::optim::Optimizer& optimizer, const Closure& closure) {
   optimizer.step(closure);
   // LibTorch's own optimizers count no versions.
   state_->expect_changes();
-}
-
-State DataParallelStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {
-  return optimizer_state_dict(optimizer);
-}
-
-void DataParallelStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
-  load_optimizer_state_dict(optimizer, state);
 }
 
 }  // namespace levin

@@ -2,8 +2,8 @@
 #include <levin/modules/parallel/replica_state.h>
 #include <levin/trainer/core/step_context.h>
 #include <levin/trainer/strategies/device_transfer.h>
-#include <levin/trainer/strategies/replica_log.h>
-#include <levin/trainer/strategies/strategy.h>
+#include <levin/trainer/strategies/one_process.h>
+#include <levin/trainer/strategies/step_log.h>
 
 #include <functional>
 #include <memory>
@@ -19,14 +19,13 @@ namespace levin {
 /// Replicas are made by the module's factory (`make_module`, or the registry) or by its own `clone()`. Parameters and
 /// buffers are copied to them when they have changed; buffers that a training step changes (BatchNorm's statistics) are
 /// averaged over the parts, weighted by samples. C++ members of replicas are their own.
-class DataParallelStrategy final : public Strategy {
+class DataParallelStrategy final : public OneProcessStrategy {
  public:
   /// `devices`: several, GPUs each once, or the CPU several times. `in_order`: one replica after the other.
   DataParallelStrategy(std::vector<c10::Device> devices, c10::Device output_device, bool in_order);
 
   const char* name() const override { return "dp"; }
   std::string where() const override;
-  Comm& comm() override { return comm_; }
   c10::Device device() const override { return devices_.front(); }
   void set_context(StepContext& context) override { context_ = &context; }
   /// Throws levin::UsageError for a module that can make no replica, or whose replicas differ from it.
@@ -38,12 +37,7 @@ class DataParallelStrategy final : public Strategy {
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void backward(const at::Tensor& loss, bool sync) override;
-  at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;
-  State optimizer_state(torch::optim::Optimizer& optimizer) override;
-  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
-  Agreement agree(uint64_t bits, double sum_of_weights) override { return {bits, sum_of_weights}; }
 
  private:
   using PartStep = std::function<void(size_t replica, LightningModule& module, const Batch& part)>;
@@ -57,12 +51,10 @@ class DataParallelStrategy final : public Strategy {
   c10::Device output_device_;
   bool in_order_;
   std::vector<DeviceTransfer> transfers_ = {};
-  SingleProcessComm comm_;
-  StepContext* context_ = nullptr;  ///< the run's
-  LightningModule* module_ = nullptr;
+  StepContext* context_ = nullptr;                               ///< the run's
   std::vector<std::shared_ptr<LightningModule>> replicas_ = {};  ///< on the second device and those after it
   std::vector<StepContext> contexts_ = {};                       ///< of each replica, the module first
-  std::vector<ReplicaLog> logs_ = {};
+  std::vector<StepLog> logs_ = {};
   std::optional<parallel::ReplicaState> state_ = {};
 };
 

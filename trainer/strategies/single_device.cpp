@@ -1,5 +1,4 @@
 #include <levin/trainer/strategies/single_device.h>
-#include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/strategies/device_error.h>
 
@@ -34,15 +33,5 @@ void SingleDeviceStrategy::attach(const std::vector<std::shared_ptr<torch::optim
                            parameter.device(), ", the run is on ", device_,
                            "; create optimizers from parameters() inside configure_optimizers");
 }
-
-State SingleDeviceStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {
-  return optimizer_state_dict(optimizer);
-}
-
-void SingleDeviceStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
-  load_optimizer_state_dict(optimizer, state);
-}
-
-void SingleDeviceStrategy::backward(const at::Tensor& loss, bool /*sync*/) { module_->backward(loss); }
 
 }  // namespace levin

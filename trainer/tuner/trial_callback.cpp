@@ -49,10 +49,7 @@ void TrialState::put_back(Run& run) const {
     if (!optimizers_[i].is_none()) load_optimizer_state_dict(*run.optimizers()[i], optimizers_[i]);
   for (const auto& [name, metric] : run.module().registered_metrics())
     for (const auto& [kept_name, kept] : metrics_)
-      if (kept_name == name) {
-        metric->reset();
-        metric->prepend_state_dict(deep_copy(kept));
-      }
+      if (kept_name == name) metric->load_state_dict(deep_copy(kept));
   run.module().on_load_checkpoint(run, deep_copy(*of_module_));
 }
 

@@ -1,4 +1,4 @@
-#include <levin/trainer/strategies/replica_log.h>
+#include <levin/trainer/strategies/step_log.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <levin/trainer/core/error.h>
@@ -11,15 +11,15 @@
 namespace levin {
 namespace {
 
-using Entry = ReplicaLog::Entry;
+using Entry = StepLog::Entry;
 /// What each replica has logged under one name, in the order of the replicas.
 using Entries = std::vector<const Entry*>;
 
 /// The entries of all logs by name; a name that a step logs twice comes twice.
-std::vector<Entries> matching_entries(const std::vector<ReplicaLog>& logs) {
+std::vector<Entries> matching_entries(const std::vector<StepLog>& logs) {
   std::vector<Entries> found;
   std::map<std::pair<std::string, int>, size_t> places;
-  for (const ReplicaLog& log : logs) {
+  for (const StepLog& log : logs) {
     std::map<std::string, int> times;
     for (const Entry& entry : log.entries()) {
       const auto [place, is_new] = places.try_emplace({entry.name, times[entry.name]++}, found.size());
@@ -93,33 +93,34 @@ void merge_metric(const Entries& entries, size_t replicas, c10::Device device, L
 
 }  // namespace
 
-void ReplicaLog::begin(int64_t samples) {
+void StepLog::begin(int64_t samples, bool reads_cpu) {
   samples_ = samples;
+  reads_cpu_ = reads_cpu;
   entries_.clear();
 }
 
-Entry& ReplicaLog::add(const std::string& name, const LogOptions& options) {
+Entry& StepLog::add(const std::string& name, const LogOptions& options) {
   const double samples = static_cast<double>(options.batch_size.value_or(samples_));
   return entries_.emplace_back(Entry{.name = name, .options = options, .samples = samples});
 }
 
-void ReplicaLog::log(const std::string& name, const at::Tensor& value, const LogOptions& options) {
+void StepLog::log(const std::string& name, const at::Tensor& value, const LogOptions& options) {
   Entry& entry = add(name, options);
-  if (value.is_cpu() && value.numel() == 1 && !value.is_complex())
+  if (reads_cpu_ && value.is_cpu() && value.numel() == 1 && !value.is_complex())
     entry.number = value.item<double>();
   else
     entry.tensor = value.detach();
 }
 
-void ReplicaLog::log(const std::string& name, double value, const LogOptions& options) {
+void StepLog::log(const std::string& name, double value, const LogOptions& options) {
   add(name, options).number = value;
 }
 
-void ReplicaLog::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) {
+void StepLog::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) {
   add(name, options).metric = metric;
 }
 
-void merge_logs(const std::vector<ReplicaLog>& logs, c10::Device device, LogSink& sink) {
+void merge_logs(const std::vector<StepLog>& logs, c10::Device device, LogSink& sink) {
   for (Entries& entries : matching_entries(logs)) {
     const Entry& first = *entries.front();
     if (first.metric) {

@@ -9,9 +9,9 @@
 
 namespace levin {
 
-/// What one replica of a module logs during one step; `merge_logs` sends what all of them have logged to the run's
-/// sink.
-class ReplicaLog final : public LogSink {
+/// What a module logs during one step, kept for later. `merge_logs` sends what all replicas of a module have logged to
+/// the run's sink.
+class StepLog final : public LogSink {
  public:
   struct Entry {
     std::string name = {};
@@ -22,8 +22,9 @@ class ReplicaLog final : public LogSink {
     double samples = 0;  ///< the weight in means
   };
 
-  /// Forgets what was logged; `samples`: of the replica's part of the coming batch.
-  void begin(int64_t samples);
+  /// Forgets what was logged; `samples`: of the coming batch, or the replica's part of it. `reads_cpu`: values
+  /// on the CPU are kept as numbers.
+  void begin(int64_t samples, bool reads_cpu = true);
   void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
   void log(const std::string& name, double value, const LogOptions& options) override;
   void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) override;
@@ -33,6 +34,7 @@ class ReplicaLog final : public LogSink {
   Entry& add(const std::string& name, const LogOptions& options);
 
   int64_t samples_ = 0;
+  bool reads_cpu_ = true;
   std::vector<Entry> entries_ = {};
 };
 
@@ -41,6 +43,6 @@ class ReplicaLog final : public LogSink {
 /// devices meet on `device`; nothing is read on the host.
 /// Throws levin::UsageError for a metric that the first replica did not log. What a metric logs with on_step is the
 /// value of the first replica's part.
-void merge_logs(const std::vector<ReplicaLog>& logs, c10::Device device, LogSink& sink);
+void merge_logs(const std::vector<StepLog>& logs, c10::Device device, LogSink& sink);
 
 }  // namespace levin

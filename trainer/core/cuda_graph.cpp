@@ -1,0 +1,35 @@
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/util/Exception.h>
+#include <levin/trainer/core/device_graph.h>
+
+namespace levin {
+namespace {
+
+class CudaGraph final : public DeviceGraph {
+ public:
+  void capture(const std::function<void()>& work) override {
+    // Other threads may go on: loaders that lock pages, and the one that writes checkpoints.
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    try {
+      work();
+    } catch (...) {
+      try {
+        graph_.capture_end();
+      } catch (const c10::Error&) {
+        // What ended the capture says more.
+      }
+      throw;
+    }
+    graph_.capture_end();
+  }
+  void replay() override { graph_.replay(); }
+
+ private:
+  at::cuda::CUDAGraph graph_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceGraph> make_cuda_graph() { return std::make_unique<CudaGraph>(); }
+
+}  // namespace levin

@@ -1,0 +1,169 @@
+#include <levin/trainer/loops/captured_step.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/ScopeExit.h>
+#include <levin/data/batch_tensors.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+
+#include <algorithm>
+#include <string>
+
+namespace levin {
+namespace {
+
+[[noreturn]] void refuse(const std::string& reason) {
+  throw UsageError("trainer.cuda_graphs: ", reason, "; set cuda_graphs to false");
+}
+
+std::vector<at::Tensor> tensors_of(const Batch& batch) {
+  std::vector<at::Tensor> tensors;
+  for_each_tensor(batch, [&](const std::string&, const at::Tensor& tensor) { tensors.push_back(tensor); });
+  return tensors;
+}
+
+void check_device(const Batch& batch, c10::Device device) {
+  if (batch.is_own()) refuse("a batch of the program's own type cannot be copied to where a graph reads it");
+  for_each_tensor(batch, [&](const std::string& name, const at::Tensor& tensor) {
+    if (tensor.device() != device)
+      refuse(c10::str("'", name, "' of the batch is on ", tensor.device(), ", and a graph reads only ", device));
+  });
+}
+
+/// Dtypes, sizes and strides of all tensors.
+std::vector<int64_t> key_of(const Batch& batch) {
+  std::vector<int64_t> key;
+  for_each_tensor(batch, [&](const std::string&, const at::Tensor& tensor) {
+    key.push_back(static_cast<int64_t>(tensor.scalar_type()));
+    key.push_back(tensor.dim());
+    key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
+    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+  });
+  return key;
+}
+
+void check_log(const StepLog& log, c10::Device device) {
+  for (const StepLog::Entry& entry : log.entries())
+    if (!entry.tensor.defined() || entry.tensor.device() != device)
+      refuse("log('" + entry.name + "') " +
+             (entry.metric ? "of a metric, whose state a replay does not count on; log it in on_train_batch_end"
+                           : "of a number: a replay would log it again as it was; log a tensor on the GPU"));
+}
+
+/// What `run`'s module and callbacks override of what happens inside a step; empty where nothing.
+std::string overridden_inside(const RunContext& run) {
+  static constexpr std::pair<Hook, const char*> kHooks[] = {
+      {Hook::on_before_zero_grad, "on_before_zero_grad"},
+      {Hook::on_before_backward, "on_before_backward"},
+      {Hook::on_after_backward, "on_after_backward"},
+      {Hook::on_before_optimizer_step, "on_before_optimizer_step"}};
+  static constexpr std::pair<ModuleMethod, const char*> kMethods[] = {
+      {ModuleMethod::optimizer_step, "optimizer_step"},
+      {ModuleMethod::backward, "backward"},
+      {ModuleMethod::optimizer_zero_grad, "optimizer_zero_grad"},
+      {ModuleMethod::configure_gradient_clipping, "configure_gradient_clipping"}};
+  for (const auto& [hook, name] : kHooks)
+    if (run.hooks.anyone_overrides(hook)) return name;
+  for (const auto& [method, name] : kMethods)
+    if (run.overrides().has(method)) return name;
+  return {};
+}
+
+}  // namespace
+
+/// Batches of one shape: the graph, and the memory that it reads and writes.
+struct CapturedStep::Shape {
+  bool seen = false;
+  std::unique_ptr<DeviceGraph> graph = {};
+  Batch batch = {};
+  std::vector<at::Tensor> inputs = {};                            ///< of `batch`
+  std::vector<std::pair<at::Tensor, at::Tensor>> gradients = {};  ///< parameters, and theirs
+  StepLog log = {};
+  Output output = {};
+};
+
+CapturedStep::CapturedStep(const Parts& parts, MakeGraph make_graph)
+    : parts_(parts), make_graph_(std::move(make_graph)), stream_(parts.device) {}
+
+/// Null where there are too many already.
+CapturedStep::Shape* CapturedStep::find(const Batch& batch) {
+  const std::vector<int64_t> key = key_of(batch);
+  if (const auto found = shapes_.find(key); found != shapes_.end()) return found->second.get();
+  if (shapes_.size() < kMostShapes) return (shapes_[key] = std::make_shared<Shape>()).get();
+  if (!std::exchange(warned_, true))
+    console::warn(c10::str("trainer.cuda_graphs: batches come in more than ", kMostShapes,
+                           " shapes; steps of the others run without a graph"));
+  return nullptr;
+}
+
+std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const Step& step) {
+  check_device(batch, parts_.device);
+  if (++steps_ <= kStepsBefore) return {};
+  Shape* const shape = find(batch);
+  if (shape == nullptr || !std::exchange(shape->seen, true)) return {};
+  if (!parts_.optimizer.prepare_replay())
+    for (auto& [key, other] : shapes_) other->graph.reset();
+  if (!shape->graph) capture(*shape, batch, step);
+  const std::vector<at::Tensor> inputs = tensors_of(batch);
+  for (size_t i = 0; i < inputs.size(); ++i) shape->inputs[i].copy_(inputs[i], /*non_blocking=*/true);
+  for (auto& [parameter, gradient] : shape->gradients) parameter.mutable_grad() = gradient;
+  shape->graph->replay();
+  for (const StepLog::Entry& entry : shape->log.entries())
+    parts_.context.sink->log(entry.name, entry.tensor, entry.options);
+  const Output& output = shape->output;
+  // Host sync, with a scaler alone: schedulers must know.
+  const bool skipped = output.found_inf.defined() && output.found_inf.item<float>() != 0;
+  if (!skipped) parts_.optimizer.count_replay();
+  return Outcome{output.loss, skipped};
+}
+
+void CapturedStep::capture(Shape& shape, const Batch& batch, const Step& step) {
+  shape.batch = batch.clone();
+  shape.inputs = tensors_of(shape.batch);
+  parts_.optimizer.zero_grad();
+  LogSink* const sink = std::exchange(parts_.context.sink, &shape.log);
+  parts_.optimizer.begin_capture();
+  const auto as_before = c10::make_scope_exit([&] {
+    parts_.optimizer.end_capture();
+    parts_.context.sink = sink;
+  });
+  std::unique_ptr<DeviceGraph> graph = make_graph_();
+  try {
+    graph->capture([&] {
+      shape.log.begin(shape.batch.size(), /*reads_cpu=*/false);
+      shape.output = step(shape.batch);
+    });
+  } catch (const UsageError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    refuse(
+        c10::str("the step cannot be captured: training_step must not wait for the GPU (item(), cpu(), printing a "
+                 "tensor), nor copy to it from the CPU (torch::tensor, to(device)); ",
+                 error.what_without_backtrace()));
+  }
+  check_log(shape.log, parts_.device);
+  shape.gradients.clear();
+  for (const torch::optim::OptimizerParamGroup& group : parts_.optimizer.param_groups())
+    for (const at::Tensor& parameter : group.params()) shape.gradients.emplace_back(parameter, parameter.grad());
+  shape.graph = std::move(graph);
+}
+
+std::unique_ptr<CapturedStep> make_captured_step(RunContext& run) {
+  if (!run.options.cuda_graphs) return nullptr;
+  const c10::Device device = run.device();
+  if (!device.is_cuda()) refuse(c10::str("the run is on ", device, ", and steps are captured on a GPU"));
+  if (run.strategy.name() != std::string("single_device"))
+    refuse(c10::str("strategy ", run.strategy.name(), " cannot be captured, one device can"));
+  for (const at::Tensor& parameter : run.module().parameters())
+    if (parameter.device() != device)
+      refuse(c10::str("a parameter is on ", parameter.device(), ", and one graph is of one device, ", device));
+  if (!run.module().automatic_optimization) refuse("manual optimization cannot be captured");
+  if (const std::string name = overridden_inside(run); !name.empty())
+    refuse(name + " is overridden, and a replay would not call it");
+  if (run.optimizer_list.size() != 1) refuse("there is no optimizer");
+  auto* const optimizer = dynamic_cast<optim::Optimizer*>(run.optimizer_list.front().get());
+  if (optimizer == nullptr || !optimizer->can_be_captured())
+    refuse("the optimizer computes on the host; levin::optim::SGD, Adam and AdamW do not");
+  return std::make_unique<CapturedStep>(CapturedStep::Parts{run.module(), run.step_context, *optimizer, device});
+}
+
+}  // namespace levin
