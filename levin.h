@@ -114,8 +114,10 @@
 #include <levin/modules/optim/sgd.h>
 #include <levin/modules/parallel/collectives.h>
 #include <levin/modules/parallel/data_parallel.h>
+#include <levin/modules/parallel/distributed_data_parallel.h>
 #include <levin/modules/parallel/parallel_apply.h>
 #include <levin/modules/parallel/pipeline.h>
+#include <levin/modules/parallel/sync_batch_norm.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/summary.h>
@@ -125,8 +127,11 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/option.h>
+#include <levin/trainer/core/process_group.h>
 #include <levin/trainer/core/state.h>
 #include <levin/trainer/core/state_file.h>
+#include <levin/trainer/launch/environment.h>
+#include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/trainer.h>

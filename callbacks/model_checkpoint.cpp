@@ -1,4 +1,5 @@
 #include <levin/callbacks/model_checkpoint.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/callbacks/checkpoint_name.h>
 #include <levin/trainer/core/absent_metric.h>
@@ -59,6 +60,13 @@ std::optional<double> score_in(const State& state) {
   return state.is_tensor() ? state.to_tensor().item<double>() : state.to_double();
 }
 
+bool of_rank_zero(bool own, Comm& comm) {
+  if (comm.world_size() == 1) return own;
+  at::Tensor flag = at::full({1}, own ? 1 : 0, at::TensorOptions(at::kByte));
+  comm.broadcast(flag, 0);
+  return *flag.const_data_ptr<uint8_t>() != 0;
+}
+
 }  // namespace
 
 ModelCheckpoint::ModelCheckpoint(Options options) : options_(std::move(options)) {
@@ -104,6 +112,7 @@ void ModelCheckpoint::on_train_batch_end(Run& run) {
     const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double> since = now - looked_at_clock_;
     due = since.count() >= options_.train_time_interval->seconds();
+    due = of_rank_zero(due, run.comm());  // clocks differ, and all ranks save together
     if (due) looked_at_clock_ = now;
   }
   if (!due) return;

@@ -1,5 +1,7 @@
 #include <levin/modules/lightning_module.h>
+#include <ATen/ops/stack.h>
 #include <levin/modules/metrics/metric_collection.h>
+#include <levin/modules/parallel/all_gather.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/run.h>
@@ -158,8 +160,34 @@ void LightningModule::set_hyperparameters(const Schema& schema, const void* opti
 }
 
 void LightningModule::print(const std::string& text) const {
-  if (context_ == nullptr || context_->run->comm().rank() == 0) console::info(text);
+  if (is_global_zero()) console::info(text);
 }
+
+Comm& LightningModule::comm() const {
+  static SingleProcessComm alone;
+  return context_ == nullptr ? alone : context_->run->comm();
+}
+
+at::Tensor LightningModule::all_gather(const at::Tensor& tensor, bool sync_grads) {
+  return sync_grads ? parallel::all_gather_with_gradients(tensor, comm())
+                    : at::stack(comm().all_gather(tensor.detach()));
+}
+
+at::Tensor LightningModule::all_reduce(const at::Tensor& tensor, ReduceOp op) {
+  at::Tensor reduced = tensor.detach().clone();
+  comm().all_reduce(reduced, op);
+  return reduced;
+}
+
+at::Tensor LightningModule::broadcast(const at::Tensor& tensor, int64_t source) {
+  at::Tensor sent = tensor.detach().clone();
+  comm().broadcast(sent, source);
+  return sent;
+}
+
+void LightningModule::barrier() { comm().barrier(); }
+int64_t LightningModule::global_rank() const { return comm().rank(); }
+int64_t LightningModule::world_size() const { return comm().world_size(); }
 
 Run& LightningModule::run() const { return *context("run").run; }
 

@@ -6,6 +6,7 @@
 #include <levin/modules/overrides.h>
 #include <levin/modules/step_output.h>
 #include <levin/trainer/core/callback_entry.h>
+#include <levin/trainer/core/comm.h>
 #include <levin/trainer/core/hooks.h>
 #include <levin/trainer/core/log_sink.h>
 #include <levin/trainer/core/option.h>
@@ -149,6 +150,22 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// Prints a line above the progress bar, on rank 0 alone.
   void print(const std::string& text) const;
 
+  // --- the ranks of the run; called by all of them in the same order. Outside a run this one is alone ---
+
+  /// The tensors of all ranks, stacked: [ranks, ...]; shapes must agree. With `sync_grads` gradients flow back to the
+  /// ranks that the rows are from.
+  at::Tensor all_gather(const at::Tensor& tensor, bool sync_grads = false);
+  /// The reduction over all ranks, in a new tensor; no gradient flows through it.
+  at::Tensor all_reduce(const at::Tensor& tensor, ReduceOp op = ReduceOp::Mean);
+  /// Rank `source`'s tensor, in a new one.
+  at::Tensor broadcast(const at::Tensor& tensor, int64_t source = 0);
+  /// Waits until all ranks are here.
+  void barrier();
+  int64_t global_rank() const;
+  int64_t world_size() const;
+  /// Whether this is the rank that writes and speaks for all.
+  bool is_global_zero() const { return global_rank() == 0; }
+
   /// The run at hand; throws levin::UsageError outside one.
   Run& run() const;
   bool in_run() const { return context_ != nullptr; }
@@ -171,6 +188,7 @@ class LightningModule : public torch::nn::Module, public Hooks {
 
  private:
   StepContext& context(const char* asked) const;
+  Comm& comm() const;
   void set_hyperparameters(const Schema& schema, const void* options);
 
   StepContext* context_ = nullptr;

@@ -11,6 +11,7 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/strategies/auto_microbatch.h>
 #include <levin/trainer/strategies/data_parallel.h>
+#include <levin/trainer/strategies/ddp.h>
 #include <levin/trainer/strategies/single_device.h>
 
 #include <algorithm>
@@ -48,10 +49,23 @@ bool has_placed_itself(const LightningModule& module) {
   return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
 }
 
-std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options,
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options) {
+  using parallel::GradientCompression;
+  return {.bucket_cap_mb = options.bucket_cap_mb,
+          .find_unused_parameters = options.find_unused_parameters,
+          .static_graph = options.static_graph,
+          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
+                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
+                                                                  : GradientCompression::None};
+}
+
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options, ProcessGroup* ranks,
                                         const LightningModule& module) {
   std::unique_ptr<Strategy> strategy;
-  if (!placement.asked_for && has_placed_itself(module))
+  if (ranks != nullptr)
+    strategy =
+        std::make_unique<DdpStrategy>(*ranks, placement.devices.front(), ddp_options(options), options.sync_batchnorm);
+  else if (!placement.asked_for && has_placed_itself(module))
     strategy = std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
   else if (placement.strategy.name == "dp")
     strategy = std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
@@ -64,18 +78,20 @@ std::unique_ptr<Strategy> make_strategy(const Placement& placement, const Traine
 
 }  // namespace
 
-Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ModuleRef module,
+Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
                    const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
     : module_(*module.module),
       stage_(stage),
+      first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
       settings_(std::in_place, settings_of(options)),
-      strategy_(make_strategy(placement, options, module_)),
+      strategy_(make_strategy(placement, options, ranks, module_)),
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
       run(options, module, data_module, *strategy_, *precision_, stage) {
   if (options.keep_freed_memory) heap_.emplace();
   if (options.seed) {
     generator_as_before_.emplace();
-    at::manual_seed(static_cast<uint64_t>(*options.seed));
+    // Each rank draws numbers of its own; weights are rank 0's, and the order of samples has its own seed.
+    at::manual_seed(static_cast<uint64_t>(*options.seed + strategy_->comm().rank()));
   }
   run.trial = trial;
   run.sink.set_enabled(!options.barebones);
@@ -102,9 +118,16 @@ bool Assembly::has() const {
   return std::any_of(run.callbacks.begin(), run.callbacks.end(), is<C>);
 }
 
+void Assembly::prepare_data() {
+  if (first_of_machine_) {
+    if (data::DataModule* data = run.data_module()) data->prepare_data();
+    module_.prepare_data();
+  }
+  strategy_->comm().barrier();
+}
+
 void Assembly::setup() {
-  if (data::DataModule* data = run.data_module()) data->prepare_data();
-  module_.prepare_data();
+  prepare_data();
   if (data::DataModule* data = run.data_module()) data->setup(stage_);
   run.hooks.setup(run);
   module_.configure_model();

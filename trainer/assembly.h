@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/trainer/core/heap.h>
+#include <levin/trainer/core/process_group.h>
 #include <levin/trainer/core/rng_guard.h>
 #include <levin/trainer/core/torch_settings.h>
 #include <levin/trainer/loops/run_context.h>
@@ -23,9 +24,9 @@ struct FoundRate {
 /// All parts of one call of fit, validate, test or predict, put together; destroyed in the reverse order.
 class Assembly {
  public:
-  /// `options` must outlive the assembly. A trial has the callbacks of the options alone. Sets what the process has of
-  /// its own: seed, threads, LibTorch's switches.
-  Assembly(const TrainerOptions& options, const Placement& placement, ModuleRef module,
+  /// `options`, and `ranks` of ddp, which are null without, must outlive the assembly. A trial has the callbacks of the
+  /// options alone. Sets what the process has of its own: seed, threads, LibTorch's switches.
+  Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
            const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
 
   /// From prepare_data until the module is on its device.
@@ -39,6 +40,8 @@ class Assembly {
   void guarded(const std::function<void()>& body);
 
  private:
+  /// Once on each machine, before any rank goes on.
+  void prepare_data();
   void add(const CallbackEntry& entry);
   template <class C>
   bool has() const;
@@ -46,6 +49,7 @@ class Assembly {
 
   LightningModule& module_;
   Stage stage_;
+  bool first_of_machine_;
   std::optional<TorchSettings> settings_;
   std::optional<KeptHeap> heap_ = {};
   std::unique_ptr<Strategy> strategy_;

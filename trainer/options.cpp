@@ -25,10 +25,6 @@ void refuse_placement(const TrainerOptions& o) {
     throw UsageError("trainer.accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
   if (!o.devices.is_list() && o.devices.count(/*all=*/1) == 0)
     throw UsageError("trainer.devices: expected at least one device, got 0");
-  if (choose_strategy(o).name == "ddp")
-    not_yet(o.distributed_backend ? "distributed_backend" : "strategy", "ddp (" + choose_strategy(o).why + ")",
-            "use dp, or one device");
-  if (o.sync_batchnorm) not_yet("sync_batchnorm", "true", "leave it unset");
 }
 
 void refuse_features(const TrainerOptions& o) {
@@ -103,8 +99,9 @@ void resolve_unset(TrainerOptions& o) {
 }  // namespace
 
 StrategyChoice choose_strategy(const TrainerOptions& given) {
-  if (given.distributed_backend) return {*given.distributed_backend, "as distributed_backend says"};
-  if (given.strategy != "auto") return {given.strategy, "as asked for"};
+  const auto named = [](const std::string& name) { return name == "ddp_spawn" ? "ddp" : name; };
+  if (given.distributed_backend) return {named(*given.distributed_backend), "as distributed_backend says"};
+  if (given.strategy != "auto") return {named(given.strategy), "as asked for"};
   const int64_t nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
   if (nodes > 1) return {"ddp", c10::str(nodes, " machines")};
   const int gpus = given.gpus.count(/*all=*/visible_gpus().count);

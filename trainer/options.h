@@ -26,7 +26,7 @@ struct TrainerOptions {
   std::string accelerator = LEVIN_OPTION(accelerator, "auto", "Kind of device; auto takes GPUs where there are any",
                                          {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
   std::string strategy = LEVIN_OPTION(strategy, "auto", "How several devices train one model",
-                                      {.choices = {"auto", "single_device", "dp", "ddp"}});
+                                      {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn"}});
   Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
   int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
   Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
@@ -92,7 +92,7 @@ struct TrainerOptions {
   Devices gpus = LEVIN_OPTION(gpus, {}, "Early spelling of accelerator gpu and devices");
   std::optional<int64_t> nb_gpu_nodes = LEVIN_OPTION(nb_gpu_nodes, {}, "Early spelling of num_nodes", {.min = 1});
   std::optional<std::string> distributed_backend =
-      LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy", {.choices = {"dp", "ddp"}});
+      LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy", {.choices = {"dp", "ddp", "ddp_spawn"}});
   std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
   std::optional<std::string> amp_level =
       LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16",
@@ -143,6 +143,18 @@ struct TrainerOptions {
                    "Multiply the learning rate where auto_scale_batch_size has changed the batch: by the same factor "
                    "(linear) or by its square root (sqrt)",
                    {.choices = {"linear", "sqrt"}});
+  double timeout_seconds = LEVIN_OPTION(
+      timeout_seconds, 1800, "ddp: how long ranks wait for each other before the run ends with an error", {.min = 1});
+  bool find_unused_parameters =
+      LEVIN_OPTION(find_unused_parameters, false, "ddp: the loss does not depend on all parameters in each step");
+  bool static_graph =
+      LEVIN_OPTION(static_graph, false, "ddp: each step has the same graph, whichever parameters it leaves out");
+  double bucket_cap_mb = LEVIN_OPTION(
+      bucket_cap_mb, 25, "ddp: MiB of gradients that are reduced together while backward goes on", {.min = 0.001});
+  std::string gradient_compression = LEVIN_OPTION(gradient_compression, "none", "ddp: what gradients are sent as",
+                                                  {.choices = {"none", "fp16", "bf16"}});
+  int64_t max_restarts = LEVIN_OPTION(
+      max_restarts, 0, "ddp: how often all ranks are started again from the newest checkpoint", {.min = 0});
 };
 
 /// How a run is distributed, and what was asked for that made it so.

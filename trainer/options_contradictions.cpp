@@ -89,8 +89,8 @@ class Check {
     refuse("detect_anomaly", o.detect_anomaly, "each gradient would be read on the host");
     refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
     const std::string strategy = o.distributed_backend.value_or(o.strategy);
-    refuse(o.distributed_backend ? "distributed_backend" : "strategy", strategy == "dp" || strategy == "ddp",
-           "a graph is of one device");
+    refuse(o.distributed_backend ? "distributed_backend" : "strategy",
+           strategy == "dp" || strategy.rfind("ddp", 0) == 0, "a graph is of one device");
   }
 
   void samplers() {

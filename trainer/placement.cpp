@@ -17,9 +17,41 @@ c10::Device choose_output_device(const TrainerOptions& given, const std::vector<
   return wanted;
 }
 
+/// Leaves the device of this rank, and throws where the launcher's ranks are not what the options ask for.
+void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
+                const std::string& accelerator, Placement& placement) {
+  const std::string& launcher = environment.launcher;
+  if (placement.strategy.name != "ddp" && (given.strategy != "auto" || given.distributed_backend))
+    throw UsageError("trainer.strategy: ", placement.strategy.name, " runs in one process, and ", launcher,
+                     " has started ", environment.world_size, " (rank ", environment.rank, " is this one); use ddp");
+  const auto here = static_cast<size_t>(environment.local_world_size);
+  const bool asked = given.devices.is_set() || given.gpus.is_set();
+  if (asked && placement.devices.size() != here)
+    throw UsageError(option, " asks for ", placement.devices.size(), " on each machine, and ", launcher,
+                     " has started ", here, " ranks on this one; let it start as many, or leave ", option, " unset");
+  const int64_t nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  if (nodes != 1 && nodes != environment.num_nodes())
+    throw UsageError("trainer.num_nodes: ", nodes, " machines, and ", launcher, " has started ranks on ",
+                     environment.num_nodes(), "; leave num_nodes unset");
+  const auto local_rank = static_cast<size_t>(environment.local_rank);
+  if (accelerator == "cpu") {
+    placement.devices = {c10::kCPU};
+  } else if (asked) {
+    placement.devices = {placement.devices[local_rank]};
+  } else {
+    placement.devices = {
+        choose_devices(option, accelerator, Devices(std::vector<int>{static_cast<int>(local_rank)}), visible_gpus())
+            .front()};
+  }
+  placement.strategy = {"ddp", c10::str(environment.world_size, " ranks of ", launcher)};
+  placement.environment = environment;
+  placement.num_nodes = environment.num_nodes();
+}
+
 }  // namespace
 
-Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus) {
+Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
+                           const std::optional<LaunchEnvironment>& environment) {
   const bool early = given.gpus.is_set();
   const bool no_gpus = early && !given.gpus.is_list() && given.gpus.count(/*all=*/1) == 0;
   const std::string option = early                    ? "trainer.gpus"
@@ -28,9 +60,11 @@ Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus)
   const std::string accelerator = no_gpus ? "cpu" : early ? "gpu" : resolve_accelerator(given.accelerator, gpus);
   Placement placement;
   placement.devices = choose_devices(option, accelerator, early && !no_gpus ? given.gpus : given.devices, gpus);
+  placement.strategy = choose_strategy(given);
+  placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  if (environment && environment->world_size > 1) place_rank(given, *environment, option, accelerator, placement);
   placement.output_device = choose_output_device(given, placement.devices);
   placement.asked_for = early || given.devices.is_set() || given.accelerator != "auto";
-  placement.strategy = choose_strategy(given);
   return placement;
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 #include <c10/core/Device.h>
 #include <levin/trainer/core/accelerator.h>
+#include <levin/trainer/launch/environment.h>
 #include <levin/trainer/options.h>
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace levin {
@@ -13,10 +16,17 @@ struct Placement {
   c10::Device output_device = c10::kCPU;                        ///< one of them
   bool asked_for = false;  ///< false: a module that is not on the CPU stays where it is
   StrategyChoice strategy = {"single_device", "one device"};
+  std::optional<LaunchEnvironment> environment = {};  ///< of a rank that a launcher has started
+  int64_t num_nodes = 1;
+
+  /// Ranks have still to be started, one for each device.
+  bool needs_supervisor() const { return strategy.name == "ddp" && !environment && devices.size() * num_nodes > 1; }
 };
 
-/// What options mean on this machine, as they were given, before `resolve`. Throws levin::UsageError for devices that
-/// are not there, and for an output_device that is none of them.
-Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus);
+/// What options mean on this machine, as they were given, before `resolve`. Under a launcher that has started several
+/// ranks, `devices` has this rank's alone, and no strategy means ddp. Throws levin::UsageError for devices that are not
+/// there, for an output_device that is none of them, and where the launcher's ranks are not what the options ask for.
+Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
+                           const std::optional<LaunchEnvironment>& environment = {});
 
 }  // namespace levin

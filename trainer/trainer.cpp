@@ -4,10 +4,13 @@
 #include <levin/modules/weights.h>
 #include <levin/trainer/assembly.h>
 #include <levin/trainer/checkpoint/checkpoint_files.h>
+#include <levin/trainer/checkpoint/gather_states.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/state_file.h>
+#include <levin/trainer/launch/supervisor.h>
+#include <levin/trainer/launch_ranks.h>
 #include <levin/trainer/loggers/run_folder.h>
 #include <levin/trainer/loggers/run_summary.h>
 #include <levin/trainer/loops/checkpoint_state.h>
@@ -55,8 +58,11 @@ void open_run_folder(RunContext& run, const std::filesystem::path& continued) {
   const TrainerOptions& options = run.options;
   if (options.fast_dev_run || options.barebones || run.trial) return;
   run.continued_folder = !continued.empty();
-  run.run_folder =
-      run.continued_folder ? continued : create_run_folder(options.default_root_dir, options.name).lexically_normal();
+  run.run_folder = continued;
+  if (run.run_folder.empty() && run.is_rank_zero())
+    run.run_folder = create_run_folder(options.default_root_dir, options.name).lexically_normal();
+  run.run_folder = text_of_rank_zero(run.run_folder.string(), run.comm());
+  if (!run.is_rank_zero()) return;
   std::filesystem::remove(run.run_folder / "summary.json");  // of the session before: this one may be killed
   write_text_file_atomically(run.run_folder / "config.json", run.config);
   run.loggers = options.logger.make(run.run_folder);
@@ -66,7 +72,7 @@ void open_run_folder(RunContext& run, const std::filesystem::path& continued) {
 std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
 
 void say_start(RunContext& run, const Placement& placement) {
-  if (run.options.barebones || run.trial) return;
+  if (run.options.barebones || run.trial || !run.is_rank_zero()) return;
   std::string line = c10::str("fit on ", run.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
                               " on ", counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (",
                               placement.strategy.why, ")");
@@ -103,8 +109,9 @@ RunResult result_of(const RunContext& run) {
           .folder = run.run_folder};
 }
 
-void write_summary(const RunResult& result) {
-  if (result.folder.empty()) return;
+/// On one rank alone.
+void write_summary(const RunResult& result, bool writes) {
+  if (result.folder.empty() || !writes) return;
   write_run_summary(result.folder,
                     {.status = result.status,
                      .epochs = result.epochs,
@@ -131,7 +138,10 @@ Trainer::Trainer(TrainerOptions options) {
   std::vector<std::string> warnings;
   const TrainerOptions given = options;
   options_ = resolve(std::move(options), &warnings);
-  placement_ = choose_placement(given, visible_gpus());
+  if (const std::optional<int> code = launch_ranks(given)) std::exit(*code);
+  placement_ = choose_placement(given, visible_gpus(), find_launch_environment());
+  options_.strategy = placement_.strategy.name;
+  refuse_under_ddp();
   for (const std::string& warning : warnings) console::warn(warning);
 }
 
@@ -152,6 +162,22 @@ std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOpt
   options.scale_lr = {};
   change(options);
   return std::unique_ptr<Trainer>(new Trainer(std::move(options), placement_));
+}
+
+ProcessGroup* Trainer::ranks() {
+  if (placement_.strategy.name == "ddp" && !ranks_) ranks_ = join_ranks(placement_, options_.timeout_seconds);
+  return ranks_.get();
+}
+
+void Trainer::refuse_under_ddp() const {
+  if (placement_.strategy.name != "ddp") return;
+  const auto refuse = [](const char* option, bool set, const char* why) {
+    if (set) throw UsageError("trainer.", option, ": not under ddp: ", why, "; leave it unset");
+  };
+  refuse("auto_microbatch", options_.auto_microbatch, "the ranks would split their batches differently");
+  refuse("cuda_graphs", options_.cuda_graphs, "a graph is of one device");
+  refuse("auto_scale_batch_size", options_.auto_scale_batch_size.has_value(), "look for the size on one device");
+  refuse("auto_lr_find", options_.auto_lr_find, "look for the rate on one device");
 }
 
 void Trainer::refuse_untuned() const {
@@ -192,19 +218,23 @@ std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders
   return run_prediction(module, {.evaluation = std::move(loaders), .ckpt_path = ckpt_path});
 }
 
-std::optional<ReadCheckpoint> Trainer::read_checkpoint(const std::string& ckpt_path) const {
+std::optional<ReadCheckpoint> Trainer::read_checkpoint(const std::string& ckpt_path, Comm& comm) const {
   if (ckpt_path.empty()) return {};
   if (ckpt_path != "last" && ckpt_path != "best") return ReadCheckpoint{ckpt_path, load_state(ckpt_path)};
   const std::filesystem::path runs = runs_folder(options_);
-  std::optional<ReadCheckpoint> newest = newest_checkpoint(runs);
+  // Which it is, one rank says: another may see files that come and go.
+  std::optional<ReadCheckpoint> newest;
+  if (comm.rank() == 0) newest = newest_checkpoint(runs);
+  const std::string file = text_of_rank_zero(newest ? newest->file.string() : "", comm);
+  if (!newest && !file.empty()) newest = ReadCheckpoint{file, load_state(file)};
   if (ckpt_path == "last") return newest;
   if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", runs.string());
   const std::filesystem::path best = best_model_path(*newest);
   return ReadCheckpoint{best, load_state(best)};
 }
 
-std::optional<ReadCheckpoint> Trainer::read_for_evaluation(const std::string& ckpt_path) const {
-  std::optional<ReadCheckpoint> found = read_checkpoint(ckpt_path);
+std::optional<ReadCheckpoint> Trainer::read_for_evaluation(const std::string& ckpt_path, Comm& comm) const {
+  std::optional<ReadCheckpoint> found = read_checkpoint(ckpt_path, comm);
   if (ckpt_path == "last" && !found)
     throw UsageError("ckpt_path \"last\": there is no checkpoint below ", runs_folder(options_).string());
   return found;
@@ -214,7 +244,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   LightningModule& lightning_module = *module.module;
   refuse_untuned();
   fit_.reset();
-  fit_ = std::make_shared<Assembly>(options_, placement_, module, sources.data_module, Stage::Fit, trials_);
+  fit_ = std::make_shared<Assembly>(options_, placement_, ranks(), module, sources.data_module, Stage::Fit, trials_);
   Assembly& parts = *fit_;
   RunContext& run = parts.run;
   // The loader is made at its place in the order of hooks, or earlier where somebody must know its size.
@@ -232,9 +262,19 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
     return *steps;
   };
   RunResult result;
+  const auto end_failed = [&] {
+    if (trials_) run.sink.reset_metrics();
+    result = result_of(run);
+    result.status = "failed";
+    write_summary(result, run.is_rank_zero());
+    fit_.reset();
+  };
   std::optional<FitLoop> loop;  // outlives an exception: a checkpoint may be saved then
-  std::optional<ReadCheckpoint> checkpoint = read_checkpoint(sources.ckpt_path);
-  if (sources.ckpt_path == "last" && !checkpoint)
+  // Ranks that were started again go on where they were.
+  const bool restarted = placement_.environment && placement_.environment->restarts > 0;
+  const std::string ckpt_path = restarted && sources.ckpt_path.empty() ? "last" : sources.ckpt_path;
+  std::optional<ReadCheckpoint> checkpoint = read_checkpoint(ckpt_path, run.comm());
+  if (ckpt_path == "last" && !checkpoint && run.is_rank_zero())
     console::info(c10::str("ckpt_path \"last\": there is no checkpoint below ", runs_folder(options_).string(),
                            "; the run begins anew"));
   try {
@@ -245,7 +285,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
       const std::filesystem::path written_by =
           checkpoint ? run_folder_of(checkpoint->file, runs_folder(options_)) : std::filesystem::path();
       const bool goes_on = !written_by.empty() && !ended_in_order(written_by);
-      open_run_folder(run, sources.ckpt_path == "last" ? written_by : std::filesystem::path());
+      open_run_folder(run, ckpt_path == "last" ? written_by : std::filesystem::path());
       if (checkpoint) apply_checkpoint(run, checkpoint->state, checkpoint->file.string(), goes_on);
       checkpoint.reset();
       say_start(run, placement_);
@@ -257,18 +297,18 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
       run.finish_saves();
       parts.teardown();
     });
+  } catch (const std::exception& error) {
+    report_failure(error.what(), dynamic_cast<const LostRankError*>(&error) != nullptr);
+    end_failed();
+    throw;
   } catch (...) {
-    if (trials_) run.sink.reset_metrics();
-    result = result_of(run);
-    result.status = "failed";
-    write_summary(result);
-    fit_.reset();
+    end_failed();
     throw;
   }
   result = result_of(run);
   for (const auto& logger : run.loggers) logger->finalize(result.status);
-  if (!result.folder.empty()) save_weights(lightning_module, result.folder / "weights.pt");
-  write_summary(result);
+  if (!result.folder.empty() && run.is_rank_zero()) save_weights(lightning_module, result.folder / "weights.pt");
+  write_summary(result, run.is_rank_zero());
   parts.end();
   return result;
 }
@@ -283,9 +323,9 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointO
 }
 
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& sources, Stage stage) {
-  Assembly parts(options_, placement_, module, sources.data_module, stage);
+  Assembly parts(options_, placement_, ranks(), module, sources.data_module, stage);
   RunContext& run = parts.run;
-  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path);
+  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path, parts.run.comm());
   parts.guarded([&] {
     parts.setup();
     if (checkpoint) apply_weights(run, checkpoint->state, checkpoint->file.string());
@@ -301,9 +341,9 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& so
 }
 
 std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const Sources& sources) {
-  Assembly parts(options_, placement_, module, sources.data_module, Stage::Predict);
+  Assembly parts(options_, placement_, ranks(), module, sources.data_module, Stage::Predict);
   std::vector<std::vector<Batch>> predictions;
-  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path);
+  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path, parts.run.comm());
   parts.guarded([&] {
     parts.setup();
     if (checkpoint) apply_weights(parts.run, checkpoint->state, checkpoint->file.string());

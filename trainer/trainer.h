@@ -17,6 +17,8 @@
 
 namespace levin {
 
+class Comm;
+
 /// What levin::tune has done for a trainer, and the rates that its fits give to what configure_optimizers returns.
 struct Tuned {
   bool batch_size = false, lr_found = false;  ///< were looked for
@@ -25,6 +27,7 @@ struct Tuned {
 };
 
 class Assembly;
+class ProcessGroup;
 struct ReadCheckpoint;
 
 /// How a fit ended.
@@ -56,6 +59,9 @@ struct RunResult {
 class Trainer {
  public:
   /// Throws levin::UsageError where an option is out of its limits, contradicts another, or cannot run yet.
+  ///
+  /// Where the options ask for several ranks that nobody has started yet (ddp), this process starts the same command
+  /// line once for each of them, watches them, and exits with their exit code: what follows runs in the ranks.
   explicit Trainer(TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -80,6 +86,8 @@ class Trainer {
   /// written.
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how = {});
 
+  /// Whether this is the rank that writes and speaks for all; true where there is one process.
+  bool is_global_zero() const { return !placement_.environment || placement_.environment->rank == 0; }
   /// With the early spellings resolved.
   const TrainerOptions& options() const { return options_; }
   /// A trainer for trials on the same devices: its fits write and say nothing, call no callbacks but those of `change`,
@@ -95,15 +103,19 @@ class Trainer {
   struct Sources;
   Trainer(TrainerOptions resolved, Placement placement);
   void refuse_untuned() const;
-  std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path) const;
-  std::optional<ReadCheckpoint> read_for_evaluation(const std::string& ckpt_path) const;
+  void refuse_under_ddp() const;
+  /// The ranks of ddp, which meet at the first call; null without.
+  ProcessGroup* ranks();
+  std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path, Comm& comm) const;
+  std::optional<ReadCheckpoint> read_for_evaluation(const std::string& ckpt_path, Comm& comm) const;
   RunResult run_fit(ModuleRef module, const Sources& sources);
   std::vector<Metrics> run_evaluation(ModuleRef module, const Sources& sources, Stage stage);
   std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const Sources& sources);
 
   TrainerOptions options_;
   Placement placement_;
-  std::shared_ptr<Assembly> fit_ = {};  ///< the newest, also when it is over
+  std::shared_ptr<ProcessGroup> ranks_ = {};  ///< of ddp, once a run has begun
+  std::shared_ptr<Assembly> fit_ = {};        ///< the newest, also when it is over
   std::string config_ = {};
   bool trials_ = false;
   Tuned tuned_ = {};

@@ -17,6 +17,7 @@ set(levels
   "trainer/placement. 5"
   "trainer/loops/ 5"
   "trainer/assembly. 6"
+  "trainer/launch_ranks. 6"
   "trainer/trainer. 7"
   "trainer/tuner/ 8"
   "trainer/cli/ 9"

@@ -2,10 +2,12 @@
 #include <levin/callbacks/progress_bar.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/placement.h>
+#include <levin/trainer/trainer.h>
 
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
+#include "tests/error_text.h"
 
 using levin::Json;
 using levin::TrainerOptions;
@@ -83,15 +85,8 @@ TEST_CASE("values that mean what runs today pass") {
 TEST_CASE("what cannot run yet is refused by name") {
   const std::string later = " cannot run yet in this version; ";
   const std::vector<std::pair<const char*, std::string>> cases = {
-      {R"({"devices": 2})", "trainer.strategy: ddp (2 devices)" + later + "use dp, or one device"},
       {R"({"devices": 0})", "trainer.devices: expected at least one device, got 0"},
       {R"({"accelerator": "mps"})", "trainer.accelerator: mps is not supported; use auto, cpu or gpu"},
-      {R"({"strategy": "ddp"})", "trainer.strategy: ddp (as asked for)" + later + "use dp, or one device"},
-      {R"({"num_nodes": 2})", "trainer.strategy: ddp (2 machines)" + later + "use dp, or one device"},
-      {R"({"nb_gpu_nodes": 2})", "trainer.strategy: ddp (2 machines)" + later + "use dp, or one device"},
-      {R"({"distributed_backend": "ddp"})",
-       "trainer.distributed_backend: ddp (as distributed_backend says)" + later + "use dp, or one device"},
-      {R"({"sync_batchnorm": true})", "trainer.sync_batchnorm: true" + later + "leave it unset"},
       {R"({"profiler": "simple"})", "trainer.profiler: simple" + later + "leave it unset"},
   };
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
@@ -107,6 +102,7 @@ TEST_CASE("the strategy follows from what is asked for, and says why") {
   CHECK(choice(R"({"gpus": "0,1"})") == "dp: 2 gpus on one machine");
   CHECK(choice(R"({"gpus": 2, "nb_gpu_nodes": 3})") == "ddp: 3 machines");
   CHECK(choice(R"({"devices": 4})") == "ddp: 4 devices");
+  CHECK(choice(R"({"devices": 4, "strategy": "ddp_spawn"})") == "ddp: as asked for");
   CHECK(choice(R"({"devices": 4, "strategy": "dp"})") == "dp: as asked for");
   CHECK(choice(R"({"gpus": "0,1", "distributed_backend": "ddp"})") == "ddp: as distributed_backend says");
   const TrainerOptions early = levin::resolve(from_json(R"({"gpus": "1,3"})"));
@@ -244,8 +240,9 @@ TEST_CASE("limits hold for options set in C++") {
   CHECK_THROWS_WITH(levin::check_options({.max_epochs = -3}), "trainer.max_epochs: expected at least -1, got -3");
   CHECK_THROWS_WITH(levin::check_options({.accumulate_grad_batches = 0}),
                     "trainer.accumulate_grad_batches: expected at least 1, got 0");
-  CHECK_THROWS_WITH(levin::check_options({.strategy = "dpp"}),
-                    "trainer.strategy: expected one of auto, single_device, dp, ddp, got \"dpp\" (did you mean dp?)");
+  CHECK_THROWS_WITH(
+      levin::check_options({.strategy = "dpp"}),
+      "trainer.strategy: expected one of auto, single_device, dp, ddp, ddp_spawn, got \"dpp\" (did you mean dp?)");
   CHECK_THROWS_WITH(levin::check_options({.name = ""}), "trainer.name: expected a name, got \"\"");
 }
 
@@ -274,4 +271,57 @@ TEST_CASE("use_amp and amp_level become a precision; O2 stays beside 16-mixed, a
     CHECK(again.precision == resolved.precision);
     CHECK(again.amp_level == resolved.amp_level);
   }
+}
+
+namespace {
+
+levin::LaunchEnvironment launched(int64_t rank, int64_t world_size, int64_t local_world_size) {
+  levin::LaunchEnvironment environment;
+  environment.launcher = "torchrun";
+  environment.rank = rank;
+  environment.world_size = world_size;
+  environment.local_rank = rank % local_world_size;
+  environment.local_world_size = local_world_size;
+  return environment;
+}
+
+}  // namespace
+
+TEST_CASE("ranks that a launcher has started take their place") {
+  const levin::VisibleGpus none;
+  const auto placed = [&](const char* text, const std::optional<levin::LaunchEnvironment>& environment) {
+    return levin::choose_placement(from_json(text), none, environment);
+  };
+  const levin::Placement unasked = placed("{}", launched(1, 4, 2));
+  CHECK(unasked.strategy.name + ": " + unasked.strategy.why == "ddp: 4 ranks of torchrun");
+  CHECK(unasked.devices == std::vector<c10::Device>{c10::kCPU});
+  CHECK(unasked.num_nodes == 2);
+  CHECK_FALSE(unasked.needs_supervisor());
+  CHECK(placed(R"({"devices": 2, "num_nodes": 2})", launched(3, 4, 2)).environment->rank == 3);
+  CHECK(placed(R"({"devices": 2, "accelerator": "cpu"})", {}).needs_supervisor());
+  CHECK(placed(R"({"strategy": "ddp"})", {}).needs_supervisor() == false);
+  CHECK(placed("{}", launched(0, 1, 1)).strategy.name == "single_device");
+  const auto error_in = [&](const char* text) {
+    return error_text<levin::UsageError>([&] { placed(text, launched(1, 4, 2)); });
+  };
+  CHECK(
+      error_in(R"({"devices": 3, "accelerator": "cpu"})") ==
+      "trainer.devices asks for 3 on each machine, and torchrun has started 2 ranks on this one; let it start as many, "
+      "or leave trainer.devices unset");
+  CHECK(error_in(R"({"num_nodes": 3})") ==
+        "trainer.num_nodes: 3 machines, and torchrun has started ranks on 2; leave num_nodes unset");
+  CHECK(contains(error_in(R"({"strategy": "dp"})"), "dp runs in one process, and torchrun has started 4"));
+}
+
+TEST_CASE("ranks are not started where that is not wanted, or nobody says which machine this is") {
+  levin::TrainerOptions options;
+  options.accelerator = "cpu";
+  options.devices = 2;
+  options.launcher = "none";
+  CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer trainer(options); }),
+                 "trainer.launcher: none, and ddp (2 devices) needs 2 ranks"));
+  options.launcher = "auto";
+  options.num_nodes = 2;
+  CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer trainer(options); }),
+                 "no launcher has started this process"));
 }

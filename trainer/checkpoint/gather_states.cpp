@@ -34,4 +34,8 @@ std::vector<State> gather_states(const State& own, Comm& comm) {
   return states;
 }
 
+std::string text_of_rank_zero(const std::string& own, Comm& comm) {
+  return comm.world_size() == 1 ? own : gather_states(State(own), comm).front().to_string();
+}
+
 }  // namespace levin

@@ -5,6 +5,7 @@
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/cli/verify_resume.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/launch/supervisor.h>
 
 #include <iostream>
 
@@ -119,6 +120,7 @@ int dispatch(const std::vector<std::string>& arguments) {
 int fail(const std::string& message, int code) {
   std::cout.flush();
   std::cerr << "levin: error: " << message << std::endl;
+  report_failure(message, /*lost_another=*/false);
   return code;
 }
 

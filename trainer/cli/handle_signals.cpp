@@ -39,7 +39,8 @@ void HandleSignals::on_train_batch_end(Run& run) { handle(run); }
 
 void HandleSignals::on_validation_batch_end(Run& run) {
   if (!is_fit_) return end_evaluation();
-  if (run.state().stage == Stage::Validate) handle(run);
+  // Ranks have different numbers of batches: they act together, after the validation.
+  if (run.state().stage == Stage::Validate && run.comm().world_size() == 1) handle(run);
 }
 
 void HandleSignals::end_evaluation() const {

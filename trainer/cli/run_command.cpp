@@ -8,6 +8,7 @@
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/core/slurm.h>
+#include <levin/trainer/launch_ranks.h>
 #include <levin/trainer/trainer.h>
 
 #include <iostream>
@@ -26,25 +27,27 @@ void run(const std::string& command, Trainer& trainer, LightningModule& module,
          const std::shared_ptr<data::DataModule>& data, const RunFlags& flags) {
   using data::DataModule;
   const std::string& from = flags.ckpt_path;
+  std::ostream nowhere(nullptr);
+  std::ostream& out = trainer.is_global_zero() ? std::cout : nowhere;
   if (command == "fit") {
     const RunResult result = dispatch(
         data, [&](DataModule& d) { return trainer.fit(module, d, from); },
         [&] { return trainer.fit(module, {}, {}, from); });
-    if (!flags.dry_run) print_result(std::cout, result);
+    if (!flags.dry_run) print_result(out, result);
   } else if (command == "validate") {
-    print_metrics(std::cout, command,
+    print_metrics(out, command,
                   dispatch(
                       data, [&](DataModule& d) { return trainer.validate(module, d, from); },
                       [&] { return trainer.validate(module, {}, from); }));
   } else if (command == "test") {
-    print_metrics(std::cout, command,
+    print_metrics(out, command,
                   dispatch(
                       data, [&](DataModule& d) { return trainer.test(module, d, from); },
                       [&] { return trainer.test(module, {}, from); }));
   } else {
-    print_predictions(std::cout, dispatch(
-                                     data, [&](DataModule& d) { return trainer.predict(module, d, from); },
-                                     [&] { return trainer.predict(module, {}, from); }));
+    print_predictions(out, dispatch(
+                               data, [&](DataModule& d) { return trainer.predict(module, d, from); },
+                               [&] { return trainer.predict(module, {}, from); }));
   }
 }
 
@@ -69,6 +72,8 @@ void require_model(const RunOptions& options) {
 
 int run_command(const std::string& command, RunOptions options, RunFlags flags) {
   require_model(options);
+  // Before anything is made: the supervisor of ranks needs no module and no data.
+  if (const std::optional<int> code = launch_ranks(options.trainer)) return *code;
   const bool dry_run = flags.dry_run;
   if (command == "fit" && flags.ckpt_path.empty() && slurm_restarts() > 0) {
     console::info("this SLURM job was queued again: the run goes on from its newest checkpoint (--ckpt-path last)");
@@ -98,13 +103,13 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   trainer.set_config(config_text(options));
   try {
     run(command, trainer, *module, data, flags);
-    if (dry_run) print_dry_run(std::cout, *findings, options.trainer);
+    if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.trainer);
   } catch (const Interrupted& interrupted) {
     std::cerr << "levin: " << interrupted.what() << "\n";
   }
   if (received_signal() == 0) return 0;
-  if (command == "fit") say_stopped(*signals, flags.command_line);
-  if (requeue_is_asked() && slurm_requeue()) return 0;
+  if (command == "fit" && trainer.is_global_zero()) say_stopped(*signals, flags.command_line);
+  if (requeue_is_asked() && (!trainer.is_global_zero() || slurm_requeue())) return 0;
   return 128 + received_signal();
 }
 

@@ -14,6 +14,9 @@ std::array<std::atomic<int>, kSignals> actions{};  // SignalAction of each signa
 std::atomic<int> received{0};
 std::atomic<int> save_asked{0};
 std::array<struct sigaction, kSignals> handlers_before{};
+std::atomic<bool> held{false};
+std::atomic<int> released{0};       // in place of `received`, while signals are held back
+std::atomic<int> released_save{0};  // in place of `save_asked`
 
 SignalAction action_of(int signal_number) {
   return static_cast<SignalAction>(actions[static_cast<size_t>(signal_number)].load());
@@ -53,11 +56,39 @@ SignalGuard::~SignalGuard() {
     sigaction(number, &handlers_before[static_cast<size_t>(number)], nullptr);
 }
 
-int received_signal() { return received; }
+int received_signal() { return held ? released : received; }
 
-bool requeue_is_asked() { return received != 0 && action_of(received) == SignalAction::Requeue; }
+bool requeue_is_asked() {
+  const int number = received_signal();
+  return number != 0 && action_of(number) == SignalAction::Requeue;
+}
 
-bool take_save_signal() { return save_asked != 0 && save_asked.exchange(0) != 0; }
+bool take_save_signal() {
+  std::atomic<int>& asked = held ? released_save : save_asked;
+  return asked != 0 && asked.exchange(0) != 0;
+}
+
+SignalHold::SignalHold() {
+  released = released_save = 0;
+  held = true;
+}
+
+SignalHold::~SignalHold() {
+  // What this rank knows of the end is what all ranks have agreed on.
+  if (released != 0) received = released.load();
+  held = false;
+}
+
+uint64_t held_signals() {
+  const uint64_t save = save_asked.exchange(0) != 0;
+  return save | (received != 0 ? uint64_t{1} << received : 0);
+}
+
+void release_signals(uint64_t bits) {
+  if (bits & 1) released_save = 1;
+  for (int number = 1; number < static_cast<int>(kSignals) && released == 0; ++number)
+    if ((bits >> number) & 1) released = number;
+}
 
 std::string signal_name(int signal_number) {
   const char* name = sigabbrev_np(signal_number);

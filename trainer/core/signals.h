@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,21 @@ int received_signal();
 bool requeue_is_asked();
 /// Whether a signal has asked for a checkpoint since the last call.
 bool take_save_signal();
+/// While it lives, what signals ask for is held back: the functions above tell only what `release_signals` was given,
+/// so that the ranks of a run, to whom signals come at different times, act on them at the same place.
+class SignalHold {
+ public:
+  SignalHold();
+  ~SignalHold();
+  SignalHold(const SignalHold&) = delete;
+  SignalHold& operator=(const SignalHold&) = delete;
+};
+
+/// What is held back: bit n for a signal n that asks the run to end, bit 0 for a save, which is then no longer held.
+uint64_t held_signals();
+/// Lets such bits, of all ranks, be seen.
+void release_signals(uint64_t bits);
+
 /// "SIGTERM".
 std::string signal_name(int signal_number);
 

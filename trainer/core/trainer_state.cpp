@@ -12,6 +12,7 @@ State TrainerState::state_dict() const {
       {"samples_seen", samples_seen},
       {"skipped_steps", skipped_steps},
       {"accumulate_grad_batches", accumulate_grad_batches},
+      {"reference_weight", reference_weight},
       {"window", State::dict({{"position", window.position},
                               {"size", window.size},
                               {"first_weight", window.first_weight},
@@ -38,6 +39,8 @@ void TrainerState::load_state_dict(const State& state) {
   const State& skipped = state.at("skipped_steps");
   skipped_steps = skipped.is_none() ? 0 : skipped.to_int();
   accumulate_grad_batches = state.at("accumulate_grad_batches").to_int();
+  const State* reference = state.find("reference_weight");
+  reference_weight = reference != nullptr ? reference->to_double() : 0;
   const State& saved_window = state.at("window");
   window.position = saved_window.at("position").to_int();
   window.size = saved_window.at("size").to_int();

@@ -126,6 +126,7 @@ State levin_section(RunContext& run) {
       {"module_modes", module_modes(run.module())},
       {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
       {"loggers", logger_states(run)},
+      {"strategy", run.strategy.state_dict()},
       {"non_finite_step", run.non_finite_step() ? State(*run.non_finite_step()) : State()},
       {"stop_reason", stops_for_good(run) ? State(*run.stop_reason) : State()},
       {"config", run.config},
@@ -205,6 +206,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   const State& data = own.at("data_module");
   if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
   apply_loggers(run, own.at("loggers"));
+  if (const State* strategy = own.find("strategy")) run.strategy.load_state_dict(*strategy);
   if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch.restore(step.to_int());
   if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
   const State& ranks = own.at("ranks");

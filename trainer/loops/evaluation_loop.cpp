@@ -58,7 +58,10 @@ bool EvaluationLoop::enabled() const {
 }
 
 void EvaluationLoop::load() {
-  if (!loaders_) loaders_ = source_();
+  if (!loaders_) {
+    loaders_ = source_();
+    run_.divide_among_ranks(*loaders_);
+  }
   run_.evaluation_loaders = &*loaders_;
 }
 
@@ -134,7 +137,8 @@ bool EvaluationLoop::evaluate_loader(data::Loader& loader, int64_t index, std::o
   while (!limit || batches_done < *limit) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
-    evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
+    // Other ranks may have all samples of the last.
+    if (loaded->samples > 0) evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
     batches_done += 1;
     if (run_.counters.stage == Stage::SanityCheck) continue;
     run_.save_if_asked();
@@ -153,7 +157,7 @@ void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t data
       [&] { run_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
   (run_.hooks.*hooks_.batch_end)(run_);
   if (run_.counters.stage != Stage::SanityCheck && run_.sink.anything_to_read_each_evaluation_step())
-    run_.log_row(run_.sink.read_step());
+    run_.log_row(run_.sink.read_own_step());
   run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
   run_.current_batch = nullptr;
 }

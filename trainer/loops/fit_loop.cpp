@@ -1,12 +1,16 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/ScopeExit.h>
 #include <levin/data/combined_loader.h>
+#include <levin/modules/parallel/sync_batch_norm.h>
 #include <levin/trainer/core/absent_metric.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/rng_state.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/core/slurm.h>
+#include <levin/trainer/strategies/forward_snapshot.h>
+#include <levin/trainer/strategies/step_log.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,8 +18,8 @@
 namespace levin {
 namespace {
 
-/// Bits of a window's agreement.
-constexpr uint64_t kStop = 1, kValidate = 2;
+/// Bits of what ranks ask for, behind those of signals.
+constexpr uint64_t kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
 
 /// One loader of all: several go in step.
 data::Loaders one_of(const data::Loaders& loaders) {
@@ -58,6 +62,7 @@ FitLoop::FitLoop(RunContext& run, LoaderSource source)
 void FitLoop::run() {
   if (nothing_to_do()) return;
   const at::AutoGradMode gradients(true);
+  if (run_.comm().world_size() > 1) signals_.emplace();
   step_.emplace(run_);
   run_.step_context.optimizers = &*step_;
   if (!run_.resumed && validation_.enabled() && run_.options.num_sanity_val_steps != 0) {
@@ -72,6 +77,7 @@ void FitLoop::run() {
   // Last of all: what came before may have drawn random numbers.
   if (run_.resume) load_rng_state(run_.resume->at("rng"));
   if (run_.counters.batch_phase != BatchPhase::Validating) run_.resume.reset();
+  agree_now();
   for (bool resumed = inside_epoch(); !run_.interrupted && (resumed || !stop_now()); resumed = false) {
     if (!resumed) reload_loaders_if_due();
     run_epoch(resumed);
@@ -93,6 +99,7 @@ void FitLoop::load_loaders() {
   if (loaders_.empty())
     throw UsageError("fit: there is no training loader; give one to fit, or override train_dataloader()");
   if (run_.options.seed) loaders_[0].set_default_seed(static_cast<uint64_t>(*run_.options.seed));
+  run_.divide_among_ranks(loaders_);
   if (!run_.options.overfit_batches.is_none() && !loaders_[0].use_sequential_order())
     console::warn("trainer.overfit_batches: the training loader keeps its own order; give one that does not shuffle");
   run_.train_loaders = &loaders_;
@@ -163,16 +170,23 @@ void FitLoop::end_epoch() {
   counters.epoch += 1;
   counters.batches_of_last_epoch = std::exchange(counters.batch_in_epoch, 0);
   run_.save_if_asked();
+  agree_now();
 }
 
 void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
-  const Batch batch = run_.to_device(std::move(loaded.batch));
+  const bool weightless = loaded.samples == 0;
+  if (weightless && !last_batch_)
+    throw UsageError("fit: rank ", run_.comm().rank(), " of ", run_.comm().world_size(),
+                     " got no sample; train with fewer ranks, or with more data");
+  const Batch batch = weightless ? *last_batch_ : run_.to_device(std::move(loaded.batch));
+  if (run_.comm().world_size() > 1) last_batch_ = batch;
   TrainerState& counters = run_.counters;
   run_.current_batch = &batch;
   run_.current_batch_idx = counters.batch_in_epoch;
   run_.sink.set_batch(&batch, /*on_step_by_default=*/true);
   run_.hooks.on_train_batch_start(run_);
-  const OptimizerStep::Outcome outcome = step_->run(batch, run_.current_batch_idx, last);
+  const OptimizerStep::Outcome outcome =
+      weightless ? run_weightless(last) : step_->run(batch, run_.current_batch_idx, last);
   const bool updated = outcome.stepped && !outcome.skipped;
   if (updated) step_schedulers(Interval::Step, /*following_metric=*/false);
   if (last) step_schedulers(Interval::Epoch, /*following_metric=*/false);
@@ -189,6 +203,21 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   log_if_due(outcome.stepped);
   run_.save_if_asked();
   finish_batch();
+}
+
+OptimizerStep::Outcome FitLoop::run_weightless(bool last) {
+  std::set<LoggedMetric*> metrics = run_.sink.metrics();
+  for (const auto& [name, metric] : run_.module().registered_metrics()) metrics.insert(metric);
+  const ForwardSnapshot before(run_.module(), metrics);
+  const parallel::UncountedBatch counts_for_nothing;
+  StepLog unread;
+  unread.begin(0);
+  LogSink* const sink = std::exchange(run_.step_context.sink, &unread);
+  const auto sink_as_before = c10::make_scope_exit([&] { run_.step_context.sink = sink; });
+  const OptimizerStep::Outcome outcome =
+      step_->run(*run_.current_batch, run_.current_batch_idx, last, /*weightless=*/true);
+  before.restore();
+  return outcome;
 }
 
 /// What follows a batch's hooks; a run that was saved in between enters here.
@@ -224,10 +253,27 @@ void FitLoop::agree() {
     run_.request_stop("the SLURM job's time limit is near");
     run_.session_ends = true;
   }
-  const uint64_t bits = (run_.stop_reason ? kStop : 0) | (schedule_.time_is_up(run_.counters) ? kValidate : 0);
-  const Agreement agreement = run_.strategy.agree(bits, run_.counters.window.sum_of_weights);
-  run_.counters.time_to_validate = agreement.bits & kValidate;
-  if ((agreement.bits & kStop) && !run_.stop_reason) run_.request_stop("another rank asked to stop");
+  // Under manual optimization no message goes with the weights of a window.
+  const bool automatic = run_.module().automatic_optimization;
+  const uint64_t agreed = automatic ? run_.strategy.agree(requests()) : run_.strategy.agree_now(requests());
+  run_.counters.time_to_validate = agreed & kValidate;
+  take(agreed);
+}
+
+void FitLoop::agree_now() { take(run_.strategy.agree_now(requests())); }
+
+uint64_t FitLoop::requests() {
+  uint64_t bits = signals_ ? held_signals() : 0;
+  if (run_.stop_reason) bits |= kStop;
+  if (schedule_.time_is_up(run_.counters)) bits |= kValidate;
+  return bits;
+}
+
+void FitLoop::take(uint64_t agreed) {
+  if (signals_) release_signals(agreed & ~(kStop | kValidate));
+  if ((agreed & kStop) == 0) return;
+  run_.stop_agreed = true;
+  if (!run_.stop_reason) run_.request_stop("another rank asked to stop");
 }
 
 void FitLoop::log_if_due(bool stepped) {
@@ -258,6 +304,7 @@ void FitLoop::validate() {
   run_.counters.validated_seconds = run_.wall_seconds();
   run_.counters.batch_phase = BatchPhase::Validated;
   run_.save_if_asked();
+  agree_now();
 }
 
 void FitLoop::step_schedulers(Interval interval, bool following_metric) {
@@ -291,7 +338,7 @@ std::optional<double> FitLoop::monitored(const LRSchedulerConfig& config) {
 
 bool FitLoop::validation_due(bool window_done, bool last) const {
   if (!validation_.enabled()) return false;
-  if (window_done && run_.stop_reason && stop_now()) return schedule_.counts_this_epoch(run_.counters);
+  if (window_done && run_.stops() && stop_now()) return schedule_.counts_this_epoch(run_.counters);
   return schedule_.due(run_.counters, last, window_done && run_.counters.time_to_validate);
 }
 
@@ -304,7 +351,7 @@ bool FitLoop::limits_reached() const {
 
 bool FitLoop::stop_now() const {
   if (limits_reached()) return true;
-  if (!run_.stop_reason || run_.counters.window.position != 0) return false;
+  if (!run_.stops() || run_.counters.window.position != 0) return false;
   // A signal does not wait for the least number of epochs and steps.
   if (received_signal() != 0) return true;
   return run_.counters.epoch >= run_.options.min_epochs.value_or(0) &&

@@ -45,6 +45,7 @@ void check_one_element(const std::string& name, const at::Tensor& value) {
 void MetricAccumulator::add(double logged, double sample_weight) {
   newest = logged;
   newest_on_device = at::Tensor();
+  newest_weight = sample_weight;
   fresh = true;
   if (!on_epoch) return;
   const double weighted = options.reduce_fx == ReduceFx::Mean ? logged * sample_weight : logged;
@@ -56,6 +57,7 @@ void MetricAccumulator::add(const at::Tensor& logged, double sample_weight) {
   if (logged.is_cpu()) return add(read_cpu_scalar(logged), sample_weight);
   const at::NoGradGuard no_grad;
   newest_on_device = logged.detach().reshape({});
+  newest_weight = sample_weight;
   fresh = true;
   if (!on_epoch) return;
   at::Tensor weighted = newest_on_device.to(at::kDouble);

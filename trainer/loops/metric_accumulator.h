@@ -19,6 +19,7 @@ struct MetricAccumulator {
 
   double newest = 0;
   at::Tensor newest_on_device = {};
+  double newest_weight = 1;
   bool fresh = false;  ///< newest was logged since the last read_step
 
   double value = 0, weight = 0;

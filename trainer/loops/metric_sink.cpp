@@ -4,11 +4,25 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/logged_metric.h>
 
-#include <map>
-#include <set>
 #include <utility>
 
 namespace levin {
+namespace {
+
+Reading reading_of(const MetricAccumulator& metric, double value, double weight) {
+  return {.value = value,
+          .weight = weight,
+          .reduce_fx = metric.options.reduce_fx,
+          .prog_bar = metric.options.prog_bar,
+          .logger = metric.options.logger,
+          .add_dataloader_idx = metric.options.add_dataloader_idx,
+          .on_step = metric.on_step,
+          .on_epoch = metric.on_epoch};
+}
+
+}  // namespace
+
+bool MetricSink::has_other_ranks() const { return comm_ != nullptr && comm_->world_size() > 1; }
 
 void MetricSink::set_comm(Comm& comm, c10::Device device) {
   comm_ = &comm;
@@ -87,59 +101,73 @@ void MetricSink::check_one_loader(const std::string& name, const LoggedMetric& m
   }
 }
 
-void MetricSink::show(const MetricAccumulator& accumulator, const std::string& name, double value) {
+void MetricSink::show(const Reading& reading, const std::string& name, double value) {
   all_[name] = value;
-  if (accumulator.options.prog_bar) progress_bar_[name] = value;
+  if (reading.prog_bar) progress_bar_[name] = value;
 }
 
-std::pair<std::string, double> MetricSink::show_step(const Table& table, const std::string& name,
-                                                     MetricAccumulator& metric) {
-  metric.fresh = false;
-  const double value = metric.read_newest();
-  const std::string shown = name + (metric.on_epoch ? "_step" : "") + table.suffix;
-  show(metric, shown, value);
-  if (metric.on_epoch) all_[name + table.suffix] = value;
-  return {shown, value};
+Readings MetricSink::merged(Readings own) const {
+  if (!has_other_ranks()) return own;
+  return merge_over_ranks(own, *comm_, reported_);
 }
 
-Metrics MetricSink::read_step() {
-  Metrics values;
-  for (auto& [name, metric] : table_->accumulators) {
+Readings MetricSink::fresh_steps(Table& table) {
+  Readings readings;
+  for (auto& [name, metric] : table.accumulators) {
     if (!metric.on_step || !metric.fresh) continue;
-    const auto shown = show_step(*table_, name, metric);
-    if (metric.options.logger) values.insert(shown);
+    metric.fresh = false;
+    readings[name] = reading_of(metric, metric.read_newest(), metric.newest_weight);
+  }
+  return readings;
+}
+
+Metrics MetricSink::show_steps(const Table& table, const Readings& readings) {
+  Metrics values;
+  for (const auto& [name, reading] : readings) {
+    const std::string shown = name + (reading.on_epoch ? "_step" : "") + table.suffix;
+    show(reading, shown, reading.value);
+    if (reading.on_epoch) all_[name + table.suffix] = reading.value;
+    if (reading.logger) values[shown] = reading.value;
   }
   return values;
 }
 
+Metrics MetricSink::read_step() { return show_steps(*table_, merged(fresh_steps(*table_))); }
+
+Metrics MetricSink::read_own_step() { return show_steps(*table_, fresh_steps(*table_)); }
+
 void MetricSink::sync_metrics(Table& table) {
-  if (comm_ == nullptr || comm_->world_size() == 1) return;
-  // By name: all ranks must ask in the same order.
-  std::map<std::string, LoggedMetric*> by_name;
+  if (!has_other_ranks()) return;
+  std::set<std::string> own;
   for (const auto& [name, logged] : table.accumulators)
-    if (logged.metric && logged.on_epoch) by_name[name] = logged.metric.get();
+    if (logged.metric && logged.on_epoch) own.insert(name);
   std::set<const LoggedMetric*> synced;
-  for (const auto& [name, metric] : by_name) {
-    if (!synced.insert(metric).second) continue;
-    metric->to(device_);
-    metric->sync(*comm_);
+  for (const std::string& name : names_of_all_ranks(own, *comm_)) {
+    LoggedMetric& metric = *table.accumulators.at(name).metric;
+    if (!synced.insert(&metric).second) continue;
+    metric.to(device_);
+    metric.sync(*comm_);
   }
 }
 
 Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
-  Metrics values;
   sync_metrics(table);
+  show_steps(table, merged(fresh_steps(table)));
+  Readings readings;
   for (auto& [name, metric] : table.accumulators) {
-    if (metric.on_step && metric.fresh) show_step(table, name, metric);
     if (!metric.on_epoch) continue;
     const std::optional<double> value = metric.read_epoch(name);
     if (!value) continue;
-    const std::string plain = name + (metric.options.add_dataloader_idx ? table.suffix : "");
-    const std::string shown = metric.on_step ? name + "_epoch" + table.suffix : plain;
-    show(metric, shown, *value);
-    all_[plain] = *value;
-    if (metric.options.logger) values[shown] = *value;
-    if (for_loader != nullptr) (*for_loader)[shown] = *value;
+    readings[name] = reading_of(metric, *value, metric.weight);
+  }
+  Metrics values;
+  for (const auto& [name, reading] : merged(std::move(readings))) {
+    const std::string plain = name + (reading.add_dataloader_idx ? table.suffix : "");
+    const std::string shown = reading.on_step ? name + "_epoch" + table.suffix : plain;
+    show(reading, shown, reading.value);
+    all_[plain] = reading.value;
+    if (reading.logger) values[shown] = reading.value;
+    if (for_loader != nullptr) (*for_loader)[shown] = reading.value;
   }
   // After all are read: a metric may be logged under several names.
   for (auto& entry : table.accumulators) entry.second.reset_epoch();
@@ -161,18 +189,34 @@ bool MetricSink::anything_to_read_each_evaluation_step() const {
   return false;
 }
 
+Reading MetricSink::newest_of(const std::string& name, const MetricAccumulator& metric) const {
+  if (!metric.on_epoch) return reading_of(metric, metric.read_newest(), metric.newest_weight);
+  const bool syncs = metric.metric && has_other_ranks();
+  if (syncs) {
+    metric.metric->to(device_);
+    metric.metric->sync(*comm_);
+  }
+  const std::optional<double> value = metric.read_epoch(name);
+  if (syncs) metric.metric->unsync();
+  return reading_of(metric, value.value_or(0), metric.weight);
+}
+
 std::optional<double> MetricSink::newest(const std::string& name) const {
-  const auto look = [&](const Table& table) -> std::optional<double> {
-    const auto found = table.accumulators.find(name);
-    if (found == table.accumulators.end()) return {};
+  Readings own;
+  if (const auto found = table_->accumulators.find(name); found != table_->accumulators.end()) {
     const MetricAccumulator& metric = found->second;
-    if (metric.on_epoch) return metric.read_epoch(name);
-    if (metric.fresh) return metric.read_newest();
-    return {};
-  };
-  if (const auto value = look(*table_)) return value;
+    if (metric.on_epoch ? metric.weight != 0 : metric.fresh) own[name] = newest_of(name, metric);
+  }
+  if (const Readings all = merged(std::move(own)); !all.empty()) return all.begin()->second.value;
   const auto known = all_.find(name);
   return known == all_.end() ? std::nullopt : std::optional(known->second);
+}
+
+std::set<LoggedMetric*> MetricSink::metrics() const {
+  std::set<LoggedMetric*> found;
+  for (const auto& [name, accumulator] : table_->accumulators)
+    if (accumulator.metric) found.insert(accumulator.metric.get());
+  return found;
 }
 
 void MetricSink::reset_metrics() {

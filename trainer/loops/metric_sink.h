@@ -3,9 +3,11 @@
 #include <levin/trainer/core/log_sink.h>
 #include <levin/trainer/core/state.h>
 #include <levin/trainer/loops/metric_accumulator.h>
+#include <levin/trainer/loops/rank_readings.h>
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -28,7 +30,8 @@ class MetricSink final : public LogSink {
   void set_batch(const Batch* batch, bool on_step_by_default);
   /// False: `log` is ignored (barebones).
   void set_enabled(bool enabled) { enabled_ = enabled; }
-  /// The ranks whose metrics are computed as one at the epoch's end, on this device.
+  /// The ranks whose values are read as one: read_step, read_train_epoch, read_evaluation_epoch and newest are then
+  /// called by all of them together. Metrics are computed on this device.
   void set_comm(Comm& comm, c10::Device device);
 
   void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
@@ -37,6 +40,8 @@ class MetricSink final : public LogSink {
 
   /// The newest values of those with on_step that were logged since the last call, for the loggers. Host sync.
   Metrics read_step();
+  /// The same of this rank alone.
+  Metrics read_own_step();
   /// The epoch's values of the train table or of all evaluation tables, for the loggers; they start anew. Step values
   /// that no log point has read are shown too. Host sync.
   Metrics read_train_epoch();
@@ -49,6 +54,8 @@ class MetricSink final : public LogSink {
   const Metrics& progress_bar() const { return progress_bar_; }
   /// The newest value of one name, read now: the epoch's so far where it has one.
   std::optional<double> newest(const std::string& name) const;
+  /// The metrics that were logged in the table at hand.
+  std::set<LoggedMetric*> metrics() const;
   /// Resets the metrics that were logged, after a run whose epochs count for nothing.
   void reset_metrics();
   /// Forgets the values of the evaluation tables, and what they showed (after a sanity check).
@@ -71,9 +78,16 @@ class MetricSink final : public LogSink {
   void sync_metrics(Table& table);
   /// Throws levin::UsageError where another loader's values are counted in this metric.
   void check_one_loader(const std::string& name, const LoggedMetric& metric) const;
-  /// Reads a step value, so that all() and progress_bar() have it; returns its name there and the value.
-  std::pair<std::string, double> show_step(const Table& table, const std::string& name, MetricAccumulator& metric);
-  void show(const MetricAccumulator& accumulator, const std::string& name, double value);
+  /// The step values of a table that nobody has read yet.
+  static Readings fresh_steps(Table& table);
+  bool has_other_ranks() const;
+  /// The newest value of a name, its metric synced for the time being.
+  Reading newest_of(const std::string& name, const MetricAccumulator& metric) const;
+  /// What all ranks have read, or what is given where there is one rank.
+  Readings merged(Readings own) const;
+  /// Lets all() and progress_bar() have these step values; returns those that are for the loggers.
+  Metrics show_steps(const Table& table, const Readings& readings);
+  void show(const Reading& reading, const std::string& name, double value);
 
   Table train_ = {};
   std::vector<Table> evaluation_ = {};
@@ -84,6 +98,7 @@ class MetricSink final : public LogSink {
   double batch_size_ = -1;  ///< of batch_, once it was asked for
   bool on_step_by_default_ = false;
   bool enabled_ = true;
+  mutable std::set<std::string> reported_ = {};  ///< names that not all ranks have
   Metrics all_ = {}, progress_bar_ = {};
   std::vector<Metrics> by_loader_ = {};
 };

@@ -1,5 +1,6 @@
 #include <levin/trainer/loops/optimizer_step.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
@@ -61,9 +62,10 @@ OptimizerStep::OptimizerStep(RunContext& run)
   for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(optim::detail::parameters_of(raw(i)));
 }
 
-OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx, bool last_batch) {
+OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx, bool last_batch, bool weightless) {
   batch_ = &batch;
   batch_idx_ = batch_idx;
+  weightless_ = weightless;
   prepare(last_batch);
   if (captured_ && replay()) {
     // The step is made.
@@ -92,6 +94,7 @@ void OptimizerStep::prepare(bool last_batch) {
   last_ = last_batch || window.position + 1 >= window.size;
   weight_before_ = window.sum_of_weights;
   body_ran_ = stepped_ = updated_ = false;
+  total_weight_ = 0;
 }
 
 void OptimizerStep::run_automatic() {
@@ -131,7 +134,7 @@ bool OptimizerStep::replay() {
   });
   if (!outcome) return false;
   WindowState& window = run_.counters.window;
-  window.first_weight = window.sum_of_weights = static_cast<double>(batch_->size());
+  window.first_weight = window.sum_of_weights = total_weight_ = static_cast<double>(batch_->size());
   output_ = outcome->loss;
   run_.current_output = &output_;
   stepped_ = true;
@@ -154,18 +157,36 @@ at::Tensor OptimizerStep::body() {
   if (first_)
     for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
   const double weight = loss.defined() ? weigh() : 0;
-  if (weight > 0) {
+  add_weight(weight);
+  if (last_) run_.strategy.begin_sum_of_weights(window.sum_of_weights);
+  if (weight > 0 || (loss.defined() && weightless_)) {
     check_loss(loss);
-    if (window.first_weight == 0) window.first_weight = weight;
-    window.sum_of_weights = weight_before_ + weight;
     at::Tensor scaled_loss = scale(scaled(loss, weight));
     run_.hooks.on_before_backward(run_, scaled_loss);
     run_.strategy.backward(scaled_loss, /*sync=*/last_);
     run_.hooks.on_after_backward(run_);
+  } else if (last_) {
+    run_.strategy.backward_of_nothing();
   }
-  if (last_)
-    for (size_t i = 0; i < size(); ++i) finish_gradients(i);
+  if (!last_) return loss;
+  total_weight_ = run_.strategy.sum_of_weights();
+  for (size_t i = 0; i < size(); ++i) finish_gradients(i);
   return loss;
+}
+
+void OptimizerStep::add_weight(double weight) {
+  WindowState& window = run_.counters.window;
+  if (window.first_weight == 0) window.first_weight = weight;
+  if (Comm& comm = run_.strategy.comm(); comm.world_size() > 1) {
+    double& reference = run_.counters.reference_weight;
+    if (reference == 0) {
+      at::Tensor of_rank_0 = at::full({1}, weight, at::TensorOptions(at::kDouble));
+      comm.broadcast(of_rank_0, 0);
+      reference = of_rank_0.item<double>();
+    }
+    window.first_weight = reference;
+  }
+  window.sum_of_weights = weight_before_ + weight;
 }
 
 at::Tensor OptimizerStep::run_training_step() {
@@ -175,6 +196,7 @@ at::Tensor OptimizerStep::run_training_step() {
 }
 
 double OptimizerStep::weigh() {
+  if (weightless_) return 0;
   double weight = 0;
   if (output_.weight_tensor.defined())
     weight = output_.weight_tensor.item<double>();  // host sync on a GPU
@@ -204,13 +226,14 @@ void OptimizerStep::call_zero_grad(size_t index) {
 
 void OptimizerStep::finish_gradients(size_t index) {
   const WindowState& window = run_.counters.window;
-  if (window.sum_of_weights == 0) {
+  if (total_weight_ == 0) {
     // Nothing was learned: without gradients LibTorch's optimizers leave their parameters and state alone.
     zero_grad(index);
     return;
   }
-  const double full = static_cast<double>(window.size) * window.first_weight;
-  unscale(index, full == window.sum_of_weights ? 1.0 : full / window.sum_of_weights);
+  const auto shares = static_cast<double>(window.size * run_.strategy.comm().world_size());
+  const double full = shares * window.first_weight;
+  unscale(index, full == total_weight_ ? 1.0 : full / total_weight_);
   run_.hooks.on_before_optimizer_step(run_, raw(index));
   LightningOptimizer optimizer(*this, index);
   run_.module().configure_gradient_clipping(optimizer, gradient_clip_val_, gradient_clip_algorithm_);
@@ -242,7 +265,7 @@ void OptimizerStep::step(size_t index, const Closure& closure) {
     run_.strategy.step(raw(index), closure);
     updated_ = true;
   }
-  stepped_ = !automatic || run_.counters.window.sum_of_weights > 0;
+  stepped_ = !automatic || total_weight_ > 0;
 }
 
 /// Whether the step is made depends on the gradients, so that the closure runs first.
@@ -252,7 +275,7 @@ void OptimizerStep::step_scaled(size_t index, const Closure& closure) {
     closure();
   }
   if (run_.module().automatic_optimization) {
-    if (run_.counters.window.sum_of_weights == 0) return;
+    if (total_weight_ == 0) return;
   } else {
     if (!scaler_->is_unscaled(raw(index))) unscale(index, 1.0);
     run_.hooks.on_before_optimizer_step(run_, raw(index));

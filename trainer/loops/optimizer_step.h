@@ -26,7 +26,8 @@ namespace levin {
 /// updated behind it. That is the one host sync of a window.
 ///
 /// The gradient of a window is that of the mean over its samples weighted by w, also where its last micro-batch or the
-/// window itself is short: w0 is the window's first weight, and a full window of equal weights multiplies nothing.
+/// window itself is short: w0 is the window's first weight, and a full window of equal weights multiplies nothing. With
+/// several ranks w0 is the same for all windows, sum(w) is over all ranks, and k counts once for each rank.
 /// Manual optimization reaches the same step, zero_grad and backward through its handles; no k and no weights there.
 class OptimizerStep final : public OptimizerDriver {
  public:
@@ -40,7 +41,8 @@ class OptimizerStep final : public OptimizerDriver {
     bool skipped = false;  ///< no step was made, since gradients were not finite
   };
   /// `last_batch`: no batch follows in this epoch, so that the window ends here.
-  Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch);
+  /// `weightless`: the batch is run for the sake of the other ranks, and counts for nothing.
+  Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch, bool weightless = false);
   /// What training_step returned for this batch, until `drop_output`.
   const StepOutput& output() const { return output_; }
   /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step.
@@ -61,6 +63,8 @@ class OptimizerStep final : public OptimizerDriver {
   at::Tensor body();
   at::Tensor run_training_step();
   double weigh();
+  /// Takes what the micro-batch weighs into the window.
+  void add_weight(double weight);
   at::Tensor scaled(const at::Tensor& loss, double weight) const;
   void call_zero_grad(size_t index);
   void finish_gradients(size_t index);
@@ -80,8 +84,9 @@ class OptimizerStep final : public OptimizerDriver {
 
   const Batch* batch_ = nullptr;
   int64_t batch_idx_ = 0;
-  bool first_ = false, last_ = false, body_ran_ = false, stepped_ = false, updated_ = false;
+  bool first_ = false, last_ = false, body_ran_ = false, stepped_ = false, updated_ = false, weightless_ = false;
   double weight_before_ = 0;  ///< sum of the window's weights before this micro-batch: the body may run again
+  double total_weight_ = 0;   ///< of the window on all ranks
   StepOutput output_ = {};
 };
 

@@ -28,6 +28,7 @@ std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t
   for (int64_t batch_idx = 0; !limit || batch_idx < *limit; ++batch_idx) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
+    if (loaded->samples == 0) continue;  // other ranks have all of its samples
     predictions.push_back(predict_batch(run, run.to_device(std::move(loaded->batch)), batch_idx));
   }
   return predictions;
@@ -42,6 +43,7 @@ std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Lo
   module.on_predict_model_eval();
   run.hooks.on_predict_start(run);
   run.hooks.on_predict_epoch_start(run);
+  run.divide_among_ranks(loaders);
   std::vector<std::vector<Batch>> predictions;
   for (size_t i = 0; i < loaders.size(); ++i)
     predictions.push_back(predict_loader(run, loaders[i], static_cast<int64_t>(i)));

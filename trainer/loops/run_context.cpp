@@ -75,6 +75,12 @@ void RunContext::set_accumulate_grad_batches(int64_t k) {
   counters.accumulate_grad_batches = k;
 }
 
+void RunContext::divide_among_ranks(const data::Loaders& loaders) const {
+  const Comm& ranks = strategy.comm();
+  if (ranks.world_size() == 1 || !options.use_distributed_sampler) return;
+  for (const auto& loader : loaders) loader->shard(ranks.rank(), ranks.world_size());
+}
+
 std::filesystem::path RunContext::checkpoint_folder() const { return run_folder / "checkpoints"; }
 
 void RunContext::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {
@@ -105,6 +111,11 @@ void RunContext::save_now() {
 
 void RunContext::save_after_exception() {
   if (save_requests_.empty()) return;
+  if (comm().world_size() > 1) {
+    save_requests_.clear();
+    console::warn("no checkpoint is saved after the exception: the other ranks, which have parts of it, are not here");
+    return;
+  }
   counters.window.position = 0;
   counters.batch_phase = BatchPhase::Done;
   save_now();

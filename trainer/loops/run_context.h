@@ -84,6 +84,11 @@ class RunContext final : public Run {
   State rng() const { return rng_at_end_ ? *rng_at_end_ : rng_state(); }
   /// Waits until all checkpoints are written; throws as save_if_asked.
   void finish_saves();
+  /// Whether somebody asked for the end, on all ranks alike: `stop_reason` may still be this rank's own.
+  bool stops() const { return strategy.comm().world_size() > 1 ? stop_agreed : stop_reason.has_value(); }
+  /// Gives this rank its part of what the loaders give, where use_distributed_sampler is set.
+  void divide_among_ranks(const data::Loaders& loaders) const;
+  bool is_rank_zero() const { return strategy.comm().rank() == 0; }
   /// Forgets the batch at hand and the optimizer handles, which end with the loop that an exception left.
   void leave_loop();
   /// Sets what the module sees as stage and loader.
@@ -117,7 +122,8 @@ class RunContext final : public Run {
   CheckpointWriter writer = {};
   const data::Loaders* train_loaders = nullptr;
   const data::Loaders* evaluation_loaders = nullptr;
-  bool trial = false;  ///< of levin::tune: a callback ends it, schedulers hold still
+  bool stop_agreed = false;  ///< by all ranks
+  bool trial = false;        ///< of levin::tune: a callback ends it, schedulers hold still
   bool resumed = false;
   bool continued_folder = false;
   bool said_optimizer_is_unknown = false;

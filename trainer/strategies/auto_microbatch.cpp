@@ -9,17 +9,16 @@
 #include <levin/modules/autocast.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/memory_use.h>
 #include <levin/trainer/core/out_of_memory.h>
-#include <levin/trainer/core/rng_state.h>
+#include <levin/trainer/strategies/forward_snapshot.h>
 #include <levin/trainer/strategies/gather_outputs.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/optim/lbfgs.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 namespace levin {
 namespace {
@@ -27,11 +26,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::map<std::string, LoggedMetric*> metrics_of(const LightningModule& module, const std::vector<StepLog>& logs) {
-  std::map<std::string, LoggedMetric*> metrics(module.registered_metrics().begin(), module.registered_metrics().end());
+std::set<LoggedMetric*> metrics_of(const LightningModule& module, const std::vector<StepLog>& logs) {
+  std::set<LoggedMetric*> metrics;
+  for (const auto& [name, metric] : module.registered_metrics()) metrics.insert(metric);
   for (const StepLog& log : logs)
     for (const StepLog::Entry& entry : log.entries())
-      if (entry.metric) metrics["log " + entry.name] = entry.metric.get();
+      if (entry.metric) metrics.insert(entry.metric.get());
   return metrics;
 }
 
@@ -64,35 +64,13 @@ at::Tensor weight_of(const StepOutput& output, int64_t samples, const at::Tensor
 
 }  // namespace
 
-/// What a forward pass changes beside the gradients: random numbers, buffers and metrics.
-class AutoMicrobatch::Snapshot {
- public:
-  Snapshot(const LightningModule& module, const std::map<std::string, LoggedMetric*>& metrics)
-      : rng_(rng_state()), buffers_(module.buffers()) {
-    for (const at::Tensor& buffer : buffers_) values_.push_back(buffer.detach().clone());
-    for (const auto& [name, metric] : metrics) metrics_.emplace_back(metric, metric->state_dict());
-  }
-
-  void restore() const {
-    const at::NoGradGuard no_grad;
-    load_rng_state(rng_);
-    for (size_t i = 0; i < buffers_.size(); ++i) at::Tensor(buffers_[i]).copy_(values_[i]);
-    for (const auto& [metric, state] : metrics_) metric->load_state_dict(state);
-  }
-
- private:
-  State rng_;
-  std::vector<at::Tensor> buffers_, values_ = {};
-  std::vector<std::pair<LoggedMetric*, State>> metrics_ = {};
-};
-
 /// A batch between its forward and its backward.
 struct AutoMicrobatch::Pass : torch::CustomClassHolder {
   AutoMicrobatch* strategy = nullptr;
   Batch batch = {};
   int64_t batch_idx = 0;
   std::vector<StepLog> logs = {};
-  std::optional<Snapshot> before = {};
+  std::optional<ForwardSnapshot> before = {};
   AutocastState autocast = {};
   at::Tensor loss = {};                    ///< of the whole batch, with its graph; or else
   std::vector<at::Tensor> gradients = {};  ///< of the parts' mean loss times
@@ -230,7 +208,7 @@ std::vector<at::Tensor> AutoMicrobatch::gradients_of(Pass& pass, const at::Tenso
     if (!is_out_of_memory(error)) throw;
     split_further(pass.batch, error);
   }
-  const Snapshot after_forward(*module_, metrics_of(*module_, pass.logs));
+  const ForwardSnapshot after_forward(*module_, metrics_of(*module_, pass.logs));
   const AutocastGuard autocast(pass.autocast);
   const at::AutoGradMode with_gradients(true);
   while (pass.gradients.empty()) {

@@ -43,10 +43,13 @@ class AutoMicrobatch final : public Strategy {
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
     inner_->load_optimizer_state(optimizer, state);
   }
-  Agreement agree(uint64_t bits, double sum_of_weights) override { return inner_->agree(bits, sum_of_weights); }
+  void backward_of_nothing() override { inner_->backward_of_nothing(); }
+  void begin_sum_of_weights(double own) override { inner_->begin_sum_of_weights(own); }
+  double sum_of_weights() override { return inner_->sum_of_weights(); }
+  uint64_t agree(uint64_t bits) override { return inner_->agree(bits); }
+  uint64_t agree_now(uint64_t bits) override { return inner_->agree_now(bits); }
 
  private:
-  class Snapshot;
   struct Pass;
   struct Backward;
   StepOutput forward(const Batch& batch, int64_t batch_idx, LogSink& sink);

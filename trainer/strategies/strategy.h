@@ -14,12 +14,6 @@
 
 namespace levin {
 
-/// What the ranks of a run tell each other at the end of a window.
-struct Agreement {
-  uint64_t bits = 0;          ///< requests of any rank
-  double sum_of_weights = 0;  ///< of all ranks
-};
-
 using EvaluationStep = void (LightningModule::*)(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
 
 /// Where a run's module lives and how its steps are made, on one device or many. The loops call nothing else.
@@ -51,6 +45,12 @@ class Strategy {
   virtual Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) = 0;
   /// The gradients of `loss`; `sync` is false in all micro-batches of a window but the last.
   virtual void backward(const at::Tensor& loss, bool sync) = 0;
+  /// Takes part in the backward that ends a window where this rank has no loss.
+  virtual void backward_of_nothing() = 0;
+  /// What this rank's window weighs goes to the others; before the backward that ends it.
+  virtual void begin_sum_of_weights(double own) = 0;
+  /// What the window weighs on all ranks together; after that backward.
+  virtual double sum_of_weights() = 0;
   /// The norm over all ranks, from that of this rank's share of the gradients.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
@@ -58,8 +58,15 @@ class Strategy {
   virtual State optimizer_state(torch::optim::Optimizer& optimizer) = 0;
   /// Puts such a state back. Throws levin::UsageError where it does not fit; the optimizer is then unchanged.
   virtual void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) = 0;
-  /// One message to all ranks.
-  virtual Agreement agree(uint64_t bits, double sum_of_weights) = 0;
+  /// What the strategy itself needs to go on exactly; nothing where it needs nothing.
+  virtual State state_dict() const { return {}; }
+  /// Called after `attach`. Throws levin::UsageError for the state of another module.
+  virtual void load_state_dict(const State& /*state*/) {}
+  /// What any rank has asked for, as bits, the same on all ranks. It costs no message of its own: what this rank asks
+  /// for goes with the weights of the next window, and what comes back was sent with those of the last one.
+  virtual uint64_t agree(uint64_t bits) = 0;
+  /// The same, up to now: a message to all ranks, which must all call it.
+  virtual uint64_t agree_now(uint64_t bits) = 0;
 };
 
 }  // namespace levin

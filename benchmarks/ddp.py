@@ -1,0 +1,89 @@
+"""One step of ddp, two ranks over Gloo: levin beside PyTorch's DistributedDataParallel, in turn.
+
+usage: ddp.py PROGRAM [--rounds N] [CASE...]    PROGRAM is benchmark_ddp; cases are mlp, lenet and large
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+
+STEPS = {"mlp": 600, "lenet": 300, "large": 12}
+
+
+def make_net(name):
+    from torch import nn
+
+    if name == "mlp":
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10))
+    if name == "lenet":
+        return nn.Sequential(nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(),
+                             nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84),
+                             nn.ReLU(), nn.Linear(84, 10))
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 4800), nn.ReLU(), nn.Linear(4800, 4800), nn.ReLU(),
+                         nn.Linear(4800, 4800), nn.ReLU(), nn.Linear(4800, 10))
+
+
+def train(name, steps):
+    """A rank of PyTorch's; rank 0 prints the median of a step in microseconds."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    torch.manual_seed(1)
+    net = torch.nn.parallel.DistributedDataParallel(make_net(name), gradient_as_bucket_view=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    batches = [(torch.randn(32, 1, 28, 28), torch.randint(10, (32,))) for _ in range(50)]
+    seconds = []
+    last = time.perf_counter()
+    for step in range(steps):
+        inputs, targets = batches[step % len(batches)]
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(inputs), targets).backward()
+        optimizer.step()
+        now = time.perf_counter()
+        seconds.append(now - last)
+        last = now
+    if dist.get_rank() == 0:
+        print(f"{1e6 * statistics.median(seconds[steps // 10:]):.1f}")
+    dist.destroy_process_group()
+
+
+def microseconds(command):
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(out.strip().splitlines()[-1])
+
+
+def compare(program, name, rounds):
+    steps = str(STEPS[name])
+    ways = {
+        "levin": [program, name, steps],
+        "PyTorch": [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
+                    "--rdzv-endpoint", "127.0.0.1:0", __file__, "--rank", name, steps],
+    }
+    figures = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, command in ways.items():
+            figures[way].append(microseconds(command))
+    medians = {way: statistics.median(values) for way, values in figures.items()}
+    for way, values in figures.items():
+        print(f"{name}, {way}: {medians[way]:.0f} us ({min(values):.0f} to {max(values):.0f})")
+    print(f"{name}: levin takes {medians['levin'] / medians['PyTorch']:.2f} of PyTorch's step", flush=True)
+
+
+def main():
+    if sys.argv[1:2] == ["--rank"]:
+        return train(sys.argv[2], int(sys.argv[3]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("cases", nargs="*", default=list(STEPS))
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    for name in arguments.cases:
+        compare(arguments.program, name, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

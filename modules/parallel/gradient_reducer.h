@@ -1,0 +1,78 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/trainer/core/process_group.h>
+#include <levin/trainer/core/state.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace levin::parallel {
+
+/// As what gradients are sent between the ranks.
+enum class GradientCompression { None, Float16, BFloat16 };
+
+/// Options of DistributedDataParallel, with PyTorch's names and defaults.
+struct DistributedDataParallelOptions {
+  double bucket_cap_mb = 25;      ///< gradients are reduced in buckets of so many MiB, while backward goes on
+  double first_bucket_mb = 1;     ///< the bucket that is full first, so that reducing begins early
+  bool broadcast_buffers = true;  ///< before each forward the buffers (BatchNorm's statistics) become rank 0's
+  /// In some steps some parameters get no gradient, on some ranks or on all. Costs a walk through each graph.
+  bool find_unused_parameters = false;
+  /// The graph is the same in all steps, whichever parameters it leaves out.
+  bool static_graph = false;
+  GradientCompression compression = GradientCompression::None;
+};
+
+/// Makes the gradients of a module's parameters the mean over all ranks, while backward computes them: c10d::Reducer,
+/// the engine of PyTorch's DistributedDataParallel, without its forward.
+///
+///     levin::parallel::GradientReducer reducer(*net, group);
+///     ...
+///     reducer.synchronize_buffers();
+///     auto loss = F::cross_entropy(net(input), target);
+///     reducer.backward(loss);
+///
+/// The buckets are the memory of the gradients: `grad()` is a view into them once it was reduced.
+class GradientReducer {
+ public:
+  /// Makes parameters and buffers those of rank 0. Called by all ranks. Throws levin::UsageError where the parameters
+  /// are not alike on all ranks, or none requires a gradient. `module` and `group` must outlive the reducer.
+  GradientReducer(torch::nn::Module& module, const ProcessGroup& group, DistributedDataParallelOptions options = {});
+  ~GradientReducer();
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+
+  /// Buffers become those of rank 0, where `broadcast_buffers` says so; before a forward in training.
+  void synchronize_buffers();
+  /// The next backward through `output` reduces the gradients; returns what to call it on.
+  at::Tensor prepare(const at::Tensor& output);
+  /// After such a backward. Throws levin::UsageError with the names of parameters that got no gradient.
+  void check_finished();
+  /// `prepare`, `output.backward()` and `check_finished`.
+  void backward(const at::Tensor& loss);
+  /// Takes part in a reduction with gradients of zero, where this rank has no loss.
+  void backward_of_nothing();
+
+  /// The parameters of each bucket, by their place among those that require gradients.
+  State state_dict() const;
+  /// Takes those buckets, so that sums are made in the same order. Throws levin::UsageError for other parameters.
+  void load_state_dict(const State& state);
+  /// Bytes that are reduced in each step.
+  int64_t bytes() const;
+
+ private:
+  struct Engine;
+  void make_engine(std::vector<std::vector<size_t>> buckets);
+
+  torch::nn::Module& module_;
+  const ProcessGroup& group_;
+  DistributedDataParallelOptions options_;
+  std::vector<std::string> names_ = {};
+  std::vector<at::Tensor> parameters_ = {};  ///< that require gradients, each once
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace levin::parallel

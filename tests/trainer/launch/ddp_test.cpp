@@ -1,0 +1,67 @@
+// ddp in real processes over Gloo: several ranks end as one process with their batches together.
+#include "tests/trainer/launch/ranks.h"
+
+namespace {
+
+using Flags = RankedFits::Flags;
+
+Flags joined(Flags a, const Flags& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// Two ranks with batches of 32 against one process with 64, both with these flags; those of the ranks alone in `ddp`.
+void ends_as_one_process(const RankedFits& fits, const Flags& flags, const Flags& ddp, double within) {
+  const std::string number = std::to_string(std::rand());
+  const auto expected = fits.weights("one" + number, flags);
+  const Flags two = joined(joined(flags, {"--devices", "2", "--data.batch_size", "32"}), ddp);
+  CHECK(difference(fits.weights("two" + number, two), expected) < within);
+  CHECK(difference(fits.rows("two" + number), fits.rows("one" + number)) < 1e3 * within);
+}
+
+}  // namespace
+
+TEST_CASE("two ranks end as one process with twice the batch, last short batch included") {
+  // Behind three whole rounds the last has 38 samples, 39, or one: then a rank has none.
+  for (const int64_t samples : {230, 231, 193}) {
+    INFO(samples);
+    ends_as_one_process(RankedFits("mlp", "64-true", samples), {}, {}, 1e-10);
+  }
+}
+
+TEST_CASE("so they do with accumulation and clipping, and however the gradients are reduced") {
+  const RankedFits fits;
+  const Flags clipped = {"--gradient-clip-val", "0.5"};
+  ends_as_one_process(fits, joined(clipped, {"--accumulate-grad-batches", "4"}), {}, 1e-10);
+  ends_as_one_process(fits, clipped, {"--find-unused-parameters", "true"}, 1e-10);
+  ends_as_one_process(fits, clipped, {"--static-graph", "true"}, 1e-10);
+  ends_as_one_process(fits, clipped, {"--bucket-cap-mb", "0.01"}, 1e-10);
+}
+
+TEST_CASE("lenet in float32, and four ranks") {
+  const RankedFits fits("lenet", "32-true");
+  const auto expected = fits.weights("one", {});
+  CHECK(difference(fits.weights("two", {"--devices", "2", "--data.batch_size", "32"}), expected) < 1e-5);
+  CHECK(difference(fits.weights("four", {"--devices", "4", "--data.batch_size", "16"}), expected) < 1e-5);
+}
+
+TEST_CASE("compressed gradients train") {
+  const RankedFits fits("mlp", "32-true");
+  const auto expected = fits.weights("one", {});
+  for (const char* as : {"fp16", "bf16"})
+    CHECK(difference(fits.weights(as, {"--devices", "2", "--data.batch_size", "32", "--gradient-compression", as}),
+                     expected) < 2e-2);
+}
+
+TEST_CASE("a run of two ranks goes on to the bit") {
+  const RankedFits fits("mlp", "32-true");
+  const Flags two = {"--devices", "2", "--data.batch_size", "32", "--model.optimizer.class", "Adam"};
+  const auto unbroken = fits.weights("unbroken", two);
+  fits.weights("parts", joined(two, {"--max-epochs", "1"}));
+  CHECK(difference(fits.weights("parts", joined(two, {"--ckpt-path", "last"})), unbroken) == 0);
+  // One process goes on from it with the same global batch.
+  fits.weights("fewer", joined(two, {"--max-epochs", "1"}));
+  CHECK(difference(fits.weights("fewer",
+                                {"--data.batch_size", "64", "--model.optimizer.class", "Adam", "--ckpt-path", "last"}),
+                   unbroken) < 1e-4);
+}

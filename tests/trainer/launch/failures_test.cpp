@@ -1,0 +1,212 @@
+// What becomes of a run when one of its ranks does not do what the others do: the supervisor names it, ends the others
+// and leaves nothing behind.
+#include <signal.h>
+
+#include "tests/trainer/launch/ranks.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+/// The ranks that a supervisor has started, by rank.
+std::map<int, pid_t> ranks_of(pid_t supervisor) {
+  std::map<int, pid_t> ranks;
+  for (const auto& process : fs::directory_iterator("/proc")) {
+    const std::string name = process.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(process.path() / "environ", std::ios::binary);
+    int rank = -1;
+    bool is_ours = false;
+    for (std::string variable; std::getline(in, variable, '\0');) {
+      if (variable.rfind("RANK=", 0) == 0) rank = std::stoi(variable.substr(5));
+      is_ours |= variable == "LEVIN_SUPERVISOR=" + std::to_string(supervisor);
+    }
+    if (is_ours) ranks[rank] = static_cast<pid_t>(std::stol(name));
+  }
+  return ranks;
+}
+
+/// A long fit of four ranks that has made some steps.
+struct FourRanks {
+  explicit FourRanks(const RankedFits::Flags& flags = {}) : process(start(flags)) {
+    for (int i = 0; i < 6000 && fits.rows("run").size() < 20; ++i) wait_a_moment();
+    INFO(fits.log("run"));
+    REQUIRE(fits.rows("run").size() >= 20);
+    ranks = ranks_of(process.id());
+    REQUIRE(ranks.size() == 4);
+  }
+  Spawned start(const RankedFits::Flags& flags) const {
+    RankedFits::Flags all = {"--devices", "4", "--max-epochs", "2000", "--data.batch_size", "16"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return fits.start("run", all);
+  }
+  /// Waits for the end; nobody may be left.
+  int wait() {
+    const int code = process.wait();
+    CHECK(ranks_of(process.id()).empty());
+    return code;
+  }
+
+  RankedFits fits;
+  Spawned process;
+  std::map<int, pid_t> ranks;
+};
+
+struct Behaviour {
+  explicit Behaviour(const std::string& name) {
+    const char* const program = std::getenv("LEVIN_RANK_PROGRAM");
+    REQUIRE(program != nullptr);
+    Spawned process({"/bin/sh", "-c", "exec \"$0\" \"$@\" > '" + (folder / "out").string() + "'", program,
+                     folder.path().string(), name},
+                    folder / "log");
+    code = process.wait();
+    log = read_bytes(folder / "log");
+    out = read_bytes(folder / "out");
+    for (const auto& file : fs::recursive_directory_iterator(folder.path()))
+      if (file.path().filename() == "rank_1.log") out += read_bytes(file.path());
+    CHECK(ranks_of(process.id()).empty());
+  }
+  TemporaryFolder folder;
+  int code = -1;
+  std::string log, out;
+};
+
+}  // namespace
+
+TEST_CASE("a rank that is killed ends the run, and is named") {
+  FourRanks run;
+  ::kill(run.ranks.at(2), SIGKILL);
+  CHECK(run.wait() == 128 + SIGKILL);
+  INFO(run.fits.log("run"));
+  CHECK(contains(run.fits.log("run"), "levin: rank 2 ("));
+  CHECK(contains(run.fits.log("run"), "was ended by SIGKILL"));
+}
+
+TEST_CASE("so does rank 0, whose store the others no longer need") {
+  FourRanks run;
+  ::kill(run.ranks.at(0), SIGKILL);
+  CHECK(run.wait() == 128 + SIGKILL);
+  INFO(run.fits.log("run"));
+  CHECK(contains(run.fits.log("run"), "levin: rank 0 ("));
+}
+
+TEST_CASE("a rank that hangs is waited for as long as timeout_seconds says, and is named") {
+  FourRanks run({"--timeout-seconds", "2"});
+  ::kill(run.ranks.at(1), SIGSTOP);
+  CHECK(run.wait() != 0);
+  INFO(run.fits.log("run"));
+  CHECK(contains(run.fits.log("run"), "levin: rank 1 ("));
+  CHECK(contains(run.fits.log("run"), "did not answer the other ranks any more"));
+}
+
+TEST_CASE("no rank outlives a supervisor that is killed") {
+  FourRanks run;
+  ::kill(run.process.id(), SIGKILL);
+  CHECK(run.process.wait() == -SIGKILL);
+  for (int i = 0; i < 500 && !ranks_of(run.process.id()).empty(); ++i) wait_a_moment();
+  CHECK(ranks_of(run.process.id()).empty());
+}
+
+TEST_CASE("SIGTERM to the supervisor saves once and ends all") {
+  FourRanks run;
+  ::kill(run.process.id(), SIGTERM);
+  CHECK(run.wait() == 128 + SIGTERM);
+  INFO(run.fits.log("run"));
+  CHECK(contains(run.fits.log("run"), "stopped by SIGTERM, saved"));
+  CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
+}
+
+TEST_CASE("SIGTERM to one rank alone ends all of them together") {
+  FourRanks run;
+  ::kill(run.ranks.at(3), SIGTERM);
+  CHECK(run.wait() == 128 + SIGTERM);
+  INFO(run.fits.log("run"));
+  CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
+}
+
+TEST_CASE("with restarts left all ranks go on from the newest checkpoint") {
+  const RankedFits::Flags flags = {"--devices", "2", "--data.batch_size", "32", "--max-epochs", "30"};
+  const RankedFits fits;
+  const auto expected = fits.weights("unbroken", flags);
+  RankedFits::Flags restarting = flags;
+  restarting.insert(restarting.end(), {"--max-restarts", "2"});
+  Spawned process = fits.start("broken", restarting);
+  for (int i = 0; i < 6000 && fits.rows("broken").size() < 30; ++i) wait_a_moment();
+  const std::map<int, pid_t> ranks = ranks_of(process.id());
+  REQUIRE(ranks.size() == 2);
+  ::kill(ranks.at(1), SIGKILL);
+  const int code = process.wait();
+  INFO(fits.log("broken"));
+  CHECK(code == 0);
+  CHECK(contains(fits.log("broken"), "all ranks are started again from the newest checkpoint (restart 1 of 2)"));
+  std::vector<torch::Tensor> weights;
+  const levin::State saved = levin::load_state(fits.run("broken") / "weights.pt");
+  for (const auto& [key, value] : saved.to_dict()) weights.push_back(value.to_tensor());
+  CHECK(difference(weights, expected) == 0);
+}
+
+TEST_CASE("a program of the user's own: what one rank does is told") {
+  const Behaviour plain("plain");
+  INFO(plain.log << plain.out);
+  CHECK(plain.code == 0);
+  CHECK(contains(plain.out, "rank 0: completed  after 10 steps"));
+  CHECK(contains(plain.out, "rank 1: completed  after 10 steps"));
+  // Each of the 17 samples of two epochs once.
+  CHECK(contains(plain.out, "saw 18 for validation"));
+  CHECK(contains(plain.out, "saw 16 for validation"));
+}
+
+TEST_CASE("a rank that throws is shown with its error") {
+  const Behaviour run("throws");
+  INFO(run.log);
+  CHECK(run.code == 5);
+  CHECK(contains(run.log, "levin: rank 1 ("));
+  CHECK(contains(run.log, "failed with exit code 5"));
+  CHECK(contains(run.log, "its error: the second rank has had enough"));
+  CHECK(contains(run.log, "[rank 1] error: the second rank has had enough"));
+}
+
+TEST_CASE("a rank that leaves early is named") {
+  const Behaviour run("leaves");
+  INFO(run.log);
+  CHECK(run.code != 0);
+  CHECK(contains(run.log, "levin: rank 1 ("));
+  CHECK(contains(run.log, "has ended before the others, with exit code 0"));
+}
+
+TEST_CASE("a step that returns nothing on one rank holds nobody up") {
+  const Behaviour run("returns_nothing");
+  INFO(run.log << run.out);
+  CHECK(run.code == 0);
+  CHECK(contains(run.out, "rank 1: completed  after 10 steps"));
+}
+
+TEST_CASE("ranks that log different names go on, and that is said") {
+  const Behaviour run("logs_another");
+  INFO(run.log << run.out);
+  CHECK(run.code == 0);
+  CHECK(contains(run.log, "log('only_here'): 1 of 2 ranks have logged it"));
+}
+
+TEST_CASE("a stop that one rank asks for stops all in the same step") {
+  const Behaviour run("stops");
+  INFO(run.log << run.out);
+  CHECK(run.code == 0);
+  const size_t first = run.out.find("rank 0: stopped"), second = run.out.find("rank 1: stopped");
+  REQUIRE((first != std::string::npos && second != std::string::npos));
+  const auto steps = [&](size_t from) { return run.out.substr(run.out.find("after", from), 14); };
+  CHECK(steps(first) == steps(second));
+}
+
+TEST_CASE("parameters without a gradient, and parameters of other shapes, are named") {
+  const Behaviour unused("unused");
+  INFO(unused.log);
+  CHECK(unused.code == 5);
+  CHECK(contains(unused.log, "these parameters got no gradient: spare.weight, spare.bias"));
+  const Behaviour shapes("other_shapes");
+  INFO(shapes.log);
+  CHECK(shapes.code == 5);
+  CHECK(contains(shapes.log, "rank 1 has other parameters than rank 0"));
+}

@@ -1,0 +1,171 @@
+#include <levin/trainer/core/process_group.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <levin/trainer/core/process_group_backends.h>
+#include <levin/trainer/core/torch_compat/tcp_store.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// The first line of what c10d says, which goes on with a stack.
+std::string first_line(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+/// Whether this is what c10d throws for a rank that is gone or late, and no mistake of the program's own.
+bool is_of_communication(const std::exception& error) {
+  if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return true;
+  const std::string text = error.what();
+  for (const char* part : {"gloo", "Gloo", "NCCL", "Connection closed by peer", "Connection reset", "Broken pipe",
+                           "pair closure", "Timed out", "timed out"})
+    if (text.find(part) != std::string::npos) return true;
+  return false;
+}
+
+std::string place_of(const Rendezvous& rendezvous) {
+  return c10::str(rendezvous.master_addr, ":", rendezvous.master_port);
+}
+
+c10::intrusive_ptr<c10d::Store> open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
+  c10d::TCPStoreOptions options = torch_compat::tcp_store_options();
+  options.port = static_cast<std::uint16_t>(rendezvous.master_port);
+  options.isServer = rendezvous.hosts_store;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(rendezvous.master_addr, options);
+  } catch (const std::exception& error) {
+    if (rendezvous.hosts_store)
+      throw UsageError("rank ", rendezvous.rank, " cannot serve the store that the ranks meet at on ",
+                       place_of(rendezvous), "; choose another port with MASTER_PORT: ", first_line(error));
+    throw UsageError("rank ", rendezvous.rank, " of ", rendezvous.world_size, " has not reached ", place_of(rendezvous),
+                     " in ", timeout.count() / 1000,
+                     " seconds; does rank 0 run there, and do MASTER_ADDR and MASTER_PORT say so? ", first_line(error));
+  }
+}
+
+/// Ranks take part in a group from here on; the store is where they find each other.
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options, c10::Device device) {
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(options.store, static_cast<int>(options.rank),
+                                                       static_cast<int>(options.world_size));
+  add_gloo(*group, options);
+  if (device.is_cuda()) add_nccl(*group, options, device);
+  group->setDefaultBackend(device.is_cuda() ? c10d::ProcessGroup::BackendType::NCCL
+                                            : c10d::ProcessGroup::BackendType::GLOO);
+  return group;
+}
+
+c10d::ReduceOp::RedOpType op_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Min:
+      return c10d::ReduceOp::MIN;
+    case ReduceOp::Max:
+      return c10d::ReduceOp::MAX;
+    default:
+      return c10d::ReduceOp::SUM;  // of a mean too: Gloo divides only in newer versions
+  }
+}
+
+}  // namespace
+
+struct ProcessGroup::Parts {
+  c10::intrusive_ptr<c10d::Store> store;
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+};
+
+ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout)
+    : rank_(rendezvous.rank), world_size_(rendezvous.world_size), parts_(std::make_unique<Parts>()) {
+  parts_->store = c10::make_intrusive<c10d::PrefixStore>("levin/" + rendezvous.key, open_store(rendezvous, timeout));
+  try {
+    parts_->group = make_group({.store = parts_->store,
+                                .rank = rank_,
+                                .world_size = world_size_,
+                                .master_addr = rendezvous.master_addr,
+                                .timeout = timeout},
+                               device);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw UsageError("rank ", rank_, " of ", world_size_, " has not met all others by way of ", place_of(rendezvous),
+                     "; were that many started, and do they run the same program? ", first_line(error));
+  }
+}
+
+ProcessGroup::~ProcessGroup() = default;
+
+const c10::intrusive_ptr<c10d::ProcessGroup>& ProcessGroup::raw() const { return parts_->group; }
+
+void ProcessGroup::guarded(const char* call, const std::function<void()>& body) const {
+  try {
+    body();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!is_of_communication(error)) throw;
+    throw LostRankError("rank ", rank_, " of ", world_size_, ": ", call,
+                        " failed, since another rank has ended or did not come: ", first_line(error));
+  }
+}
+
+void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {
+  std::vector<at::Tensor> tensors{tensor.contiguous()};
+  guarded("all_reduce", [&] { raw()->allreduce(tensors, {.reduceOp = op_of(op)})->wait(); });
+  if (op == ReduceOp::Mean) tensors[0].div_(world_size_);
+  if (!tensors[0].is_same(tensor)) tensor.copy_(tensors[0]);
+}
+
+std::function<void()> ProcessGroup::begin_all_reduce(at::Tensor& tensor) {
+  std::vector<at::Tensor> tensors{tensor};
+  c10::intrusive_ptr<c10d::Work> work;
+  guarded("all_reduce", [&] { work = raw()->allreduce(tensors); });
+  return [this, work] { guarded("all_reduce", [&] { work->wait(); }); };
+}
+
+void ProcessGroup::broadcast(at::Tensor& tensor, int64_t source) {
+  std::vector<at::Tensor> tensors{tensor.contiguous()};
+  guarded("broadcast", [&] { raw()->broadcast(tensors, {.rootRank = source})->wait(); });
+  if (!tensors[0].is_same(tensor)) tensor.copy_(tensors[0]);
+}
+
+std::vector<at::Tensor> ProcessGroup::all_gather(const at::Tensor& tensor) {
+  std::vector<at::Tensor> inputs{tensor.contiguous()};
+  std::vector<std::vector<at::Tensor>> outputs(1);
+  for (int64_t i = 0; i < world_size_; ++i) outputs[0].push_back(at::empty_like(inputs[0]));
+  guarded("all_gather", [&] { raw()->allgather(outputs, inputs)->wait(); });
+  return outputs[0];
+}
+
+void ProcessGroup::barrier() {
+  // An all-reduce, which says what failed as the others do.
+  at::Tensor nothing = at::zeros({1});
+  guarded("barrier", [&] {
+    std::vector<at::Tensor> tensors{nothing};
+    raw()->allreduce(tensors)->wait();
+  });
+}
+
+StoreServer::StoreServer(int64_t port) {
+  c10d::TCPStoreOptions options = torch_compat::tcp_store_options();
+  options.port = static_cast<std::uint16_t>(port);
+  options.isServer = true;
+  options.waitWorkers = false;
+  try {
+    const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+    port_ = store->getPort();
+    store_ = store;
+  } catch (const std::exception& error) {
+    throw UsageError("the store that the ranks meet at cannot be served on port ", port,
+                     "; choose another with MASTER_PORT: ", first_line(error));
+  }
+}
+
+StoreServer::~StoreServer() = default;
+int64_t StoreServer::port() const { return port_; }
+
+}  // namespace levin

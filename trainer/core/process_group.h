@@ -1,0 +1,82 @@
+#pragma once
+#include <c10/core/Device.h>
+#include <c10/util/intrusive_ptr.h>
+#include <levin/trainer/core/comm.h>
+#include <levin/trainer/core/error.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace c10d {
+class ProcessGroup;
+class Store;
+class Work;
+}  // namespace c10d
+
+namespace levin {
+
+/// Where the ranks of a run meet, and which of them this process is.
+struct Rendezvous {
+  int64_t rank = 0, world_size = 1;
+  std::string master_addr = "127.0.0.1";  ///< where the store is
+  int64_t master_port = 29500;
+  bool hosts_store = false;  ///< this process serves the store; the others connect to it
+  std::string key = {};      ///< tells this start of the run from others that met at the same store
+};
+
+/// A collective that failed because another rank did not take part, or no longer exists.
+class LostRankError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The ranks of a run, each a process, which speak by c10d: Gloo for tensors on the CPU, NCCL for those on a GPU.
+///
+/// Each call is made by all ranks in the same order. One that does not end in time, or fails, throws
+/// levin::LostRankError with the call and the rank.
+class ProcessGroup final : public Comm {
+ public:
+  /// Meets the other ranks. `device`: of this rank. Throws levin::UsageError where they cannot be reached in time.
+  ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout);
+  ~ProcessGroup() override;
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int64_t rank() const override { return rank_; }
+  int64_t world_size() const override { return world_size_; }
+  void all_reduce(at::Tensor& tensor, ReduceOp op) override;
+  void broadcast(at::Tensor& tensor, int64_t source) override;
+  std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override;
+  void barrier() override;
+
+  /// A sum over all ranks that is begun and not waited for: `tensor` has it after the returned function was called.
+  std::function<void()> begin_all_reduce(at::Tensor& tensor);
+  /// For c10d's own classes.
+  const c10::intrusive_ptr<c10d::ProcessGroup>& raw() const;
+  /// Calls `body`; what it throws of c10d's failed collectives becomes a levin::LostRankError that names `call`.
+  void guarded(const char* call, const std::function<void()>& body) const;
+
+ private:
+  struct Parts;
+  int64_t rank_, world_size_;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// A store that other processes meet at, served by this one while it lives.
+class StoreServer {
+ public:
+  /// On this port, or with 0 on a free one. Throws levin::UsageError where it is in use.
+  explicit StoreServer(int64_t port = 0);
+  ~StoreServer();
+  int64_t port() const;
+
+ private:
+  c10::intrusive_ptr<c10d::Store> store_;
+  int64_t port_ = 0;
+};
+
+}  // namespace levin

@@ -1,0 +1,55 @@
+#pragma once
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace levin::torch_compat {
+
+/// What a c10d::Reducer is made of.
+struct ReducerParts {
+  std::vector<at::Tensor> parameters;
+  std::vector<std::vector<size_t>> buckets;
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  int64_t bucket_bytes = 0, first_bucket_bytes = 0;
+  bool find_unused_parameters = false;
+  std::unordered_map<size_t, std::string> names;
+};
+
+/// Its constructor has gained arguments from version to version: two up to 2.11, a third in 2.13.
+template <class Reducer = c10d::Reducer>
+std::shared_ptr<Reducer> make_reducer(ReducerParts parts) {
+  using Tensors = std::vector<at::Tensor>;
+  using Buckets = std::vector<std::vector<size_t>>;
+  using Limits = std::vector<size_t>;
+  using Flags = std::vector<bool>;
+  using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
+  using Names = std::unordered_map<size_t, std::string>;
+  constexpr bool kViews = true;  // gradients live in the buckets
+  const size_t count = parts.parameters.size();
+  const Flags dense(count, false);
+  const auto make = [&](auto... more) {
+    return std::make_shared<Reducer>(std::move(parts.parameters), std::move(parts.buckets), std::move(parts.group),
+                                     dense, parts.bucket_bytes, parts.find_unused_parameters, kViews,
+                                     std::move(parts.names), parts.first_bucket_bytes, more...);
+  };
+  if constexpr (std::is_constructible_v<Reducer, Tensors, Buckets, Limits, Group, Flags, int64_t, bool, bool, Names,
+                                        int64_t>) {
+    const Limits limits(parts.buckets.size(), static_cast<size_t>(parts.bucket_bytes));
+    return std::make_shared<Reducer>(std::move(parts.parameters), std::move(parts.buckets), limits,
+                                     std::move(parts.group), dense, parts.bucket_bytes, parts.find_unused_parameters,
+                                     kViews, std::move(parts.names), parts.first_bucket_bytes);
+  } else if constexpr (std::is_constructible_v<Reducer, Tensors, Buckets, Group, Flags, int64_t, bool, bool, Names,
+                                               int64_t, bool, bool>) {
+    return make(false, false);
+  } else {
+    return make(false, false, std::vector<int64_t>{});
+  }
+}
+
+}  // namespace levin::torch_compat

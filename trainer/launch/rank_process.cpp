@@ -1,0 +1,144 @@
+#include <levin/trainer/launch/rank_process.h>
+#include <fcntl.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/signals.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+extern char** environ;
+
+namespace levin {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "this machine";
+}
+
+/// The command line of this process.
+std::vector<std::string> own_command() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(std::move(word));
+  if (words.empty()) throw Error("the command line of this process cannot be read from /proc/self/cmdline");
+  return words;
+}
+
+/// The environment of this process with other values of some variables.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& values) {
+  std::vector<std::string> all;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string entry(*one);
+    if (!values.count(entry.substr(0, entry.find('=')))) all.push_back(entry);
+  }
+  for (const auto& [name, value] : values) all.push_back(name + "=" + value);
+  return all;
+}
+
+/// For exec: pointers to texts that outlive them, and a null.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// In the new process, before it becomes the program: nothing here may allocate, since threads of the supervisor may
+/// have held a lock.
+[[noreturn]] void become(const char* program, char** arguments, char** variables, int output, ::pid_t supervisor) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != supervisor) ::_exit(127);
+  ::setpgid(0, 0);
+  if (output >= 0) {
+    ::dup2(output, STDOUT_FILENO);
+    ::dup2(output, STDERR_FILENO);
+  }
+  ::execve(program, arguments, variables);
+  ::_exit(127);
+}
+
+}  // namespace
+
+RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& environment, int64_t local_rank)
+    : rank_(run.node_rank * run.ranks + local_rank) {
+  failure_file_ = std::filesystem::temp_directory_path() /
+                  ("levin_" + std::to_string(::getpid()) + "_rank_" + std::to_string(rank_) + ".error");
+  std::filesystem::remove(failure_file_);
+  const bool own_output = local_rank == 0 || run.log_folder.empty();
+  if (!own_output) log_ = run.log_folder / ("rank_" + std::to_string(rank_) + ".log");
+  std::map<std::string, std::string> values = {
+      {"RANK", std::to_string(rank_)},
+      {"LOCAL_RANK", std::to_string(local_rank)},
+      {"WORLD_SIZE", std::to_string(run.ranks * run.num_nodes)},
+      {"LOCAL_WORLD_SIZE", std::to_string(run.ranks)},
+      {"GROUP_RANK", std::to_string(run.node_rank)},
+      {"MASTER_ADDR", environment.master_addr},
+      {"MASTER_PORT", std::to_string(environment.master_port)},
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+      {"TORCHELASTIC_RESTART_COUNT", std::to_string(environment.restarts)},
+      {"LEVIN_SUPERVISOR", std::to_string(::getpid())},
+      {RankEnvironment::kFailureFile, failure_file_.string()},
+  };
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) values["OMP_NUM_THREADS"] = std::to_string(environment.threads);
+  std::vector<std::string> variables = environment_with(values);
+  std::vector<std::string> words = run.command.empty() ? own_command() : run.command;
+  const std::string program = run.command.empty() ? "/proc/self/exe" : words.front();
+  std::vector<char*> argument_pointers = pointers_to(words), variable_pointers = pointers_to(variables);
+  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | (environment.restarts > 0 ? O_APPEND : O_TRUNC);
+  const int output = own_output ? -1 : ::open(log_.c_str(), mode, 0666);
+  if (!own_output && output < 0) throw UsageError(log_.string(), ": cannot be written");
+  const ::pid_t supervisor = ::getpid();
+  pid_ = ::fork();
+  if (pid_ == 0) become(program.c_str(), argument_pointers.data(), variable_pointers.data(), output, supervisor);
+  if (output >= 0) ::close(output);
+  if (pid_ < 0) throw Error("rank ", rank_, " cannot be started: errno ", errno);
+}
+
+bool RankProcess::reap() {
+  if (::waitpid(pid_, &status_, WNOHANG) != pid_) return false;
+  ended_ = true;
+  code_ = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  read_failure();
+  return true;
+}
+
+void RankProcess::read_failure() {
+  std::ifstream in(failure_file_);
+  std::string kind;
+  if (!std::getline(in, kind)) return;
+  lost_another_ = kind == "lost";
+  error_.assign(std::istreambuf_iterator<char>(in), {});
+  in.close();
+  std::filesystem::remove(failure_file_);
+}
+
+void RankProcess::send(int signal_number) const {
+  if (!ended_) ::kill(pid_, signal_number);
+}
+
+void RankProcess::kill() {
+  killed_ = true;
+  send(SIGKILL);
+}
+
+std::string RankProcess::how_it_ended() const {
+  const std::string who =
+      "rank " + std::to_string(rank_) + " (" + host_name() + ", process " + std::to_string(pid_) + ")";
+  if (killed_) return who + " did not answer the other ranks any more, and was ended";
+  if (WIFSIGNALED(status_)) return who + " was ended by " + signal_name(WTERMSIG(status_));
+  if (code_ == 0) return who + " has ended before the others, with exit code 0";
+  return who + " failed with exit code " + std::to_string(code_);
+}
+
+}  // namespace levin

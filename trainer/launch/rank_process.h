@@ -1,0 +1,58 @@
+#pragma once
+#include <levin/trainer/launch/supervisor.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace levin {
+
+/// What all ranks of a start are told, beside their own numbers.
+struct RankEnvironment {
+  static constexpr const char* kFailureFile = "LEVIN_FAILURE_FILE";
+
+  std::string master_addr = {};
+  int64_t master_port = 0;
+  int64_t threads = 1;   ///< for computing, of each rank
+  int64_t restarts = 0;  ///< starts before this one
+};
+
+/// One rank, as its supervisor sees it.
+class RankProcess {
+ public:
+  /// Starts it. Throws levin::Error where the system has no process left.
+  RankProcess(const SupervisedRun& run, const RankEnvironment& environment, int64_t local_rank);
+
+  int64_t rank() const { return rank_; }
+  bool ended() const { return ended_; }
+  /// Whether it has ended; then what follows is known.
+  bool reap();
+  void send(int signal_number) const;
+  /// Ends it at once: it was not to end by itself.
+  void kill();
+
+  /// The exit code, or 128 and the signal that ended it.
+  int code() const { return code_; }
+  bool was_killed() const { return killed_; }
+  /// Whether it says that it failed only because another rank did.
+  bool lost_another() const { return lost_another_; }
+  /// What it says of its failure; empty where nothing.
+  const std::string& error() const { return error_; }
+  /// Its output; empty where that is the supervisor's own.
+  const std::filesystem::path& log() const { return log_; }
+  /// "rank 2 (node1) was ended by SIGKILL".
+  std::string how_it_ended() const;
+
+ private:
+  void read_failure();
+
+  int64_t rank_ = 0;
+  ::pid_t pid_ = -1;
+  std::filesystem::path log_ = {}, failure_file_ = {};
+  bool ended_ = false, killed_ = false, lost_another_ = false;
+  int status_ = 0, code_ = 0;
+  std::string error_ = {};
+};
+
+}  // namespace levin

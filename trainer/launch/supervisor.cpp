@@ -1,0 +1,203 @@
+#include <levin/trainer/launch/supervisor.h>
+#include <fcntl.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/cores.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/process_group.h>
+#include <levin/trainer/launch/rank_process.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+
+namespace levin {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array kForwarded = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+constexpr size_t kLastLines = 15;
+
+int g_pipe[2] = {-1, -1};
+
+void write_signal(int number) {
+  const int error = errno;
+  const auto byte = static_cast<unsigned char>(number);
+  if (::write(g_pipe[1], &byte, 1) < 0) {
+    // The pipe is full: a signal is on its way already.
+  }
+  errno = error;
+}
+
+/// While it lives, the forwarded signals and SIGCHLD are read from a pipe.
+class SignalPipe {
+ public:
+  SignalPipe() {
+    if (::pipe2(g_pipe, O_CLOEXEC | O_NONBLOCK) != 0) throw Error("pipe2 failed: errno ", errno);
+    struct sigaction action = {};
+    action.sa_handler = write_signal;
+    action.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &before_[i]);
+  }
+  ~SignalPipe() {
+    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+    ::close(g_pipe[0]);
+    ::close(g_pipe[1]);
+  }
+  SignalPipe(const SignalPipe&) = delete;
+  SignalPipe& operator=(const SignalPipe&) = delete;
+
+  /// The next signal; 0 where none comes in time.
+  int wait(std::chrono::milliseconds time) const {
+    pollfd waiting{g_pipe[0], POLLIN, 0};
+    ::poll(&waiting, 1, static_cast<int>(time.count()));
+    unsigned char byte = 0;
+    return ::read(g_pipe[0], &byte, 1) == 1 ? byte : 0;
+  }
+
+ private:
+  static constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+  std::array<struct sigaction, kSignals.size()> before_ = {};
+};
+
+/// The last lines of a rank's output.
+std::vector<std::string> last_lines(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(std::move(line));
+    if (lines.size() > kLastLines) lines.erase(lines.begin());
+  }
+  return lines;
+}
+
+/// One start of all ranks.
+class Start {
+ public:
+  Start(const SupervisedRun& run, const RankEnvironment& environment, const SignalPipe& signals)
+      : run_(run), signals_(signals) {
+    for (int64_t i = 0; i < run.ranks; ++i) ranks_.emplace_back(run, environment, i);
+  }
+
+  /// Waits until all have ended; returns the exit code.
+  int watch() {
+    while (running() > 0) {
+      const auto time = failed_at_ ? std::chrono::milliseconds(50) : std::chrono::milliseconds(1000);
+      const int signal_number = signals_.wait(time);
+      if (signal_number != 0 && signal_number != SIGCHLD) forward(signal_number);
+      reap();
+      // After a signal the ranks may still save.
+      if (failed_at_ && !signalled_ && Clock::now() - *failed_at_ > std::chrono::duration<double>(run_.grace_seconds))
+        end_others();
+    }
+    if (!failed_at_) return 0;
+    if (signalled_) return highest_code();
+    const RankProcess& culprit = find_culprit();
+    describe(culprit);
+    return culprit.code() != 0 ? culprit.code() : 1;
+  }
+  /// Whether a signal has asked the run to end, so that it is not started again.
+  bool was_asked_to_end() const { return signalled_; }
+
+ private:
+  int64_t running() const {
+    return std::count_if(ranks_.begin(), ranks_.end(), [](const auto& r) { return !r.ended(); });
+  }
+
+  void forward(int signal_number) {
+    if (signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP) signalled_ = true;
+    for (RankProcess& rank : ranks_) rank.send(signal_number);
+  }
+
+  void reap() {
+    for (RankProcess& rank : ranks_)
+      if (!rank.ended() && rank.reap()) {
+        order_.push_back(&rank);
+        if (rank.code() != 0 && !failed_at_) failed_at_ = Clock::now();
+      }
+  }
+
+  void end_others() {
+    for (RankProcess& rank : ranks_)
+      if (!rank.ended()) rank.kill();
+  }
+
+  /// Whose failure the others have followed.
+  const RankProcess& find_culprit() const {
+    // By itself, and not for want of another.
+    for (const RankProcess* rank : order_)
+      if (rank->code() != 0 && !rank->was_killed() && !rank->lost_another()) return *rank;
+    // One that hung, or one that left while the others went on.
+    for (const RankProcess* rank : order_)
+      if (rank->was_killed()) return *rank;
+    for (const RankProcess* rank : order_)
+      if (rank->code() == 0) return *rank;
+    return *order_.front();
+  }
+
+  int highest_code() const {
+    int code = 0;
+    for (const RankProcess& rank : ranks_) code = std::max(code, rank.code());
+    return code;
+  }
+
+  void describe(const RankProcess& culprit) const {
+    std::cerr << "levin: " << culprit.how_it_ended() << "\n";
+    if (!culprit.error().empty()) std::cerr << "  its error: " << culprit.error() << "\n";
+    if (culprit.log().empty()) return;
+    std::cerr << "  its last lines, of " << culprit.log().string() << ":\n";
+    for (const std::string& line : last_lines(culprit.log()))
+      std::cerr << "  [rank " << culprit.rank() << "] " << line << "\n";
+    std::cerr << std::flush;
+  }
+
+  const SupervisedRun& run_;
+  const SignalPipe& signals_;
+  std::vector<RankProcess> ranks_ = {};
+  std::vector<const RankProcess*> order_ = {};  ///< in which they ended
+  std::optional<Clock::time_point> failed_at_ = {};
+  bool signalled_ = false;
+};
+
+}  // namespace
+
+int supervise(const SupervisedRun& run) {
+  const SignalPipe signals;
+  std::optional<StoreServer> store;
+  if (run.node_rank == 0) store.emplace(run.master_port);
+  RankEnvironment environment{.master_addr = run.master_addr,
+                              .master_port = store ? store->port() : run.master_port,
+                              .threads = std::max<int64_t>(1, cores_of_process() / run.ranks)};
+  if (!run.log_folder.empty()) std::filesystem::create_directories(run.log_folder);
+  for (;; ++environment.restarts) {
+    Start start(run, environment, signals);
+    const int code = start.watch();
+    if (code == 0 || start.was_asked_to_end() || environment.restarts >= run.max_restarts) return code;
+    console::warn(c10::str("all ranks are started again from the newest checkpoint (restart ", environment.restarts + 1,
+                           " of ", run.max_restarts, ")"));
+  }
+}
+
+void report_failure(const std::string& error, bool lost_another) {
+  const char* const file = std::getenv(RankEnvironment::kFailureFile);
+  if (file == nullptr) return;
+  const int descriptor = ::open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) return;
+  const std::string text = (lost_another ? "lost\n" : "own\n") + error;
+  if (::write(descriptor, text.data(), text.size()) < 0) {
+    // The exit code says that it failed.
+  }
+  ::close(descriptor);
+}
+
+}  // namespace levin

@@ -1,0 +1,95 @@
+#include <levin/trainer/launch_ranks.h>
+#include <levin/trainer/core/console.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/launch/supervisor.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+
+namespace levin {
+namespace {
+
+/// What a person has to say where several machines train together and no launcher does.
+struct Machine {
+  std::string master_addr = "127.0.0.1";
+  int64_t master_port = 0, node_rank = 0;
+};
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int64_t number_in(const char* name) {
+  const std::string text = variable(name);
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 9)
+    throw UsageError("the environment's ", name, ": expected a number, got \"", text, "\"");
+  return std::stoll(text);
+}
+
+Machine this_machine(int64_t num_nodes) {
+  Machine machine;
+  if (!variable("MASTER_PORT").empty()) machine.master_port = number_in("MASTER_PORT");
+  if (num_nodes == 1) return machine;
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"})
+    if (variable(name).empty())
+      throw UsageError("trainer.num_nodes: ", num_nodes,
+                       " machines, and no launcher has started this process; start it "
+                       "with torchrun, srun or mpirun, or on each machine with MASTER_ADDR, MASTER_PORT and NODE_RANK "
+                       "in the environment (",
+                       name, " is not set)");
+  machine.master_addr = variable("MASTER_ADDR");
+  machine.node_rank = number_in("NODE_RANK");
+  if (machine.node_rank >= num_nodes)
+    throw UsageError("the environment's NODE_RANK is ", machine.node_rank, ", and trainer.num_nodes ", num_nodes);
+  return machine;
+}
+
+std::filesystem::path log_folder_of(const TrainerOptions& options) {
+  const std::string process = "ranks_of_process_" + std::to_string(::getpid());
+  const bool writes = !options.fast_dev_run && !options.barebones;
+  return (writes ? std::filesystem::path(options.default_root_dir) / options.name
+                 : std::filesystem::temp_directory_path()) /
+         process;
+}
+
+}  // namespace
+
+std::optional<int> launch_ranks(const TrainerOptions& given) {
+  const Placement placement = choose_placement(given, visible_gpus(), find_launch_environment());
+  if (!placement.needs_supervisor()) return {};
+  const auto ranks = static_cast<int64_t>(placement.devices.size());
+  if (given.launcher == "none")
+    throw UsageError("trainer.launcher: none, and ddp (", placement.strategy.why, ") needs ",
+                     ranks * placement.num_nodes, " ranks; start them with torchrun, srun or mpirun");
+  const Machine machine = this_machine(placement.num_nodes);
+  const std::filesystem::path logs = log_folder_of(given);
+  console::info(c10::str("starts ", ranks, " ranks (", placement.strategy.why,
+                         "); the output of all but the first is in ", logs.string()));
+  return supervise({.ranks = ranks,
+                    .node_rank = machine.node_rank,
+                    .num_nodes = placement.num_nodes,
+                    .master_addr = machine.master_addr,
+                    .master_port = machine.master_port,
+                    .max_restarts = given.max_restarts,
+                    .log_folder = logs});
+}
+
+std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double timeout_seconds) {
+  static std::mutex mutex;
+  static std::weak_ptr<ProcessGroup> shared;
+  static int64_t starts = 0;
+  const std::lock_guard lock(mutex);
+  if (std::shared_ptr<ProcessGroup> group = shared.lock()) return group;
+  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds * 1000));
+  const std::string start = std::to_string(starts++);
+  const Rendezvous alone{.master_port = 0, .hosts_store = true, .key = start};
+  auto group = std::make_shared<ProcessGroup>(
+      placement.environment ? rendezvous_of(*placement.environment, start) : alone, placement.devices.front(), timeout);
+  shared = group;
+  return group;
+}
+
+}  // namespace levin

@@ -1,0 +1,81 @@
+#include <levin/trainer/loops/rank_readings.h>
+#include <levin/trainer/checkpoint/gather_states.h>
+#include <levin/trainer/core/console.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace levin {
+namespace {
+
+State to_state(const Reading& reading) {
+  State state = State::list();
+  state.push_back(reading.value);
+  state.push_back(reading.weight);
+  state.push_back(static_cast<int64_t>(reading.reduce_fx));
+  for (const bool flag :
+       {reading.prog_bar, reading.logger, reading.add_dataloader_idx, reading.on_step, reading.on_epoch})
+    state.push_back(flag);
+  return state;
+}
+
+Reading to_reading(const State& state) {
+  const State::List& items = state.items();
+  return {.value = items[0].to_double(),
+          .weight = items[1].to_double(),
+          .reduce_fx = static_cast<ReduceFx>(items[2].to_int()),
+          .prog_bar = items[3].to_bool(),
+          .logger = items[4].to_bool(),
+          .add_dataloader_idx = items[5].to_bool(),
+          .on_step = items[6].to_bool(),
+          .on_epoch = items[7].to_bool()};
+}
+
+Reading merged(const std::vector<Reading>& readings) {
+  Reading result = readings.front();
+  double sum = 0, weight = 0;
+  bool alike = true;
+  for (const Reading& one : readings) {
+    weight += one.weight;
+    sum += one.value * (result.reduce_fx == ReduceFx::Mean ? one.weight : 1);
+    alike = alike && one.value == readings.front().value;
+    if (result.reduce_fx == ReduceFx::Min) result.value = std::min(result.value, one.value);
+    if (result.reduce_fx == ReduceFx::Max) result.value = std::max(result.value, one.value);
+  }
+  if (result.reduce_fx == ReduceFx::Sum) result.value = sum;
+  if (result.reduce_fx == ReduceFx::Mean && !alike) result.value = sum / weight;
+  result.weight = weight;
+  return result;
+}
+
+}  // namespace
+
+Readings merge_over_ranks(const Readings& own, Comm& comm, std::set<std::string>& reported) {
+  State sent = State::dict();
+  for (const auto& [name, reading] : own) sent[name] = to_state(reading);
+  std::map<std::string, std::vector<Reading>> by_name;
+  for (const State& of_rank : gather_states(sent, comm))
+    for (const auto& [name, reading] : of_rank.to_dict()) by_name[to_text(name)].push_back(to_reading(reading));
+  Readings result;
+  for (const auto& [name, readings] : by_name) {
+    if (static_cast<int64_t>(readings.size()) != comm.world_size() && reported.insert(name).second && comm.rank() == 0)
+      console::warn(c10::str("log('", name, "'): ", readings.size(), " of ", comm.world_size(),
+                             " ranks have logged it; its value is that of those ranks"));
+    result[name] = merged(readings);
+  }
+  return result;
+}
+
+std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Comm& comm) {
+  State sent = State::list();
+  for (const std::string& name : own) sent.push_back(name);
+  std::map<std::string, int64_t> ranks;
+  for (const State& of_rank : gather_states(sent, comm))
+    for (const State& name : of_rank.items()) ranks[name.to_string()] += 1;
+  std::vector<std::string> names;
+  for (const auto& [name, count] : ranks)
+    if (count == comm.world_size()) names.push_back(name);
+  return names;
+}
+
+}  // namespace levin

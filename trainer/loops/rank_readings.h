@@ -1,0 +1,28 @@
+#pragma once
+#include <levin/trainer/core/comm.h>
+#include <levin/trainer/core/log_sink.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// A logged value as it is read at a log point.
+struct Reading {
+  double value = 0, weight = 0;
+  ReduceFx reduce_fx = ReduceFx::Mean;  ///< over the ranks as over the batches
+  bool prog_bar = false, logger = true, add_dataloader_idx = true;
+  bool on_step = false, on_epoch = false;  ///< of its name
+};
+using Readings = std::map<std::string, Reading>;
+
+/// What all ranks have read together, the same on all of them, who must all call it. A name that not all of them have
+/// takes the values of those that do; the first time that is reported, as `reported` remembers.
+Readings merge_over_ranks(const Readings& own, Comm& comm, std::set<std::string>& reported);
+
+/// Those of `own` that each rank has, in the same order on all of them, who must all call it.
+std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Comm& comm);
+
+}  // namespace levin

@@ -1,0 +1,115 @@
+#include <levin/trainer/strategies/ddp.h>
+#include <ATen/ops/zeros.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parallel/sync_batch_norm.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/strategies/device_error.h>
+#include <torch/optim/lbfgs.h>
+
+#include <utility>
+
+namespace levin {
+namespace {
+
+constexpr int64_t kBits = 64;
+
+}  // namespace
+
+DdpStrategy::DdpStrategy(ProcessGroup& group, c10::Device device, parallel::DistributedDataParallelOptions options,
+                         bool sync_batchnorm)
+    : group_(group), device_(device), options_(options), sync_batchnorm_(sync_batchnorm), transfer_(device) {}
+
+std::string DdpStrategy::where() const { return c10::str(group_.world_size(), " ranks, this one on ", device_); }
+
+void DdpStrategy::place(LightningModule& module) {
+  module_ = &module;
+  module.to(device_);
+}
+
+void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
+  for (const auto& optimizer : optimizers)
+    if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
+      throw UsageError(
+          "strategy ddp does not run LBFGS, which evaluates a batch as often as its own gradients ask for; use one "
+          "device");
+  if (!optimizers.empty()) reducer_.emplace(*module_, group_, options_);
+}
+
+StepOutput DdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+  std::optional<parallel::SyncBatchNorm> synced;
+  if (sync_batchnorm_) synced.emplace(group_);
+  if (reducer_) reducer_->synchronize_buffers();
+  return explain_device_errors(*module_, batch, device_, [&] { return module_->training_step(batch, batch_idx); });
+}
+
+void DdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
+                                      int64_t dataloader_idx) {
+  explain_device_errors(*module_, batch, device_, [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
+}
+
+Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+  return explain_device_errors(*module_, batch, device_,
+                               [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
+}
+
+void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
+  if (!sync || !reducer_) return module_->backward(loss);
+  const at::Tensor prepared = reducer_->prepare(loss);
+  group_.guarded("backward", [&] { module_->backward(prepared); });
+  reducer_->check_finished();
+}
+
+void DdpStrategy::backward_of_nothing() {
+  if (reducer_) reducer_->backward_of_nothing();
+}
+
+at::Tensor DdpStrategy::message(double weight, uint64_t bits) const {
+  at::Tensor message = at::zeros({1 + kBits}, at::TensorOptions(at::kDouble));
+  auto* const values = message.mutable_data_ptr<double>();
+  values[0] = weight;
+  for (int64_t i = 0; i < kBits; ++i) values[1 + i] = (bits >> i) & 1 ? 1.0 : 0.0;
+  return message;
+}
+
+uint64_t DdpStrategy::bits_of(const at::Tensor& message) {
+  uint64_t bits = 0;
+  const auto* const values = message.const_data_ptr<double>();
+  for (int64_t i = 0; i < kBits; ++i) bits |= uint64_t{values[1 + i] > 0} << i;
+  return bits;
+}
+
+void DdpStrategy::begin_sum_of_weights(double own) {
+  sent_ = message(own, std::exchange(own_bits_, 0));
+  arrived_ = group_.begin_all_reduce(sent_);
+}
+
+double DdpStrategy::sum_of_weights() {
+  std::exchange(arrived_, nullptr)();
+  agreed_bits_ |= bits_of(sent_);
+  return *sent_.const_data_ptr<double>();
+}
+
+uint64_t DdpStrategy::agree(uint64_t bits) {
+  own_bits_ |= bits;
+  return std::exchange(agreed_bits_, 0);
+}
+
+uint64_t DdpStrategy::agree_now(uint64_t bits) {
+  at::Tensor asked = message(0, bits | std::exchange(own_bits_, 0));
+  group_.all_reduce(asked, ReduceOp::Sum);
+  return bits_of(asked) | std::exchange(agreed_bits_, 0);
+}
+
+State DdpStrategy::optimizer_state(torch::optim::Optimizer& optimizer) { return optimizer_state_dict(optimizer); }
+
+void DdpStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
+  load_optimizer_state_dict(optimizer, state);
+}
+
+State DdpStrategy::state_dict() const { return reducer_ ? reducer_->state_dict() : State(); }
+
+void DdpStrategy::load_state_dict(const State& state) {
+  if (reducer_ && !state.is_none()) reducer_->load_state_dict(state);
+}
+
+}  // namespace levin
