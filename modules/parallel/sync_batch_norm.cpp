@@ -146,15 +146,19 @@ void register_operations() {
 }  // namespace
 
 SyncBatchNorm::SyncBatchNorm(Comm& ranks)
-    : ranks_before_(ranks_of_thread), included_before_(c10::impl::tls_is_dispatch_key_included(kKey)) {
+    : ranks_before_(ranks_of_thread),
+      included_before_(c10::impl::tls_is_dispatch_key_included(kKey)),
+      excluded_before_(c10::impl::tls_is_dispatch_key_excluded(kKey)) {
   register_operations();
   ranks_of_thread = ranks.world_size() > 1 ? &ranks : nullptr;
   c10::impl::tls_set_dispatch_key_included(kKey, true);
+  c10::impl::tls_set_dispatch_key_excluded(kKey, false);  // as keys of autocast are where there is none
 }
 
 SyncBatchNorm::~SyncBatchNorm() {
   ranks_of_thread = ranks_before_;
   c10::impl::tls_set_dispatch_key_included(kKey, included_before_);
+  c10::impl::tls_set_dispatch_key_excluded(kKey, excluded_before_);
 }
 
 UncountedBatch::UncountedBatch() { thread_counts = false; }

@@ -22,7 +22,7 @@ class SyncBatchNorm {
 
  private:
   Comm* ranks_before_;
-  bool included_before_;
+  bool included_before_, excluded_before_;
 };
 
 /// While it lives, this thread's batches count for nothing in such statistics: they are run for the sake of other

@@ -124,4 +124,5 @@ def main():
         sys.exit(f"too far apart: {', '.join(far)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -38,6 +38,14 @@ TEST_CASE("so they do with accumulation and clipping, and however the gradients 
   ends_as_one_process(fits, clipped, {"--bucket-cap-mb", "0.01"}, 1e-10);
 }
 
+TEST_CASE("batch norms take their statistics over all ranks") {
+  for (const int64_t samples : {230, 231}) {
+    INFO(samples);
+    ends_as_one_process(RankedFits("mlp_bn", "64-true", samples), {"--gradient-clip-val", "0.5"},
+                        {"--sync-batchnorm", "true"}, 1e-10);
+  }
+}
+
 TEST_CASE("lenet in float32, and four ranks") {
   const RankedFits fits("lenet", "32-true");
   const auto expected = fits.weights("one", {});

@@ -2,6 +2,9 @@
 // and leaves nothing behind.
 #include <signal.h>
 
+#include <iostream>
+#include <random>
+
 #include "tests/trainer/launch/ranks.h"
 
 namespace fs = std::filesystem;
@@ -9,6 +12,11 @@ namespace fs = std::filesystem;
 namespace {
 
 void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+int64_t number_from_environment(const char* name, int64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::stoll(text);
+}
 
 /// The ranks that a supervisor has started, by rank.
 std::map<int, pid_t> ranks_of(pid_t supervisor) {
@@ -126,25 +134,36 @@ TEST_CASE("SIGTERM to one rank alone ends all of them together") {
   CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
 }
 
-TEST_CASE("with restarts left all ranks go on from the newest checkpoint") {
-  const RankedFits::Flags flags = {"--devices", "2", "--data.batch_size", "32", "--max-epochs", "30"};
+// LEVIN_RANK_KILLS says how many kills (scripts/soak has the long form), LEVIN_KILL_SEED which.
+TEST_CASE("ranks that are killed at random moments start again, and end as the unbroken run") {
+  const RankedFits::Flags flags = {"--devices", "2", "--data.batch_size", "32", "--max-epochs", "300"};
   const RankedFits fits;
   const auto expected = fits.weights("unbroken", flags);
   RankedFits::Flags restarting = flags;
-  restarting.insert(restarting.end(), {"--max-restarts", "2"});
-  Spawned process = fits.start("broken", restarting);
-  for (int i = 0; i < 6000 && fits.rows("broken").size() < 30; ++i) wait_a_moment();
-  const std::map<int, pid_t> ranks = ranks_of(process.id());
-  REQUIRE(ranks.size() == 2);
-  ::kill(ranks.at(1), SIGKILL);
-  const int code = process.wait();
-  INFO(fits.log("broken"));
-  CHECK(code == 0);
-  CHECK(contains(fits.log("broken"), "all ranks are started again from the newest checkpoint (restart 1 of 2)"));
-  std::vector<torch::Tensor> weights;
-  const levin::State saved = levin::load_state(fits.run("broken") / "weights.pt");
-  for (const auto& [key, value] : saved.to_dict()) weights.push_back(value.to_tensor());
-  CHECK(difference(weights, expected) == 0);
+  restarting.insert(restarting.end(), {"--max-restarts", "100"});
+  const int64_t kills = number_from_environment("LEVIN_RANK_KILLS", 3);
+  std::mt19937_64 random(static_cast<uint64_t>(number_from_environment("LEVIN_KILL_SEED", 1)));
+  int64_t killed = 0;
+  for (int64_t number = 0; killed < kills; ++number) {
+    const std::string name = "broken" + std::to_string(number);
+    Spawned process = fits.start(name, restarting);
+    for (int here = 0; here < 3 && killed < kills; ++here) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300 + random() % 1000));
+      const std::map<int, pid_t> ranks = ranks_of(process.id());
+      if (ranks.size() < 2) continue;
+      killed += ::kill(ranks.at(static_cast<int>(random() % 2)), SIGKILL) == 0;
+    }
+    const int code = process.wait();
+    INFO(fits.log(name));
+    REQUIRE(code == 0);
+    CHECK(ranks_of(process.id()).empty());
+    // A rank that dies before the first checkpoint lets the run begin anew, in a folder of its own.
+    int version = 0;
+    while (!fs::exists(fits.run(name, version) / "weights.pt") && version < 100) ++version;
+    CHECK(read_bytes(fits.run(name, version) / "weights.pt") == read_bytes(fits.run("unbroken") / "weights.pt"));
+  }
+  std::cout << "killed " << killed << " ranks" << std::endl;
+  CHECK(killed == kills);
 }
 
 TEST_CASE("a program of the user's own: what one rank does is told") {
