@@ -4,6 +4,7 @@ usage: ddp.py PROGRAM [--rounds N] [CASE...]    PROGRAM is benchmark_ddp; cases 
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -47,13 +48,16 @@ def train(name, steps):
         seconds.append(now - last)
         last = now
     if dist.get_rank() == 0:
-        print(f"{1e6 * statistics.median(seconds[steps // 10:]):.1f}")
-    dist.destroy_process_group()
+        print(f"{1e6 * statistics.median(seconds[steps // 10:]):.1f}", flush=True)
+    dist.barrier()
+    os._exit(0)  # an orderly end of the process group aborts now and then
 
 
 def microseconds(command):
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return float(out.strip().splitlines()[-1])
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return float(done.stdout.strip().splitlines()[-1])
 
 
 def compare(program, name, rounds):
