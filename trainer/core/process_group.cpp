@@ -6,10 +6,15 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <deque>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace levin {
 namespace {
+
+constexpr size_t kCallsKept = 64;
 
 /// The first line of what c10d says, which goes on with a stack.
 std::string first_line(const std::exception& error) {
@@ -74,7 +79,17 @@ c10d::ReduceOp::RedOpType op_of(ReduceOp op) {
 
 }  // namespace
 
+/// A call of this rank.
+struct Call {
+  int64_t number = 0;
+  const char* name = nullptr;
+  double milliseconds = -1;  ///< until it ended
+};
+
 struct ProcessGroup::Parts {
+  std::mutex mutex;  ///< of what follows: backward of a GPU runs on a thread of its own
+  std::deque<Call> calls;
+  int64_t count = 0;
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
 };
@@ -102,15 +117,60 @@ ProcessGroup::~ProcessGroup() = default;
 const c10::intrusive_ptr<c10d::ProcessGroup>& ProcessGroup::raw() const { return parts_->group; }
 
 void ProcessGroup::guarded(const char* call, const std::function<void()>& body) const {
+  const auto begun = std::chrono::steady_clock::now();
+  int64_t number = 0;
+  {
+    const std::lock_guard lock(parts_->mutex);
+    number = ++parts_->count;
+    parts_->calls.push_back({number, call});
+    if (parts_->calls.size() > kCallsKept) parts_->calls.pop_front();
+  }
   try {
     body();
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun;
+    const std::lock_guard lock(parts_->mutex);
+    for (Call& one : parts_->calls)
+      if (one.number == number) one.milliseconds = took.count();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
     if (!is_of_communication(error)) throw;
-    throw LostRankError("rank ", rank_, " of ", world_size_, ": ", call,
-                        " failed, since another rank has ended or did not come: ", first_line(error));
+    const std::string name = c10::str(call, " (call ", number, ")");
+    std::string missing;
+    for (const int64_t rank : ranks_that_miss_nobody(name)) missing += c10::str(missing.empty() ? "" : ", ", rank);
+    throw LostRankError("rank ", rank_, " of ", world_size_, ": ", name, " failed; ",
+                        missing.empty() ? std::string("all ranks miss another")
+                                        : "rank " + missing + " did not come: ended, or hanging",
+                        ": ", first_line(error));
   }
+}
+
+std::vector<int64_t> ProcessGroup::ranks_that_miss_nobody(const std::string& call) const {
+  std::vector<int64_t> missing;
+  try {
+    const std::string failed = "failed/";
+    parts_->store->set(failed + std::to_string(rank_), std::vector<uint8_t>(call.begin(), call.end()));
+    // The others find out at about the same time.
+    for (int tries = 0; tries < 10; ++tries) {
+      missing.clear();
+      for (int64_t rank = 0; rank < world_size_; ++rank)
+        if (!parts_->store->check({failed + std::to_string(rank)})) missing.push_back(rank);
+      if (missing.empty()) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  } catch (const std::exception&) {
+    missing = {0};  // that served the store
+  }
+  return missing;
+}
+
+std::string ProcessGroup::newest_calls() const {
+  const std::lock_guard lock(parts_->mutex);
+  std::string lines;
+  for (const Call& one : parts_->calls)
+    lines += one.milliseconds < 0 ? c10::str(one.number, " ", one.name, ": did not end\n")
+                                  : c10::str(one.number, " ", one.name, ": ", one.milliseconds, " ms\n");
+  return lines;
 }
 
 void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {

@@ -57,11 +57,16 @@ class ProcessGroup final : public Comm {
   std::function<void()> begin_all_reduce(at::Tensor& tensor);
   /// For c10d's own classes.
   const c10::intrusive_ptr<c10d::ProcessGroup>& raw() const;
-  /// Calls `body`; what it throws of c10d's failed collectives becomes a levin::LostRankError that names `call`.
+  /// Calls `body`; what it throws of c10d's failed collectives becomes a levin::LostRankError that names `call`, and
+  /// the ranks that do not miss anybody themselves: they have ended, or hang.
   void guarded(const char* call, const std::function<void()>& body) const;
+  /// The newest calls, one line each: number, name, and how long it took in milliseconds or that it did not end.
+  std::string newest_calls() const;
 
  private:
   struct Parts;
+  /// The other ranks that have not said yet that a call of theirs failed.
+  std::vector<int64_t> ranks_that_miss_nobody(const std::string& call) const;
   int64_t rank_, world_size_;
   std::unique_ptr<Parts> parts_;
 };

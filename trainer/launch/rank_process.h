@@ -52,7 +52,7 @@ class RankProcess {
   std::filesystem::path log_ = {}, failure_file_ = {};
   bool ended_ = false, killed_ = false, lost_another_ = false;
   int status_ = 0, code_ = 0;
-  std::string error_ = {};
+  std::string error_ = {}, state_ = {};
 };
 
 }  // namespace levin

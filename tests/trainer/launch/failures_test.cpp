@@ -106,7 +106,12 @@ TEST_CASE("a rank that hangs is waited for as long as timeout_seconds says, and 
   CHECK(run.wait() != 0);
   INFO(run.fits.log("run"));
   CHECK(contains(run.fits.log("run"), "levin: rank 1 ("));
-  CHECK(contains(run.fits.log("run"), "did not answer the other ranks any more"));
+  CHECK(contains(run.fits.log("run"),
+                 "did not answer the other ranks any more, and was ended; its process was (stopped)"));
+  // Each of the others knows what it waited for, in which step, and for whom.
+  CHECK(contains(run.fits.log("run"), "failed; rank 1 did not come: ended, or hanging"));
+  CHECK(contains(run.fits.log("run"), " (in step "));
+  CHECK(contains(read_bytes(run.fits.run("run") / "calls_of_rank_0.txt"), ": did not end"));
 }
 
 TEST_CASE("no rank outlives a supervisor that is killed") {

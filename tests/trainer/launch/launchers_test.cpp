@@ -79,3 +79,23 @@ TEST_CASE("a master that cannot be reached, and a port that is taken, are named"
   INFO(fits.log("taken"));
   CHECK(contains(fits.log("taken"), "cannot serve the store that the ranks meet at on 127.0.0.1:"));
 }
+
+TEST_CASE("ranks with different configs are told the difference") {
+  const RankedFits fits;
+  const int64_t port = levin::StoreServer().port();
+  const auto rank = [&](int number) {
+    return std::vector<std::string>{"RANK=" + std::to_string(number),
+                                    "WORLD_SIZE=2",
+                                    "LOCAL_RANK=" + std::to_string(number),
+                                    "LOCAL_WORLD_SIZE=2",
+                                    "MASTER_ADDR=127.0.0.1",
+                                    "MASTER_PORT=" + std::to_string(port)};
+  };
+  Spawned first(fits.command("other", {"--model.optimizer.lr", "0.05"}), fits.folder / "first.log", rank(0));
+  Spawned second(fits.command("other", {"--model.optimizer.lr", "0.06"}), fits.folder / "second.log", rank(1));
+  CHECK(second.wait() == 2);
+  CHECK(first.wait() != 0);
+  const std::string log = read_bytes(fits.folder / "second.log");
+  INFO(log);
+  CHECK(contains(log, "rank 1 was started with another config than rank 0: \"lr\": 0.06"));
+}
