@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # A real SLURM on this one machine: a job gets SIGUSR1, saves, is queued again by levin, goes on by itself, and ends as the
-# run that was not disturbed.
-# usage: slurm_test.sh LEVIN_PROGRAM    exits 77 (skipped), with the reason, where SLURM cannot be started
+# run that was not disturbed; and so does a job of two tasks, which are the ranks of ddp.
+# usage: slurm_test.sh LEVIN_PROGRAM DDP_SBATCH    exits 77 (skipped), with the reason, where SLURM cannot be started
 set -euo pipefail
 
 levin=$1
+ddp_script=$2
 for program in munged slurmctld slurmd sbatch scontrol scancel squeue; do
   PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || { echo "skipped: there is no $program (apt-get install slurm-wlm munge)"; exit 77; }
 done
@@ -92,20 +93,26 @@ exec $levin fit --config $folder/config.json --default-root-dir $folder/job
 END
 chmod +x "$folder/job.sh"
 job=$(sbatch --parsable --requeue --open-mode=append --time=10 --output="$folder/job-%j.txt" "$folder/job.sh")
+# disturb JOB FOLDER SCANCEL_ARGUMENTS...: the job gets SIGUSR1 when it has made some steps, is queued again, and ends.
+disturb() {
+  local job=$1 run=$2/run/version_0
+  shift 2
+  has_rows() { [[ -f $run/metrics.jsonl && $(wc -l < "$run/metrics.jsonl") -gt 50 ]]; }
+  wait_for "the first rows of job $job" has_rows
+  scancel --signal=USR1 "$@" "$job"
+  was_requeued() { scontrol show job "$job" | grep -q "Restarts=1"; }
+  wait_for "the requeue of job $job" was_requeued
+  # SLURM waits two minutes before it starts such a job. Five seconds are enough here; within the same one slurmd would
+  # take the job for the one that it has just ended.
+  is_pending() { [[ $(squeue --noheader --job "$job" --format=%T) == PENDING ]]; }
+  wait_for "job $job in the queue" is_pending
+  sleep 5
+  scontrol update "JobId=$job" StartTime=now
+  has_ended() { [[ -f $run/summary.json ]] && grep -q '"status": "completed"' "$run/summary.json"; }
+  wait_for "the end of job $job" has_ended
+}
+disturb "$job" "$folder/job" --batch
 run=$folder/job/run/version_0
-has_rows() { [[ -f $run/metrics.jsonl && $(wc -l < "$run/metrics.jsonl") -gt 50 ]]; }
-wait_for "the job's first rows" has_rows
-scancel --signal=USR1 --batch "$job"
-was_requeued() { scontrol show job "$job" | grep -q "Restarts=1"; }
-wait_for "the requeue" was_requeued
-# SLURM waits two minutes before it starts such a job. Five seconds are enough here; within the same one slurmd would
-# take the job for the one that it has just ended.
-is_pending() { [[ $(squeue --noheader --job "$job" --format=%T) == PENDING ]]; }
-wait_for "the job in the queue" is_pending
-sleep 5
-scontrol update "JobId=$job" StartTime=now
-has_ended() { [[ -f $run/summary.json ]] && grep -q '"status": "completed"' "$run/summary.json"; }
-wait_for "the job's end" has_ended
 
 echo "the job's output:"
 cat "$folder/job-$job.txt"
@@ -113,3 +120,15 @@ grep -q "this SLURM job was queued again" "$folder/job-$job.txt"
 [[ -f $run/checkpoints/hpc_ckpt_1.ckpt ]]
 cmp "$run/weights.pt" "$folder/unbroken/run/version_0/weights.pt"
 echo "job $job was queued again and ended as the run that was not disturbed"
+
+export OMP_NUM_THREADS=1
+"$levin" fit --config "$folder/config.json" --data.batch_size 8 --devices 2 --accelerator cpu \
+  --default-root-dir "$folder/ranks" > "$folder/ranks.txt" 2>&1
+job=$(LEVIN=$levin sbatch --parsable --ntasks=2 --time=10 --output="$folder/job-%j.txt" "$ddp_script" \
+  --config "$folder/config.json" --data.batch_size 8 --accelerator cpu --default-root-dir "$folder/tasks")
+disturb "$job" "$folder/tasks"
+echo "the output of the job of two tasks:"
+cat "$folder/job-$job.txt"
+grep -q "strategy ddp (2 ranks of SLURM)" "$folder/job-$job.txt"
+cmp "$folder/tasks/run/version_0/weights.pt" "$folder/ranks/run/version_0/weights.pt"
+echo "job $job of two tasks was queued again and ended as two ranks that were not disturbed"

@@ -57,6 +57,9 @@ struct RankedFits {
     const int code = start(name, flags, launcher).wait();
     INFO(name << ": " << log(name));
     REQUIRE(code == 0);
+    return saved_weights(name);
+  }
+  std::vector<torch::Tensor> saved_weights(const std::string& name) const {
     std::vector<torch::Tensor> tensors;
     const levin::State saved = levin::load_state(run(name) / "weights.pt");
     for (const auto& [key, value] : saved.to_dict()) tensors.push_back(value.to_tensor());
