@@ -67,7 +67,8 @@ configure() {
 
 # build PRESET TARGET [CMAKE ARGUMENTS...]: configures and builds; the target may be "all".
 build() {
-  local preset=$1 target=$2
+  local preset=$1 targets
+  read -ra targets <<< "$2"
   shift 2
   command -v cmake >/dev/null || fail "There is no cmake: install cmake 3.22 or newer (apt-get install cmake)."
   command -v ninja >/dev/null || fail "There is no ninja: install it (apt-get install ninja-build)."
@@ -77,5 +78,5 @@ build() {
   say "Configuring build/$preset"
   configure "$preset" "$@"
   say "Building build/$preset with $(jobs) jobs"
-  (cd "$root" && cmake --build --preset "$preset" --target "$target" --parallel "$(jobs)") || fail "The build of build/$preset failed."
+  (cd "$root" && cmake --build --preset "$preset" --target "${targets[@]}" --parallel "$(jobs)") || fail "The build of build/$preset failed."
 }

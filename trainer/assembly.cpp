@@ -49,16 +49,6 @@ bool has_placed_itself(const LightningModule& module) {
   return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
 }
 
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options) {
-  using parallel::GradientCompression;
-  return {.bucket_cap_mb = options.bucket_cap_mb,
-          .find_unused_parameters = options.find_unused_parameters,
-          .static_graph = options.static_graph,
-          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
-                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
-                                                                  : GradientCompression::None};
-}
-
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options, ProcessGroup* ranks,
                                         const LightningModule& module) {
   std::unique_ptr<Strategy> strategy;

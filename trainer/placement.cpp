@@ -50,6 +50,34 @@ void place_rank(const TrainerOptions& given, const LaunchEnvironment& environmen
 
 }  // namespace
 
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options) {
+  using parallel::GradientCompression;
+  return {.bucket_cap_mb = options.bucket_cap_mb,
+          .find_unused_parameters = options.find_unused_parameters,
+          .static_graph = options.static_graph,
+          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
+                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
+                                                                  : GradientCompression::None};
+}
+
+Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus) {
+  if (choose_strategy(given).name != "ddp") return choose_placement(given, gpus);
+  const Devices& asked = given.gpus.is_set() ? given.gpus : given.devices;
+  const int64_t local = std::max(1, asked.is_list() ? static_cast<int>(asked.ids().size()) : asked.count(gpus.count));
+  Placement placement;
+  placement.strategy = choose_strategy(given);
+  placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  placement.planned = placement.asked_for = true;
+  const bool on_gpu = gpus.count > 0 && given.accelerator != "cpu";
+  placement.devices = {on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU)};
+  placement.output_device = placement.devices.front();
+  placement.environment = LaunchEnvironment{.launcher = "a plan",
+                                            .world_size = local * placement.num_nodes,
+                                            .local_world_size = local,
+                                            .master_addr = "127.0.0.1"};
+  return placement;
+}
+
 Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
                            const std::optional<LaunchEnvironment>& environment) {
   const bool early = given.gpus.is_set();

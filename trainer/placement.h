@@ -1,5 +1,6 @@
 #pragma once
 #include <c10/core/Device.h>
+#include <levin/modules/parallel/gradient_reducer.h>
 #include <levin/trainer/core/accelerator.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/options.h>
@@ -18,6 +19,7 @@ struct Placement {
   StrategyChoice strategy = {"single_device", "one device"};
   std::optional<LaunchEnvironment> environment = {};  ///< of a rank that a launcher has started
   int64_t num_nodes = 1;
+  bool planned = false;  ///< rank 0 of `environment` is this process, and there are no others
 
   /// Ranks have still to be started, one for each device.
   bool needs_supervisor() const { return strategy.name == "ddp" && !environment && devices.size() * num_nodes > 1; }
@@ -28,5 +30,12 @@ struct Placement {
 /// there, for an output_device that is none of them, and where the launcher's ranks are not what the options ask for.
 Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
                            const std::optional<LaunchEnvironment>& environment = {});
+
+/// How ddp reduces gradients under these options.
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options);
+
+/// The same as rank 0 of all ranks that the options ask for, none of which is there: for a dry run. Where this machine
+/// lacks the GPUs that are asked for, it is on the CPU.
+Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus);
 
 }  // namespace levin

@@ -177,6 +177,19 @@ Trainer::Trainer(TrainerOptions options) {
   for (const std::string& warning : warnings) console::warn(warning);
 }
 
+std::unique_ptr<Trainer> Trainer::for_plan(TrainerOptions options) {
+  const Placement placement = plan_placement(options, visible_gpus());
+  const bool no_gpus = placement.planned && placement.devices.front().is_cpu();
+  if (no_gpus) {
+    options.accelerator = "cpu";
+    options.gpus = {};
+  }
+  std::unique_ptr<Trainer> trainer(new Trainer(resolve(std::move(options)), placement));
+  trainer->trials_ = false;
+  trainer->refuse_under_ddp();
+  return trainer;
+}
+
 Trainer::Trainer(TrainerOptions resolved, Placement placement)
     : options_(std::move(resolved)), placement_(std::move(placement)), trials_(true) {}
 

@@ -63,6 +63,9 @@ class Trainer {
   /// Where the options ask for several ranks that nobody has started yet (ddp), this process starts the same command
   /// line once for each of them, watches them, and exits with their exit code: what follows runs in the ranks.
   explicit Trainer(TrainerOptions options);
+  /// A trainer that is rank 0 of all ranks that the options ask for, without the others: nothing is started, and what
+  /// they would send is its own. For dry runs: what it trains is of no use.
+  static std::unique_ptr<Trainer> for_plan(TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 

@@ -1,4 +1,5 @@
 #include <levin/modules/optim/grad_scaler.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/_amp_update_scale.h>
 #include <ATen/ops/full.h>
 #include <levin/modules/optim/gradients.h>

@@ -221,10 +221,23 @@ void GradientReducer::load_state_dict(const State& state) {
   make_engine(std::move(buckets));
 }
 
-int64_t GradientReducer::bytes() const {
-  int64_t sum = 0;
-  for (const at::Tensor& parameter : parameters_) sum += static_cast<int64_t>(parameter.nbytes());
-  return sum;
+ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options) {
+  ReductionPlan plan;
+  std::vector<at::Tensor> parameters;
+  std::set<const void*> seen;
+  for (const at::Tensor& parameter : module.parameters())
+    if (parameter.requires_grad() && seen.insert(parameter.unsafeGetTensorImpl()).second)
+      parameters.push_back(parameter);
+  std::reverse(parameters.begin(), parameters.end());
+  const bool compresses = options.compression != GradientCompression::None;
+  for (const at::Tensor& parameter : parameters)
+    plan.bytes += parameter.numel() * static_cast<int64_t>(compresses ? 2 : parameter.element_size());
+  if (parameters.empty()) return plan;
+  plan.buckets = static_cast<int64_t>(
+      std::get<0>(c10d::compute_bucket_assignment_by_size(
+                      parameters, {bytes_of(options.first_bucket_mb), bytes_of(options.bucket_cap_mb)}))
+          .size());
+  return plan;
 }
 
 }  // namespace levin::parallel

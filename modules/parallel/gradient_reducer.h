@@ -26,6 +26,13 @@ struct DistributedDataParallelOptions {
   GradientCompression compression = GradientCompression::None;
 };
 
+/// What reducing a module's gradients sends in each step.
+struct ReductionPlan {
+  int64_t bytes = 0;    ///< of all gradients, as they are sent
+  int64_t buckets = 0;  ///< where backward fills them in the order of the parameters, reversed
+};
+ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options);
+
 /// Makes the gradients of a module's parameters the mean over all ranks, while backward computes them: c10d::Reducer,
 /// the engine of PyTorch's DistributedDataParallel, without its forward.
 ///
@@ -60,8 +67,6 @@ class GradientReducer {
   State state_dict() const;
   /// Takes those buckets, so that sums are made in the same order. Throws levin::UsageError for other parameters.
   void load_state_dict(const State& state);
-  /// Bytes that are reduced in each step.
-  int64_t bytes() const;
 
  private:
   struct Engine;

@@ -57,6 +57,30 @@ void print_memory(std::ostream& out, const DryRunFindings& findings) {
         << megabytes(need.parameters + need.gradients + need.optimizer_state + need.activations) << "\n";
 }
 
+/// Each rank of a ring sends all of the gradients but its own share, twice.
+int64_t bytes_sent(const DryRunFindings& findings) {
+  return 2 * (findings.ranks - 1) * findings.reduction.bytes / findings.ranks;
+}
+
+void print_ranks(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options) {
+  if (findings.ranks == 1) return;
+  const int64_t samples = findings.batch_size * findings.ranks * options.accumulate_grad_batches;
+  out << "ranks: " << findings.ranks << ", " << findings.ranks / findings.nodes << " on each of " << findings.nodes
+      << (findings.nodes == 1 ? " machine" : " machines") << "; " << samples << " samples per step, "
+      << findings.batch_size << " in each batch of a rank\n";
+  const int64_t sent = bytes_sent(findings);
+  out << "gradients: " << megabytes(findings.reduction.bytes) << " in " << findings.reduction.buckets
+      << (findings.reduction.buckets == 1 ? " bucket" : " buckets") << "; each rank sends " << megabytes(sent)
+      << " in each step";
+  constexpr double kBitsPerGigabit = 1e9;
+  for (const int64_t gigabits : {10, 100, 400})
+    out << (gigabits == 10 ? ", which takes " : ", ")
+        << c10::str(
+               std::round(static_cast<double>(sent) * 8 / (static_cast<double>(gigabits) * kBitsPerGigabit) * 1e4) / 10)
+        << " ms at " << gigabits << " Gbit/s";
+  out << "\n";
+}
+
 void print_files(std::ostream& out, const TrainerOptions& options) {
   if (options.fast_dev_run || options.barebones) {
     out << "it would write nothing\n";
@@ -75,6 +99,11 @@ void DryRun::on_train_start(Run& run) {
   data::DataModule* const data = run.data_module();
   findings_->loaders = data ? data->train_dataloader() : run.module().train_dataloader();
   findings_->summary = summarize(run.module()).to_text();
+  findings_->ranks = run.comm().world_size();
+  findings_->nodes = nodes_;
+  if (findings_->ranks == 1) return;
+  for (const auto& loader : findings_->loaders) loader->shard(0, findings_->ranks);
+  findings_->reduction = parallel::plan_reduction(run.module(), reduction_);
 }
 
 void DryRun::on_train_batch_start(Run& run) {
@@ -118,6 +147,7 @@ void print_dry_run(std::ostream& out, const DryRunFindings& findings, const Trai
   out << "dry run: " << batches(findings.train_batches, "training") << " and "
       << batches(findings.validation_batches, "validation") << " ran; nothing was written\n"
       << findings.summary << "\n";
+  print_ranks(out, findings, resolved);
   print_memory(out, findings);
   print_steps(out, findings, resolved);
   print_files(out, resolved);

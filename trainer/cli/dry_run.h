@@ -1,8 +1,10 @@
 #pragma once
 #include <levin/callbacks/callback.h>
 #include <levin/data/loader.h>
+#include <levin/modules/parallel/gradient_reducer.h>
 #include <levin/trainer/core/memory_tracker.h>
 #include <levin/trainer/options.h>
+#include <levin/trainer/placement.h>
 
 #include <cstdint>
 #include <map>
@@ -26,12 +28,17 @@ struct DryRunFindings {
   std::string summary = {};                           ///< of the module: a table
   std::map<std::string, MemoryNeed> memory = {};      ///< by device
   int64_t batch_size = 0;                             ///< samples of the training batch that ran
+  int64_t ranks = 1, nodes = 1;                       ///< of the real fit
+  parallel::ReductionPlan reduction = {};             ///< of its gradients
 };
 
 /// Notes them while fit runs one batch of each loader.
 class DryRun : public Callback {
  public:
-  explicit DryRun(std::shared_ptr<DryRunFindings> findings) : findings_(std::move(findings)) {}
+  DryRun(std::shared_ptr<DryRunFindings> findings, const TrainerOptions& options)
+      : findings_(std::move(findings)),
+        reduction_(ddp_options(options)),
+        nodes_(options.nb_gpu_nodes.value_or(options.num_nodes)) {}
   void on_train_start(Run& run) override;
   void on_train_batch_start(Run& run) override;
   void on_before_backward(Run& run, at::Tensor& loss) override;
@@ -41,6 +48,8 @@ class DryRun : public Callback {
 
  private:
   std::shared_ptr<DryRunFindings> findings_;
+  parallel::DistributedDataParallelOptions reduction_;
+  int64_t nodes_;
   std::unique_ptr<MemoryTracker> tracker_ = {};
 };
 

@@ -73,8 +73,9 @@ void require_model(const RunOptions& options) {
 int run_command(const std::string& command, RunOptions options, RunFlags flags) {
   require_model(options);
   // Before anything is made: the supervisor of ranks needs no module and no data.
-  if (const std::optional<int> code = launch_ranks(options.trainer)) return *code;
   const bool dry_run = flags.dry_run;
+  if (!dry_run)
+    if (const std::optional<int> code = launch_ranks(options.trainer)) return *code;
   if (command == "fit" && flags.ckpt_path.empty() && slurm_restarts() > 0) {
     console::info("this SLURM job was queued again: the run goes on from its newest checkpoint (--ckpt-path last)");
     flags.ckpt_path = "last";
@@ -95,11 +96,13 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   const auto data = options.data ? options.data.make("data") : nullptr;
   TrainerOptions trainer_options = dry_run ? dry_run_options(options.trainer) : options.trainer;
   const auto findings = std::make_shared<DryRunFindings>();
-  if (dry_run) trainer_options.callbacks.push_back(std::make_shared<DryRun>(findings));
+  if (dry_run) trainer_options.callbacks.push_back(std::make_shared<DryRun>(findings, options.trainer));
   const bool saves = options.trainer.enable_checkpointing.value_or(true) && !options.trainer.barebones && !dry_run;
   const auto signals = std::make_shared<HandleSignals>(command == "fit", saves && !options.trainer.fast_dev_run);
   trainer_options.callbacks.push_back(signals);
-  Trainer trainer(std::move(trainer_options));
+  const std::unique_ptr<Trainer> made =
+      dry_run ? Trainer::for_plan(std::move(trainer_options)) : std::make_unique<Trainer>(std::move(trainer_options));
+  Trainer& trainer = *made;
   trainer.set_config(config_text(options));
   try {
     run(command, trainer, *module, data, flags);

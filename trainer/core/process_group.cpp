@@ -1,6 +1,7 @@
 #include <levin/trainer/core/process_group.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
+#include <levin/trainer/core/absent_ranks.h>
 #include <levin/trainer/core/process_group_backends.h>
 #include <levin/trainer/core/torch_compat/tcp_store.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -110,6 +111,14 @@ ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std
     throw UsageError("rank ", rank_, " of ", world_size_, " has not met all others by way of ", place_of(rendezvous),
                      "; were that many started, and do they run the same program? ", first_line(error));
   }
+}
+
+ProcessGroup::ProcessGroup(int64_t world_size) : rank_(0), world_size_(world_size), parts_(std::make_unique<Parts>()) {}
+
+std::shared_ptr<ProcessGroup> ProcessGroup::of_absent_ranks(int64_t world_size, c10::Device device) {
+  std::shared_ptr<ProcessGroup> ranks(new ProcessGroup(world_size));
+  ranks->parts_->group = make_absent_ranks(world_size, device);
+  return ranks;
 }
 
 ProcessGroup::~ProcessGroup() = default;

@@ -42,6 +42,8 @@ class ProcessGroup final : public Comm {
  public:
   /// Meets the other ranks. `device`: of this rank. Throws levin::UsageError where they cannot be reached in time.
   ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout);
+  /// Rank 0 of so many that are not there, for plans: nothing is sent, and what would come from others is its own.
+  static std::shared_ptr<ProcessGroup> of_absent_ranks(int64_t world_size, c10::Device device);
   ~ProcessGroup() override;
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -65,6 +67,7 @@ class ProcessGroup final : public Comm {
 
  private:
   struct Parts;
+  explicit ProcessGroup(int64_t world_size);
   /// The other ranks that have not said yet that a call of theirs failed.
   std::vector<int64_t> ranks_that_miss_nobody(const std::string& call) const;
   int64_t rank_, world_size_;
