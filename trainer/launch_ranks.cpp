@@ -1,11 +1,15 @@
 #include <levin/trainer/launch_ranks.h>
+#include <levin/trainer/checkpoint/gather_states.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/launch/supervisor.h>
+#include <levin/trainer/loops/run_context.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 
 namespace levin {
@@ -92,6 +96,33 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double time
       placement.environment ? rendezvous_of(*placement.environment, start) : alone, placement.devices.front(), timeout);
   shared = group;
   return group;
+}
+
+void check_same_config(const RunContext& run) {
+  const std::string first = text_of_rank_zero(run.config, run.strategy.comm());
+  if (first == run.config) return;
+  const auto differs = std::mismatch(first.begin(), first.end(), run.config.begin(), run.config.end());
+  const auto line = [](const std::string& text, size_t at) {
+    const size_t begin = text.rfind('\n', at);
+    const size_t from = begin == std::string::npos ? 0 : begin + 1;
+    const size_t trimmed = text.find_first_not_of(' ', from);
+    return text.substr(trimmed, text.find('\n', at) - trimmed);
+  };
+  throw UsageError("rank ", run.strategy.comm().rank(), " was started with another config than rank 0: ",
+                   line(run.config, static_cast<size_t>(differs.second - run.config.begin())), " in place of ",
+                   line(first, static_cast<size_t>(differs.first - first.begin())),
+                   "; start all ranks with the same options");
+}
+
+std::string place_in(const TrainerState& counters) {
+  return c10::str(" (in step ", counters.global_step + 1, ", batch ", counters.batch_in_epoch, " of epoch ",
+                  counters.epoch, counters.stage == Stage::Fit ? "" : ", in validation", ")");
+}
+
+void write_newest_calls(const ProcessGroup& ranks, const std::filesystem::path& folder) {
+  if (folder.empty()) return;
+  std::ofstream out(folder / ("calls_of_rank_" + std::to_string(ranks.rank()) + ".txt"));
+  out << ranks.newest_calls();
 }
 
 }  // namespace levin

@@ -17,8 +17,6 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
 
-#include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace levin {
@@ -53,36 +51,6 @@ struct Trainer::Sources {
 };
 
 namespace {
-
-/// Ranks that were started with different options would wait for each other, or train something else.
-void check_same_config(RunContext& run) {
-  const std::string first = text_of_rank_zero(run.config, run.comm());
-  if (first == run.config) return;
-  const auto differs = std::mismatch(first.begin(), first.end(), run.config.begin(), run.config.end());
-  const auto line = [](const std::string& text, size_t at) {
-    const size_t begin = text.rfind('\n', at);
-    const size_t from = begin == std::string::npos ? 0 : begin + 1;
-    const size_t trimmed = text.find_first_not_of(' ', from);
-    return text.substr(trimmed, text.find('\n', at) - trimmed);
-  };
-  throw UsageError("rank ", run.comm().rank(), " was started with another config than rank 0: ",
-                   line(run.config, static_cast<size_t>(differs.second - run.config.begin())), " in place of ",
-                   line(first, static_cast<size_t>(differs.first - first.begin())),
-                   "; start all ranks with the same options");
-}
-
-/// Where a run was, for its last message.
-std::string place_in(const TrainerState& counters) {
-  return c10::str(" (in step ", counters.global_step + 1, ", batch ", counters.batch_in_epoch, " of epoch ",
-                  counters.epoch, counters.stage == Stage::Fit ? "" : ", in validation", ")");
-}
-
-/// What this rank said to the others last, for those who look for the reason.
-void write_newest_calls(const ProcessGroup& ranks, const std::filesystem::path& folder) {
-  if (folder.empty()) return;
-  std::ofstream out(folder / ("calls_of_rank_" + std::to_string(ranks.rank()) + ".txt"));
-  out << ranks.newest_calls();
-}
 
 /// The folder with its config.json, and the loggers; nothing for runs that leave nothing behind. A run that goes on
 /// from a checkpoint in `continued` goes on there.
