@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -17,11 +18,13 @@ namespace {
 
 constexpr size_t kCallsKept = 64;
 
-/// The first line of what c10d says, which goes on with a stack.
+/// What c10d or gloo say, without the source file before it, and the advice and the stack behind it.
 std::string first_line(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
+  std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  text.resize(std::min({text.find('\n'), text.find(". This is typically"), text.size()}));
+  const size_t end_of_file = text.find("] ");
+  return text.rfind("[/", 0) == 0 && end_of_file != std::string::npos ? text.substr(end_of_file + 2) : text;
 }
 
 /// Whether this is what c10d throws for a rank that is gone or late, and no mistake of the program's own.
