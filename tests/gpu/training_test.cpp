@@ -205,3 +205,11 @@ TEST_CASE("what a graph cannot hold is refused by name") {
   Hooked hooked;
   CHECK(contains(refusal(hooked, hooked), "on_after_backward is overridden"));
 }
+
+TEST_CASE("one rank of ddp, over NCCL, ends as one GPU") {
+  const ToyData data(50);
+  const TemporaryFolder folder;
+  levin::TrainerOptions ddp = on(folder, "gpu");
+  ddp.strategy = "ddp";
+  CHECK(largest_difference(train(ddp, data.loader(8)), train(on(folder, "gpu"), data.loader(8))) < 1e-5);
+}

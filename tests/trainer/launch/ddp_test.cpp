@@ -53,6 +53,12 @@ TEST_CASE("lenet in float32, and four ranks") {
   CHECK(difference(fits.weights("four", {"--devices", "4", "--data.batch_size", "16"}), expected) < 1e-5);
 }
 
+TEST_CASE("one rank is the one process") {
+  const RankedFits fits("mlp", "32-true");
+  CHECK(difference(fits.weights("ddp", {"--strategy", "ddp"}), fits.weights("one", {})) == 0);
+  CHECK(contains(fits.log("ddp"), "strategy ddp (as asked for)"));
+}
+
 TEST_CASE("compressed gradients train") {
   const RankedFits fits("mlp", "32-true");
   const auto expected = fits.weights("one", {});
