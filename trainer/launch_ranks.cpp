@@ -61,8 +61,7 @@ std::filesystem::path log_folder_of(const TrainerOptions& options) {
 
 }  // namespace
 
-std::optional<int> launch_ranks(const TrainerOptions& given) {
-  const Placement placement = choose_placement(given, visible_gpus(), find_launch_environment());
+std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement) {
   if (!placement.needs_supervisor()) return {};
   const auto ranks = static_cast<int64_t>(placement.devices.size());
   if (given.launcher == "none")

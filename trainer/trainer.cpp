@@ -138,8 +138,8 @@ Trainer::Trainer(TrainerOptions options) {
   std::vector<std::string> warnings;
   const TrainerOptions given = options;
   options_ = resolve(std::move(options), &warnings);
-  if (const std::optional<int> code = launch_ranks(given)) std::exit(*code);
   placement_ = choose_placement(given, visible_gpus(), find_launch_environment());
+  if (const std::optional<int> code = launch_ranks(given, placement_)) std::exit(*code);
   options_.strategy = placement_.strategy.name;
   refuse_under_ddp();
   for (const std::string& warning : warnings) console::warn(warning);

@@ -80,6 +80,13 @@ struct ReduceAtTheEnd : torch::autograd::Function<ReduceAtTheEnd> {
 }  // namespace
 
 struct GradientReducer::Engine {
+  /// The next backward reduces; `outputs`: whose graphs show what is used, where that is looked for.
+  void begin(const std::vector<at::Tensor>& outputs) {
+    reducer->prepare_for_forward();
+    reducer->rebuild_buckets();
+    reducer->prepare_for_backward(outputs);
+  }
+
   std::shared_ptr<c10d::Reducer> reducer;
   bool first_step = true;
 };
@@ -144,16 +151,12 @@ void GradientReducer::synchronize_buffers() {
 }
 
 at::Tensor GradientReducer::prepare(const at::Tensor& output) {
-  c10d::Reducer& reducer = *engine_->reducer;
   const bool walks = options_.find_unused_parameters && !options_.static_graph;
-  group_.guarded("rebuild of buckets", [&] {
-    reducer.prepare_for_forward();
-    reducer.rebuild_buckets();
-    reducer.prepare_for_backward(walks ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{});
-  });
+  group_.guarded("rebuild of buckets",
+                 [&] { engine_->begin(walks ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{}); });
   const bool first = std::exchange(engine_->first_step, false);
   if (!first || !options_.static_graph) return output;
-  return ReduceAtTheEnd::apply(output, reinterpret_cast<int64_t>(&reducer));
+  return ReduceAtTheEnd::apply(output, reinterpret_cast<int64_t>(engine_->reducer.get()));
 }
 
 void GradientReducer::check_finished() {
@@ -180,15 +183,10 @@ void GradientReducer::backward_of_nothing() {
                      ", and static_graph says that each step is like the others; set it to false");
   std::vector<at::Tensor> zeros;
   for (const at::Tensor& parameter : parameters_) zeros.push_back(at::zeros_like(parameter));
-  // Without a graph to walk: all parameters come.
-  c10d::Reducer& reducer = *engine_->reducer;
   group_.guarded("backward", [&] {
-    reducer.prepare_for_forward();
-    reducer.rebuild_buckets();
-    reducer.prepare_for_backward({});
+    engine_->begin({});  // without a graph to walk: all parameters come
     torch::autograd::backward(parameters_, zeros);
   });
-  engine_->first_step = false;
 }
 
 State GradientReducer::state_dict() const {

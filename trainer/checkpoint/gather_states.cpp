@@ -35,7 +35,15 @@ std::vector<State> gather_states(const State& own, Comm& comm) {
 }
 
 std::string text_of_rank_zero(const std::string& own, Comm& comm) {
-  return comm.world_size() == 1 ? own : gather_states(State(own), comm).front().to_string();
+  if (comm.world_size() == 1) return own;
+  at::Tensor size = at::full({1}, static_cast<int64_t>(own.size()), at::TensorOptions(at::kLong));
+  comm.broadcast(size, 0);
+  const int64_t length = size.item<int64_t>();
+  if (length == 0) return {};
+  at::Tensor bytes = at::zeros({length}, at::TensorOptions(at::kByte));
+  if (comm.rank() == 0) std::memcpy(bytes.mutable_data_ptr(), own.data(), own.size());
+  comm.broadcast(bytes, 0);
+  return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(length)};
 }
 
 }  // namespace levin

@@ -74,8 +74,10 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   require_model(options);
   // Before anything is made: the supervisor of ranks needs no module and no data.
   const bool dry_run = flags.dry_run;
-  if (!dry_run)
-    if (const std::optional<int> code = launch_ranks(options.trainer)) return *code;
+  if (!dry_run) {
+    const Placement placement = choose_placement(options.trainer, visible_gpus(), find_launch_environment());
+    if (const std::optional<int> code = launch_ranks(options.trainer, placement)) return *code;
+  }
   if (command == "fit" && flags.ckpt_path.empty() && slurm_restarts() > 0) {
     console::info("this SLURM job was queued again: the run goes on from its newest checkpoint (--ckpt-path last)");
     flags.ckpt_path = "last";

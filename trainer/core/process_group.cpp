@@ -41,11 +41,16 @@ std::string place_of(const Rendezvous& rendezvous) {
   return c10::str(rendezvous.master_addr, ":", rendezvous.master_port);
 }
 
-c10::intrusive_ptr<c10d::Store> open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
+c10d::TCPStoreOptions store_options(int64_t port, bool is_server) {
   c10d::TCPStoreOptions options = torch_compat::tcp_store_options();
-  options.port = static_cast<std::uint16_t>(rendezvous.master_port);
-  options.isServer = rendezvous.hosts_store;
+  options.port = static_cast<std::uint16_t>(port);
+  options.isServer = is_server;
   options.waitWorkers = false;
+  return options;
+}
+
+c10::intrusive_ptr<c10d::Store> open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
+  c10d::TCPStoreOptions options = store_options(rendezvous.master_port, rendezvous.hosts_store);
   options.timeout = timeout;
   try {
     return c10::make_intrusive<c10d::TCPStore>(rendezvous.master_addr, options);
@@ -83,14 +88,13 @@ c10d::ReduceOp::RedOpType op_of(ReduceOp op) {
 
 }  // namespace
 
-/// A call of this rank.
-struct Call {
-  int64_t number = 0;
-  const char* name = nullptr;
-  double milliseconds = -1;  ///< until it ended
-};
-
 struct ProcessGroup::Parts {
+  /// A call of this rank.
+  struct Call {
+    int64_t number = 0;
+    const char* name = nullptr;
+    double milliseconds = -1;  ///< until it ended
+  };
   std::mutex mutex;  ///< of what follows: backward of a GPU runs on a thread of its own
   std::deque<Call> calls;
   int64_t count = 0;
@@ -141,7 +145,7 @@ void ProcessGroup::guarded(const char* call, const std::function<void()>& body) 
     body();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun;
     const std::lock_guard lock(parts_->mutex);
-    for (Call& one : parts_->calls)
+    for (Parts::Call& one : parts_->calls)
       if (one.number == number) one.milliseconds = took.count();
   } catch (const Error&) {
     throw;
@@ -179,7 +183,7 @@ std::vector<int64_t> ProcessGroup::ranks_that_miss_nobody(const std::string& cal
 std::string ProcessGroup::newest_calls() const {
   const std::lock_guard lock(parts_->mutex);
   std::string lines;
-  for (const Call& one : parts_->calls)
+  for (const Parts::Call& one : parts_->calls)
     lines += one.milliseconds < 0 ? c10::str(one.number, " ", one.name, ": did not end\n")
                                   : c10::str(one.number, " ", one.name, ": ", one.milliseconds, " ms\n");
   return lines;
@@ -223,12 +227,8 @@ void ProcessGroup::barrier() {
 }
 
 StoreServer::StoreServer(int64_t port) {
-  c10d::TCPStoreOptions options = torch_compat::tcp_store_options();
-  options.port = static_cast<std::uint16_t>(port);
-  options.isServer = true;
-  options.waitWorkers = false;
   try {
-    const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+    const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options(port, /*is_server=*/true));
     port_ = store->getPort();
     store_ = store;
   } catch (const std::exception& error) {
