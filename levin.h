@@ -115,8 +115,10 @@
 #include <levin/modules/parallel/collectives.h>
 #include <levin/modules/parallel/data_parallel.h>
 #include <levin/modules/parallel/distributed_data_parallel.h>
+#include <levin/modules/parallel/join.h>
 #include <levin/modules/parallel/parallel_apply.h>
 #include <levin/modules/parallel/pipeline.h>
+#include <levin/modules/parallel/sharded_optimizer.h>
 #include <levin/modules/parallel/sync_batch_norm.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/script_module.h>

@@ -13,6 +13,7 @@
 #include <levin/trainer/strategies/data_parallel.h>
 #include <levin/trainer/strategies/ddp.h>
 #include <levin/trainer/strategies/single_device.h>
+#include <levin/trainer/strategies/zero1.h>
 
 #include <algorithm>
 #include <string>
@@ -52,7 +53,10 @@ bool has_placed_itself(const LightningModule& module) {
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options, ProcessGroup* ranks,
                                         const LightningModule& module) {
   std::unique_ptr<Strategy> strategy;
-  if (ranks != nullptr)
+  if (placement.strategy.name == "zero1")
+    strategy = std::make_unique<Zero1Strategy>(*ranks, placement.devices.front(), ddp_options(options),
+                                               options.sync_batchnorm);
+  else if (ranks != nullptr)
     strategy =
         std::make_unique<DdpStrategy>(*ranks, placement.devices.front(), ddp_options(options), options.sync_batchnorm);
   else if (!placement.asked_for && has_placed_itself(module))
@@ -67,6 +71,17 @@ std::unique_ptr<Strategy> make_strategy(const Placement& placement, const Traine
 }
 
 }  // namespace
+
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options) {
+  using parallel::GradientCompression;
+  return {.bucket_cap_mb = options.bucket_cap_mb,
+          .find_unused_parameters = options.find_unused_parameters,
+          .static_graph = options.static_graph,
+          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
+                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
+                                                                  : GradientCompression::None,
+          .shard_gradients = choose_strategy(options).name == "zero1"};
+}
 
 Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
                    const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)

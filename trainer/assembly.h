@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/parallel/gradient_reducer.h>
 #include <levin/trainer/core/heap.h>
 #include <levin/trainer/core/process_group.h>
 #include <levin/trainer/core/rng_guard.h>
@@ -59,5 +60,8 @@ class Assembly {
  public:
   RunContext run;
 };
+
+/// How the ranks of these options reduce gradients.
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options);
 
 }  // namespace levin

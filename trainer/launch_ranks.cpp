@@ -1,7 +1,7 @@
 #include <levin/trainer/launch_ranks.h>
-#include <levin/trainer/checkpoint/gather_states.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/loops/run_context.h>
 #include <unistd.h>

@@ -26,7 +26,7 @@ struct TrainerOptions {
   std::string accelerator = LEVIN_OPTION(accelerator, "auto", "Kind of device; auto takes GPUs where there are any",
                                          {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
   std::string strategy = LEVIN_OPTION(strategy, "auto", "How several devices train one model",
-                                      {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn"}});
+                                      {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1"}});
   Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
   int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
   Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
@@ -91,8 +91,8 @@ struct TrainerOptions {
   // The spellings of early PyTorch Lightning.
   Devices gpus = LEVIN_OPTION(gpus, {}, "Early spelling of accelerator gpu and devices");
   std::optional<int64_t> nb_gpu_nodes = LEVIN_OPTION(nb_gpu_nodes, {}, "Early spelling of num_nodes", {.min = 1});
-  std::optional<std::string> distributed_backend =
-      LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy", {.choices = {"dp", "ddp", "ddp_spawn"}});
+  std::optional<std::string> distributed_backend = LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy",
+                                                                {.choices = {"dp", "ddp", "ddp_spawn", "zero1"}});
   std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
   std::optional<std::string> amp_level =
       LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16",
@@ -155,12 +155,18 @@ struct TrainerOptions {
                                                   {.choices = {"none", "fp16", "bf16"}});
   int64_t max_restarts = LEVIN_OPTION(
       max_restarts, 0, "ddp: how often all ranks are started again from the newest checkpoint", {.min = 0});
+  bool keep_global_batch =
+      LEVIN_OPTION(keep_global_batch, false,
+                   "ddp: a run that goes on from a checkpoint of another number of ranks keeps its samples per step; "
+                   "accumulate_grad_batches changes with the ranks");
 };
 
 /// How a run is distributed, and what was asked for that made it so.
 struct StrategyChoice {
-  std::string name = {};  ///< "single_device", "dp" or "ddp"
+  std::string name = {};  ///< "single_device", "dp", "ddp" or "zero1"
   std::string why = {};   ///< "several gpus on one machine"
+  /// Whether each device has a process of its own.
+  bool has_ranks() const { return name == "ddp" || name == "zero1"; }
 };
 
 /// The strategy of options as they were given, before `resolve`.

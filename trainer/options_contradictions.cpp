@@ -55,6 +55,9 @@ class Check {
       contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
     else if (o.distributed_backend == "dp" && count > 1)
       contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
+    if (o.amp_level == "O2" && o.distributed_backend.value_or(o.strategy) == "zero1")
+      contradict(o.distributed_backend ? "distributed_backend" : "strategy", "amp_level",
+                 "zero1 divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
     if (o.strategy != "single_device") return;
     if (count > 1)
       contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
@@ -90,7 +93,8 @@ class Check {
     refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
     const std::string strategy = o.distributed_backend.value_or(o.strategy);
     refuse(o.distributed_backend ? "distributed_backend" : "strategy",
-           strategy == "dp" || strategy.rfind("ddp", 0) == 0, "a graph is of one device");
+           strategy == "dp" || StrategyChoice{strategy}.has_ranks() || strategy == "ddp_spawn",
+           "a graph is of one device");
   }
 
   void samplers() {

@@ -2,6 +2,7 @@
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -21,7 +22,7 @@ c10::Device choose_output_device(const TrainerOptions& given, const std::vector<
 void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
                 const std::string& accelerator, Placement& placement) {
   const std::string& launcher = environment.launcher;
-  if (placement.strategy.name != "ddp" && (given.strategy != "auto" || given.distributed_backend))
+  if (!placement.strategy.has_ranks() && (given.strategy != "auto" || given.distributed_backend))
     throw UsageError("trainer.strategy: ", placement.strategy.name, " runs in one process, and ", launcher,
                      " has started ", environment.world_size, " (rank ", environment.rank, " is this one); use ddp");
   const auto here = static_cast<size_t>(environment.local_world_size);
@@ -43,29 +44,21 @@ void place_rank(const TrainerOptions& given, const LaunchEnvironment& environmen
         choose_devices(option, accelerator, Devices(std::vector<int>{static_cast<int>(local_rank)}), visible_gpus())
             .front()};
   }
-  placement.strategy = {"ddp", c10::str(environment.world_size, " ranks of ", launcher)};
+  placement.strategy = {placement.strategy.has_ranks() ? placement.strategy.name : "ddp",
+                        c10::str(environment.world_size, " ranks of ", launcher)};
   placement.environment = environment;
   placement.num_nodes = environment.num_nodes();
 }
 
 }  // namespace
 
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options) {
-  using parallel::GradientCompression;
-  return {.bucket_cap_mb = options.bucket_cap_mb,
-          .find_unused_parameters = options.find_unused_parameters,
-          .static_graph = options.static_graph,
-          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
-                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
-                                                                  : GradientCompression::None};
-}
-
 Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus) {
-  if (choose_strategy(given).name != "ddp") return choose_placement(given, gpus);
+  StrategyChoice strategy = choose_strategy(given);
+  if (!strategy.has_ranks()) return choose_placement(given, gpus);
   const Devices& asked = given.gpus.is_set() ? given.gpus : given.devices;
   const int64_t local = std::max(1, asked.is_list() ? static_cast<int>(asked.ids().size()) : asked.count(gpus.count));
   Placement placement;
-  placement.strategy = choose_strategy(given);
+  placement.strategy = std::move(strategy);
   placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
   placement.planned = placement.asked_for = true;
   const bool on_gpu = gpus.count > 0 && given.accelerator != "cpu";

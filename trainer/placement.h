@@ -1,6 +1,5 @@
 #pragma once
 #include <c10/core/Device.h>
-#include <levin/modules/parallel/gradient_reducer.h>
 #include <levin/trainer/core/accelerator.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/options.h>
@@ -22,7 +21,7 @@ struct Placement {
   bool planned = false;  ///< rank 0 of `environment` is this process, and there are no others
 
   /// Ranks have still to be started, one for each device.
-  bool needs_supervisor() const { return strategy.name == "ddp" && !environment && devices.size() * num_nodes > 1; }
+  bool needs_supervisor() const { return strategy.has_ranks() && !environment && devices.size() * num_nodes > 1; }
 };
 
 /// What options mean on this machine, as they were given, before `resolve`. Under a launcher that has started several
@@ -30,9 +29,6 @@ struct Placement {
 /// there, for an output_device that is none of them, and where the launcher's ranks are not what the options ask for.
 Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
                            const std::optional<LaunchEnvironment>& environment = {});
-
-/// How ddp reduces gradients under these options.
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options);
 
 /// The same as rank 0 of all ranks that the options ask for, none of which is there: for a dry run. Where this machine
 /// lacks the GPUs that are asked for, it is on the CPU.

@@ -1,18 +1,16 @@
 #include <levin/trainer/trainer.h>
 #include <ATen/Parallel.h>
-#include <levin/callbacks/model_checkpoint.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/assembly.h>
 #include <levin/trainer/checkpoint/checkpoint_files.h>
-#include <levin/trainer/checkpoint/gather_states.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/core/state_file.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/launch_ranks.h>
 #include <levin/trainer/loggers/run_folder.h>
-#include <levin/trainer/loggers/run_summary.h>
 #include <levin/trainer/loops/checkpoint_state.h>
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
@@ -84,45 +82,6 @@ void say_start(RunContext& run, const Placement& placement) {
   console::info(line);
 }
 
-/// The first ModelCheckpoint that knows a best one; without any, the first that has saved.
-const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
-  const ModelCheckpoint* found = nullptr;
-  for (const CallbackEntry& entry : run.callbacks) {
-    const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get());
-    if (one != nullptr && one->best_model_score()) return one;
-    if (one != nullptr && found == nullptr && !one->best_model_path().empty()) found = one;
-  }
-  return found;
-}
-
-RunResult result_of(const RunContext& run) {
-  const TrainerState& counters = run.counters;
-  const ModelCheckpoint* best = best_checkpoint_of(run);
-  return {.status = run.stop_reason ? "stopped" : "completed",
-          .stop_reason = run.stop_reason.value_or(""),
-          .epochs = counters.epoch + (counters.batch_in_epoch > 0),
-          .global_step = counters.global_step,
-          .wall_seconds = run.wall_seconds(),
-          .metrics = run.metrics(),
-          .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
-          .best_score = best ? best->best_model_score() : std::nullopt,
-          .folder = run.run_folder};
-}
-
-/// On one rank alone.
-void write_summary(const RunResult& result, bool writes) {
-  if (result.folder.empty() || !writes) return;
-  write_run_summary(result.folder,
-                    {.status = result.status,
-                     .epochs = result.epochs,
-                     .global_step = result.global_step,
-                     .wall_seconds = result.wall_seconds,
-                     .metrics = result.metrics,
-                     .best_checkpoint =
-                         result.best_checkpoint.empty() ? std::nullopt : std::optional(result.best_checkpoint.string()),
-                     .best_score = result.best_score});
-}
-
 std::filesystem::path runs_folder(const TrainerOptions& options) {
   return std::filesystem::path(options.default_root_dir) / options.name;
 }
@@ -152,14 +111,13 @@ std::unique_ptr<Trainer> Trainer::for_plan(TrainerOptions options) {
     options.accelerator = "cpu";
     options.gpus = {};
   }
-  std::unique_ptr<Trainer> trainer(new Trainer(resolve(std::move(options)), placement));
-  trainer->trials_ = false;
+  std::unique_ptr<Trainer> trainer(new Trainer(resolve(std::move(options)), placement, /*trials=*/false));
   trainer->refuse_under_ddp();
   return trainer;
 }
 
-Trainer::Trainer(TrainerOptions resolved, Placement placement)
-    : options_(std::move(resolved)), placement_(std::move(placement)), trials_(true) {}
+Trainer::Trainer(TrainerOptions resolved, Placement placement, bool trials)
+    : options_(std::move(resolved)), placement_(std::move(placement)), trials_(trials) {}
 
 std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOptions&)>& change) const {
   TrainerOptions options = options_;
@@ -174,18 +132,19 @@ std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOpt
   options.auto_scale_batch_size = {};
   options.scale_lr = {};
   change(options);
-  return std::unique_ptr<Trainer>(new Trainer(std::move(options), placement_));
+  return std::unique_ptr<Trainer>(new Trainer(std::move(options), placement_, /*trials=*/true));
 }
 
 ProcessGroup* Trainer::ranks() {
-  if (placement_.strategy.name == "ddp" && !ranks_) ranks_ = join_ranks(placement_, options_.timeout_seconds);
+  if (placement_.strategy.has_ranks() && !ranks_) ranks_ = join_ranks(placement_, options_.timeout_seconds);
   return ranks_.get();
 }
 
 void Trainer::refuse_under_ddp() const {
-  if (placement_.strategy.name != "ddp") return;
-  const auto refuse = [](const char* option, bool set, const char* why) {
-    if (set) throw UsageError("trainer.", option, ": not under ddp: ", why, "; leave it unset");
+  if (!placement_.strategy.has_ranks()) return;
+  const auto refuse = [&](const char* option, bool set, const char* why) {
+    if (set)
+      throw UsageError("trainer.", option, ": not under ", placement_.strategy.name, ": ", why, "; leave it unset");
   };
   refuse("auto_microbatch", options_.auto_microbatch, "the ranks would split their batches differently");
   refuse("cuda_graphs", options_.cuda_graphs, "a graph is of one device");
@@ -279,7 +238,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
     if (trials_) run.sink.reset_metrics();
     result = result_of(run);
     result.status = "failed";
-    write_summary(result, run.is_rank_zero());
+    if (run.is_rank_zero()) write_summary(result);
     fit_.reset();
   };
   std::optional<FitLoop> loop;  // outlives an exception: a checkpoint may be saved then
@@ -313,12 +272,12 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
     });
   } catch (const LostRankError& error) {
     const LostRankError with_place(error.what(), place_in(run.counters));
-    report_failure(with_place.what(), /*lost_another=*/true);
+    report_failure(with_place);
     write_newest_calls(*ranks_, run.run_folder);
     end_failed();
     throw with_place;
   } catch (const std::exception& error) {
-    report_failure(error.what(), /*lost_another=*/false);
+    report_failure(error);
     end_failed();
     throw;
   } catch (...) {
@@ -328,7 +287,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   result = result_of(run);
   for (const auto& logger : run.loggers) logger->finalize(result.status);
   if (!result.folder.empty() && run.is_rank_zero()) save_weights(lightning_module, result.folder / "weights.pt");
-  write_summary(result, run.is_rank_zero());
+  if (run.is_rank_zero()) write_summary(result);
   parts.end();
   return result;
 }

@@ -6,6 +6,7 @@
 #include <levin/trainer/core/run.h>
 #include <levin/trainer/options.h>
 #include <levin/trainer/placement.h>
+#include <levin/trainer/run_result.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -29,19 +30,6 @@ struct Tuned {
 class Assembly;
 class ProcessGroup;
 struct ReadCheckpoint;
-
-/// How a fit ended.
-struct RunResult {
-  std::string status = {};       ///< "completed", or "stopped" where something asked the run to end early
-  std::string stop_reason = {};  ///< of a stopped run
-  int64_t epochs = 0;            ///< whole or begun
-  int64_t global_step = 0;
-  double wall_seconds = 0;
-  Metrics metrics = {};                        ///< the last value of everything that was logged
-  std::filesystem::path best_checkpoint = {};  ///< empty without checkpoints
-  std::optional<double> best_score = {};       ///< of best_checkpoint, where a ModelCheckpoint has a monitor
-  std::filesystem::path folder = {};           ///< the run's folder; empty with fast_dev_run and barebones
-};
 
 /// Trains, validates, tests and predicts with a LightningModule; everything else comes from TrainerOptions.
 ///
@@ -104,7 +92,7 @@ class Trainer {
 
  private:
   struct Sources;
-  Trainer(TrainerOptions resolved, Placement placement);
+  Trainer(TrainerOptions resolved, Placement placement, bool trials);
   void refuse_untuned() const;
   void refuse_under_ddp() const;
   /// The ranks of ddp, which meet at the first call; null without.

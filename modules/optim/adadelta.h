@@ -24,6 +24,8 @@ class Adadelta : public OptimizerOf<AdadeltaOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit Adadelta(ParamGroups groups, AdadeltaOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const AdadeltaOptions& options, const Member& member) const override;

@@ -26,6 +26,8 @@ class Adagrad : public OptimizerOf<AdagradOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit Adagrad(ParamGroups groups, AdagradOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const AdagradOptions& options, const Member& member) const override;

@@ -30,6 +30,7 @@ class Adam : public OptimizerOf<AdamOptions> {
   explicit Adam(ParamGroups groups, AdamOptions options = {});
 
   bool can_be_captured() const override { return true; }
+  bool is_elementwise() const override { return true; }
 
  protected:
   StateNames state_names() const override;

@@ -25,6 +25,8 @@ class Adamax : public OptimizerOf<AdamaxOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit Adamax(ParamGroups groups, AdamaxOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const AdamaxOptions& options, const Member& member) const override;

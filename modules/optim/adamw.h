@@ -28,6 +28,7 @@ class AdamW : public OptimizerOf<AdamWOptions> {
   explicit AdamW(ParamGroups groups, AdamWOptions options = {});
 
   bool can_be_captured() const override { return true; }
+  bool is_elementwise() const override { return true; }
 
  protected:
   StateNames state_names() const override;

@@ -25,6 +25,8 @@ class ASGD : public OptimizerOf<ASGDOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit ASGD(ParamGroups groups, ASGDOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const ASGDOptions& options, const Member& member) const override;

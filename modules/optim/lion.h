@@ -25,6 +25,8 @@ class Lion : public OptimizerOf<LionOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit Lion(ParamGroups groups, LionOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const LionOptions& options, const Member& member) const override;

@@ -28,6 +28,8 @@ class NAdam : public OptimizerOf<NAdamOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit NAdam(ParamGroups groups, NAdamOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const NAdamOptions& options, const Member& member) const override;

@@ -55,6 +55,10 @@ class Optimizer : public torch::optim::Optimizer {
   /// Counts a step that a replay has made.
   void count_replay();
 
+  /// Whether what a step makes of an element depends on that element, its gradient and its state alone, and on how many
+  /// steps there were: then parts of a parameter may be stepped apart.
+  virtual bool is_elementwise() const { return false; }
+
   /// Drops the gradients, or fills them with zeros. LibTorch's own calls an operation for each parameter in both cases.
   void zero_grad(bool set_to_none = true);
 

@@ -259,6 +259,13 @@ void read(Optimizer& optimizer, const State& state) {
 
 }  // namespace
 
+bool is_elementwise(const Optimizer& optimizer) {
+  if (const auto* ours = dynamic_cast<const optim::Optimizer*>(&optimizer)) return ours->is_elementwise();
+  using namespace torch::optim;
+  const auto is_one_of = [&]<class... Classes>() { return (dynamic_cast<const Classes*>(&optimizer) || ...); };
+  return is_one_of.operator()<SGD, Adam, AdamW, RMSprop, Adagrad>();
+}
+
 State optimizer_state_dict(Optimizer& optimizer) {
   if (const auto* ours = dynamic_cast<const optim::Optimizer*>(&optimizer)) return ours->state_dict();
   State state;

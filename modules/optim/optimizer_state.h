@@ -22,4 +22,8 @@ void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& 
 /// betas, and so on. Throws as optimizer_state_dict, and std::out_of_range for a group that there is not.
 State parameter_group_options(torch::optim::Optimizer& optimizer, size_t group);
 
+/// Whether parts of a parameter may be stepped apart by this optimizer, one of levin's or of LibTorch's: see
+/// optim::Optimizer::is_elementwise. False for optimizers that are not known.
+bool is_elementwise(const torch::optim::Optimizer& optimizer);
+
 }  // namespace levin

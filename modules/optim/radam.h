@@ -27,6 +27,8 @@ class RAdam : public OptimizerOf<RAdamOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit RAdam(ParamGroups groups, RAdamOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const RAdamOptions& options, const Member& member) const override;

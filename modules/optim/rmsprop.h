@@ -26,6 +26,8 @@ class RMSprop : public OptimizerOf<RMSpropOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit RMSprop(ParamGroups groups, RMSpropOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const RMSpropOptions& options, const Member& member) const override;

@@ -27,6 +27,8 @@ class Rprop : public OptimizerOf<RpropOptions> {
   /// Groups with options of their own are made by `param_group`; groups without take `options`.
   explicit Rprop(ParamGroups groups, RpropOptions options = {});
 
+  bool is_elementwise() const override { return true; }
+
  protected:
   StateNames state_names() const override;
   ParamState make_state(const RpropOptions& options, const Member& member) const override;

@@ -7,11 +7,17 @@
 namespace levin::optim::detail {
 
 void check_saved_groups(const ParamGroups& groups, const State::List& saved) {
-  if (saved.size() != groups.size())
+  std::vector<size_t> sizes;
+  for (const torch::optim::OptimizerParamGroup& group : groups) sizes.push_back(group.params().size());
+  check_saved_groups(sizes, saved);
+}
+
+void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved) {
+  if (saved.size() != group_sizes.size())
     throw UsageError("the optimizer's state has ", saved.size(), " parameter groups, the optimizer has ",
-                     groups.size());
+                     group_sizes.size());
   for (size_t g = 0; g < saved.size(); ++g) {
-    const size_t theirs = saved[g].at("params").size(), ours = groups[g].params().size();
+    const size_t theirs = saved[g].at("params").size(), ours = group_sizes[g];
     if (theirs != ours)
       throw UsageError("the optimizer's state has ", theirs, " parameters in group ", g, ", the optimizer has ", ours);
   }

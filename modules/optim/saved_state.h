@@ -9,6 +9,8 @@ namespace levin::optim::detail {
 
 /// Throws levin::UsageError where saved groups are not as many as `groups`, or do not hold as many parameters.
 void check_saved_groups(const ParamGroups& groups, const State::List& saved);
+/// The same for groups of so many parameters.
+void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved);
 
 /// Throws levin::UsageError where the saved state of a parameter has a value that is not among `known` (nor "step"): it
 /// is another optimizer's.

@@ -30,6 +30,7 @@ class SGD : public OptimizerOf<SGDOptions> {
   explicit SGD(ParamGroups groups, SGDOptions options = {});
 
   bool can_be_captured() const override { return true; }
+  bool is_elementwise() const override { return true; }
 
  protected:
   StateNames state_names() const override;

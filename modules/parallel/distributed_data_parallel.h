@@ -16,8 +16,7 @@ namespace levin::parallel {
 template <class Impl>
 class DistributedDataParallelImpl : public torch::nn::Module {
  public:
-  DistributedDataParallelImpl(std::shared_ptr<Impl> module, const ProcessGroup& group,
-                              DistributedDataParallelOptions options)
+  DistributedDataParallelImpl(std::shared_ptr<Impl> module, ProcessGroup& group, DistributedDataParallelOptions options)
       : torch::nn::Module("DistributedDataParallel"), module_(std::move(module)), reducer_(*module_, group, options) {
     torch::nn::Module::train(module_->is_training());  // while there are no children whose modes it would change
     for (const auto& item : module_->named_parameters(/*recurse=*/false))
@@ -85,10 +84,10 @@ class DistributedDataParallel : public torch::nn::ModuleHolder<DistributedDataPa
 
   DistributedDataParallel(std::nullptr_t) : Holder(nullptr) {}
   /// Throws as GradientReducer.
-  DistributedDataParallel(const M& module, const ProcessGroup& group, DistributedDataParallelOptions options = {})
+  DistributedDataParallel(const M& module, ProcessGroup& group, DistributedDataParallelOptions options = {})
     requires requires { typename M::ContainedType; }
       : DistributedDataParallel(module.ptr(), group, options) {}
-  DistributedDataParallel(std::shared_ptr<ImplOf<M>> module, const ProcessGroup& group,
+  DistributedDataParallel(std::shared_ptr<ImplOf<M>> module, ProcessGroup& group,
                           DistributedDataParallelOptions options = {})
       : Holder(std::make_shared<Impl>(std::move(module), group, options)) {}
 

@@ -1,7 +1,10 @@
 #include <levin/modules/parallel/gradient_reducer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/util/hash.h>
+#include <levin/modules/parallel/reduction_hook.h>
 #include <levin/trainer/core/torch_compat/reducer.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -11,6 +14,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -26,42 +30,64 @@ constexpr size_t kBroadcastBytes = size_t{250} << 20;
 
 size_t bytes_of(double megabytes) { return static_cast<size_t>(megabytes * (1 << 20)); }
 
-/// Buckets in the order in which backward is expected to fill them: that of the parameters, reversed.
+/// Buckets of limited size that are full one after the other where backward goes through the parameters in their order,
+/// reversed.
+Buckets buckets_of_backward(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
+  const std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
+  Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
+      reversed, {bytes_of(options.first_bucket_mb), bytes_of(options.bucket_cap_mb)}));
+  for (std::vector<size_t>& bucket : buckets)
+    for (size_t& index : bucket) index = parameters.size() - 1 - index;
+  return buckets;
+}
+
+/// Buckets until the true order of backward is known, where it will be.
 Buckets first_buckets(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
-  // In one bucket until the true order is known, where it will be.
   const bool will_rebuild = options.static_graph || !options.find_unused_parameters;
-  const std::vector<size_t> limits =
-      will_rebuild ? std::vector<size_t>{static_cast<size_t>(std::numeric_limits<int64_t>::max())}
-                   : std::vector<size_t>{bytes_of(options.first_bucket_mb), bytes_of(options.bucket_cap_mb)};
-  Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, limits));
+  if (options.shard_gradients || !will_rebuild) return buckets_of_backward(parameters, options);
+  const auto no_limit = static_cast<size_t>(std::numeric_limits<int64_t>::max());
+  Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, {no_limit}));
   std::reverse(buckets.begin(), buckets.end());
   return buckets;
 }
 
-/// Sends the gradients in a smaller float. Source: torch.distributed.algorithms.ddp_comm_hooks.default_hooks.
-class CompressHook final : public c10d::CommHookInterface {
- public:
-  CompressHook(c10::intrusive_ptr<c10d::ProcessGroup> group, at::ScalarType dtype)
-      : group_(std::move(group)), dtype_(dtype) {}
+/// Parameters that require gradients, each once, with their names.
+std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::nn::Module& module) {
+  std::vector<std::pair<std::string, at::Tensor>> trained;
+  std::set<const void*> seen;
+  for (const auto& item : module.named_parameters())
+    if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second)
+      trained.emplace_back(item.key(), item.value());
+  return trained;
+}
 
-  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
-    const at::Tensor buffer = bucket.getBuffer();
-    std::vector<at::Tensor> sent{buffer.to(dtype_).div_(group_->getSize())};
-    return group_->allreduce(sent)->getFuture()->then(
-        [buffer, sent](c10::ivalue::Future&) {
-          at::Tensor(buffer).copy_(sent[0]);
-          return c10::IValue(buffer);
-        },
-        c10::TensorType::get());
-  }
-  at::Tensor parseHookResult(const c10::IValue& result) override {
-    return result.isTensor() ? result.toTensor() : result.toTensorVector()[0];
-  }
+/// Parameters and buffers, without their graphs.
+std::vector<at::Tensor> tensors_of(const torch::nn::Module& module) {
+  std::vector<at::Tensor> tensors;
+  for (const at::Tensor& parameter : module.parameters()) tensors.push_back(parameter.detach());
+  for (const at::Tensor& buffer : module.buffers()) tensors.push_back(buffer.detach());
+  return tensors;
+}
 
- private:
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
-  at::ScalarType dtype_;
-};
+size_t hash_of_shapes(const std::vector<at::Tensor>& tensors) {
+  size_t hash = tensors.size();
+  for (const at::Tensor& tensor : tensors) {
+    hash = c10::hash_combine(hash, static_cast<size_t>(tensor.scalar_type()));
+    for (const int64_t size : tensor.sizes()) hash = c10::hash_combine(hash, static_cast<size_t>(size));
+  }
+  return hash;
+}
+
+std::optional<at::ScalarType> dtype_of(GradientCompression compression) {
+  switch (compression) {
+    case GradientCompression::Float16:
+      return at::kHalf;
+    case GradientCompression::BFloat16:
+      return at::kBFloat16;
+    default:
+      return {};
+  }
+}
 
 /// With a static graph the first step reduces when all of backward is done, since which gradients will come is not
 /// known before: what PyTorch's DDP does in the same place.
@@ -87,35 +113,18 @@ struct GradientReducer::Engine {
     reducer->prepare_for_backward(outputs);
   }
 
-  std::shared_ptr<c10d::Reducer> reducer;
+  std::shared_ptr<torch_compat::Reducer> reducer;
   bool first_step = true;
 };
 
-GradientReducer::GradientReducer(torch::nn::Module& module, const ProcessGroup& group,
-                                 DistributedDataParallelOptions options)
+GradientReducer::GradientReducer(torch::nn::Module& module, ProcessGroup& group, DistributedDataParallelOptions options)
     : module_(module), group_(group), options_(options) {
-  std::set<const void*> seen;
-  for (const auto& item : module.named_parameters())
-    if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second) {
-      names_.push_back(item.key());
-      parameters_.push_back(item.value());
-    }
+  for (auto& [name, parameter] : trained_parameters(module)) {
+    names_.push_back(name);
+    parameters_.push_back(parameter);
+  }
   if (parameters_.empty()) throw UsageError("ddp: no parameter of the module requires a gradient; use one process");
-  try {
-    c10d::verify_params_across_processes(group.raw(), parameters_, {});
-  } catch (const c10::Error& error) {
-    throw UsageError("ddp: rank ", group.rank(),
-                     " has other parameters than rank 0, in number, shape or dtype; do all "
-                     "ranks run the same program with the same config? ",
-                     error.what_without_backtrace());
-  }
-  std::vector<at::Tensor> states;
-  {
-    const at::NoGradGuard no_grad;
-    for (const at::Tensor& parameter : module.parameters()) states.push_back(parameter.detach());
-    for (const at::Tensor& buffer : module.buffers()) states.push_back(buffer.detach());
-    group.guarded("broadcast", [&] { c10d::broadcast_coalesced(group.raw(), states, kBroadcastBytes); });
-  }
+  if (options_.init_sync) synchronize_module(module, group);
   make_engine(first_buckets(parameters_, options_));
 }
 
@@ -134,10 +143,11 @@ void GradientReducer::make_engine(Buckets buckets) {
                                   .first_bucket_bytes = static_cast<int64_t>(bytes_of(options_.first_bucket_mb)),
                                   .find_unused_parameters = options_.find_unused_parameters,
                                   .names = std::move(names)});
+  if (options_.shard_gradients) engine->reducer->keep_buckets();
   if (options_.static_graph) engine->reducer->set_static_graph();
-  if (options_.compression != GradientCompression::None)
-    engine->reducer->register_comm_hook(std::make_unique<CompressHook>(
-        group_.raw(), options_.compression == GradientCompression::Float16 ? at::kHalf : at::kBFloat16));
+  if (options_.shard_gradients || options_.compression != GradientCompression::None)
+    engine->reducer->register_comm_hook(
+        make_reduction_hook(group_.raw(), dtype_of(options_.compression), options_.shard_gradients));
   engine_ = std::move(engine);
 }
 
@@ -147,7 +157,9 @@ void GradientReducer::synchronize_buffers() {
   std::vector<at::Tensor> buffers;
   for (const at::Tensor& buffer : module_.buffers()) buffers.push_back(buffer.detach());
   if (buffers.empty()) return;
-  group_.guarded("broadcast", [&] { c10d::broadcast_coalesced(group_.raw(), buffers, kBroadcastBytes); });
+  group_.guarded("broadcast", [&] {
+    c10d::broadcast_coalesced(group_.raw(), buffers, kBroadcastBytes, static_cast<int>(source_of_buffers_));
+  });
 }
 
 at::Tensor GradientReducer::prepare(const at::Tensor& output) {
@@ -156,7 +168,7 @@ at::Tensor GradientReducer::prepare(const at::Tensor& output) {
                  [&] { engine_->begin(walks ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{}); });
   const bool first = std::exchange(engine_->first_step, false);
   if (!first || !options_.static_graph) return output;
-  return ReduceAtTheEnd::apply(output, reinterpret_cast<int64_t>(engine_->reducer.get()));
+  return ReduceAtTheEnd::apply(output, reinterpret_cast<int64_t>(static_cast<c10d::Reducer*>(engine_->reducer.get())));
 }
 
 void GradientReducer::check_finished() {
@@ -189,15 +201,20 @@ void GradientReducer::backward_of_nothing() {
   });
 }
 
+std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {
+  std::vector<std::vector<at::Tensor>> buckets;
+  for (const c10d::GradBucket& bucket : engine_->reducer->get_grad_buckets()) buckets.push_back(bucket.getParameters());
+  return buckets;
+}
+
 State GradientReducer::state_dict() const {
   std::unordered_map<const void*, int64_t> places;
   for (size_t i = 0; i < parameters_.size(); ++i)
     places[parameters_[i].unsafeGetTensorImpl()] = static_cast<int64_t>(i);
   State buckets = State::list();
-  for (const c10d::GradBucket& bucket : engine_->reducer->get_grad_buckets()) {
+  for (const std::vector<at::Tensor>& bucket : this->buckets()) {
     State indices = State::list();
-    for (const at::Tensor& parameter : bucket.getParameters())
-      indices.push_back(places.at(parameter.unsafeGetTensorImpl()));
+    for (const at::Tensor& parameter : bucket) indices.push_back(places.at(parameter.unsafeGetTensorImpl()));
     buckets.push_back(std::move(indices));
   }
   return State::dict({{"buckets", std::move(buckets)}});
@@ -219,23 +236,38 @@ void GradientReducer::load_state_dict(const State& state) {
   make_engine(std::move(buckets));
 }
 
+int64_t ReductionPlan::bytes_sent(int64_t world_size, bool scatters) const {
+  const int64_t rounds_of_gradients = gathered_bytes > 0 && scatters ? 1 : 2;
+  return (world_size - 1) * (rounds_of_gradients * bytes + gathered_bytes) / world_size;
+}
+
 ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options) {
   ReductionPlan plan;
   std::vector<at::Tensor> parameters;
-  std::set<const void*> seen;
-  for (const at::Tensor& parameter : module.parameters())
-    if (parameter.requires_grad() && seen.insert(parameter.unsafeGetTensorImpl()).second)
-      parameters.push_back(parameter);
-  std::reverse(parameters.begin(), parameters.end());
-  const bool compresses = options.compression != GradientCompression::None;
-  for (const at::Tensor& parameter : parameters)
-    plan.bytes += parameter.numel() * static_cast<int64_t>(compresses ? 2 : parameter.element_size());
+  for (const auto& [name, parameter] : trained_parameters(module)) parameters.push_back(parameter);
   if (parameters.empty()) return plan;
-  plan.buckets = static_cast<int64_t>(
-      std::get<0>(c10d::compute_bucket_assignment_by_size(
-                      parameters, {bytes_of(options.first_bucket_mb), bytes_of(options.bucket_cap_mb)}))
-          .size());
+  const std::optional<at::ScalarType> sent_as = dtype_of(options.compression);
+  for (const at::Tensor& parameter : parameters) {
+    const auto size = static_cast<int64_t>(parameter.nbytes());
+    plan.bytes += sent_as ? parameter.numel() * static_cast<int64_t>(c10::elementSize(*sent_as)) : size;
+    if (options.shard_gradients) plan.gathered_bytes += size;
+  }
+  plan.buckets = static_cast<int64_t>(buckets_of_backward(parameters, options).size());
   return plan;
+}
+
+void synchronize_module(torch::nn::Module& module, ProcessGroup& group) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> tensors = tensors_of(module);
+  const auto own = static_cast<int64_t>(hash_of_shapes(tensors));
+  const std::vector<at::Tensor> all = group.all_gather(at::full({1}, own, at::TensorOptions(at::kLong)));
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank].item<int64_t>() != all[0].item<int64_t>())
+      throw UsageError("ddp: rank ", rank,
+                       " has other parameters than rank 0, in number, shape or dtype; do all ranks run the same "
+                       "program with the same config?");
+  if (tensors.empty()) return;
+  group.guarded("broadcast", [&] { c10d::broadcast_coalesced(group.raw(), tensors, kBroadcastBytes); });
 }
 
 }  // namespace levin::parallel

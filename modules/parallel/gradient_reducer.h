@@ -24,14 +24,27 @@ struct DistributedDataParallelOptions {
   /// The graph is the same in all steps, whichever parameters it leaves out.
   bool static_graph = false;
   GradientCompression compression = GradientCompression::None;
+  /// Each rank gets the mean of its own share of each bucket alone: for ShardedOptimizer. The buckets are those of the
+  /// parameters' order, reversed, in all steps.
+  bool shard_gradients = false;
+  /// At the start, parameters and buffers become those of rank 0 (synchronize_module).
+  bool init_sync = true;
 };
 
-/// What reducing a module's gradients sends in each step.
+/// What the ranks of a module send to each other in each step, by rings: each rank sends all but its own share.
 struct ReductionPlan {
-  int64_t bytes = 0;    ///< of all gradients, as they are sent
-  int64_t buckets = 0;  ///< where backward fills them in the order of the parameters, reversed
+  int64_t bytes = 0;           ///< of all gradients, as they are sent
+  int64_t buckets = 0;         ///< where backward fills them in the order of the parameters, reversed
+  int64_t gathered_bytes = 0;  ///< of all parameters, where each rank steps its own share of them
+
+  /// Bytes that one rank sends in a step. `scatters`: the backend reduces shares alone, where that is enough.
+  int64_t bytes_sent(int64_t world_size, bool scatters) const;
 };
 ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options);
+
+/// Makes parameters and buffers those of rank 0. Called by all ranks. Throws levin::UsageError on all of them where one
+/// has others, in number, shape or dtype.
+void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
 
 /// Makes the gradients of a module's parameters the mean over all ranks, while backward computes them: c10d::Reducer,
 /// the engine of PyTorch's DistributedDataParallel, without its forward.
@@ -45,15 +58,17 @@ ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedD
 /// The buckets are the memory of the gradients: `grad()` is a view into them once it was reduced.
 class GradientReducer {
  public:
-  /// Makes parameters and buffers those of rank 0. Called by all ranks. Throws levin::UsageError where the parameters
-  /// are not alike on all ranks, or none requires a gradient. `module` and `group` must outlive the reducer.
-  GradientReducer(torch::nn::Module& module, const ProcessGroup& group, DistributedDataParallelOptions options = {});
+  /// Called by all ranks. Throws as synchronize_module, and where no parameter requires a gradient. `module` and
+  /// `group` must outlive the reducer.
+  GradientReducer(torch::nn::Module& module, ProcessGroup& group, DistributedDataParallelOptions options = {});
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
-  /// Buffers become those of rank 0, where `broadcast_buffers` says so; before a forward in training.
+  /// Buffers become those of rank 0, or of the rank that was named last, where `broadcast_buffers` says so; before a
+  /// forward in training.
   void synchronize_buffers();
+  void take_buffers_of(int64_t rank) { source_of_buffers_ = rank; }
   /// The next backward through `output` reduces the gradients; returns what to call it on.
   at::Tensor prepare(const at::Tensor& output);
   /// After such a backward. Throws levin::UsageError with the names of parameters that got no gradient.
@@ -62,6 +77,10 @@ class GradientReducer {
   void backward(const at::Tensor& loss);
   /// Takes part in a reduction with gradients of zero, where this rank has no loss.
   void backward_of_nothing();
+
+  /// The parameters of each bucket, in the order of their memory. They stay as they are only with `shard_gradients`.
+  std::vector<std::vector<at::Tensor>> buckets() const;
+  ProcessGroup& group() const { return group_; }
 
   /// The parameters of each bucket, by their place among those that require gradients.
   State state_dict() const;
@@ -73,8 +92,9 @@ class GradientReducer {
   void make_engine(std::vector<std::vector<size_t>> buckets);
 
   torch::nn::Module& module_;
-  const ProcessGroup& group_;
+  ProcessGroup& group_;
   DistributedDataParallelOptions options_;
+  int64_t source_of_buffers_ = 0;
   std::vector<std::string> names_ = {};
   std::vector<at::Tensor> parameters_ = {};  ///< that require gradients, each once
   std::unique_ptr<Engine> engine_;

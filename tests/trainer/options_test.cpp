@@ -194,6 +194,10 @@ TEST_CASE("contradictions name both options") {
        "trainer.cuda_graphs and trainer.accelerator contradict each other: steps are captured on a GPU"},
       {R"({"cuda_graphs": true, "distributed_backend": "ddp"})",
        "trainer.cuda_graphs and trainer.distributed_backend contradict each other: a graph is of one device"},
+      {R"({"amp_level": "O2", "strategy": "zero1"})",
+       "trainer.strategy and trainer.amp_level contradict each other: zero1 divides the optimizer's state, and O2 "
+       "keeps "
+       "whole float32 copies of the weights"},
       {R"({"amp_level": "O2", "precision": "64"})",
        "trainer.amp_level and trainer.precision contradict each other: O2 is a way to run 16-mixed, not 64-true"},
       {R"({"use_amp": false, "precision": "bf16"})",
@@ -240,9 +244,9 @@ TEST_CASE("limits hold for options set in C++") {
   CHECK_THROWS_WITH(levin::check_options({.max_epochs = -3}), "trainer.max_epochs: expected at least -1, got -3");
   CHECK_THROWS_WITH(levin::check_options({.accumulate_grad_batches = 0}),
                     "trainer.accumulate_grad_batches: expected at least 1, got 0");
-  CHECK_THROWS_WITH(
-      levin::check_options({.strategy = "dpp"}),
-      "trainer.strategy: expected one of auto, single_device, dp, ddp, ddp_spawn, got \"dpp\" (did you mean dp?)");
+  CHECK_THROWS_WITH(levin::check_options({.strategy = "dpp"}),
+                    "trainer.strategy: expected one of auto, single_device, dp, ddp, ddp_spawn, zero1, got \"dpp\" "
+                    "(did you mean dp?)");
   CHECK_THROWS_WITH(levin::check_options({.name = ""}), "trainer.name: expected a name, got \"\"");
 }
 

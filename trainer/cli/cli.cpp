@@ -1,7 +1,7 @@
 #include <levin/trainer/cli/cli.h>
-#include <c10/util/Exception.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands.h>
+#include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/cli/verify_resume.h>
 #include <levin/trainer/core/error.h>
@@ -23,6 +23,8 @@ Usage: levin COMMAND [ARGUMENTS]
   fit, validate, test, predict --config FILE... [--FLAG VALUE...]
                     Run a module; `levin fit --help` shows the flags, with --config those of its classes too
   fit --dry-run     Try one batch of each loader and say what the fit would do; nothing is written
+  launch --hosts a,b,c fit --config FILE...
+                    Print the commands that train on several machines, or run them by ssh; `levin launch --help`
   verify-resume --config FILE... [--steps 20]
                     Prove that a run of this config can be stopped and continued: train so many steps, and again with
                     a stop in the middle, and compare everything
@@ -52,9 +54,7 @@ std::string command_line_without_checkpoint(const std::string& command, const st
       continue;
     }
     if (arguments[i].rfind("--ckpt-path=", 0) == 0) continue;
-    const bool plain =
-        arguments[i].find_first_of(" '\"\\$`{}[]*?;&|<>()") == std::string::npos && !arguments[i].empty();
-    line += plain ? " " + arguments[i] : " '" + arguments[i] + "'";
+    line += " " + shell_word(arguments[i]);
   }
   return line;
 }
@@ -71,7 +71,8 @@ int run_from_arguments(const std::string& command, const std::vector<std::string
     return 0;
   }
   return run_command(command, options,
-                     {line.flags.ckpt_path, line.flags.dry_run, command_line_without_checkpoint(command, arguments)});
+                     {line.flags.ckpt_path, line.flags.dry_run, line.flags.bandwidths,
+                      command_line_without_checkpoint(command, arguments)});
 }
 
 int verify_from_arguments(std::vector<std::string> arguments) {
@@ -98,6 +99,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (is_run_command(command)) return run_from_arguments(command, rest);
+  if (command == "launch") return launch_command(rest);
   if (command == "verify-resume") return verify_from_arguments(rest);
   if (command == "config") {
     config_command(rest);
@@ -110,17 +112,17 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (command == "ckpt") return ckpt_command(rest);
   if (command != "list")
     throw UsageError("no command '", command, "'",
-                     did_you_mean(command, {"fit", "validate", "test", "predict", "verify-resume", "config", "data",
-                                            "ckpt", "list"}),
-                     "; there are: fit, validate, test, predict, verify-resume, config, data, ckpt, list");
+                     did_you_mean(command, {"fit", "validate", "test", "predict", "launch", "verify-resume", "config",
+                                            "data", "ckpt", "list"}),
+                     "; there are: fit, validate, test, predict, launch, verify-resume, config, data, ckpt, list");
   list_command(rest);
   return 0;
 }
 
-int fail(const std::string& message, int code) {
+int fail(const std::exception& error, int code) {
   std::cout.flush();
-  std::cerr << "levin: error: " << message << std::endl;
-  report_failure(message, /*lost_another=*/false);
+  std::cerr << "levin: error: " << message_of(error) << std::endl;
+  report_failure(error);
   return code;
 }
 
@@ -130,13 +132,11 @@ int main(int argc, char** argv) {
   try {
     return dispatch({argv + (argc > 0 ? 1 : 0), argv + argc});
   } catch (const UsageError& error) {
-    return fail(error.what(), kUsage);
-  } catch (const c10::Error& error) {
-    return fail(error.what_without_backtrace(), kFailed);
+    return fail(error, kUsage);
   } catch (const std::exception& error) {
-    return fail(error.what(), kFailed);
+    return fail(error, kFailed);
   } catch (...) {
-    return fail("an exception that is no std::exception", kFailed);
+    return fail(Error("an exception that is no std::exception"), kFailed);
   }
 }
 

@@ -12,8 +12,9 @@ bool is_run_command(const std::string& command);
 /// What the flags of fit, validate, test and predict say beside the options.
 struct RunFlags {
   std::string ckpt_path = {};
-  bool dry_run = false;           ///< for "fit": runs one batch of each loader and says what the fit would do
-  std::string command_line = {};  ///< as it was typed, without --ckpt-path
+  bool dry_run = false;                 ///< for "fit": runs one batch of each loader and says what the fit would do
+  std::vector<double> bandwidths = {};  ///< for a dry run: Gbit/s between ranks
+  std::string command_line = {};        ///< as it was typed, without --ckpt-path
 };
 
 /// Makes the module and the data that the config chooses and hands them to a Trainer, for fit after the search that
@@ -37,6 +38,10 @@ void data_command(const std::vector<std::string>& arguments);
 /// `levin ckpt ls|diff|verify|convert`: looks at checkpoints and files of weights, and converts them. Returns the exit
 /// code: 1 where files differ, or one is damaged. Throws UsageError for wrong arguments.
 int ckpt_command(const std::vector<std::string>& arguments);
+
+/// `levin launch --hosts a,b fit ...`: prints the commands that train on several machines, or runs them by ssh. Returns
+/// the exit code. Throws UsageError for wrong arguments.
+int launch_command(std::vector<std::string> arguments);
 
 /// levin, LibTorch, CUDA, NCCL and the compiler, a line each.
 std::string version_text();

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace levin::cli {
@@ -47,7 +48,7 @@ void add_state(torch::optim::Optimizer& optimizer, std::map<std::string, MemoryN
 } catch (const UsageError&) {
 }
 
-std::string megabytes(int64_t bytes) { return c10::str(std::round(static_cast<double>(bytes) / 1e5) / 10, " MB"); }
+std::string megabytes(int64_t bytes) { return c10::str(std::round(static_cast<double>(bytes) / 1e3) / 1e3, " MB"); }
 
 void print_memory(std::ostream& out, const DryRunFindings& findings) {
   for (const auto& [device, need] : findings.memory)
@@ -57,27 +58,27 @@ void print_memory(std::ostream& out, const DryRunFindings& findings) {
         << megabytes(need.parameters + need.gradients + need.optimizer_state + need.activations) << "\n";
 }
 
-/// Each rank of a ring sends all of the gradients but its own share, twice.
-int64_t bytes_sent(const DryRunFindings& findings) {
-  return 2 * (findings.ranks - 1) * findings.reduction.bytes / findings.ranks;
-}
-
-void print_ranks(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options) {
+void print_ranks(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
+                 std::vector<double> bandwidths) {
   if (findings.ranks == 1) return;
   const int64_t samples = findings.batch_size * findings.ranks * options.accumulate_grad_batches;
   out << "ranks: " << findings.ranks << ", " << findings.ranks / findings.nodes << " on each of " << findings.nodes
       << (findings.nodes == 1 ? " machine" : " machines") << "; " << samples << " samples per step, "
       << findings.batch_size << " in each batch of a rank\n";
-  const int64_t sent = bytes_sent(findings);
+  // NCCL reduces shares alone, where Gloo reduces all.
+  const int64_t sent = findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != "cpu");
   out << "gradients: " << megabytes(findings.reduction.bytes) << " in " << findings.reduction.buckets
-      << (findings.reduction.buckets == 1 ? " bucket" : " buckets") << "; each rank sends " << megabytes(sent)
-      << " in each step";
-  constexpr double kBitsPerGigabit = 1e9;
-  for (const int64_t gigabits : {10, 100, 400})
-    out << (gigabits == 10 ? ", which takes " : ", ")
-        << c10::str(
-               std::round(static_cast<double>(sent) * 8 / (static_cast<double>(gigabits) * kBitsPerGigabit) * 1e4) / 10)
-        << " ms at " << gigabits << " Gbit/s";
+      << (findings.reduction.buckets == 1 ? " bucket" : " buckets");
+  if (findings.reduction.gathered_bytes > 0)
+    out << ", parameters: " << megabytes(findings.reduction.gathered_bytes) << " gathered after the step";
+  out << "; each rank sends " << megabytes(sent) << " in each step";
+  if (bandwidths.empty()) bandwidths = {10, 100, 400};
+  const char* before = ", which takes ";
+  for (const double gigabits : bandwidths) {
+    const double milliseconds = static_cast<double>(sent) * 8 / (gigabits * 1e9) * 1e3;
+    out << std::exchange(before, ", ") << c10::str(std::round(milliseconds * 10) / 10) << " ms at " << gigabits
+        << " Gbit/s";
+  }
   out << "\n";
 }
 
@@ -142,12 +143,13 @@ TrainerOptions dry_run_options(TrainerOptions options) {
   return options;
 }
 
-void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options) {
+void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
+                   const std::vector<double>& bandwidths) {
   const TrainerOptions resolved = resolve(options);
   out << "dry run: " << batches(findings.train_batches, "training") << " and "
       << batches(findings.validation_batches, "validation") << " ran; nothing was written\n"
       << findings.summary << "\n";
-  print_ranks(out, findings, resolved);
+  print_ranks(out, findings, resolved, bandwidths);
   print_memory(out, findings);
   print_steps(out, findings, resolved);
   print_files(out, resolved);

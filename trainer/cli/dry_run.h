@@ -2,9 +2,9 @@
 #include <levin/callbacks/callback.h>
 #include <levin/data/loader.h>
 #include <levin/modules/parallel/gradient_reducer.h>
+#include <levin/trainer/assembly.h>
 #include <levin/trainer/core/memory_tracker.h>
 #include <levin/trainer/options.h>
-#include <levin/trainer/placement.h>
 
 #include <cstdint>
 #include <map>
@@ -12,6 +12,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace levin::cli {
 
@@ -56,7 +57,9 @@ class DryRun : public Callback {
 /// The options of the dry run: those of the real one with one batch of each loader, and nothing written.
 TrainerOptions dry_run_options(TrainerOptions options);
 
-/// Prints what the fit with these options would do and write.
-void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options);
+/// Prints what the fit with these options would do and write. `bandwidths`: of networks between its ranks, in Gbit/s;
+/// empty: some that are common.
+void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
+                   const std::vector<double>& bandwidths = {});
 
 }  // namespace levin::cli

@@ -52,10 +52,16 @@ class Declaration {
     app_.add_flag("--print-config,--print_config", flags_.print_config,
                   "Print the resolved config, as `levin config show` does, and end")
         ->group("General");
-    if (is_fit)
+    if (is_fit) {
       app_.add_flag("--dry-run,--dry_run", flags_.dry_run,
                     "Build everything, run one batch of each loop, say what the fit would do, and write nothing")
           ->group("General");
+      app_.add_option("--bandwidth", flags_.bandwidths,
+                      "For --dry-run of several ranks: Gbit/s of the network between them [10 100 400]")
+          ->type_name("NUMBER...")
+          ->check(CLI::PositiveNumber)
+          ->group("General");
+    }
     for (const char* name : {"seed", "name"})
       if (const Field* field = schema_.find(name)) declare(*field, {name}, {}, "General", {std::string("--") + name});
     app_.set_help_flag("--help,-h", "Show this text")->group("General");

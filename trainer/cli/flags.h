@@ -11,6 +11,7 @@ struct Flags {
   std::string ckpt_path = {};
   bool print_config = false;
   bool dry_run = false;
+  std::vector<double> bandwidths = {};  ///< of --bandwidth, in Gbit/s
   std::vector<Override> overrides = {};
   /// The text of --help, where it was asked for; nothing else is read then.
   std::string help = {};

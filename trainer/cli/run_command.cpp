@@ -108,7 +108,7 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   trainer.set_config(config_text(options));
   try {
     run(command, trainer, *module, data, flags);
-    if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.trainer);
+    if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.trainer, flags.bandwidths);
   } catch (const Interrupted& interrupted) {
     std::cerr << "levin: " << interrupted.what() << "\n";
   }

@@ -1,4 +1,5 @@
 #include <levin/trainer/core/error.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <numeric>
@@ -23,6 +24,11 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+std::string message_of(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
   const std::string* nearest = nullptr;

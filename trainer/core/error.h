@@ -1,6 +1,7 @@
 #pragma once
 #include <c10/util/StringUtil.h>
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ class UsageError : public Error {
  public:
   using Error::Error;
 };
+
+/// What an exception says, without the stack that LibTorch appends.
+std::string message_of(const std::exception& error);
 
 /// The candidate nearest to `word` by edit distance, as " (did you mean X?)"; empty when none is near.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);

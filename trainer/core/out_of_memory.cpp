@@ -1,5 +1,6 @@
 #include <levin/trainer/core/out_of_memory.h>
 #include <c10/util/Exception.h>
+#include <levin/trainer/core/error.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +12,7 @@ namespace levin {
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error)) return true;
   // The backtrace of another error may name the functions that allocate.
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch ? of_torch->what_without_backtrace() : error.what();
+  const std::string text = message_of(error);
   constexpr std::array kSigns = {"out of memory", "DefaultCPUAllocator", "std::bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED",
                                  "CUDNN_STATUS_ALLOC_FAILED"};
   return std::any_of(kSigns.begin(), kSigns.end(),

@@ -20,8 +20,7 @@ constexpr size_t kCallsKept = 64;
 
 /// What c10d or gloo say, without the source file before it, and the advice and the stack behind it.
 std::string first_line(const std::exception& error) {
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  std::string text = message_of(error);
   text.resize(std::min({text.find('\n'), text.find(". This is typically"), text.size()}));
   const size_t end_of_file = text.find("] ");
   return text.rfind("[/", 0) == 0 && end_of_file != std::string::npos ? text.substr(end_of_file + 2) : text;

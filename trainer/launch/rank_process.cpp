@@ -71,12 +71,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }  // namespace
 
 RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& environment, int64_t local_rank)
-    : rank_(run.node_rank * run.ranks + local_rank) {
+    : called_(run.called), rank_(run.node_rank * run.ranks + local_rank) {
   failure_file_ = std::filesystem::temp_directory_path() /
                   ("levin_" + std::to_string(::getpid()) + "_rank_" + std::to_string(rank_) + ".error");
   std::filesystem::remove(failure_file_);
   const bool own_output = local_rank == 0 || run.log_folder.empty();
-  if (!own_output) log_ = run.log_folder / ("rank_" + std::to_string(rank_) + ".log");
+  if (!own_output) log_ = run.log_folder / (run.called + "_" + std::to_string(rank_) + ".log");
   std::map<std::string, std::string> values = {
       {"RANK", std::to_string(rank_)},
       {"LOCAL_RANK", std::to_string(local_rank)},
@@ -92,8 +92,9 @@ RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& enviro
   };
   if (std::getenv("OMP_NUM_THREADS") == nullptr) values["OMP_NUM_THREADS"] = std::to_string(environment.threads);
   std::vector<std::string> variables = environment_with(values);
-  std::vector<std::string> words = run.command.empty() ? own_command() : run.command;
-  const std::string program = run.command.empty() ? "/proc/self/exe" : words.front();
+  const bool is_own = run.commands.empty();
+  std::vector<std::string> words = is_own ? own_command() : run.commands.at(static_cast<size_t>(local_rank));
+  const std::string program = is_own ? "/proc/self/exe" : words.front();
   std::vector<char*> argument_pointers = pointers_to(words), variable_pointers = pointers_to(variables);
   const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | (environment.restarts > 0 ? O_APPEND : O_TRUNC);
   const int output = own_output ? -1 : ::open(log_.c_str(), mode, 0666);
@@ -102,7 +103,7 @@ RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& enviro
   pid_ = ::fork();
   if (pid_ == 0) become(program.c_str(), argument_pointers.data(), variable_pointers.data(), output, supervisor);
   if (output >= 0) ::close(output);
-  if (pid_ < 0) throw Error("rank ", rank_, " cannot be started: errno ", errno);
+  if (pid_ < 0) throw Error(called_, " ", rank_, " cannot be started: errno ", errno);
 }
 
 bool RankProcess::reap() {
@@ -138,7 +139,7 @@ void RankProcess::kill() {
 
 std::string RankProcess::how_it_ended() const {
   const std::string who =
-      "rank " + std::to_string(rank_) + " (" + host_name() + ", process " + std::to_string(pid_) + ")";
+      called_ + " " + std::to_string(rank_) + " (" + host_name() + ", process " + std::to_string(pid_) + ")";
   if (killed_) return who + " did not answer the other ranks any more, and was ended; its process was " + state_;
   if (WIFSIGNALED(status_)) return who + " was ended by " + signal_name(WTERMSIG(status_));
   if (code_ == 0) return who + " has ended before the others, with exit code 0";

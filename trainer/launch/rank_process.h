@@ -47,6 +47,7 @@ class RankProcess {
  private:
   void read_failure();
 
+  std::string called_ = {};
   int64_t rank_ = 0;
   ::pid_t pid_ = -1;
   std::filesystem::path log_ = {}, failure_file_ = {};

@@ -156,7 +156,7 @@ class Start {
     if (culprit.log().empty()) return;
     std::cerr << "  its last lines, of " << culprit.log().string() << ":\n";
     for (const std::string& line : last_lines(culprit.log()))
-      std::cerr << "  [rank " << culprit.rank() << "] " << line << "\n";
+      std::cerr << "  [" << run_.called << " " << culprit.rank() << "] " << line << "\n";
     std::cerr << std::flush;
   }
 
@@ -187,12 +187,13 @@ int supervise(const SupervisedRun& run) {
   }
 }
 
-void report_failure(const std::string& error, bool lost_another) {
+void report_failure(const std::exception& error) {
   const char* const file = std::getenv(RankEnvironment::kFailureFile);
   if (file == nullptr) return;
   const int descriptor = ::open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return;
-  const std::string text = (lost_another ? "lost\n" : "own\n") + error;
+  const bool lost_another = dynamic_cast<const LostRankError*>(&error) != nullptr;
+  const std::string text = (lost_another ? "lost\n" : "own\n") + message_of(error);
   if (::write(descriptor, text.data(), text.size()) < 0) {
     // The exit code says that it failed.
   }

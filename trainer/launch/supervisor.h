@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,9 +13,11 @@ struct SupervisedRun {
   int64_t node_rank = 0, num_nodes = 1;   ///< this machine, among those that have as many ranks each
   std::string master_addr = "127.0.0.1";  ///< of the first machine
   int64_t master_port = 0;                ///< of the store that the first machine's supervisor serves; 0: a free one
+  std::string called = "rank";            ///< what the processes are called where one has failed
   int64_t max_restarts = 0;               ///< how often all ranks are started again after one has failed
   std::filesystem::path log_folder = {};  ///< for the output of all ranks but the first: rank_1.log, ...
-  std::vector<std::string> command = {};  ///< empty: this process's own command line
+  /// The command line of each rank; empty: this process's own for all of them.
+  std::vector<std::vector<std::string>> commands = {};
   /// Once a rank has failed, the others may go on for so long: to see that it is gone, and say so.
   double grace_seconds = 2;
 };
@@ -29,8 +32,8 @@ struct SupervisedRun {
 /// Returns the exit code: 0, that of the rank that failed, or 128 and the signal that ended it.
 int supervise(const SupervisedRun& run);
 
-/// Lets the supervisor of this process, if it has one, know why it is going to fail. `lost_another`: only because
-/// another rank did. The first report of a process counts.
-void report_failure(const std::string& error, bool lost_another);
+/// Lets the supervisor of this process, if it has one, know why it is going to fail: a LostRankError says that it fails
+/// only because another rank did. The first report of a process counts.
+void report_failure(const std::exception& error);
 
 }  // namespace levin

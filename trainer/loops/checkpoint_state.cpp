@@ -3,10 +3,10 @@
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/checkpoint/gather_states.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/core/json_state.h>
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/signals.h>
@@ -195,6 +195,23 @@ void apply_loggers(RunContext& run, const State& saved) {
   }
 }
 
+/// Counts as they are with another number of ranks, each with batches as large as before, and as many in each step.
+void keep_global_batch(TrainerState& counters, int64_t ranks_before, int64_t ranks) {
+  if (ranks == ranks_before) return;
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("trainer.keep_global_batch: ", why, ", and ", ranks_before, " ranks are now ", ranks,
+                     "; go on with ", ranks_before, " ranks, or set keep_global_batch to false");
+  };
+  if (counters.window.position != 0) refuse("it was saved in the middle of an accumulation window");
+  if (counters.batch_phase == BatchPhase::Validating) refuse("it was saved in the middle of a validation");
+  const int64_t in_each_step = counters.accumulate_grad_batches * ranks_before;
+  if (in_each_step % ranks != 0) refuse(c10::str("each step has ", in_each_step, " batches"));
+  counters.accumulate_grad_batches = in_each_step / ranks;
+  for (int64_t* count :
+       {&counters.batch_in_epoch, &counters.batches_seen, &counters.samples_seen, &counters.batches_of_last_epoch})
+    *count = *count * ranks_before / ranks;
+}
+
 /// What only levin's own checkpoints have.
 void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   const int64_t k = run.counters.accumulate_grad_batches;
@@ -202,6 +219,9 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   run.counters.stage = Stage::Fit;
   // Another option of today wins over what the option was then.
   if (own.at("accumulate_grad_batches").to_int() != k) run.counters.accumulate_grad_batches = k;
+  const State& ranks = own.at("ranks");
+  if (run.options.keep_global_batch)
+    keep_global_batch(run.counters, static_cast<int64_t>(ranks.size()), run.comm().world_size());
   load_module_modes(run.module(), own.at("module_modes"));
   const State& data = own.at("data_module");
   if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
@@ -209,7 +229,6 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   if (const State* strategy = own.find("strategy")) run.strategy.load_state_dict(*strategy);
   if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch.restore(step.to_int());
   if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
-  const State& ranks = own.at("ranks");
   const auto rank = static_cast<size_t>(run.comm().rank());
   const State& section = ranks.items().at(rank < ranks.size() ? rank : 0);
   apply_gradients(run, section.at("gradients"));

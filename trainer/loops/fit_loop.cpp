@@ -8,7 +8,6 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/rng_state.h>
 #include <levin/trainer/core/signals.h>
-#include <levin/trainer/core/slurm.h>
 #include <levin/trainer/strategies/forward_snapshot.h>
 #include <levin/trainer/strategies/step_log.h>
 
@@ -17,9 +16,6 @@
 
 namespace levin {
 namespace {
-
-/// Bits of what ranks ask for, behind those of signals.
-constexpr uint64_t kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
 
 /// One loader of all: several go in step.
 data::Loaders one_of(const data::Loaders& loaders) {
@@ -54,15 +50,12 @@ FitLoop::FitLoop(RunContext& run, LoaderSource source)
       validation_(run, Stage::Validate, source_.evaluation),
       schedule_(run.options) {
   run_.epoch_limit = epoch_limit(run_.options);
-  const double margin = run_.options.wall_margin.seconds();
-  if (const std::optional<double> left = slurm_seconds_left(); left && margin > 0)
-    session_end_ = run_.wall_seconds() + *left - margin;
 }
 
 void FitLoop::run() {
   if (nothing_to_do()) return;
   const at::AutoGradMode gradients(true);
-  if (run_.comm().world_size() > 1) signals_.emplace();
+  agreement_.emplace(run_, schedule_);
   step_.emplace(run_);
   run_.step_context.optimizers = &*step_;
   if (!run_.resumed && validation_.enabled() && run_.options.num_sanity_val_steps != 0) {
@@ -77,7 +70,7 @@ void FitLoop::run() {
   // Last of all: what came before may have drawn random numbers.
   if (run_.resume) load_rng_state(run_.resume->at("rng"));
   if (run_.counters.batch_phase != BatchPhase::Validating) run_.resume.reset();
-  agree_now();
+  agreement_->now();
   for (bool resumed = inside_epoch(); !run_.interrupted && (resumed || !stop_now()); resumed = false) {
     if (!resumed) reload_loaders_if_due();
     run_epoch(resumed);
@@ -170,7 +163,7 @@ void FitLoop::end_epoch() {
   counters.epoch += 1;
   counters.batches_of_last_epoch = std::exchange(counters.batch_in_epoch, 0);
   run_.save_if_asked();
-  agree_now();
+  agreement_->now();
 }
 
 void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
@@ -199,7 +192,7 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   step_->drop_output();
   run_.current_batch = nullptr;
   run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
-  if (outcome.window_done) agree();
+  if (outcome.window_done) agreement_->at_end_of_window();
   log_if_due(outcome.stepped);
   run_.save_if_asked();
   finish_batch();
@@ -246,36 +239,6 @@ void FitLoop::advance(int64_t samples, const OptimizerStep::Outcome& outcome) {
   counters.elapsed_seconds = run_.wall_seconds();
 }
 
-void FitLoop::agree() {
-  if (run_.options.max_time && run_.counters.elapsed_seconds >= run_.options.max_time->seconds())
-    run_.request_stop("max_time was reached");
-  if (session_end_ && run_.counters.elapsed_seconds >= *session_end_) {
-    run_.request_stop("the SLURM job's time limit is near");
-    run_.session_ends = true;
-  }
-  // Under manual optimization no message goes with the weights of a window.
-  const bool automatic = run_.module().automatic_optimization;
-  const uint64_t agreed = automatic ? run_.strategy.agree(requests()) : run_.strategy.agree_now(requests());
-  run_.counters.time_to_validate = agreed & kValidate;
-  take(agreed);
-}
-
-void FitLoop::agree_now() { take(run_.strategy.agree_now(requests())); }
-
-uint64_t FitLoop::requests() {
-  uint64_t bits = signals_ ? held_signals() : 0;
-  if (run_.stop_reason) bits |= kStop;
-  if (schedule_.time_is_up(run_.counters)) bits |= kValidate;
-  return bits;
-}
-
-void FitLoop::take(uint64_t agreed) {
-  if (signals_) release_signals(agreed & ~(kStop | kValidate));
-  if ((agreed & kStop) == 0) return;
-  run_.stop_agreed = true;
-  if (!run_.stop_reason) run_.request_stop("another rank asked to stop");
-}
-
 void FitLoop::log_if_due(bool stepped) {
   const bool no_optimizer = run_.optimizer_list.empty();
   if (!stepped && !no_optimizer) return;
@@ -304,7 +267,7 @@ void FitLoop::validate() {
   run_.counters.validated_seconds = run_.wall_seconds();
   run_.counters.batch_phase = BatchPhase::Validated;
   run_.save_if_asked();
-  agree_now();
+  agreement_->now();
 }
 
 void FitLoop::step_schedulers(Interval interval, bool following_metric) {

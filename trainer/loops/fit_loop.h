@@ -1,8 +1,8 @@
 #pragma once
-#include <levin/trainer/core/signals.h>
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <levin/trainer/loops/loader_source.h>
 #include <levin/trainer/loops/optimizer_step.h>
+#include <levin/trainer/loops/rank_agreement.h>
 #include <levin/trainer/loops/run_context.h>
 #include <levin/trainer/loops/validation_schedule.h>
 
@@ -55,12 +55,6 @@ class FitLoop {
   void run_batch(data::LoadedBatch loaded, bool last);
   void finish_batch();
   void advance(int64_t samples, const OptimizerStep::Outcome& outcome);
-  /// What this rank asks for goes to the others, and what they ask for is taken: with a message that is sent anyway, or
-  /// at once.
-  void agree();
-  void agree_now();
-  uint64_t requests();
-  void take(uint64_t agreed);
   /// Runs the last batch again where the others have samples and this rank has none; it counts for nothing.
   OptimizerStep::Outcome run_weightless(bool last);
   void log_if_due(bool stepped);
@@ -80,11 +74,10 @@ class FitLoop {
   data::Loaders loaders_ = {};
   std::optional<int64_t> batches_per_epoch_ = {};  ///< limits applied
   int64_t loaded_in_epoch_ = 0;
-  std::optional<Batch> last_batch_ = {};    ///< kept where there are several ranks
-  std::optional<SignalHold> signals_ = {};  ///< likewise
+  std::optional<Batch> last_batch_ = {};  ///< kept where there are several ranks
   ValidationSchedule schedule_;
+  std::optional<RankAgreement> agreement_ = {};
   std::set<std::string> warned_monitors_ = {};
-  std::optional<double> session_end_ = {};  ///< wall_seconds at which this process must have saved
 };
 
 /// The epochs of a fit with resolved options; unset without limit.

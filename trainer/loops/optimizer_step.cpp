@@ -253,6 +253,7 @@ void OptimizerStep::unscale(size_t index, double multiplier) {
 
 void OptimizerStep::zero_grad(size_t index) {
   gradients_.at(index).zero();
+  run_.strategy.zero_grad(raw(index));
   if (auto* masters = run_.precision.master_weights(index)) masters->zero_grad();
 }
 
@@ -312,7 +313,6 @@ void OptimizerStep::clip_gradients(size_t index, double value, GradientClipAlgor
     return;
   }
   at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
-  if (!norm.defined()) return;
   norm = run_.strategy.reduce_norm(norm);
   // levin's optimizers multiply while they step.
   if (auto* optimizer = dynamic_cast<optim::Optimizer*>(&raw(index)))

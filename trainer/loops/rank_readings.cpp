@@ -1,6 +1,6 @@
 #include <levin/trainer/loops/rank_readings.h>
-#include <levin/trainer/checkpoint/gather_states.h>
 #include <levin/trainer/core/console.h>
+#include <levin/trainer/core/gather_states.h>
 
 #include <algorithm>
 #include <vector>

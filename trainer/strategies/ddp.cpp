@@ -1,7 +1,5 @@
 #include <levin/trainer/strategies/ddp.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-#include <c10/util/hash.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/sync_batch_norm.h>
 #include <levin/trainer/core/error.h>
@@ -15,27 +13,13 @@ namespace {
 
 constexpr int64_t kBits = 64;
 
-/// Throws levin::UsageError, on all ranks, where one has other tensors.
-void check_same_shapes(const std::vector<at::Tensor>& tensors, ProcessGroup& group) {
-  size_t hash = tensors.size();
-  for (const at::Tensor& tensor : tensors) {
-    hash = c10::hash_combine(hash, static_cast<size_t>(tensor.scalar_type()));
-    for (const int64_t size : tensor.sizes()) hash = c10::hash_combine(hash, static_cast<size_t>(size));
-  }
-  const auto own = static_cast<int64_t>(hash);
-  const std::vector<at::Tensor> all = group.all_gather(at::full({1}, own, at::TensorOptions(at::kLong)));
-  for (size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank].item<int64_t>() != all[0].item<int64_t>())
-      throw UsageError("ddp: rank ", rank,
-                       " has other parameters than rank 0, in number, shape or dtype; do all ranks "
-                       "run the same program with the same config?");
-}
-
 }  // namespace
 
 DdpStrategy::DdpStrategy(ProcessGroup& group, c10::Device device, parallel::DistributedDataParallelOptions options,
                          bool sync_batchnorm)
-    : group_(group), device_(device), options_(options), sync_batchnorm_(sync_batchnorm), transfer_(device) {}
+    : group_(group), device_(device), options_(options), sync_batchnorm_(sync_batchnorm), transfer_(device) {
+  options_.init_sync = false;  // `place` has done it
+}
 
 std::string DdpStrategy::where() const { return c10::str(group_.world_size(), " ranks, this one on ", device_); }
 
@@ -43,19 +27,15 @@ void DdpStrategy::place(LightningModule& module) {
   module_ = &module;
   module.to(device_);
   // Also where nothing is trained: all ranks evaluate the same weights.
-  std::vector<at::Tensor> states;
-  for (const at::Tensor& parameter : module.parameters()) states.push_back(parameter.detach());
-  for (const at::Tensor& buffer : module.buffers()) states.push_back(buffer.detach());
-  check_same_shapes(states, group_);
-  for (at::Tensor& state : states) group_.broadcast(state, 0);
+  parallel::synchronize_module(module, group_);
 }
 
 void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
   for (const auto& optimizer : optimizers)
     if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
-      throw UsageError(
-          "strategy ddp does not run LBFGS, which evaluates a batch as often as its own gradients ask for; use one "
-          "device");
+      throw UsageError("strategy ", name(),
+                       " does not run LBFGS, which evaluates a batch as often as its own gradients ask for; use one "
+                       "device");
   if (!optimizers.empty()) reducer_.emplace(*module_, group_, options_);
 }
 

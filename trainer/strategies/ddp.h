@@ -13,7 +13,7 @@ namespace levin {
 /// `ddp`: one process for each device, each with batches of its own; gradients are averaged over all of them while
 /// backward computes them. The ranks' windows are weighed together, so that the gradient is that of the weighted mean
 /// over all samples of the global batch, also where ranks have different counts or none.
-class DdpStrategy final : public Strategy {
+class DdpStrategy : public Strategy {
  public:
   /// `group` must outlive the strategy. Its ranks have devices of one kind.
   /// `sync_batchnorm`: batch norms take their statistics over all ranks.
@@ -24,8 +24,8 @@ class DdpStrategy final : public Strategy {
   std::string where() const override;
   Comm& comm() override { return group_; }
   c10::Device device() const override { return device_; }
-  void place(LightningModule& module) override;
   /// Makes the parameters those of rank 0. Throws levin::UsageError where ranks have different ones.
+  void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
@@ -44,6 +44,11 @@ class DdpStrategy final : public Strategy {
   uint64_t agree_now(uint64_t bits) override;
   State state_dict() const override;
   void load_state_dict(const State& state) override;
+
+ protected:
+  const LightningModule& module() const { return *module_; }
+  /// Null where nothing is trained.
+  parallel::GradientReducer* reducer() { return reducer_ ? &*reducer_ : nullptr; }
 
  private:
   /// The message: what the window weighs, and one number for each bit, not 0 where a rank has set it.

@@ -53,8 +53,11 @@ class Strategy {
   virtual double sum_of_weights() = 0;
   /// The norm over all ranks, from that of this rank's share of the gradients.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
+  /// Called where an optimizer's gradients are dropped, for those that the strategy has beside its parameters'.
+  virtual void zero_grad(torch::optim::Optimizer& /*optimizer*/) {}
   virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
-  /// The whole state of an optimizer, from wherever its parts are, in the layout of Python's optimizers.
+  /// The whole state of an optimizer, from wherever its parts are, in the layout of Python's optimizers; on the rank
+  /// that writes checkpoints. Called by all ranks.
   virtual State optimizer_state(torch::optim::Optimizer& optimizer) = 0;
   /// Puts such a state back. Throws levin::UsageError where it does not fit; the optimizer is then unchanged.
   virtual void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) = 0;

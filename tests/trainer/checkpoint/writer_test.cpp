@@ -1,8 +1,8 @@
 #include <ATen/Functions.h>
 #include <levin/trainer/checkpoint/checkpoint_files.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
-#include <levin/trainer/checkpoint/gather_states.h>
 #include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <atomic>

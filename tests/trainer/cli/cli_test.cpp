@@ -203,6 +203,6 @@ TEST_CASE("list and version") {
   const ProgramRun command = run_program({"fitt"});
   CHECK(command.code == 2);
   CHECK(command.err ==
-        "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, verify-resume, "
-        "config, data, ckpt, list\n");
+        "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, launch, "
+        "verify-resume, config, data, ckpt, list\n");
 }

@@ -18,23 +18,28 @@ int64_t number_from_environment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::stoll(text);
 }
 
-/// The ranks that a supervisor has started, by rank.
-std::map<int, pid_t> ranks_of(pid_t supervisor) {
+/// Processes that are ranks and have this text in their environment or command line, by rank.
+std::map<int, pid_t> ranks_with(const std::string& text) {
   std::map<int, pid_t> ranks;
   for (const auto& process : fs::directory_iterator("/proc")) {
     const std::string name = process.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream in(process.path() / "environ", std::ios::binary);
     int rank = -1;
     bool is_ours = false;
-    for (std::string variable; std::getline(in, variable, '\0');) {
-      if (variable.rfind("RANK=", 0) == 0) rank = std::stoi(variable.substr(5));
-      is_ours |= variable == "LEVIN_SUPERVISOR=" + std::to_string(supervisor);
+    for (const char* file : {"environ", "cmdline"}) {
+      std::ifstream in(process.path() / file, std::ios::binary);
+      for (std::string word; std::getline(in, word, '\0');) {
+        if (word.rfind("RANK=", 0) == 0) rank = std::stoi(word.substr(5));
+        is_ours |= word == text;
+      }
     }
-    if (is_ours) ranks[rank] = static_cast<pid_t>(std::stol(name));
+    if (is_ours && rank >= 0) ranks[rank] = static_cast<pid_t>(std::stol(name));
   }
   return ranks;
 }
+
+/// The ranks that a supervisor has started.
+std::map<int, pid_t> ranks_of(pid_t supervisor) { return ranks_with("LEVIN_SUPERVISOR=" + std::to_string(supervisor)); }
 
 /// A long fit of four ranks that has made some steps.
 struct FourRanks {
@@ -46,9 +51,7 @@ struct FourRanks {
     REQUIRE(ranks.size() == 4);
   }
   Spawned start(const RankedFits::Flags& flags) const {
-    RankedFits::Flags all = {"--devices", "4", "--max-epochs", "2000", "--data.batch_size", "16"};
-    all.insert(all.end(), flags.begin(), flags.end());
-    return fits.start("run", all);
+    return fits.start("run", joined({"--devices", "4", "--max-epochs", "2000", "--data.batch_size", "16"}, flags));
   }
   /// Waits for the end; nobody may be left.
   int wait() {
@@ -144,8 +147,7 @@ TEST_CASE("ranks that are killed at random moments start again, and end as the u
   const RankedFits::Flags flags = {"--devices", "2", "--data.batch_size", "32", "--max-epochs", "300"};
   const RankedFits fits;
   const auto expected = fits.weights("unbroken", flags);
-  RankedFits::Flags restarting = flags;
-  restarting.insert(restarting.end(), {"--max-restarts", "100"});
+  const RankedFits::Flags restarting = joined(flags, {"--max-restarts", "100"});
   const int64_t kills = number_from_environment("LEVIN_RANK_KILLS", 3);
   std::mt19937_64 random(static_cast<uint64_t>(number_from_environment("LEVIN_KILL_SEED", 1)));
   int64_t killed = 0;
@@ -171,6 +173,31 @@ TEST_CASE("ranks that are killed at random moments start again, and end as the u
   CHECK(killed == kills);
 }
 
+TEST_CASE("ranks that torchrun starts again go on from the newest checkpoint") {
+  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
+  if (python == nullptr || *python == '\0') {
+    WARN("skipped: LEVIN_TEST_PYTHON names no Python with torch");
+    return;
+  }
+  const RankedFits fits;
+  const RankedFits::Flags flags = {"--data.batch_size", "32", "--max-epochs", "300"};
+  const RankedFits::Flags torchrun = {python,           "-m",   "torch.distributed.run", "--no-python",
+                                      "--nnodes",       "1",    "--nproc-per-node",      "2",
+                                      "--max-restarts", "1",    "--monitor-interval",    "0.1",
+                                      "--rdzv-backend", "c10d", "--rdzv-endpoint",       "127.0.0.1:0"};
+  fits.weights("unbroken", joined(flags, {"--devices", "2"}));
+  Spawned process = fits.start("broken", flags, torchrun);
+  const fs::path checkpoint = fits.run("broken") / "checkpoints" / "last.ckpt";
+  for (int i = 0; i < 6000 && !fs::exists(checkpoint); ++i) wait_a_moment();
+  const std::map<int, pid_t> ranks = ranks_with((fits.folder / "broken").string());
+  REQUIRE(ranks.size() == 2);
+  REQUIRE(::kill(ranks.at(1), SIGKILL) == 0);
+  CHECK(process.wait() == 0);
+  INFO(fits.log("broken"));
+  CHECK(contains(fits.log("broken"), ", goes on after "));
+  CHECK(read_bytes(fits.run("broken") / "weights.pt") == read_bytes(fits.run("unbroken") / "weights.pt"));
+}
+
 TEST_CASE("a program of the user's own: what one rank does is told") {
   const Behaviour plain("plain");
   INFO(plain.log << plain.out);
@@ -180,6 +207,31 @@ TEST_CASE("a program of the user's own: what one rank does is told") {
   // Each of the 17 samples of two epochs once.
   CHECK(contains(plain.out, "saw 18 for validation"));
   CHECK(contains(plain.out, "saw 16 for validation"));
+}
+
+TEST_CASE(
+    "a rank that dies in forward, backward, a collective, a validation or a checkpoint's writing is started again") {
+  const Behaviour plain("plain");
+  const auto end = [](const Behaviour& run) {
+    const size_t found = run.out.find("ends at ");
+    return found == std::string::npos ? "not at all" : run.out.substr(found, run.out.find('\n', found) - found);
+  };
+  for (const auto& [name, rank] : {std::pair("dies_in_forward", 1),
+                                   {"dies_in_backward", 1},
+                                   {"dies_in_collective", 1},
+                                   {"dies_in_validation", 1},
+                                   {"dies_in_checkpoint", 0}}) {
+    const Behaviour run(name);
+    INFO(name << "\n" << run.log << run.out);
+    CHECK(run.code == 0);
+    CHECK(contains(run.log, "levin: rank " + std::to_string(rank) + " ("));
+    CHECK(contains(run.log, "was ended by SIGKILL"));
+    CHECK(contains(run.log, "started again from the newest checkpoint (restart 1 of 1)"));
+    CHECK(contains(run.log, "goes on after 5 steps and 1 epoch"));
+    CHECK(end(run) == end(plain));
+    for (const auto& file : fs::recursive_directory_iterator(run.folder.path()))
+      if (file.path().extension() == ".ckpt") CHECK_NOTHROW(levin::load_state(file.path()));
+  }
 }
 
 TEST_CASE("a rank that throws is shown with its error") {

@@ -1,5 +1,6 @@
 // The same program under launchers that others have written: torchrun, mpirun, and two machines without any.
-#include <sys/stat.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "tests/trainer/launch/ranks.h"
 
@@ -27,9 +28,7 @@ TEST_CASE("torchrun starts the ranks") {
   CHECK(difference(fits.weights("torchrun", kHalfBatch, torchrun), fits.weights("one", {})) < 1e-10);
   CHECK(contains(fits.log("torchrun"), "strategy ddp (2 ranks of torchrun)"));
   // Flags that say something else are refused, by each rank.
-  RankedFits::Flags three = kHalfBatch;
-  three.insert(three.end(), {"--devices", "3"});
-  CHECK(fits.start("three", three, torchrun).wait() != 0);
+  CHECK(fits.start("three", joined(kHalfBatch, {"--devices", "3"}), torchrun).wait() != 0);
   CHECK(contains(fits.log("three"), "trainer.devices asks for 3 on each machine, and torchrun has started 2 ranks"));
 }
 
@@ -65,6 +64,70 @@ TEST_CASE("two machines of two ranks each, with a supervisor on each") {
   CHECK(second.wait() == 0);
   INFO(fits.log("nodes"));
   CHECK(difference(fits.saved_weights("nodes"), fits.weights("one", {})) < 1e-10);
+}
+
+TEST_CASE("levin launch prints what starts each machine, and says what it is not told") {
+  const std::string levin = std::string(std::getenv("LEVIN_PROGRAM")) + " launch ";
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& arguments) {
+    const std::string out = (folder / "out").string();
+    const int status = std::system((levin + arguments + " > '" + out + "' 2>&1").c_str());
+    return std::pair(WEXITSTATUS(status), read_bytes(out));
+  };
+  const auto [code, text] = run("--hosts me@a,b --port 1234 fit --config \"it's.json\" --devices 8");
+  INFO(text);
+  CHECK(code == 0);
+  CHECK(text.rfind("ssh me@a 'cd ", 0) == 0);
+  CHECK(contains(text, "env MASTER_ADDR=a MASTER_PORT=1234 NODE_RANK=0 "));
+  CHECK(contains(text, "\nssh b 'cd "));
+  CHECK(contains(text, "env MASTER_ADDR=a MASTER_PORT=1234 NODE_RANK=1 "));
+  CHECK(contains(text, " --devices 8 --num-nodes 2'\n"));
+  CHECK(run("fit --devices 8").second ==
+        "levin: error: launch: --hosts is missing; name the machines: --hosts a,b,c\n");
+  CHECK(contains(run("--hosts a,,b fit").second, "--hosts: \"\" is no name of a machine"));
+  CHECK(contains(run("--hosts a").second, "launch: what to run is missing"));
+  CHECK(contains(run("--hosts a,b fit --num-nodes 3").second, "the number of machines is that of --hosts"));
+  CHECK(contains(run("--hosts a,b --prot 1 fit").second, "launch: --prot is none of its flags"));
+}
+
+TEST_CASE("levin launch --run starts and watches machines by ssh") {
+  if (!is_installed("/usr/sbin/sshd") || !is_installed("ssh")) {
+    WARN("skipped: there is no sshd (Debian's openssh-server)");
+    return;
+  }
+  // A server of our own, with keys of its own, on two addresses.
+  const RankedFits fits;
+  const int64_t port = levin::StoreServer().port(), meeting = levin::StoreServer().port();
+  const auto path = [&](const char* name) { return (fits.folder / name).string(); };
+  for (const char* key : {"host_key", "user_key"})
+    REQUIRE(std::system(("ssh-keygen -q -t ed25519 -N '' -f '" + path(key) + "'").c_str()) == 0);
+  write_bytes(fits.folder / "sshd_config", "Port " + std::to_string(port) +
+                                               "\nListenAddress 127.0.0.1\nListenAddress 127.0.0.2\nHostKey " +
+                                               path("host_key") + "\nAuthorizedKeysFile " + path("user_key.pub") +
+                                               "\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\n");
+  if (::geteuid() == 0) std::filesystem::create_directories("/run/sshd");
+  Spawned server({"/usr/sbin/sshd", "-D", "-e", "-f", path("sshd_config")}, fits.folder / "sshd.log");
+  const std::string ssh = "ssh -p " + std::to_string(port) + " -i " + path("user_key") +
+                          " -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+                          " -o ConnectionAttempts=20";
+  const auto launch = [&](const std::string& name, const RankedFits::Flags& flags) {
+    std::vector<std::string> words = fits.command(name, flags);
+    words.insert(words.begin() + 1, {"launch", "--hosts", "127.0.0.1,127.0.0.2", "--port", std::to_string(meeting),
+                                     "--ssh", ssh, "--run"});
+    return Spawned(words, fits.folder / (name + ".log")).wait();
+  };
+  const RankedFits::Flags two = {"--devices", "2", "--data.batch_size", "16"};
+  const int code = launch("launched", two);
+  INFO(fits.log("launched") << read_bytes(fits.folder / "sshd.log"));
+  CHECK(code == 0);
+  if (code == 0) CHECK(difference(fits.saved_weights("launched"), fits.weights("one", {})) < 1e-10);
+  // What fails there is told here.
+  CHECK(launch("wrong", joined(two, {"--model.optimizer.lr", "-1"})) == 2);
+  INFO(fits.log("wrong"));
+  CHECK(contains(fits.log("wrong"), "levin: node "));
+  CHECK(contains(fits.log("wrong"), "failed with exit code 2"));
+  ::kill(server.id(), SIGTERM);
+  server.wait();
 }
 
 TEST_CASE("a master that cannot be reached, and a port that is taken, are named") {

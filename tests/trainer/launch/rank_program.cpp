@@ -1,10 +1,31 @@
-// A program of a user's own that trains on two ranks: `rank_program FOLDER BEHAVIOUR`, where rank 1 behaves so.
+// A program of a user's own that trains on two ranks: `rank_program FOLDER BEHAVIOUR`, where a rank behaves so: rank 1,
+// or for dies_in_checkpoint the one that writes. A rank dies once, in the second epoch.
 #include <levin/levin.h>
+#include <levin/trainer/core/atomic_file.h>
+#include <signal.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <thread>
 
 namespace {
+
+std::filesystem::path death_certificate;
+bool dies_while_writing = false;
+
+bool has_died() { return std::filesystem::exists(death_certificate); }
+
+void die_once() {
+  if (has_died()) return;
+  std::ofstream(death_certificate) << "dead";
+  ::raise(SIGKILL);
+}
+
+int die_while_writing(const char* stage) {
+  if (dies_while_writing && stage == std::string("write")) die_once();
+  return 0;
+}
 
 struct Net : levin::LightningModule {
   explicit Net(std::string behaviour_) : behaviour(std::move(behaviour_)) {
@@ -15,6 +36,8 @@ struct Net : levin::LightningModule {
 
   levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
     const bool second = run().comm().rank() == 1;
+    const bool dies = current_epoch() == 1 && batch_idx == 2 && second;
+    if (dies && behaviour == "dies_in_forward") die_once();
     if (second && batch_idx == 2) {
       if (behaviour == "throws") throw std::runtime_error("the second rank has had enough");
       if (behaviour == "leaves") std::exit(0);
@@ -22,19 +45,45 @@ struct Net : levin::LightningModule {
     }
     if (second && behaviour == "logs_another") log("only_here", 7.0);
     const auto output = head(batch.input());
+    if (dies && behaviour == "dies_in_backward")
+      output.register_hook([](const torch::Tensor& gradient) {
+        die_once();
+        return gradient;
+      });
     log("rank_loss", torch::mse_loss(output, batch.target()), {.on_epoch = true});
     const auto loss = torch::mse_loss(output, batch.target());
     if (behaviour == "unused") return loss;
     return loss + 0 * (spare->weight.sum() + spare->bias.sum());
   }
   void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+    if (behaviour == "dies_in_validation" && current_epoch() == 1 && run().comm().rank() == 1) die_once();
     const auto output = head(batch.input());
     error(output, batch.target());
     log("val_error", error);
     seen += batch.size();
   }
   void on_train_batch_end(levin::Run& run) override {
+    if (behaviour == "dies_in_collective" && current_epoch() == 1 && run.batch_idx() == 2 && !has_died())
+      wait_together(run);
+    if (behaviour == "dies_in_checkpoint" && current_epoch() == 1 && run.comm().rank() == 0) {
+      while (!std::filesystem::exists(run.checkpoint_folder() / "last.ckpt")) std::this_thread::yield();
+      dies_while_writing = true;  // the second
+    }
     if (behaviour == "stops" && run.comm().rank() == 1 && run.batch_idx() == 2) run.request_stop("rank 1 asked");
+  }
+  /// Rank 1 waits for the other in a barrier, and dies there; the other comes too late.
+  static void wait_together(levin::Run& run) {
+    std::thread killer;
+    const auto& ranks = dynamic_cast<const levin::ProcessGroup&>(run.comm());
+    if (ranks.rank() == 1)
+      killer = std::thread([&] {
+        while (ranks.newest_calls().find("barrier: did not end") == std::string::npos) std::this_thread::yield();
+        die_once();
+      });
+    else
+      while (!has_died()) std::this_thread::yield();
+    run.comm().barrier();
+    if (killer.joinable()) killer.join();
   }
   levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 0.1}); }
 
@@ -61,6 +110,9 @@ int main(int, char** argv) {
     options.default_root_dir = argv[1];
     options.enable_progress_bar = options.enable_model_summary = false;
     options.num_sanity_val_steps = 0;
+    options.max_restarts = std::string(argv[2]).rfind("dies", 0) == 0 ? 1 : 0;
+    death_certificate = std::filesystem::path(argv[1]) / "died";
+    levin::set_file_stage_hook(die_while_writing);
     levin::Trainer trainer(options);
     Net net(argv[2]);
     const auto loader = [&](int64_t rows) {
@@ -71,7 +123,7 @@ int main(int, char** argv) {
     const levin::RunResult result = trainer.fit(net, loader(70), loader(17));
     std::cout << "rank " << std::getenv("RANK") << ": " << result.status << " " << result.stop_reason << " after "
               << result.global_step << " steps, val_error " << result.metrics.at("val_error") << ", saw " << net.seen
-              << " for validation" << std::endl;
+              << " for validation, ends at " << std::hexfloat << net.head->weight.sum().item<double>() << std::endl;
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << std::endl;
     return 5;

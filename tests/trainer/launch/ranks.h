@@ -90,6 +90,11 @@ struct RankedFits {
   int64_t samples_;
 };
 
+inline RankedFits::Flags joined(RankedFits::Flags a, const RankedFits::Flags& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 inline double difference(const std::vector<torch::Tensor>& a, const std::vector<torch::Tensor>& b) {
   REQUIRE(a.size() == b.size());
   double largest = 0;
@@ -108,4 +113,13 @@ inline double difference(const std::map<std::string, double>& a, const std::map<
     largest = std::max(largest, std::abs(value - b.at(name)));
   }
   return largest;
+}
+
+/// Ranks with `ranks` flags, whose batches together are of 64, against one process; both with `flags`.
+inline void ends_as_one_process(const RankedFits& fits, const RankedFits::Flags& flags, const RankedFits::Flags& ranks,
+                                double within) {
+  const std::string number = std::to_string(std::rand());
+  const auto expected = fits.weights("one" + number, flags);
+  CHECK(difference(fits.weights("ranks" + number, joined(flags, ranks)), expected) < within);
+  CHECK(difference(fits.rows("ranks" + number), fits.rows("one" + number)) < 1e3 * within);
 }

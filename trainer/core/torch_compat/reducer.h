@@ -21,8 +21,15 @@ struct ReducerParts {
   std::unordered_map<size_t, std::string> names;
 };
 
+/// A reducer that can keep the buckets that it was given, where it would make others once it has seen the order of
+/// backward.
+struct Reducer : c10d::Reducer {
+  using c10d::Reducer::Reducer;
+  void keep_buckets() { has_rebuilt_bucket_ = true; }
+};
+
 /// Its constructor has gained arguments from version to version: two up to 2.11, a third in 2.13.
-template <class Reducer = c10d::Reducer>
+template <class Reducer = torch_compat::Reducer>
 std::shared_ptr<Reducer> make_reducer(ReducerParts parts) {
   using Tensors = std::vector<at::Tensor>;
   using Buckets = std::vector<std::vector<size_t>>;

@@ -1,4 +1,4 @@
-#include <levin/trainer/checkpoint/gather_states.h>
+#include <levin/trainer/core/gather_states.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <levin/trainer/core/state_file.h>
@@ -14,6 +14,17 @@ State state_in(const at::Tensor& gathered, int64_t size) {
   const at::Tensor on_cpu = gathered.cpu();  // host sync
   const std::string_view bytes(static_cast<const char*>(on_cpu.const_data_ptr()), static_cast<size_t>(size));
   return load_state_bytes(copy_file_bytes(bytes, "another rank's state"));
+}
+
+/// One rank's bytes, on every rank: uint8, one dimension.
+at::Tensor bytes_of_rank(const std::string& own, int64_t rank, Comm& comm) {
+  at::Tensor size = at::full({1}, static_cast<int64_t>(own.size()), at::TensorOptions(at::kLong));
+  comm.broadcast(size, rank);
+  at::Tensor bytes = at::zeros({size.item<int64_t>()}, at::TensorOptions(at::kByte));
+  if (bytes.numel() == 0) return bytes;
+  if (comm.rank() == rank) std::memcpy(bytes.mutable_data_ptr(), own.data(), own.size());
+  comm.broadcast(bytes, rank);
+  return bytes;
 }
 
 }  // namespace
@@ -34,16 +45,17 @@ std::vector<State> gather_states(const State& own, Comm& comm) {
   return states;
 }
 
+State state_of_rank(const State& own, int64_t rank, Comm& comm) {
+  if (comm.world_size() == 1) return own;
+  const bool is_own = comm.rank() == rank;
+  const at::Tensor bytes = bytes_of_rank(is_own ? save_state_bytes(own) : "", rank, comm);
+  return is_own ? own : state_in(bytes, bytes.numel());
+}
+
 std::string text_of_rank_zero(const std::string& own, Comm& comm) {
   if (comm.world_size() == 1) return own;
-  at::Tensor size = at::full({1}, static_cast<int64_t>(own.size()), at::TensorOptions(at::kLong));
-  comm.broadcast(size, 0);
-  const int64_t length = size.item<int64_t>();
-  if (length == 0) return {};
-  at::Tensor bytes = at::zeros({length}, at::TensorOptions(at::kByte));
-  if (comm.rank() == 0) std::memcpy(bytes.mutable_data_ptr(), own.data(), own.size());
-  comm.broadcast(bytes, 0);
-  return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(length)};
+  const at::Tensor bytes = bytes_of_rank(own, 0, comm);
+  return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(bytes.numel())};
 }
 
 }  // namespace levin

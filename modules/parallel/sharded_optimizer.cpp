@@ -1,0 +1,199 @@
+#include <levin/modules/parallel/sharded_optimizer.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/optim/parameter_groups.h>
+#include <levin/modules/optim/saved_state.h>
+#include <levin/modules/parallel/shard.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/gather_states.h>
+#include <levin/trainer/core/torch_compat/flat_collectives.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+namespace levin::parallel {
+namespace {
+
+/// Some elements of a tensor without gaps, in the order of its memory: one dimension.
+at::Tensor elements(const at::Tensor& tensor, int64_t begin, int64_t size) {
+  return tensor.as_strided({size}, {1}, tensor.storage_offset() + begin);
+}
+
+/// `saved` as it would lie in a parameter's memory.
+at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& saved) {
+  if (saved.strides() == parameter.strides()) return saved;
+  return at::empty_strided(parameter.sizes(), parameter.strides(), saved.options()).copy_(saved);
+}
+
+/// Puts what a rank has of a parameter's state into the whole.
+void join_part(const State& part, const at::Tensor& parameter, State& whole) {
+  for (const auto& [name, value] : part.at("values").to_dict()) {
+    if (!value.is_tensor() || value.to_tensor().dim() == 0) {  // a number, the same in all parts
+      whole[name] = value;
+      continue;
+    }
+    const at::Tensor& of_part = value.to_tensor();
+    if (!whole.is_dict() || !whole.contains(name))
+      whole[name] = at::empty_strided(parameter.sizes(), parameter.strides(), of_part.options().device(at::kCPU));
+    elements(whole[name].to_tensor(), part.at("begin").to_int(), of_part.numel()).copy_(of_part);
+  }
+}
+
+/// This rank's part of what was saved for a parameter.
+State part_of(const State& whole, const at::Tensor& parameter, int64_t begin, int64_t size) {
+  State part = State::dict();
+  for (const auto& [name, value] : whole.to_dict()) {
+    if (!value.is_tensor() || (value.to_tensor().dim() == 0 && parameter.dim() != 0)) {
+      part[name] = value;
+      continue;
+    }
+    const at::Tensor& saved = value.to_tensor();
+    if (saved.sizes() != parameter.sizes())
+      throw UsageError("the optimizer's state has ", to_text(name), " of shape ", saved.sizes(),
+                       " for a parameter of shape ", parameter.sizes(),
+                       "; give the optimizer the same parameters in the same order");
+    part[name] = elements(laid_out_like(parameter, saved), begin, size);
+  }
+  return part;
+}
+
+}  // namespace
+
+ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer)
+    : optimizer_(optimizer), group_(reducer.group()), parameters_(optim::detail::parameters_of(optimizer)) {
+  if (!is_elementwise(optimizer))
+    throw UsageError(
+        "zero1: this optimizer does not step each element by itself, so that its state cannot be divided among the "
+        "ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
+  const at::NoGradGuard no_grad;
+  const State state = optimizer.state().empty() ? State() : optimizer_state_dict(optimizer);
+  for (const std::vector<at::Tensor>& bucket : reducer.buckets()) put_together(bucket);
+  std::stable_sort(parts_.begin(), parts_.end(),
+                   [](const Part& a, const Part& b) { return a.parameter < b.parameter; });
+  auto part = parts_.begin();
+  size_t end = 0;
+  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+    group_sizes_.push_back(group.params().size());
+    end += group.params().size();
+    group.params().clear();
+    for (; part != parts_.end() && part->parameter < end; ++part) group.params().push_back(part->values);
+  }
+  optimizer.state().clear();
+  if (!state.is_none()) load_state_dict(state);
+}
+
+void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
+  std::unordered_map<const void*, size_t> places;
+  for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
+  int64_t size = 0;
+  for (const at::Tensor& parameter : bucket) {
+    if (!parameter.is_non_overlapping_and_dense())
+      throw UsageError("zero1: a parameter of shape ", parameter.sizes(), " and strides ", parameter.strides(),
+                       " has gaps, or elements that share memory; make it contiguous");
+    size += parameter.numel();
+  }
+  const int64_t rank = group_.rank(), world_size = group_.world_size(), each = shard_size(size, world_size);
+  const Shard own = shard_of(size, rank, world_size);
+  const at::Tensor all = at::zeros({each * world_size}, bucket.front().detach().options());
+  memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each)});
+  int64_t offset = 0;
+  for (at::Tensor parameter : bucket) {
+    parameter.set_data(all.as_strided(parameter.sizes(), parameter.strides(), offset).copy_(parameter));
+    const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
+    const auto place = places.find(parameter.unsafeGetTensorImpl());
+    if (first < last && place != places.end())
+      parts_.push_back({.parameter = place->second,
+                        .begin = first - offset,
+                        .values = all.narrow(0, first, last - first).requires_grad_()});
+    offset += parameter.numel();
+  }
+}
+
+void ShardedOptimizer::zero_grad() {
+  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  for (Part& part : parts_) part.values.mutable_grad().reset();
+}
+
+void ShardedOptimizer::take_gradients() {
+  for (Part& part : parts_) {
+    const at::Tensor& gradient = parameters_[part.parameter].grad();
+    part.values.mutable_grad() =
+        gradient.defined() ? elements(gradient, part.begin, part.values.numel()) : at::Tensor();
+  }
+}
+
+at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
+  const at::Tensor loss = optimizer_.step(closure);
+  const at::NoGradGuard no_grad;
+  group_.guarded("all_gather", [&] {
+    std::vector<c10::intrusive_ptr<c10d::Work>> works;
+    for (Memory& memory : memories_)
+      works.push_back(torch_compat::all_gather_flat(*group_.raw(), memory.all, memory.own));
+    for (const auto& work : works) work->wait();
+  });
+  return loss;
+}
+
+at::Tensor ShardedOptimizer::norm_of_all(const at::Tensor& norm_of_share) const {
+  at::Tensor squared = norm_of_share.to(at::kDouble).square();
+  group_.all_reduce(squared, ReduceOp::Sum);
+  return squared.sqrt_().to(norm_of_share.scalar_type());
+}
+
+State ShardedOptimizer::state_dict() {
+  const State of_parts = optimizer_state_dict(optimizer_);
+  State own = State::list();
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (const State* values = of_parts.at("state").find(static_cast<int64_t>(i)))
+      own.push_back(State::dict(
+          {{"parameter", static_cast<int64_t>(parts_[i].parameter)}, {"begin", parts_[i].begin}, {"values", *values}}));
+  std::map<int64_t, State> of_parameters;
+  for (int64_t rank = 0; rank < group_.world_size(); ++rank) {
+    const State of_rank = state_of_rank(own, rank, group_);  // one after the other, for the sake of memory
+    if (group_.rank() != 0) continue;
+    for (const State& part : of_rank.items()) {
+      const int64_t place = part.at("parameter").to_int();
+      join_part(part, parameters_[static_cast<size_t>(place)], of_parameters[place]);
+    }
+  }
+  if (group_.rank() != 0) return {};
+  State whole = State::dict({{"state", State::dict()}, {"param_groups", of_parts.at("param_groups")}});
+  for (auto& [place, values] : of_parameters) whole["state"][place] = std::move(values);
+  int64_t index = 0;
+  for (size_t g = 0; g < group_sizes_.size(); ++g) {
+    State indices = State::list();
+    for (size_t i = 0; i < group_sizes_[g]; ++i) indices.push_back(index++);
+    whole["param_groups"].items()[g]["params"] = std::move(indices);
+  }
+  return whole;
+}
+
+void ShardedOptimizer::load_state_dict(const State& saved) {
+  const State::List& groups = saved.at("param_groups").items();
+  optim::detail::check_saved_groups(group_sizes_, groups);
+  std::vector<const State*> of_parameters;
+  for (const State& group : groups)
+    for (const State& index : group.at("params").items())
+      of_parameters.push_back(saved.at("state").find(index.to_int()));
+  State own = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (const State* whole = of_parameters[part.parameter])
+      own["state"][static_cast<int64_t>(i)] =
+          part_of(*whole, parameters_[part.parameter], part.begin, part.values.numel());
+  }
+  int64_t index = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    State group = groups[g], indices = State::list();
+    for (size_t i = 0; i < optimizer_.param_groups()[g].params().size(); ++i) indices.push_back(index++);
+    group["params"] = std::move(indices);
+    own["param_groups"].push_back(std::move(group));
+  }
+  load_optimizer_state_dict(optimizer_, own);
+}
+
+}  // namespace levin::parallel

@@ -1,0 +1,93 @@
+"""What a dry run says that ranks send in each step is what they are measured to send.
+
+usage: bytes_sent_test.py LEVIN
+
+The ranks run in a network namespace of their own, whose loopback interface counts: two runs that differ in their steps
+alone differ in what those steps have sent. What TCP adds comes on top, and what else ranks tell each other in a step.
+"""
+
+import fcntl
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+SHORT, LONG = 10, 60
+MOST_BY_TCP = 0.05
+
+
+def own_network():
+    """Starts this script again in a namespace of its own, or says why that cannot be."""
+    probe = ["unshare", "--user", "--map-root-user", "--net"]
+    try:
+        possible = subprocess.run([*probe, "true"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        possible = False
+    if not possible:
+        print("SKIPPED: there is no unshare here, or it may not make a network namespace")
+        sys.exit(SKIPPED)
+    os.execvp(probe[0], [*probe, sys.executable, *sys.argv, "--inside"])
+
+
+def loopback_up():
+    set_flags, up_and_running = 0x8914, 0x1 | 0x40
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, set_flags, struct.pack("16sh", b"lo", up_and_running))
+
+
+def bytes_so_far():
+    with open("/proc/net/dev") as file:
+        return next(int(line.split()[9]) for line in file if line.strip().startswith("lo:"))
+
+
+def fit(levin, folder, *flags):
+    command = [levin, "fit", "--config", f"{folder}/config.json", "--default-root-dir", folder, *flags]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def measured(levin, folder, ranks, strategy):
+    """Bytes of one rank in one step."""
+    sent = {}
+    for steps in (SHORT, LONG):
+        before = bytes_so_far()
+        fit(levin, folder, "--strategy", strategy, "--devices", str(ranks), "--max-steps", str(steps))
+        sent[steps] = bytes_so_far() - before
+    return (sent[LONG] - sent[SHORT]) / (LONG - SHORT) / ranks
+
+
+def planned(levin, folder, ranks, strategy):
+    text = fit(levin, folder, "--strategy", strategy, "--devices", str(ranks), "--dry-run")
+    return 1e6 * float(re.search(r"each rank sends ([0-9.]+) MB", text).group(1))
+
+
+def main():
+    levin = sys.argv[1]
+    loopback_up()
+    with tempfile.TemporaryDirectory() as folder:
+        config = {
+            "trainer": {"accelerator": "cpu", "limit_val_batches": 0, "log_every_n_steps": 0, "logger": False,
+                        "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False},
+            "model": {"class": "ImageClassifier", "net": "mlp", "optimizer": {"class": "SGD", "lr": 0.01}},
+            "data": {"class": "SyntheticDigits", "train_size": 4096, "val_size": 16, "batch_size": 16},
+        }
+        with open(f"{folder}/config.json", "w") as file:
+            json.dump(config, file)
+        failed = False
+        for strategy in ("ddp", "zero1"):
+            for ranks in (2, 4):
+                plan, real = planned(levin, folder, ranks, strategy), measured(levin, folder, ranks, strategy)
+                print(f"{strategy}, {ranks} ranks: planned {plan:.0f} bytes, measured {real:.0f} ({real / plan:.4f})")
+                failed |= not plan <= real * 1.002 or real > plan * (1 + MOST_BY_TCP)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main() if sys.argv[-1] == "--inside" else own_network()

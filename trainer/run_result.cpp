@@ -1,0 +1,49 @@
+#include <levin/trainer/run_result.h>
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/trainer/loggers/run_summary.h>
+#include <levin/trainer/loops/run_context.h>
+
+namespace levin {
+namespace {
+
+/// The first ModelCheckpoint that knows a best one; without any, the first that has saved.
+const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
+  const ModelCheckpoint* found = nullptr;
+  for (const CallbackEntry& entry : run.callbacks) {
+    const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get());
+    if (one != nullptr && one->best_model_score()) return one;
+    if (one != nullptr && found == nullptr && !one->best_model_path().empty()) found = one;
+  }
+  return found;
+}
+
+}  // namespace
+
+RunResult result_of(const RunContext& run) {
+  const TrainerState& counters = run.counters;
+  const ModelCheckpoint* best = best_checkpoint_of(run);
+  return {.status = run.stop_reason ? "stopped" : "completed",
+          .stop_reason = run.stop_reason.value_or(""),
+          .epochs = counters.epoch + (counters.batch_in_epoch > 0),
+          .global_step = counters.global_step,
+          .wall_seconds = run.wall_seconds(),
+          .metrics = run.metrics(),
+          .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
+          .best_score = best ? best->best_model_score() : std::nullopt,
+          .folder = run.run_folder};
+}
+
+void write_summary(const RunResult& result) {
+  if (result.folder.empty()) return;
+  write_run_summary(result.folder,
+                    {.status = result.status,
+                     .epochs = result.epochs,
+                     .global_step = result.global_step,
+                     .wall_seconds = result.wall_seconds,
+                     .metrics = result.metrics,
+                     .best_checkpoint =
+                         result.best_checkpoint.empty() ? std::nullopt : std::optional(result.best_checkpoint.string()),
+                     .best_score = result.best_score});
+}
+
+}  // namespace levin

@@ -1,0 +1,27 @@
+#include <levin/trainer/strategies/zero1.h>
+#include <levin/trainer/core/error.h>
+
+namespace levin {
+void Zero1Strategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
+  if (!module().automatic_optimization)
+    throw UsageError(
+        "strategy zero1 runs automatic optimization alone: a second backward would add to gradients of which each rank "
+        "has only its share; use ddp");
+  if (optimizers.size() > 1)
+    throw UsageError("strategy zero1 divides the state of one optimizer, configure_optimizers returned ",
+                     optimizers.size(), "; use ddp");
+  DdpStrategy::attach(optimizers);
+  if (!optimizers.empty()) sharded_.emplace(*optimizers.front(), *reducer());
+}
+
+void Zero1Strategy::backward(const at::Tensor& loss, bool sync) {
+  DdpStrategy::backward(loss, sync);
+  if (sync && sharded_) sharded_->take_gradients();
+}
+
+void Zero1Strategy::backward_of_nothing() {
+  DdpStrategy::backward_of_nothing();
+  if (sharded_) sharded_->take_gradients();
+}
+
+}  // namespace levin
