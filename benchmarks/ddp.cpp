@@ -1,11 +1,17 @@
 // One step of ddp: two ranks on this machine over Gloo, each with its batch in memory, by way of Trainer.
 //
-//   benchmark_ddp CASE STEPS      rank 0 prints the median of a step in microseconds; benchmarks/ddp.py has the peers
+//   benchmark_ddp CASE STEPS [STRATEGY]      rank 0 prints the median of a step in microseconds; benchmarks/ddp.py has
+//   the peers
 #include <levin/levin.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "benchmarks/statistics.h"
 
@@ -25,6 +31,50 @@ nn::Sequential make_net(const std::string& name) {
                         nn::Linear(4800, 4800), nn::ReLU(), nn::Linear(4800, 10));
 }
 
+namespace profiler = torch::autograd::profiler;
+
+/// Notes what runs when, while it lives.
+class Trace {
+ public:
+  Trace() {
+    const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CPU};
+    const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO);
+    profiler::prepareProfiler(config, activities);
+    profiler::enableProfiler(config, activities);
+  }
+
+  /// Ends it, and prints how much of the reductions backward hides.
+  void save(const std::string& file) {
+    const auto result = profiler::disableProfiler();
+    result->save(file);
+    std::vector<std::pair<uint64_t, uint64_t>> reductions, computations;
+    for (const profiler::KinetoEvent& event : result->events()) {
+      const bool reduces = event.name().find("all_reduce") != std::string::npos && event.isAsync();
+      const bool computes = event.name().rfind("autograd::engine::evaluate_function", 0) == 0;
+      if (reduces) reductions.emplace_back(event.startNs(), event.endNs());
+      if (computes) computations.emplace_back(event.startNs(), event.endNs());
+    }
+    const uint64_t reduced = length(reductions), computed = length(computations);
+    std::vector<std::pair<uint64_t, uint64_t>> both = reductions;
+    both.insert(both.end(), computations.begin(), computations.end());
+    const uint64_t hidden = reduced + computed - length(both);
+    std::printf("%zu reductions; backward computes in %.0f %% of their time\n", reductions.size(),
+                100.0 * static_cast<double>(hidden) / static_cast<double>(reduced));
+  }
+
+ private:
+  /// Of the union.
+  static uint64_t length(std::vector<std::pair<uint64_t, uint64_t>> spans) {
+    std::sort(spans.begin(), spans.end());
+    uint64_t sum = 0, end = 0;
+    for (const auto& [from, to] : spans) {
+      if (to > end) sum += to - std::max(from, end);
+      end = std::max(end, to);
+    }
+    return sum;
+  }
+};
+
 struct Net : levin::LightningModule {
   explicit Net(const std::string& name) : net(register_module("net", make_net(name))) {}
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
@@ -33,12 +83,17 @@ struct Net : levin::LightningModule {
   levin::OptimizerConfig configure_optimizers() override {
     return levin::optim::SGD(parameters(), {.lr = 0.01, .momentum = 0.9});
   }
+  void on_train_batch_start(levin::Run& run) override {
+    if (run.state().global_step == traced_from && run.comm().rank() == 0) trace.emplace();
+  }
   void on_train_batch_end(levin::Run&) override {
     const auto now = std::chrono::steady_clock::now();
     microseconds.push_back(std::chrono::duration<double, std::micro>(now - last).count());
     last = now;
   }
   nn::Sequential net;
+  std::optional<Trace> trace = {};
+  int64_t traced_from = -1;
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
   std::vector<double> microseconds = {};
 };
@@ -49,7 +104,7 @@ int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "mlp";
   const int64_t steps = argc > 2 ? std::atoll(argv[2]) : 500;
   levin::TrainerOptions options;
-  options.strategy = "ddp";
+  options.strategy = argc > 3 ? argv[3] : "ddp";
   options.accelerator = "cpu";
   options.devices = 2;
   options.max_steps = steps;
@@ -60,7 +115,10 @@ int main(int argc, char** argv) {
   torch::manual_seed(1);
   std::vector<levin::Batch> batches;
   for (int i = 0; i < 50; ++i) batches.emplace_back(torch::randn({32, 1, 28, 28}), torch::randint(10, {32}));
+  constexpr int64_t kTraced = 5;
+  if (argc > 4) net.traced_from = steps - kTraced;
   trainer.fit(net, batches);
+  if (net.trace) net.trace->save(argv[4]);
   net.microseconds.erase(net.microseconds.begin(), net.microseconds.begin() + steps / 10);
   if (trainer.is_global_zero()) std::printf("%.1f\n", Rounds{net.microseconds}.median());
 }

@@ -1,4 +1,4 @@
-"""One step of ddp, two ranks over Gloo: levin beside PyTorch's DistributedDataParallel, in turn.
+"""One step of ddp, two ranks over Gloo: levin beside PyTorch's DistributedDataParallel and PyTorch Lightning, in turn.
 
 usage: ddp.py PROGRAM [--rounds N] [CASE...]    PROGRAM is benchmark_ddp; cases are mlp, lenet and large
 """
@@ -53,6 +53,42 @@ def train(name, steps):
     os._exit(0)  # an orderly end of the process group aborts now and then
 
 
+def train_lightning(name, steps):
+    """A rank of PyTorch Lightning's, without logger, bar and checkpoints."""
+    import lightning
+    import torch
+
+    torch.set_num_threads(1)
+
+    class Net(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = make_net(name)
+            self.seconds = []
+            self.last = time.perf_counter()
+
+        def training_step(self, batch, batch_idx):
+            return torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+
+        def on_train_batch_end(self, outputs, batch, batch_idx):
+            now = time.perf_counter()
+            self.seconds.append(now - self.last)
+            self.last = now
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.01, momentum=0.9)
+
+    net = Net()
+    batches = [(torch.randn(32, 1, 28, 28), torch.randint(10, (32,))) for _ in range(50)]
+    trainer = lightning.Trainer(accelerator="cpu", devices=2, strategy="ddp", max_steps=steps, barebones=True,
+                                use_distributed_sampler=False)
+    trainer.fit(net, torch.utils.data.DataLoader(batches, batch_size=None))
+    if trainer.is_global_zero:
+        print(f"{1e6 * statistics.median(net.seconds[steps // 10:]):.1f}", flush=True)
+    trainer.strategy.barrier()
+    os._exit(0)
+
+
 def microseconds(command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -62,10 +98,13 @@ def microseconds(command):
 
 def compare(program, name, rounds):
     steps = str(STEPS[name])
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
+                "--rdzv-endpoint", "127.0.0.1:0", __file__]
     ways = {
         "levin": [program, name, steps],
-        "PyTorch": [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
-                    "--rdzv-endpoint", "127.0.0.1:0", __file__, "--rank", name, steps],
+        "levin, zero1": [program, name, steps, "zero1"],
+        "PyTorch": torchrun + ["--rank", name, steps],
+        "PyTorch Lightning": torchrun + ["--lightning", name, steps],
     }
     figures = {way: [] for way in ways}
     for _ in range(rounds):
@@ -74,12 +113,15 @@ def compare(program, name, rounds):
     medians = {way: statistics.median(values) for way, values in figures.items()}
     for way, values in figures.items():
         print(f"{name}, {way}: {medians[way]:.0f} us ({min(values):.0f} to {max(values):.0f})")
-    print(f"{name}: levin takes {medians['levin'] / medians['PyTorch']:.2f} of PyTorch's step", flush=True)
+    for peer in ("PyTorch", "PyTorch Lightning"):
+        print(f"{name}: levin takes {medians['levin'] / medians[peer]:.2f} of {peer}'s step", flush=True)
 
 
 def main():
     if sys.argv[1:2] == ["--rank"]:
         return train(sys.argv[2], int(sys.argv[3]))
+    if sys.argv[1:2] == ["--lightning"]:
+        return train_lightning(sys.argv[2], int(sys.argv[3]))
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("cases", nargs="*", default=list(STEPS))
