@@ -1,9 +1,14 @@
 #include <levin/trainer/launch_ranks.h>
 #include <levin/trainer/core/console.h>
+#include <levin/trainer/core/crc32.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/file_bytes.h>
 #include <levin/trainer/core/gather_states.h>
+#include <levin/trainer/core/signals.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/loops/run_context.h>
+#include <signal.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,6 +64,17 @@ std::filesystem::path log_folder_of(const TrainerOptions& options) {
          process;
 }
 
+/// Ranks whose code differs wait for each other in different places.
+void check_same_program(Comm& comm) {
+  const FileBytes file = map_file_bytes("/proc/self/exe");
+  const std::string own = c10::str("LibTorch ", TORCH_VERSION, ", ", file.size, " bytes with the checksum ", std::hex,
+                                   crc32_of(file.text()));
+  const std::string first = text_of_rank_zero(own, comm);
+  if (first != own)
+    throw UsageError("rank ", comm.rank(), " runs another program than rank 0 (", own, ", not ", first,
+                     "); copy the same build to all machines");
+}
+
 }  // namespace
 
 std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement) {
@@ -88,6 +104,7 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double time
   static int64_t starts = 0;
   const std::lock_guard lock(mutex);
   if (std::shared_ptr<ProcessGroup> group = shared.lock()) return group;
+  if (!variable("LEVIN_SUPERVISOR").empty()) write_stack_on(SIGQUIT);
   const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds * 1000));
   const std::string start = std::to_string(starts++);
   const Rendezvous alone{.master_port = 0, .hosts_store = true, .key = start};
@@ -97,7 +114,9 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double time
   return group;
 }
 
-void check_same_config(const RunContext& run) {
+void check_same_run(const RunContext& run) {
+  if (run.strategy.comm().world_size() == 1) return;
+  check_same_program(run.strategy.comm());
   const std::string first = text_of_rank_zero(run.config, run.strategy.comm());
   if (first == run.config) return;
   const auto differs = std::mismatch(first.begin(), first.end(), run.config.begin(), run.config.end());

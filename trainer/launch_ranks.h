@@ -22,9 +22,9 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
 /// The ranks of a run under ddp; the trainers of a process share them while one of them lives.
 std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double timeout_seconds);
 
-/// Compares the run's config over the ranks, which would wait for each other, or train something else. Throws
-/// levin::UsageError with the first difference from rank 0's.
-void check_same_config(const RunContext& run);
+/// Compares the run's program and config over the ranks, which would wait for each other, or train something else.
+/// Throws levin::UsageError with the first difference from rank 0's.
+void check_same_run(const RunContext& run);
 
 /// Where a run was, for its last message: " (in step 12, batch 3 of epoch 1)".
 std::string place_in(const TrainerState& counters);

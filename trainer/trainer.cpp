@@ -257,7 +257,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
       const std::filesystem::path written_by =
           checkpoint ? run_folder_of(checkpoint->file, runs_folder(options_)) : std::filesystem::path();
       const bool goes_on = !written_by.empty() && !ended_in_order(written_by);
-      check_same_config(run);
+      check_same_run(run);
       open_run_folder(run, ckpt_path == "last" ? written_by : std::filesystem::path());
       if (checkpoint) apply_checkpoint(run, checkpoint->state, checkpoint->file.string(), goes_on);
       checkpoint.reset();

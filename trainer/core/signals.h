@@ -49,6 +49,10 @@ uint64_t held_signals();
 /// Lets such bits, of all ranks, be seen.
 void release_signals(uint64_t bits);
 
+/// From here on this signal lets the process write to stderr which functions the thread that it interrupts is in, and
+/// go on.
+void write_stack_on(int signal_number);
+
 /// "SIGTERM".
 std::string signal_name(int signal_number);
 

@@ -128,19 +128,21 @@ void RankProcess::send(int signal_number) const {
   if (!ended_) ::kill(pid_, signal_number);
 }
 
-void RankProcess::kill() {
-  killed_ = true;
+void RankProcess::give_up() {
+  given_up_ = true;
   // "State:\tT (stopped)"
   std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
   for (std::string line; std::getline(status, line);)
     if (line.rfind("State:", 0) == 0) state_ = line.substr(line.find('(') == std::string::npos ? 7 : line.find('('));
-  send(SIGKILL);
+  send(SIGQUIT);
 }
+
+void RankProcess::kill() const { send(SIGKILL); }
 
 std::string RankProcess::how_it_ended() const {
   const std::string who =
       called_ + " " + std::to_string(rank_) + " (" + host_name() + ", process " + std::to_string(pid_) + ")";
-  if (killed_) return who + " did not answer the other ranks any more, and was ended; its process was " + state_;
+  if (given_up_) return who + " did not answer the other ranks any more, and was ended; its process was " + state_;
   if (WIFSIGNALED(status_)) return who + " was ended by " + signal_name(WTERMSIG(status_));
   if (code_ == 0) return who + " has ended before the others, with exit code 0";
   return who + " failed with exit code " + std::to_string(code_);

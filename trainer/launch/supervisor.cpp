@@ -1,4 +1,5 @@
 #include <levin/trainer/launch/supervisor.h>
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/cores.h>
@@ -18,6 +19,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <optional>
 
 namespace levin {
@@ -26,6 +28,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLastLines = 15;
+/// For where a rank is: its stack goes to its output.
+constexpr double kSecondsToAnswer = 0.5;
 
 int g_pipe[2] = {-1, -1};
 
@@ -80,6 +84,17 @@ std::vector<std::string> last_lines(const std::filesystem::path& file) {
   return lines;
 }
 
+/// A line of a stack with the function's name as it is written in C++: "program(_ZN5levin4mainEv+0x10)".
+std::string readable(const std::string& line) {
+  const size_t open = line.find("(_Z"), plus = line.find('+', open);
+  if (open == std::string::npos || plus == std::string::npos) return line;
+  const std::string name = line.substr(open + 1, plus - open - 1);
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                          &std::free);
+  return status == 0 ? line.substr(0, open + 1) + plain.get() + line.substr(plus) : line;
+}
+
 /// One start of all ranks.
 class Start {
  public:
@@ -96,8 +111,10 @@ class Start {
       if (signal_number != 0 && signal_number != SIGCHLD) forward(signal_number);
       reap();
       // After a signal the ranks may still save.
-      if (failed_at_ && !signalled_ && Clock::now() - *failed_at_ > std::chrono::duration<double>(run_.grace_seconds))
-        end_others();
+      if (!failed_at_ || signalled_) continue;
+      const std::chrono::duration<double> since = Clock::now() - *failed_at_;
+      if (since.count() > run_.grace_seconds) give_up_others();
+      if (since.count() > run_.grace_seconds + kSecondsToAnswer) end_others();
     }
     if (!failed_at_) return 0;
     if (signalled_) return highest_code();
@@ -126,8 +143,13 @@ class Start {
       }
   }
 
-  void end_others() {
+  void give_up_others() {
     for (RankProcess& rank : ranks_)
+      if (!rank.ended() && !rank.was_given_up()) rank.give_up();
+  }
+
+  void end_others() const {
+    for (const RankProcess& rank : ranks_)
       if (!rank.ended()) rank.kill();
   }
 
@@ -135,10 +157,10 @@ class Start {
   const RankProcess& find_culprit() const {
     // By itself, and not for want of another.
     for (const RankProcess* rank : order_)
-      if (rank->code() != 0 && !rank->was_killed() && !rank->lost_another()) return *rank;
+      if (rank->code() != 0 && !rank->was_given_up() && !rank->lost_another()) return *rank;
     // One that hung, or one that left while the others went on.
     for (const RankProcess* rank : order_)
-      if (rank->was_killed()) return *rank;
+      if (rank->was_given_up()) return *rank;
     for (const RankProcess* rank : order_)
       if (rank->code() == 0) return *rank;
     return *order_.front();
@@ -156,7 +178,7 @@ class Start {
     if (culprit.log().empty()) return;
     std::cerr << "  its last lines, of " << culprit.log().string() << ":\n";
     for (const std::string& line : last_lines(culprit.log()))
-      std::cerr << "  [" << run_.called << " " << culprit.rank() << "] " << line << "\n";
+      std::cerr << "  [" << run_.called << " " << culprit.rank() << "] " << readable(line) << "\n";
     std::cerr << std::flush;
   }
 

@@ -18,7 +18,8 @@ struct SupervisedRun {
   std::filesystem::path log_folder = {};  ///< for the output of all ranks but the first: rank_1.log, ...
   /// The command line of each rank; empty: this process's own for all of them.
   std::vector<std::vector<std::string>> commands = {};
-  /// Once a rank has failed, the others may go on for so long: to see that it is gone, and say so.
+  /// Once a rank has failed, the others may go on for so long: to see that it is gone, and say so. Then each is asked
+  /// where it is, by SIGQUIT, and ended.
   double grace_seconds = 2;
 };
 

@@ -41,17 +41,18 @@ std::map<int, pid_t> ranks_with(const std::string& text) {
 /// The ranks that a supervisor has started.
 std::map<int, pid_t> ranks_of(pid_t supervisor) { return ranks_with("LEVIN_SUPERVISOR=" + std::to_string(supervisor)); }
 
-/// A long fit of four ranks that has made some steps.
-struct FourRanks {
-  explicit FourRanks(const RankedFits::Flags& flags = {}) : process(start(flags)) {
+/// A long fit of some ranks that has made some steps.
+struct Ranks {
+  explicit Ranks(const RankedFits::Flags& flags = {}, size_t count = 4) : process(start(flags, count)) {
     for (int i = 0; i < 6000 && fits.rows("run").size() < 20; ++i) wait_a_moment();
     INFO(fits.log("run"));
     REQUIRE(fits.rows("run").size() >= 20);
     ranks = ranks_of(process.id());
-    REQUIRE(ranks.size() == 4);
+    REQUIRE(ranks.size() == count);
   }
-  Spawned start(const RankedFits::Flags& flags) const {
-    return fits.start("run", joined({"--devices", "4", "--max-epochs", "2000", "--data.batch_size", "16"}, flags));
+  Spawned start(const RankedFits::Flags& flags, size_t count) const {
+    return fits.start(
+        "run", joined({"--devices", std::to_string(count), "--max-epochs", "2000", "--data.batch_size", "16"}, flags));
   }
   /// Waits for the end; nobody may be left.
   int wait() {
@@ -87,7 +88,7 @@ struct Behaviour {
 }  // namespace
 
 TEST_CASE("a rank that is killed ends the run, and is named") {
-  FourRanks run;
+  Ranks run;
   ::kill(run.ranks.at(2), SIGKILL);
   CHECK(run.wait() == 128 + SIGKILL);
   INFO(run.fits.log("run"));
@@ -95,8 +96,16 @@ TEST_CASE("a rank that is killed ends the run, and is named") {
   CHECK(contains(run.fits.log("run"), "was ended by SIGKILL"));
 }
 
+TEST_CASE("eight ranks end long before the deadline of their reductions when one of them dies") {
+  Ranks run({"--timeout-seconds", "100000"}, 8);
+  ::kill(run.ranks.at(5), SIGKILL);
+  CHECK(run.wait() == 128 + SIGKILL);
+  INFO(run.fits.log("run"));
+  CHECK(contains(run.fits.log("run"), "levin: rank 5 ("));
+}
+
 TEST_CASE("so does rank 0, whose store the others no longer need") {
-  FourRanks run;
+  Ranks run;
   ::kill(run.ranks.at(0), SIGKILL);
   CHECK(run.wait() == 128 + SIGKILL);
   INFO(run.fits.log("run"));
@@ -104,7 +113,7 @@ TEST_CASE("so does rank 0, whose store the others no longer need") {
 }
 
 TEST_CASE("a rank that hangs is waited for as long as timeout_seconds says, and is named") {
-  FourRanks run({"--timeout-seconds", "2"});
+  Ranks run({"--timeout-seconds", "2"});
   ::kill(run.ranks.at(1), SIGSTOP);
   CHECK(run.wait() != 0);
   INFO(run.fits.log("run"));
@@ -118,7 +127,7 @@ TEST_CASE("a rank that hangs is waited for as long as timeout_seconds says, and 
 }
 
 TEST_CASE("no rank outlives a supervisor that is killed") {
-  FourRanks run;
+  Ranks run;
   ::kill(run.process.id(), SIGKILL);
   CHECK(run.process.wait() == -SIGKILL);
   for (int i = 0; i < 500 && !ranks_of(run.process.id()).empty(); ++i) wait_a_moment();
@@ -126,7 +135,7 @@ TEST_CASE("no rank outlives a supervisor that is killed") {
 }
 
 TEST_CASE("SIGTERM to the supervisor saves once and ends all") {
-  FourRanks run;
+  Ranks run;
   ::kill(run.process.id(), SIGTERM);
   CHECK(run.wait() == 128 + SIGTERM);
   INFO(run.fits.log("run"));
@@ -135,7 +144,7 @@ TEST_CASE("SIGTERM to the supervisor saves once and ends all") {
 }
 
 TEST_CASE("SIGTERM to one rank alone ends all of them together") {
-  FourRanks run;
+  Ranks run;
   ::kill(run.ranks.at(3), SIGTERM);
   CHECK(run.wait() == 128 + SIGTERM);
   INFO(run.fits.log("run"));
@@ -242,6 +251,16 @@ TEST_CASE("a rank that throws is shown with its error") {
   CHECK(contains(run.log, "failed with exit code 5"));
   CHECK(contains(run.log, "its error: the second rank has had enough"));
   CHECK(contains(run.log, "[rank 1] error: the second rank has had enough"));
+}
+
+TEST_CASE("a rank that hangs in its own code says where") {
+  const Behaviour run("hangs");
+  INFO(run.log);
+  CHECK(run.code != 0);
+  CHECK(contains(run.log, "levin: rank 1 ("));
+  CHECK(contains(run.log, "did not answer the other ranks any more"));
+  CHECK(contains(run.log, "[rank 1] levin: this process was asked where it is:"));
+  CHECK(contains(run.log, "levin::DdpStrategy::run_step("));
 }
 
 TEST_CASE("a rank that leaves early is named") {

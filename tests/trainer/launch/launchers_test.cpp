@@ -147,7 +147,7 @@ TEST_CASE("a master that cannot be reached, and a port that is taken, are named"
   CHECK(contains(fits.log("taken"), "cannot serve the store that the ranks meet at on 127.0.0.1:"));
 }
 
-TEST_CASE("ranks with different configs are told the difference") {
+TEST_CASE("ranks with different configs or programs are told the difference") {
   const RankedFits fits;
   const int64_t port = levin::StoreServer().port();
   const auto rank = [&](int number) {
@@ -165,4 +165,16 @@ TEST_CASE("ranks with different configs are told the difference") {
   const std::string log = read_bytes(fits.folder / "second.log");
   INFO(log);
   CHECK(contains(log, "rank 1 was started with another config than rank 0: \"lr\": 0.06"));
+  // The same program but for a byte that nobody reads.
+  const std::string copy = (fits.folder / "levin").string();
+  std::filesystem::copy_file(std::getenv("LEVIN_PROGRAM"), copy);
+  std::ofstream(copy, std::ios::app) << "x";
+  std::vector<std::string> words = fits.command("program", {});
+  Spawned of_levin(words, fits.folder / "first.log", rank(0));
+  words[0] = copy;
+  Spawned of_copy(words, fits.folder / "second.log", rank(1));
+  CHECK(of_copy.wait() == 2);
+  CHECK(of_levin.wait() != 0);
+  INFO(read_bytes(fits.folder / "second.log"));
+  CHECK(contains(read_bytes(fits.folder / "second.log"), "rank 1 runs another program than rank 0 (LibTorch "));
 }

@@ -40,6 +40,7 @@ struct Net : levin::LightningModule {
     if (dies && behaviour == "dies_in_forward") die_once();
     if (second && batch_idx == 2) {
       if (behaviour == "throws") throw std::runtime_error("the second rank has had enough");
+      while (behaviour == "hangs") std::this_thread::sleep_for(std::chrono::seconds(1));
       if (behaviour == "leaves") std::exit(0);
       if (behaviour == "returns_nothing") return {};
     }
@@ -106,7 +107,7 @@ int main(int, char** argv) {
     options.devices = 2;
     options.max_epochs = 2;
     options.log_every_n_steps = 1;
-    options.timeout_seconds = 30;
+    options.timeout_seconds = argv[2] == std::string("hangs") ? 3 : 30;
     options.default_root_dir = argv[1];
     options.enable_progress_bar = options.enable_model_summary = false;
     options.num_sanity_val_steps = 0;
