@@ -38,3 +38,10 @@ if("_GLIBCXX_USE_CXX11_ABI=0" IN_LIST levin_torch_definitions)
 else()
   set(LEVIN_SPDLOG spdlog::spdlog)
 endif()
+
+# Where LibTorch is built with MPI, as Debian's is, and MPI's header is there.
+set(LEVIN_HAS_MPI OFF)
+if("USE_C10D_MPI" IN_LIST levin_torch_definitions)
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(LEVIN_HAS_MPI ${MPI_CXX_FOUND})
+endif()

@@ -96,7 +96,7 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
                     .log_folder = logs});
 }
 
-std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double timeout_seconds) {
+std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const TrainerOptions& options) {
   if (placement.planned)
     return ProcessGroup::of_absent_ranks(placement.environment->world_size, placement.devices.front());
   static std::mutex mutex;
@@ -105,11 +105,12 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double time
   const std::lock_guard lock(mutex);
   if (std::shared_ptr<ProcessGroup> group = shared.lock()) return group;
   if (!variable("LEVIN_SUPERVISOR").empty()) write_stack_on(SIGQUIT);
-  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds * 1000));
+  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(options.timeout_seconds * 1000));
   const std::string start = std::to_string(starts++);
   const Rendezvous alone{.master_port = 0, .hosts_store = true, .key = start};
   auto group = std::make_shared<ProcessGroup>(
-      placement.environment ? rendezvous_of(*placement.environment, start) : alone, placement.devices.front(), timeout);
+      placement.environment ? rendezvous_of(*placement.environment, start) : alone, placement.devices.front(), timeout,
+      options.process_group_backend == "mpi" ? ProcessGroupBackend::Mpi : ProcessGroupBackend::Auto);
   shared = group;
   return group;
 }

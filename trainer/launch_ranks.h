@@ -20,7 +20,7 @@ struct TrainerState;
 std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement);
 
 /// The ranks of a run under ddp; the trainers of a process share them while one of them lives.
-std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, double timeout_seconds);
+std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const TrainerOptions& options);
 
 /// Compares the run's program and config over the ranks, which would wait for each other, or train something else.
 /// Throws levin::UsageError with the first difference from rank 0's.

@@ -159,6 +159,9 @@ struct TrainerOptions {
       LEVIN_OPTION(keep_global_batch, false,
                    "ddp: a run that goes on from a checkpoint of another number of ranks keeps its samples per step; "
                    "accumulate_grad_batches changes with the ranks");
+  std::string process_group_backend =
+      LEVIN_OPTION(process_group_backend, "auto", "ddp: what ranks speak by; auto: NCCL between GPUs, else Gloo",
+                   {.choices = {"auto", "mpi"}});
 };
 
 /// How a run is distributed, and what was asked for that made it so.

@@ -136,7 +136,7 @@ std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOpt
 }
 
 ProcessGroup* Trainer::ranks() {
-  if (placement_.strategy.has_ranks() && !ranks_) ranks_ = join_ranks(placement_, options_.timeout_seconds);
+  if (placement_.strategy.has_ranks() && !ranks_) ranks_ = join_ranks(placement_, options_);
   return ranks_.get();
 }
 

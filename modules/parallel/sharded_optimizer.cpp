@@ -99,7 +99,7 @@ void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
   const int64_t rank = group_.rank(), world_size = group_.world_size(), each = shard_size(size, world_size);
   const Shard own = shard_of(size, rank, world_size);
   const at::Tensor all = at::zeros({each * world_size}, bucket.front().detach().options());
-  memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each)});
+  memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each), .parameters = bucket});
   int64_t offset = 0;
   for (at::Tensor parameter : bucket) {
     parameter.set_data(all.as_strided(parameter.sizes(), parameter.strides(), offset).copy_(parameter));
@@ -110,6 +110,18 @@ void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
                         .begin = first - offset,
                         .values = all.narrow(0, first, last - first).requires_grad_()});
     offset += parameter.numel();
+  }
+}
+
+void ShardedOptimizer::check_memory() const {
+  for (const Memory& memory : memories_) {
+    const auto* place = static_cast<const char*>(memory.all.const_data_ptr());
+    for (const at::Tensor& parameter : memory.parameters) {
+      if (parameter.numel() > 0 && parameter.const_data_ptr() != place)
+        throw UsageError("zero1: a parameter of shape ", parameter.sizes(),
+                         " was given other memory after configure_optimizers; move and replace parameters before it");
+      place += parameter.nbytes();
+    }
   }
 }
 
@@ -127,6 +139,7 @@ void ShardedOptimizer::take_gradients() {
 }
 
 at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
+  check_memory();
   const at::Tensor loss = optimizer_.step(closure);
   const at::NoGradGuard no_grad;
   group_.guarded("all_gather", [&] {

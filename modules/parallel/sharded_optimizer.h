@@ -41,6 +41,7 @@ class ShardedOptimizer {
   /// The gradients that backward has reduced become those of the parts that the optimizer steps; they share memory.
   void take_gradients();
   /// Steps this rank's share, and gathers those of the others. Called by all ranks; returns what `closure` returns.
+  /// Throws levin::UsageError where a parameter has been given other memory (`to`, `set_data`).
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure = nullptr);
   /// The 2-norm of all gradients, from that of this rank's share. Called by all ranks.
   at::Tensor norm_of_all(const at::Tensor& norm_of_share) const;
@@ -56,6 +57,7 @@ class ShardedOptimizer {
   /// The parameters of a bucket, one behind the other, and behind them nothing, up to a multiple of the ranks.
   struct Memory {
     at::Tensor all = {}, own = {};  ///< `own`: this rank's share of it
+    std::vector<at::Tensor> parameters = {};
   };
   /// This rank's part of a parameter.
   struct Part {
@@ -64,6 +66,7 @@ class ShardedOptimizer {
     at::Tensor values = {};
   };
   void put_together(const std::vector<at::Tensor>& bucket);
+  void check_memory() const;
 
   torch::optim::Optimizer& optimizer_;
   ProcessGroup& group_;

@@ -30,8 +30,8 @@ std::string first_line(const std::exception& error) {
 bool is_of_communication(const std::exception& error) {
   if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return true;
   const std::string text = error.what();
-  for (const char* part : {"gloo", "Gloo", "NCCL", "Connection closed by peer", "Connection reset", "Broken pipe",
-                           "pair closure", "Timed out", "timed out"})
+  for (const char* part : {"gloo", "Gloo", "NCCL", "MPI", "Connection closed by peer", "Connection reset",
+                           "Broken pipe", "pair closure", "Timed out", "timed out"})
     if (text.find(part) != std::string::npos) return true;
   return false;
 }
@@ -64,9 +64,17 @@ c10::intrusive_ptr<c10d::Store> open_store(const Rendezvous& rendezvous, std::ch
 }
 
 /// Ranks take part in a group from here on; the store is where they find each other.
-c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options, c10::Device device) {
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options, c10::Device device,
+                                                  ProcessGroupBackend backend) {
   auto group = c10::make_intrusive<c10d::ProcessGroup>(options.store, static_cast<int>(options.rank),
                                                        static_cast<int>(options.world_size));
+  if (backend == ProcessGroupBackend::Mpi) {
+    if (!device.is_cpu())
+      throw UsageError("process_group_backend mpi: for tensors on the CPU, and this rank is on ", device);
+    add_mpi(*group, options);
+    group->setDefaultBackend(c10d::ProcessGroup::BackendType::MPI);
+    return group;
+  }
   add_gloo(*group, options);
   if (device.is_cuda()) add_nccl(*group, options, device);
   group->setDefaultBackend(device.is_cuda() ? c10d::ProcessGroup::BackendType::NCCL
@@ -101,7 +109,8 @@ struct ProcessGroup::Parts {
   c10::intrusive_ptr<c10d::ProcessGroup> group;
 };
 
-ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout)
+ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
+                           ProcessGroupBackend backend)
     : rank_(rendezvous.rank), world_size_(rendezvous.world_size), parts_(std::make_unique<Parts>()) {
   parts_->store = c10::make_intrusive<c10d::PrefixStore>("levin/" + rendezvous.key, open_store(rendezvous, timeout));
   try {
@@ -110,7 +119,7 @@ ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std
                                 .world_size = world_size_,
                                 .master_addr = rendezvous.master_addr,
                                 .timeout = timeout},
-                               device);
+                               device, backend);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -28,20 +28,28 @@ struct Rendezvous {
   std::string key = {};      ///< tells this start of the run from others that met at the same store
 };
 
+/// By what ranks speak to each other.
+enum class ProcessGroupBackend {
+  Auto,  ///< Gloo for tensors on the CPU, NCCL for those on a GPU
+  Mpi,   ///< for tensors on the CPU, where LibTorch has it
+};
+
 /// A collective that failed because another rank did not take part, or no longer exists.
 class LostRankError : public Error {
  public:
   using Error::Error;
 };
 
-/// The ranks of a run, each a process, which speak by c10d: Gloo for tensors on the CPU, NCCL for those on a GPU.
+/// The ranks of a run, each a process, which speak by c10d.
 ///
 /// Each call is made by all ranks in the same order. One that does not end in time, or fails, throws
 /// levin::LostRankError with the call and the rank.
 class ProcessGroup final : public Comm {
  public:
-  /// Meets the other ranks. `device`: of this rank. Throws levin::UsageError where they cannot be reached in time.
-  ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout);
+  /// Meets the other ranks. `device`: of this rank. Throws levin::UsageError where they cannot be reached in time, and
+  /// where there is no such backend. MPI knows no timeout: mpirun ends all ranks when one dies.
+  ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
+               ProcessGroupBackend backend = ProcessGroupBackend::Auto);
   /// Rank 0 of so many that are not there, for plans: nothing is sent, and what would come from others is its own.
   static std::shared_ptr<ProcessGroup> of_absent_ranks(int64_t world_size, c10::Device device);
   ~ProcessGroup() override;

@@ -24,6 +24,10 @@ struct BackendOptions {
 /// Gives `group` Gloo for tensors on the CPU.
 void add_gloo(c10d::ProcessGroup& group, const BackendOptions& options);
 
+/// Gives `group` MPI for tensors on the CPU. Throws levin::UsageError where LibTorch has no MPI, and where mpirun has
+/// not started the ranks.
+void add_mpi(c10d::ProcessGroup& group, const BackendOptions& options);
+
 /// Gives `group` NCCL for tensors on GPUs, of which `device` is this rank's. Throws levin::UsageError where LibTorch or
 /// levin were built without NCCL.
 void add_nccl(c10d::ProcessGroup& group, const BackendOptions& options, c10::Device device);

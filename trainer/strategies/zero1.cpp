@@ -2,6 +2,7 @@
 #include <levin/trainer/core/error.h>
 
 namespace levin {
+
 void Zero1Strategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
   if (!module().automatic_optimization)
     throw UsageError(

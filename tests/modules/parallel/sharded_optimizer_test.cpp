@@ -238,6 +238,8 @@ TEST_CASE("optimizers that look at whole parameters, and states that do not fit,
   of_other.step();
   CHECK(contains(error_text<levin::UsageError>([&] { optimizer.load_state_dict(of_other.state_dict()); }),
                  "of shape [7, 3] for a parameter of shape [3, 7]"));
+  net->last->bias.set_data(torch::zeros({3}, torch::kDouble));
+  CHECK(contains(error_text<levin::UsageError>([&] { optimizer.step(); }), "was given other memory"));
 }
 
 TEST_CASE("ranks with different numbers of batches train together until all are done") {

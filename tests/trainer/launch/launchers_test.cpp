@@ -50,6 +50,21 @@ TEST_CASE("mpirun starts the ranks") {
   CHECK(contains(fits.log("mpirun"), "strategy ddp (2 ranks of mpirun)"));
 }
 
+TEST_CASE("ranks speak by MPI where LibTorch has it, and say so where not") {
+  if (!is_installed("mpirun")) {
+    WARN("skipped: there is no mpirun (Debian's openmpi-bin)");
+    return;
+  }
+  const RankedFits fits;
+  const RankedFits::Flags mpirun = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"};
+  const int code = fits.start("mpi", joined(kHalfBatch, {"--process-group-backend", "mpi"}), mpirun).wait();
+  INFO(fits.log("mpi"));
+  if (code == 0)
+    CHECK(difference(fits.saved_weights("mpi"), fits.weights("one", {})) < 1e-10);
+  else
+    CHECK(contains(fits.log("mpi"), "process_group_backend mpi: this LibTorch is built without MPI"));
+}
+
 TEST_CASE("two machines of two ranks each, with a supervisor on each") {
   const RankedFits fits;
   RankedFits::Flags flags = {"--devices", "2", "--num-nodes", "2", "--data.batch_size", "16"};
