@@ -59,6 +59,16 @@ struct RankedFits {
     REQUIRE(code == 0);
     return saved_weights(name);
   }
+  /// Runs one to its end; what it prints.
+  std::string output(const std::string& name, const Flags& flags) const {
+    std::string line;
+    for (const std::string& word : command(name, flags)) line += "'" + word + "' ";
+    const std::string out = (folder / (name + ".out")).string();
+    const int status = std::system((line + "> '" + out + "' 2>&1").c_str());
+    INFO(read_bytes(out));
+    REQUIRE(status == 0);
+    return read_bytes(out);
+  }
   std::vector<torch::Tensor> saved_weights(const std::string& name) const {
     std::vector<torch::Tensor> tensors;
     const levin::State saved = levin::load_state(run(name) / "weights.pt");
