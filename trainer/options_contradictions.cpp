@@ -55,15 +55,22 @@ class Check {
       contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
     else if (o.distributed_backend == "dp" && count > 1)
       contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
-    if (o.amp_level == "O2" && o.distributed_backend.value_or(o.strategy) == "zero1")
-      contradict(o.distributed_backend ? "distributed_backend" : "strategy", "amp_level",
-                 "zero1 divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
+    if (o.distributed_backend.value_or(o.strategy) == "zero1")
+      zero1(o.distributed_backend ? "distributed_backend" : "strategy");
     if (o.strategy != "single_device") return;
     if (count > 1)
       contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
     for (const auto& [name, value] : {std::pair("devices", &o.devices), std::pair("gpus", &o.gpus)})
       if (value->count(/*all=*/1) > 1)
         contradict("strategy", name, c10::str("single_device trains on one device, not on ", value->count(/*all=*/1)));
+  }
+
+  void zero1(const char* option) {
+    if (o.amp_level == "O2")
+      contradict(option, "amp_level",
+                 "zero1 divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
+    if (o.process_group_backend == "mpi")
+      contradict(option, "process_group_backend", "LibTorch's MPI cannot gather what zero1 divides; use auto, or ddp");
   }
 
   void precision() {

@@ -1,6 +1,7 @@
 #include <levin/trainer/core/process_group.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/absent_ranks.h>
 #include <levin/trainer/core/process_group_backends.h>
 #include <levin/trainer/core/torch_compat/tcp_store.h>
@@ -29,7 +30,7 @@ std::string first_line(const std::exception& error) {
 /// Whether this is what c10d throws for a rank that is gone or late, and no mistake of the program's own.
 bool is_of_communication(const std::exception& error) {
   if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return true;
-  const std::string text = error.what();
+  const std::string text = message_of(error);
   for (const char* part : {"gloo", "Gloo", "NCCL", "MPI", "Connection closed by peer", "Connection reset",
                            "Broken pipe", "pair closure", "Timed out", "timed out"})
     if (text.find(part) != std::string::npos) return true;
@@ -218,6 +219,7 @@ void ProcessGroup::broadcast(at::Tensor& tensor, int64_t source) {
 }
 
 std::vector<at::Tensor> ProcessGroup::all_gather(const at::Tensor& tensor) {
+  const c10::InferenceMode normal_tensors(false);  // also in an evaluation: another thread writes to them
   std::vector<at::Tensor> inputs{tensor.contiguous()};
   std::vector<std::vector<at::Tensor>> outputs(1);
   for (int64_t i = 0; i < world_size_; ++i) outputs[0].push_back(at::empty_like(inputs[0]));
