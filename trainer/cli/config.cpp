@@ -121,8 +121,8 @@ void merge(const Schema& schema, Config& base, const Config& over) {
 }
 
 std::string class_name_of(const Json& part) {
-  const Json& name = part.is_object() ? member(part, "class") : part;
-  return name.is_string() ? with_environment(name.get<std::string>()) : "";
+  const Json* const name = part.is_object() ? &member(part, "class") : &part;
+  return name->is_string() ? with_environment(name->get<std::string>()) : "";
 }
 
 std::vector<std::string> keys_of(const std::string& path) {
