@@ -1,8 +1,12 @@
 // One step of ddp: two ranks on this machine over Gloo, each with its batch in memory, by way of Trainer.
 //
-//   benchmark_ddp CASE STEPS [STRATEGY]      rank 0 prints the median of a step in microseconds; benchmarks/ddp.py has
-//   the peers
+//   benchmark_ddp CASE STEPS [STRATEGY [TRACE]]
+//
+// Rank 0 prints the median of a step in microseconds; benchmarks/ddp.py has the peers. With TRACE it writes a trace of
+// its last steps into that file, for chrome://tracing, and prints in how much of the reductions' time backward
+// computes.
 #include <levin/levin.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
 #include <chrono>

@@ -64,11 +64,16 @@ std::filesystem::path log_folder_of(const TrainerOptions& options) {
          process;
 }
 
+/// What tells one build from another.
+std::string describe_program() {
+  const FileBytes file = map_file_bytes("/proc/self/exe");
+  return c10::str("LibTorch ", TORCH_VERSION, ", ", file.size, " bytes with the checksum ", std::hex,
+                  crc32_of(file.text()));
+}
+
 /// Ranks whose code differs wait for each other in different places.
 void check_same_program(Comm& comm) {
-  const FileBytes file = map_file_bytes("/proc/self/exe");
-  const std::string own = c10::str("LibTorch ", TORCH_VERSION, ", ", file.size, " bytes with the checksum ", std::hex,
-                                   crc32_of(file.text()));
+  static const std::string own = describe_program();
   const std::string first = text_of_rank_zero(own, comm);
   if (first != own)
     throw UsageError("rank ", comm.rank(), " runs another program than rank 0 (", own, ", not ", first,

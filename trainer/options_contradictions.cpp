@@ -55,8 +55,7 @@ class Check {
       contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
     else if (o.distributed_backend == "dp" && count > 1)
       contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
-    if (o.distributed_backend.value_or(o.strategy) == "zero1")
-      zero1(o.distributed_backend ? "distributed_backend" : "strategy");
+    if (strategy() == "zero1") zero1();
     if (o.strategy != "single_device") return;
     if (count > 1)
       contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
@@ -65,12 +64,13 @@ class Check {
         contradict("strategy", name, c10::str("single_device trains on one device, not on ", value->count(/*all=*/1)));
   }
 
-  void zero1(const char* option) {
+  void zero1() {
     if (o.amp_level == "O2")
-      contradict(option, "amp_level",
+      contradict(strategy_option(), "amp_level",
                  "zero1 divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
     if (o.process_group_backend == "mpi")
-      contradict(option, "process_group_backend", "LibTorch's MPI cannot gather what zero1 divides; use auto, or ddp");
+      contradict(strategy_option(), "process_group_backend",
+                 "LibTorch's MPI cannot gather what zero1 divides; use auto, or ddp");
   }
 
   void precision() {
@@ -98,9 +98,7 @@ class Check {
     refuse("activation_checkpointing", o.activation_checkpointing, "a replay does not put random numbers back");
     refuse("detect_anomaly", o.detect_anomaly, "each gradient would be read on the host");
     refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
-    const std::string strategy = o.distributed_backend.value_or(o.strategy);
-    refuse(o.distributed_backend ? "distributed_backend" : "strategy",
-           strategy == "dp" || StrategyChoice{strategy}.has_ranks() || strategy == "ddp_spawn",
+    refuse(strategy_option(), strategy() == "dp" || strategy() == "zero1" || strategy().rfind("ddp", 0) == 0,
            "a graph is of one device");
   }
 
@@ -153,6 +151,10 @@ class Check {
   std::vector<Contradiction> found = {};
 
  private:
+  /// As it is given, in the early spelling or the present one.
+  const std::string& strategy() const { return o.distributed_backend ? *o.distributed_backend : o.strategy; }
+  const char* strategy_option() const { return o.distributed_backend ? "distributed_backend" : "strategy"; }
+
   template <class C>
   bool has_callback() const {
     return std::any_of(o.callbacks.begin(), o.callbacks.end(), [](const CallbackEntry& entry) {

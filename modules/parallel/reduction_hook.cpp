@@ -11,6 +11,11 @@
 namespace levin::parallel {
 namespace {
 
+/// Whether a group reduces what it then divides among its ranks in one operation. Gloo reduces all of it everywhere.
+bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device) {
+  return group.getBackend(device)->getBackendName() != "gloo";
+}
+
 class ReductionHook final : public c10d::CommHookInterface {
  public:
   ReductionHook(c10::intrusive_ptr<c10d::ProcessGroup> group, std::optional<at::ScalarType> sent_as, bool shards)
@@ -70,10 +75,6 @@ class ReductionHook final : public c10d::CommHookInterface {
 };
 
 }  // namespace
-
-bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device) {
-  return group.getBackend(device)->getBackendName() != "gloo";
-}
 
 std::unique_ptr<c10d::CommHookInterface> make_reduction_hook(c10::intrusive_ptr<c10d::ProcessGroup> group,
                                                              std::optional<at::ScalarType> sent_as, bool shards) {

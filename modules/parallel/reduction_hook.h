@@ -12,9 +12,6 @@ class ProcessGroup;
 
 namespace levin::parallel {
 
-/// Whether a group reduces what it then divides among its ranks in one operation. Gloo reduces all of it everywhere.
-bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device);
-
 /// What a c10d::Reducer does with a bucket of gradients that is full: makes it the mean over all ranks.
 /// `sent_as`: as what the gradients travel. `shards`: only this rank's share of the bucket (Shard) has to become that;
 /// the rest of it is then not defined.

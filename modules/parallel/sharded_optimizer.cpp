@@ -29,6 +29,13 @@ at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& saved) {
   return at::empty_strided(parameter.sizes(), parameter.strides(), saved.options()).copy_(saved);
 }
 
+/// So many numbers of parameters, from `next` on.
+State numbers_from(int64_t& next, size_t count) {
+  State numbers = State::list();
+  for (size_t i = 0; i < count; ++i) numbers.push_back(next++);
+  return numbers;
+}
+
 /// Puts what a rank has of a parameter's state into the whole.
 void join_part(const State& part, const at::Tensor& parameter, State& whole) {
   for (const auto& [name, value] : part.at("values").to_dict()) {
@@ -176,12 +183,9 @@ State ShardedOptimizer::state_dict() {
   if (group_.rank() != 0) return {};
   State whole = State::dict({{"state", State::dict()}, {"param_groups", of_parts.at("param_groups")}});
   for (auto& [place, values] : of_parameters) whole["state"][place] = std::move(values);
-  int64_t index = 0;
-  for (size_t g = 0; g < group_sizes_.size(); ++g) {
-    State indices = State::list();
-    for (size_t i = 0; i < group_sizes_[g]; ++i) indices.push_back(index++);
-    whole["param_groups"].items()[g]["params"] = std::move(indices);
-  }
+  int64_t next = 0;
+  for (size_t g = 0; g < group_sizes_.size(); ++g)
+    whole["param_groups"].items()[g]["params"] = numbers_from(next, group_sizes_[g]);
   return whole;
 }
 
@@ -199,11 +203,10 @@ void ShardedOptimizer::load_state_dict(const State& saved) {
       own["state"][static_cast<int64_t>(i)] =
           part_of(*whole, parameters_[part.parameter], part.begin, part.values.numel());
   }
-  int64_t index = 0;
+  int64_t next = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    State group = groups[g], indices = State::list();
-    for (size_t i = 0; i < optimizer_.param_groups()[g].params().size(); ++i) indices.push_back(index++);
-    group["params"] = std::move(indices);
+    State group = groups[g];
+    group["params"] = numbers_from(next, optimizer_.param_groups()[g].params().size());
     own["param_groups"].push_back(std::move(group));
   }
   load_optimizer_state_dict(optimizer_, own);

@@ -46,10 +46,10 @@ std::vector<State> gather_states(const State& own, Comm& comm) {
 }
 
 State state_of_rank(const State& own, int64_t rank, Comm& comm) {
-  if (comm.world_size() == 1) return own;
-  const bool is_own = comm.rank() == rank;
-  const at::Tensor bytes = bytes_of_rank(is_own ? save_state_bytes(own) : "", rank, comm);
-  return is_own ? own : state_in(bytes, bytes.numel());
+  const bool reads = comm.rank() == 0;
+  if (rank == 0) return reads ? own : State();
+  const at::Tensor bytes = bytes_of_rank(comm.rank() == rank ? save_state_bytes(own) : "", rank, comm);
+  return reads ? state_in(bytes, bytes.numel()) : State();
 }
 
 std::string text_of_rank_zero(const std::string& own, Comm& comm) {

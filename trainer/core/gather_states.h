@@ -10,8 +10,8 @@ namespace levin {
 /// The state trees of all ranks, in the order of the ranks, on every rank. Called by all ranks together.
 std::vector<State> gather_states(const State& own, Comm& comm);
 
-/// The state tree of one rank, on every rank; its tensors are on the CPU on all but that one. Called by all ranks
-/// together.
+/// The state tree of one rank, on rank 0, and nothing on the others; what comes from another rank is on the CPU. Called
+/// by all ranks together.
 State state_of_rank(const State& own, int64_t rank, Comm& comm);
 
 /// Rank 0's text, on every rank. Called by all ranks together.

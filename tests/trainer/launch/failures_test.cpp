@@ -183,19 +183,12 @@ TEST_CASE("ranks that are killed at random moments start again, and end as the u
 }
 
 TEST_CASE("ranks that torchrun starts again go on from the newest checkpoint") {
-  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
-  if (python == nullptr || *python == '\0') {
-    WARN("skipped: LEVIN_TEST_PYTHON names no Python with torch");
-    return;
-  }
+  const RankedFits::Flags launcher = torchrun({"--max-restarts", "1", "--monitor-interval", "0.1"});
+  if (launcher.empty()) return;
   const RankedFits fits;
   const RankedFits::Flags flags = {"--data.batch_size", "32", "--max-epochs", "300"};
-  const RankedFits::Flags torchrun = {python,           "-m",   "torch.distributed.run", "--no-python",
-                                      "--nnodes",       "1",    "--nproc-per-node",      "2",
-                                      "--max-restarts", "1",    "--monitor-interval",    "0.1",
-                                      "--rdzv-backend", "c10d", "--rdzv-endpoint",       "127.0.0.1:0"};
   fits.weights("unbroken", joined(flags, {"--devices", "2"}));
-  Spawned process = fits.start("broken", flags, torchrun);
+  Spawned process = fits.start("broken", flags, launcher);
   const fs::path checkpoint = fits.run("broken") / "checkpoints" / "last.ckpt";
   for (int i = 0; i < 6000 && !fs::exists(checkpoint); ++i) wait_a_moment();
   const std::map<int, pid_t> ranks = ranks_with((fits.folder / "broken").string());

@@ -16,19 +16,13 @@ bool is_installed(const std::string& program) {
 }  // namespace
 
 TEST_CASE("torchrun starts the ranks") {
-  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
-  if (python == nullptr || *python == '\0') {
-    WARN("skipped: LEVIN_TEST_PYTHON names no Python with torch");
-    return;
-  }
+  const RankedFits::Flags launcher = torchrun();
+  if (launcher.empty()) return;
   const RankedFits fits;
-  const RankedFits::Flags torchrun = {python,           "-m",   "torch.distributed.run", "--no-python",
-                                      "--nnodes",       "1",    "--nproc-per-node",      "2",
-                                      "--rdzv-backend", "c10d", "--rdzv-endpoint",       "127.0.0.1:0"};
-  CHECK(difference(fits.weights("torchrun", kHalfBatch, torchrun), fits.weights("one", {})) < 1e-10);
+  CHECK(difference(fits.weights("torchrun", kHalfBatch, launcher), fits.weights("one", {})) < 1e-10);
   CHECK(contains(fits.log("torchrun"), "strategy ddp (2 ranks of torchrun)"));
   // Flags that say something else are refused, by each rank.
-  CHECK(fits.start("three", joined(kHalfBatch, {"--devices", "3"}), torchrun).wait() != 0);
+  CHECK(fits.start("three", joined(kHalfBatch, {"--devices", "3"}), launcher).wait() != 0);
   CHECK(contains(fits.log("three"), "trainer.devices asks for 3 on each machine, and torchrun has started 2 ranks"));
 }
 

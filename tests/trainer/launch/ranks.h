@@ -105,6 +105,18 @@ inline RankedFits::Flags joined(RankedFits::Flags a, const RankedFits::Flags& b)
   return a;
 }
 
+/// The command that starts two ranks by torchrun; empty where LEVIN_TEST_PYTHON names no Python that has it.
+inline RankedFits::Flags torchrun(const RankedFits::Flags& more = {}) {
+  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
+  if (python == nullptr || *python == '\0') {
+    WARN("skipped: LEVIN_TEST_PYTHON names no Python with torch");
+    return {};
+  }
+  return joined({python, "-m", "torch.distributed.run", "--no-python", "--nnodes", "1", "--nproc-per-node", "2",
+                 "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"},
+                more);
+}
+
 inline double difference(const std::vector<torch::Tensor>& a, const std::vector<torch::Tensor>& b) {
   REQUIRE(a.size() == b.size());
   double largest = 0;
