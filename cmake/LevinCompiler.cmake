@@ -13,11 +13,12 @@ function(levin_check_compiler)
   endif()
 endfunction()
 
-# ccache, with paths relative to the checkout, so that another clone finds the same objects.
+# ccache, with paths relative to the checkout, so that another clone finds the same objects. Precompiled headers need the
+# sloppiness; nothing here uses __TIME__.
 function(levin_use_ccache)
   find_program(LEVIN_CCACHE ccache)
   if(LEVIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;${LEVIN_CCACHE}" PARENT_SCOPE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros;${LEVIN_CCACHE}" PARENT_SCOPE)
   endif()
 endfunction()
 
@@ -39,6 +40,30 @@ function(levin_compile_options target)
   # The second: files that several are compiled in name them by their whole paths, which asserts would bring into the objects.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+# levin_precompile(target headers...): where LEVIN_PRECOMPILE_HEADERS is on. Sources with compile options of their own need
+# SKIP_PRECOMPILE_HEADERS.
+function(levin_precompile target)
+  if(LEVIN_PRECOMPILE_HEADERS)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
+# levin_precompile_torch(target): torch/torch.h for programs that include it whole; all of them share one file.
+function(levin_precompile_torch target)
+  if(NOT LEVIN_PRECOMPILE_HEADERS)
+    return()
+  endif()
+  if(NOT TARGET levin_torch_headers)
+    set(source "${PROJECT_BINARY_DIR}/torch_headers.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "int main() {}\n" @ONLY)
+    add_executable(levin_torch_headers "${source}")
+    levin_compile_options(levin_torch_headers)
+    target_link_libraries(levin_torch_headers PRIVATE levin::levin)
+    target_precompile_headers(levin_torch_headers PRIVATE <torch/torch.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM levin_torch_headers)
 endfunction()
 
 # at::parallel_for is compiled into its callers: without OpenMP it would be a plain loop in levin's own passes over memory.
