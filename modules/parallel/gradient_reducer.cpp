@@ -208,6 +208,8 @@ std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {
 }
 
 State GradientReducer::state_dict() const {
+  // The buckets that the first backward has asked for, which the next would make: they are part of the sums' order.
+  group_.guarded("rebuild of buckets", [&] { engine_->reducer->rebuild_buckets(); });
   std::unordered_map<const void*, int64_t> places;
   for (size_t i = 0; i < parameters_.size(); ++i)
     places[parameters_[i].unsafeGetTensorImpl()] = static_cast<int64_t>(i);
@@ -217,7 +219,7 @@ State GradientReducer::state_dict() const {
     for (const at::Tensor& parameter : bucket) indices.push_back(places.at(parameter.unsafeGetTensorImpl()));
     buckets.push_back(std::move(indices));
   }
-  return State::dict({{"buckets", std::move(buckets)}});
+  return State::dict({{"buckets", std::move(buckets)}, {"buckets_stay", engine_->reducer->keeps_buckets()}});
 }
 
 void GradientReducer::load_state_dict(const State& state) {
@@ -234,6 +236,8 @@ void GradientReducer::load_state_dict(const State& state) {
   if (seen.size() != parameters_.size() || (!seen.empty() && *seen.rbegin() >= parameters_.size()))
     throw UsageError("ddp: the saved buckets hold ", seen.size(), " parameters, the module has ", parameters_.size());
   make_engine(std::move(buckets));
+  if (const State* stay = state.find("buckets_stay"); stay != nullptr && stay->to_bool())
+    engine_->reducer->keep_buckets();
 }
 
 int64_t ReductionPlan::bytes_sent(int64_t world_size, bool scatters) const {

@@ -82,7 +82,8 @@ class GradientReducer {
   std::vector<std::vector<at::Tensor>> buckets() const;
   ProcessGroup& group() const { return group_; }
 
-  /// The parameters of each bucket, by their place among those that require gradients.
+  /// The parameters of each bucket, by their place among those that require gradients, as the next backward has them.
+  /// Called by all ranks.
   State state_dict() const;
   /// Takes those buckets, so that sums are made in the same order. Throws levin::UsageError for other parameters.
   void load_state_dict(const State& state);

@@ -68,6 +68,14 @@ TEST_CASE("a run of two ranks goes on to the bit") {
                    unbroken) < 1e-4);
 }
 
+TEST_CASE("a run of three ranks resumes to the bit behind its first step, after which gradients get other buckets") {
+  const RankedFits fits("mlp", "32-true", 192);
+  const Flags three = {"--devices", "3", "--data.batch_size", "64", "--max-epochs", "4"};
+  const auto unbroken = fits.weights("unbroken", three);
+  fits.weights("parts", joined(three, {"--max-epochs", "1"}));
+  CHECK(difference(fits.weights("parts", joined(three, {"--ckpt-path", "last"})), unbroken) == 0);
+}
+
 TEST_CASE("a dry run plans for ranks that are not there") {
   const RankedFits fits("mlp", "32-true", 70000);
   const Flags flags = {"--devices", "8",         "--num-nodes", "128", "--data.batch_size",

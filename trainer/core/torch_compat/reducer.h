@@ -26,6 +26,8 @@ struct ReducerParts {
 struct Reducer : c10d::Reducer {
   using c10d::Reducer::Reducer;
   void keep_buckets() { has_rebuilt_bucket_ = true; }
+  /// Whether the buckets stay as they are from now on.
+  bool keeps_buckets() const { return has_rebuilt_bucket_; }
 };
 
 /// Its constructor has gained arguments from version to version: two up to 2.11, a third in 2.13.
