@@ -70,7 +70,7 @@ struct TrainerOptions {
   int64_t accumulate_grad_batches =
       LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
   std::optional<double> gradient_clip_val =
-      LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset: not", {.min = 0});
+      LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset, 0 or below: not");
   std::string gradient_clip_algorithm =
       LEVIN_OPTION(gradient_clip_algorithm, "norm", "What gradient_clip_val bounds", {.choices = {"norm", "value"}});
   Deterministic deterministic =

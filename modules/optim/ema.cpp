@@ -4,13 +4,20 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/trainer/core/error.h>
 
+#include <algorithm>
+
 namespace levin::optim {
 
 EMA::EMA(const torch::nn::Module& module, EMAOptions options) : options_(options) {
   if (!(options_.decay >= 0 && options_.decay <= 1))
     throw UsageError("EMA.decay: expected a number from 0 to 1, got ", options_.decay);
   const auto add = [this](const std::string& name, const at::Tensor& value, bool averaged) {
-    entries_.push_back({name, value, value.detach().clone(), averaged});
+    const auto known =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.value.is_same(value); });
+    if (known == entries_.end())
+      entries_.push_back({{name}, value, value.detach().clone(), averaged});
+    else
+      known->names.push_back(name);
   };
   for (const auto& item : module.named_parameters()) add(item.key(), item.value(), true);
   if (entries_.empty()) throw UsageError("EMA: the module has no parameters to average");
@@ -43,8 +50,8 @@ void EMA::update() {
 const at::Tensor& EMA::average(const std::string& name) const {
   std::vector<std::string> names;
   for (const Entry& entry : entries_) {
-    if (entry.name == name) return entry.average;
-    names.push_back(entry.name);
+    if (std::find(entry.names.begin(), entry.names.end(), name) != entry.names.end()) return entry.average;
+    names.insert(names.end(), entry.names.begin(), entry.names.end());
   }
   throw UsageError("EMA: the module has no parameter or buffer '", name, "'", did_you_mean(name, names));
 }
@@ -66,18 +73,20 @@ void EMA::copy_to_module() {
 
 State EMA::state_dict() const {
   State state = State::dict({{"n_averaged", at::scalar_tensor(updates_, at::TensorOptions(at::kLong))}});
-  for (const Entry& entry : entries_) state["module." + entry.name] = entry.average;
+  for (const Entry& entry : entries_)
+    for (const std::string& name : entry.names) state["module." + name] = entry.average;
   return state;
 }
 
 void EMA::load_state_dict(const State& state) {
   std::vector<at::Tensor> averages;
   for (const Entry& entry : entries_) {
-    const State* saved = state.find("module." + entry.name);
-    if (!saved) throw UsageError("the EMA's state has no average of ", entry.name);
+    const std::string& name = entry.names.front();
+    const State* saved = state.find("module." + name);
+    if (!saved) throw UsageError("the EMA's state has no average of ", name);
     const at::Tensor& average = saved->to_tensor();
     if (average.sizes() != entry.value.sizes())
-      throw UsageError("the EMA's state has ", entry.name, " of shape ", average.sizes(), ", the module of shape ",
+      throw UsageError("the EMA's state has ", name, " of shape ", average.sizes(), ", the module of shape ",
                        entry.value.sizes());
     averages.push_back(average);
   }

@@ -63,7 +63,7 @@ class EMA {
 
  private:
   struct Entry {
-    std::string name;
+    std::vector<std::string> names;  ///< a tensor may be registered more than once
     at::Tensor value, average;
     bool averaged;
   };

@@ -11,6 +11,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <levin/modules/optim/gradient_pass.h>
+#include <levin/modules/optim/parameter_groups.h>
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
@@ -103,6 +104,22 @@ Gradients Gradients::of_checked(std::vector<at::Tensor> parameters) {
   Gradients gradients;
   gradients.blocks_.push_back({std::move(parameters)});
   return gradients;
+}
+
+/// In blocks' order, which is that of the groups unless a layout was set.
+bool Gradients::has_parameters_of(const torch::optim::Optimizer& optimizer) const {
+  size_t block = 0, next = 0;
+  for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
+    for (const at::Tensor& parameter : group.params()) {
+      while (block < blocks_.size() && next == blocks_[block].parameters.size()) ++block, next = 0;
+      if (block == blocks_.size() || !blocks_[block].parameters[next++].is_same(parameter)) return false;
+    }
+  while (block < blocks_.size() && next == blocks_[block].parameters.size()) ++block, next = 0;
+  return block == blocks_.size();
+}
+
+void Gradients::follow(const torch::optim::Optimizer& optimizer) {
+  if (!has_parameters_of(optimizer)) *this = Gradients(optim::detail::parameters_of(optimizer));
 }
 
 void Gradients::set_layout(std::vector<GradientBlock> blocks) {

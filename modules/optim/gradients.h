@@ -4,6 +4,10 @@
 #include <optional>
 #include <vector>
 
+namespace torch::optim {
+class Optimizer;
+}
+
 namespace levin {
 
 /// Parameters whose gradients are worked on together.
@@ -30,6 +34,10 @@ class Gradients {
   /// The same for parameters that are known to be given once.
   static Gradients of_checked(std::vector<at::Tensor> parameters);
 
+  /// Takes what the groups of `optimizer` hold now, in one block, where that is not what is here already: groups may be
+  /// added and tensors exchanged between two steps.
+  void follow(const torch::optim::Optimizer& optimizer);
+
   /// Divides the parameters into blocks; together they must hold each parameter once, or levin::UsageError is thrown.
   void set_layout(std::vector<GradientBlock> blocks);
   const std::vector<GradientBlock>& layout() const { return blocks_; }
@@ -51,6 +59,7 @@ class Gradients {
 
  private:
   Gradients() = default;
+  bool has_parameters_of(const torch::optim::Optimizer& optimizer) const;
   std::vector<at::Tensor> in_one_pass() const;
 
   std::vector<GradientBlock> blocks_;

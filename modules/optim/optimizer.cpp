@@ -131,16 +131,14 @@ at::Tensor Optimizer::step(LossClosure closure) {
 
 at::Tensor Optimizer::clip_grad_norm(double max_norm) {
   Gradients gradients = Gradients::of_checked(detail::parameters_of(*this));
-  const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
-  clip_grad_norm(gradients, norm, max_norm);
-  return norm;
-}
-
-void Optimizer::clip_grad_norm(Gradients& gradients, const at::Tensor& norm, double max_norm) {
+  at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
+  // What the next step sees now: it may have been clipped already.
+  if (gradient_multiplier_ != 1) norm = norm * gradient_multiplier_;
   if (const std::optional<double> known = clip_coefficient(norm, max_norm))
-    set_gradient_multiplier(*known);
+    set_gradient_multiplier(gradient_multiplier_ * *known);
   else
     gradients.clip_norm(norm, max_norm);
+  return norm;
 }
 
 void Optimizer::zero_grad(bool set_to_none) {

@@ -11,10 +11,6 @@
 #include <string>
 #include <vector>
 
-namespace levin {
-class Gradients;
-}
-
 namespace levin::optim {
 
 /// What levin's optimizers share: a torch::optim::Optimizer with Python's state, for any LibTorch program.
@@ -34,8 +30,6 @@ class Optimizer : public torch::optim::Optimizer {
   /// Clips what the next step sees to this 2-norm over all groups, and returns the norm before, one element. On the CPU
   /// the gradients themselves stay as they are: that takes one pass over them, where clip_grad_norm_ takes two.
   at::Tensor clip_grad_norm(double max_norm);
-  /// The same for gradients of this optimizer whose norm is known.
-  void clip_grad_norm(Gradients& gradients, const at::Tensor& norm, double max_norm);
   /// The next step, and no other, sees gradients times this.
   void set_gradient_multiplier(double multiplier) { gradient_multiplier_ = multiplier; }
 

@@ -32,7 +32,7 @@ struct TrainerState {
   int64_t samples_seen = 0;    ///< train samples of the run that are done
   int64_t skipped_steps = 0;   ///< of those, windows whose gradients were not finite: the scaler left the step out
   int64_t accumulate_grad_batches = 1;  ///< k of the windows to come
-  /// w0 of all windows, where there are several ranks: rank 0's first weight of the run; 0 until it is known.
+  /// w0 of all windows, where there are several ranks: the run's first that is not 0; 0 until it is known.
   double reference_weight = 0;
   WindowState window = {};
   BatchPhase batch_phase = BatchPhase::Done;

@@ -111,6 +111,7 @@ State section_of_rank(RunContext& run) {
                       {"train_loader", loader_states(run.train_loaders)},
                       {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders) : State::list()},
                       {"gradients", gathered_gradients(run)},
+                      {"sum_of_weights", run.counters.window.sum_of_weights},
                       {"metrics", metric_states(run.module())},
                       {"logged", run.sink.state_dict(run.module().registered_metrics())}});
 }
@@ -232,6 +233,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   const auto rank = static_cast<size_t>(run.comm().rank());
   const State& section = ranks.items().at(rank < ranks.size() ? rank : 0);
   apply_gradients(run, section.at("gradients"));
+  if (const State* weights = section.find("sum_of_weights")) run.counters.window.sum_of_weights = weights->to_double();
   if (const State* metrics = section.find("metrics")) apply_metrics(run.module(), *metrics);
   run.sink.load_state_dict(section.at("logged"), run.module().registered_metrics());
   run.resume = section;

@@ -252,7 +252,7 @@ void FitLoop::log_if_due(bool stepped) {
 void FitLoop::watch_loss(bool read_device) {
   if (run_.non_finite_step()) return;
   LossWatch& watch = run_.loss_watch;
-  read_device ? watch.read() : watch.see(step_->output().loss, run_.counters.global_step + 1);
+  read_device ? watch.read() : watch.see(step_->counted_loss(), run_.counters.global_step + 1);
   if (const auto step = watch.first_step(); step && !run_.trial)
     console::warn(c10::str("the loss was NaN or infinite first in step ", *step,
                            "; lower the learning rate, clip gradients (gradient_clip_val), look for the operation with "

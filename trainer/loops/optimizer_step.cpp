@@ -48,7 +48,7 @@ OptimizerStep::OptimizerStep(RunContext& run)
     throw UsageError("configure_optimizers returned ", size(),
                      " optimizers, and automatic optimization drives one; set automatic_optimization = false in the "
                      "module and step them in training_step");
-  if (!automatic && gradient_clip_val_)
+  if (!automatic && gradient_clip_val_.value_or(0) > 0)
     throw UsageError(
         "trainer.gradient_clip_val: manual optimization clips itself; unset it and call "
         "optimizer(i).clip_gradients(",
@@ -66,6 +66,7 @@ OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx,
   batch_ = &batch;
   batch_idx_ = batch_idx;
   weightless_ = weightless;
+  counts_ = !weightless;
   prepare(last_batch);
   if (captured_ && replay()) {
     // The step is made.
@@ -156,10 +157,12 @@ at::Tensor OptimizerStep::body() {
   const at::Tensor loss = run_training_step();
   if (first_)
     for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
-  const double weight = loss.defined() ? weigh() : 0;
+  const double own = loss.defined() ? weigh() : 0;  // as if it counted
+  const double weight = weightless_ ? 0 : own;
+  counts_ = weight > 0;
   add_weight(weight);
   if (last_) run_.strategy.begin_sum_of_weights(window.sum_of_weights);
-  if (weight > 0 || (loss.defined() && weightless_)) {
+  if (own > 0) {
     check_loss(loss);
     at::Tensor scaled_loss = scale(scaled(loss, weight));
     run_.hooks.on_before_backward(run_, scaled_loss);
@@ -180,9 +183,9 @@ void OptimizerStep::add_weight(double weight) {
   if (Comm& comm = run_.strategy.comm(); comm.world_size() > 1) {
     double& reference = run_.counters.reference_weight;
     if (reference == 0) {
-      at::Tensor of_rank_0 = at::full({1}, weight, at::TensorOptions(at::kDouble));
-      comm.broadcast(of_rank_0, 0);
-      reference = of_rank_0.item<double>();
+      // The first rank's that is not 0: losses are divided by it.
+      for (const at::Tensor& of_rank : comm.all_gather(at::full({1}, weight, at::TensorOptions(at::kDouble))))
+        if (reference == 0) reference = of_rank.item<double>();
     }
     window.first_weight = reference;
   }
@@ -196,7 +199,6 @@ at::Tensor OptimizerStep::run_training_step() {
 }
 
 double OptimizerStep::weigh() {
-  if (weightless_) return 0;
   double weight = 0;
   if (output_.weight_tensor.defined())
     weight = output_.weight_tensor.item<double>();  // host sync on a GPU
@@ -209,7 +211,10 @@ double OptimizerStep::weigh() {
 at::Tensor OptimizerStep::scaled(const at::Tensor& loss, double weight) const {
   const WindowState& window = run_.counters.window;
   at::Tensor scaled = loss;
-  if (weight != window.first_weight) scaled = scaled * (weight / window.first_weight);
+  if (weight == 0)
+    scaled = scaled * 0;
+  else if (weight != window.first_weight)
+    scaled = scaled * (weight / window.first_weight);
   if (window.size > 1) scaled = scaled / window.size;
   return scaled;
 }
@@ -222,6 +227,12 @@ void OptimizerStep::call_zero_grad(size_t index) {
   } else {
     zero_grad(index);
   }
+}
+
+Gradients& OptimizerStep::gradients_of(size_t index) {
+  Gradients& gradients = gradients_.at(index);
+  gradients.follow(raw(index));
+  return gradients;
 }
 
 void OptimizerStep::finish_gradients(size_t index) {
@@ -243,16 +254,16 @@ void OptimizerStep::finish_gradients(size_t index) {
 void OptimizerStep::unscale(size_t index, double multiplier) {
   if (auto* masters = run_.precision.master_weights(index)) masters->take_gradients();
   if (scaler_ == nullptr) {
-    gradients_[index].pass(multiplier, /*want_norm=*/false);
+    gradients_of(index).pass(multiplier, /*want_norm=*/false);
     return;
   }
-  scaler_->unscale_(raw(index), gradients_[index], multiplier);
+  scaler_->unscale_(raw(index), gradients_of(index), multiplier);
   Comm& comm = run_.strategy.comm();
   if (comm.world_size() > 1) comm.all_reduce(scaler_->found_inf(raw(index)), ReduceOp::Max);
 }
 
 void OptimizerStep::zero_grad(size_t index) {
-  gradients_.at(index).zero();
+  gradients_of(index).zero();
   run_.strategy.zero_grad(raw(index));
   if (auto* masters = run_.precision.master_weights(index)) masters->zero_grad();
 }
@@ -305,20 +316,17 @@ void OptimizerStep::backward(const at::Tensor& loss) {
 }
 
 void OptimizerStep::clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) {
-  Gradients& gradients = gradients_.at(index);
   if (scaler_ != nullptr && !run_.module().automatic_optimization && !scaler_->is_unscaled(raw(index)))
     unscale(index, 1.0);
+  if (value <= 0) return;
+  Gradients& gradients = gradients_of(index);
   if (algorithm == GradientClipAlgorithm::Value) {
     gradients.clip_value(value);
     return;
   }
-  at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
-  norm = run_.strategy.reduce_norm(norm);
-  // levin's optimizers multiply while they step.
-  if (auto* optimizer = dynamic_cast<optim::Optimizer*>(&raw(index)))
-    optimizer->clip_grad_norm(gradients, norm, value);
-  else
-    gradients.clip_norm(norm, value);
+  const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
+  // Written, also where the optimizer could multiply in its step: hooks, and whoever clips again, see what was clipped.
+  gradients.clip_norm(run_.strategy.reduce_norm(norm), value);
 }
 
 }  // namespace levin

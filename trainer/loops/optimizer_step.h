@@ -43,6 +43,8 @@ class OptimizerStep final : public OptimizerDriver {
   /// `last_batch`: no batch follows in this epoch, so that the window ends here.
   /// `weightless`: the batch is run for the sake of the other ranks, and counts for nothing.
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch, bool weightless = false);
+  /// The loss of this batch, where it counts: undefined for one that weighs nothing.
+  at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }
   /// What training_step returned for this batch, until `drop_output`.
   const StepOutput& output() const { return output_; }
   /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step.
@@ -67,6 +69,8 @@ class OptimizerStep final : public OptimizerDriver {
   void add_weight(double weight);
   at::Tensor scaled(const at::Tensor& loss, double weight) const;
   void call_zero_grad(size_t index);
+  /// Those of what the optimizer's groups hold now.
+  Gradients& gradients_of(size_t index);
   void finish_gradients(size_t index);
   at::Tensor scale(const at::Tensor& loss) { return scaler_ ? scaler_->scale(loss) : loss; }
   void unscale(size_t index, double multiplier);
@@ -74,7 +78,7 @@ class OptimizerStep final : public OptimizerDriver {
 
   RunContext& run_;
   GradScaler* scaler_;                     ///< null where losses are not scaled
-  std::vector<Gradients> gradients_ = {};  ///< one for each optimizer
+  std::vector<Gradients> gradients_ = {};  ///< one for each optimizer; use `gradients_of`
   Closure closure_;
   std::optional<double> gradient_clip_val_;
   GradientClipAlgorithm gradient_clip_algorithm_;
@@ -85,6 +89,7 @@ class OptimizerStep final : public OptimizerDriver {
   const Batch* batch_ = nullptr;
   int64_t batch_idx_ = 0;
   bool first_ = false, last_ = false, body_ran_ = false, stepped_ = false, updated_ = false, weightless_ = false;
+  bool counts_ = true;        ///< this micro-batch weighs something
   double weight_before_ = 0;  ///< sum of the window's weights before this micro-batch: the body may run again
   double total_weight_ = 0;   ///< of the window on all ranks
   StepOutput output_ = {};

@@ -112,3 +112,35 @@ TEST_CASE("what cannot be averaged is refused") {
         "the EMA's state has no average of 0.weight");
   CHECK(ema.updates() == 0);
 }
+
+TEST_CASE("a tensor that is registered twice is exchanged once") {
+  struct Tied : nn::Module {
+    nn::Linear one = register_module("one", nn::Linear(2, 1)), same = register_module("same", one);
+  };
+  Tied net;
+  EMA ema(net, {.decay = 0.5, .use_buffers = true});
+  const auto set = [&](double value) {
+    const at::NoGradGuard no_grad;
+    net.one->weight.fill_(value);
+  };
+  const auto weight = [&] { return net.one->weight.detach()[0][0].item<double>(); };
+  set(1);
+  ema.update();
+  set(3);
+  ema.update();
+  {
+    const auto averaged = ema.apply();
+    CHECK(weight() == 2);
+  }
+  CHECK(weight() == 3);
+  // Each of its names is known, as in Python's state dict.
+  for (const char* name : {"one.weight", "same.weight"}) {
+    CHECK(ema.average(name)[0][0].item<double>() == 2);
+    CHECK(ema.state_dict().at(std::string("module.") + name).to_tensor()[0][0].item<double>() == 2);
+  }
+  EMA other(net);
+  other.load_state_dict(ema.state_dict());
+  CHECK(other.average("same.weight")[0][0].item<double>() == 2);
+  ema.copy_to_module();
+  CHECK(weight() == 2);
+}

@@ -122,6 +122,12 @@ TEST_CASE("batches without a loss are skipped") {
     Nan module;
     const auto gradient = gradient_of_fit(module, data.loader(4), 3);
     for (const auto& tensor : gradient) CHECK(tensor.isfinite().all().item<bool>());
+    // Nor does it end the run.
+    const TemporaryFolder folder;
+    levin::TrainerOptions options = quiet(folder);
+    options.max_epochs = 1;
+    options.callbacks = {levin::TerminateOnNaN()};
+    CHECK(levin::Trainer(options).fit(module, data.loader(4)).status == "completed");
   }
   SECTION("a negative weight is an error") {
     struct Negative : ToyModule {
