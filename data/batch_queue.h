@@ -1,12 +1,9 @@
 #pragma once
 #include <levin/data/batch_source.h>
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -15,8 +12,8 @@ namespace levin::data {
 
 /// A source's batches in order, loaded by threads ahead of the caller or, with no workers, by the caller itself.
 ///
-/// Batches are planned in order under a lock, loaded by whichever worker is free, and put back in order. What was
-/// loaded for an epoch that is given up is dropped. Each batch's memory goes round with it, to be used again.
+/// Batches are planned in order, by one thread at a time, loaded by whichever worker is free, and put back in order.
+/// What was loaded for an epoch that is given up is dropped. Each batch's memory goes round with it, to be used again.
 class BatchQueue {
  public:
   struct Options {
@@ -33,14 +30,15 @@ class BatchQueue {
     bool done = false;
   };
 
-  /// `source` must outlive the queue.
-  BatchQueue(BatchSource& source, Options options);
-  /// Waits for the batches that are being loaded.
+  BatchQueue(std::shared_ptr<BatchSource> source, Options options);
+  /// Waits for the batches that are being loaded. With timeout_seconds no longer than that, and not at all where `next`
+  /// has given up already: a thread that hangs in a dataset is left to itself, and keeps the source.
   ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  /// Begins an epoch; workers load ahead from the first `next` on.
+  /// Begins an epoch; workers load ahead from the first `next` on. Throws levin::Error where a worker has been planning
+  /// for timeout_seconds.
   void begin(const EpochKey& key, const EpochPosition& position);
   /// The next batch, valid until the next call; nullptr at the epoch's end. What loading it threw is in its `error`.
   /// Throws levin::Error after timeout_seconds without a batch; a later call waits again.
@@ -48,31 +46,16 @@ class BatchQueue {
 
  private:
   using EntryPtr = std::shared_ptr<Entry>;
-  enum class State { Waiting, Reading, Exhausted };  // Waiting: for the epoch's first `next`
+  struct Shared;
 
-  void work();
+  static void work(const std::shared_ptr<Shared>& shared);
   void start_workers();
-  EntryPtr take_free();
-  /// False at the epoch's end; errors go into the entry.
-  bool plan(Entry& entry);
-  /// Loads what the entry's plan says; errors go into the entry.
-  void load(Entry& entry) const;
   const Entry* load_next();
   const Entry* wait_for_next();
-  void wake_workers();
-  std::string waiting_for() const;
 
-  BatchSource& source_;
-  const Options options_;
-  const size_t most_ahead_;
-
-  mutable std::mutex mutex_ = {};
-  std::condition_variable may_plan_ = {}, may_take_ = {};
-  std::deque<EntryPtr> ahead_ = {};  // planned, in order; being loaded or done
-  std::deque<EntryPtr> free_ = {};   // the one handed out longest ago in front
+  std::shared_ptr<Shared> shared_;  // by the caller and its threads
   EntryPtr handed_out_ = {};
-  State state_ = State::Waiting;
-  bool stop_ = false;
+  bool gave_up_ = false;  // `next` has waited in vain, and not had a batch since
   std::vector<std::thread> threads_ = {};
 };
 

@@ -24,6 +24,7 @@ struct BatchPlan {
   std::vector<Batch> samples = {};  ///< of an iterable one
   std::vector<Rng> rngs = {};
   bool last = false;
+  bool absent = false;  ///< all samples of the round are other ranks', and these are some of theirs
   EpochPosition after = {};
 };
 
@@ -48,6 +49,8 @@ class BatchSource {
   virtual std::optional<int64_t> size(const EpochKey& key) const = 0;
   /// Samples of an epoch of all ranks, where known; a saved state must have the same.
   virtual std::optional<int64_t> samples() const = 0;
+  /// Whether the ranks divide samples that all of them see, so that each knows the rounds of all.
+  virtual bool in_step() const = 0;
   /// Gives the samples in the data's own order from now on; false where that cannot be.
   virtual bool use_sequential_order() = 0;
   /// "data: mine::Dataset, batch of samples 3, 1, ...", for messages.
@@ -65,5 +68,10 @@ struct RankPart {
 /// (the first ranks one sample more), where `rest` is "drop" without that one sample more, where it is "pad" always
 /// with it, past the round's end.
 RankPart part_of_round(int64_t count, int64_t batch_size, const EpochKey& key, const std::string& rest);
+
+/// What a rank without a part of such a round may run for the sake of the others: one of their samples.
+inline RankPart stand_in_of_round(int64_t count, const EpochKey& key) {
+  return {key.rank % count, key.rank % count + 1};
+}
 
 }  // namespace levin::data

@@ -61,10 +61,12 @@ std::optional<LoadedBatch> CombinedLoader::next() {
   if (epoch_done()) return {};
   CombinedBatch combined;
   LoadedBatch loaded;
+  loaded.absent = true;
   for (Part& part : parts_) {
     std::optional<LoadedBatch> one = next_of(part);
     if (!one && mode_ == CombinedMode::MinSize) return {};
     if (one) loaded.samples += one->samples;
+    if (one && !one->absent) loaded.absent = false;
     combined.batches.emplace_back(part.name, one ? std::move(one->batch) : Batch());
   }
   loaded.batch = std::move(combined);
@@ -128,6 +130,10 @@ bool CombinedLoader::use_sequential_order() {
 
 void CombinedLoader::shard(int64_t rank, int64_t world) {
   for (Part& part : parts_) part.loader->shard(rank, world);
+}
+
+bool CombinedLoader::in_step() const {
+  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.loader->in_step(); });
 }
 
 State CombinedLoader::state_dict() const {

@@ -51,7 +51,10 @@ class CombinedLoader final : public Loader {
   void set_epoch(int64_t epoch) override;
   void set_default_seed(uint64_t seed) override;
   bool use_sequential_order() override;
+  /// Where a loader's round has fewer samples than ranks while another's has enough, the ranks without one get some
+  /// samples twice.
   void shard(int64_t rank, int64_t world) override;
+  bool in_step() const override;
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 

@@ -28,12 +28,12 @@ bool can_pin_memory() {
 }  // namespace
 
 DataLoader::DataLoader(DatasetRef dataset, DataLoaderOptions options)
-    : DataLoader(std::make_unique<IndexedSource>(std::move(dataset.pointer), checked(options)), options) {}
+    : DataLoader(std::make_shared<IndexedSource>(std::move(dataset.pointer), checked(options)), options) {}
 
 DataLoader::DataLoader(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options)
-    : DataLoader(std::make_unique<StreamSource>(std::move(dataset), checked(options)), options) {}
+    : DataLoader(std::make_shared<StreamSource>(std::move(dataset), checked(options)), options) {}
 
-DataLoader::DataLoader(std::unique_ptr<BatchSource> source, DataLoaderOptions options)
+DataLoader::DataLoader(std::shared_ptr<BatchSource> source, DataLoaderOptions options)
     : options_(std::move(options)), source_(std::move(source)) {
   key_.seed = static_cast<uint64_t>(options_.seed.value_or(0));
 }
@@ -43,7 +43,6 @@ DataLoader::DataLoader(const DataLoader& other)
 
 DataLoader& DataLoader::operator=(const DataLoader& other) { return *this = DataLoader(other); }
 
-// The queue goes before the source it reads from.
 DataLoader::DataLoader(DataLoader&& other) noexcept = default;
 DataLoader& DataLoader::operator=(DataLoader&& other) noexcept {
   queue_ = nullptr;
@@ -59,8 +58,8 @@ DataLoader::~DataLoader() = default;
 BatchQueue& DataLoader::queue() {
   if (!queue_) {
     queue_ = std::make_unique<BatchQueue>(
-        *source_, BatchQueue::Options{options_.num_workers, options_.prefetch_factor, options_.timeout_seconds,
-                                      options_.pin_memory && can_pin_memory()});
+        source_, BatchQueue::Options{options_.num_workers, options_.prefetch_factor, options_.timeout_seconds,
+                                     options_.pin_memory && can_pin_memory()});
     queue_->begin(key_, position_);
   }
   return *queue_;
@@ -77,7 +76,8 @@ std::optional<LoadedBatch> DataLoader::next() {
   if (entry->planned) position_ = entry->plan.after;
   if (entry->error) std::rethrow_exception(entry->error);
   const Batch& batch = entry->pinned.empty() ? entry->batch : entry->pinned;
-  return LoadedBatch{batch, batch.size(), entry->plan.last};
+  const bool absent = entry->plan.absent;
+  return LoadedBatch{batch, absent ? 0 : batch.size(), entry->plan.last, absent};
 }
 
 std::optional<int64_t> DataLoader::size() const { return source_->size(key_); }

@@ -40,11 +40,12 @@ class DataLoader final : public Loader {
   DataLoader(DataLoader&& other) noexcept;
   DataLoader& operator=(const DataLoader& other);
   DataLoader& operator=(DataLoader&& other) noexcept;
-  /// Waits for the samples that are being loaded.
+  /// Waits for the samples that are being loaded, with timeout_seconds no longer than that: a worker that hangs then is
+  /// left to itself, and keeps the dataset.
   ~DataLoader() override;
 
-  /// The next batch. One whose samples were all given to other ranks is empty and has `samples` 0. Throws what loading
-  /// threw, and levin::Error after timeout_seconds.
+  /// The next batch. Where the samples of a round were all given to other ranks it is `absent`, and holds one of
+  /// theirs. Throws what loading threw, and levin::Error after timeout_seconds.
   std::optional<LoadedBatch> next() override;
   std::optional<int64_t> size() const override;
   void set_epoch(int64_t epoch) override;
@@ -54,6 +55,7 @@ class DataLoader final : public Loader {
   /// Of each round of batch_size * world samples, this loader gives the rank-th part: a round's samples are the same
   /// for any number of ranks with the same product. `partial_round` says what becomes of an epoch's last round.
   void shard(int64_t rank, int64_t world) override;
+  bool in_step() const override { return key_.world > 1 && source_->in_step(); }
   /// In constant time, as is `load_state_dict` for map-style datasets; another number of ranks can go on from it.
   State state_dict() const override;
   void load_state_dict(const State& state) override;
@@ -61,14 +63,14 @@ class DataLoader final : public Loader {
   const DataLoaderOptions& options() const { return options_; }
 
  private:
-  DataLoader(std::unique_ptr<BatchSource> source, DataLoaderOptions options);
+  DataLoader(std::shared_ptr<BatchSource> source, DataLoaderOptions options);
   BatchQueue& queue();
   void begin(const EpochPosition& position);
 
   DataLoaderOptions options_;
   EpochKey key_ = {};
   EpochPosition position_ = {};  // after the last batch handed out
-  std::unique_ptr<BatchSource> source_;
+  std::shared_ptr<BatchSource> source_;
   std::unique_ptr<BatchQueue> queue_;  // made by the first `next`, and begun
 };
 

@@ -33,6 +33,7 @@ std::shared_ptr<const Sampler> sampler_of(const Dataset& dataset, const DataLoad
 IndexedSource::IndexedSource(DatasetPtr dataset, DataLoaderOptions options)
     : dataset_(std::move(dataset)), options_(std::move(options)) {
   if (!dataset_) throw UsageError("DataLoader: got a null pointer to a dataset");
+  if (options_.on_demand) throw UsageError("DataLoader: on_demand is for iterable datasets, this one has an index");
   check_combination(options_);
   if (dataset_->size() < 1) throw UsageError("DataLoader: the dataset is empty");
   options_.sampler = sampler_of(*dataset_, options_);
@@ -73,7 +74,9 @@ bool IndexedSource::plan_samples(BatchPlan& plan) {
   const int64_t total = order_->size();
   if (!has_more(position_.samples, total, key_)) return false;
   const int64_t round = std::min(options_.batch_size * key_.world, total - position_.samples);
-  const RankPart part = part_of_round(round, options_.batch_size, key_, options_.partial_round);
+  RankPart part = part_of_round(round, options_.batch_size, key_, options_.partial_round);
+  plan.absent = part.begin == part.end;
+  if (plan.absent) part = stand_in_of_round(round, key_);
   const int64_t begin = position_.samples + part.begin, end = position_.samples + part.end;
   if (end <= total) {
     order_->at(begin, end - begin, plan.indices);
@@ -96,13 +99,13 @@ bool IndexedSource::plan_listed_batch(BatchPlan& plan) {
   const auto count = static_cast<int64_t>(batches_->size());
   const int64_t first = position_.batches, end = std::min(first + key_.world, count);
   if (first >= count) return false;
+  plan.absent = first + key_.rank >= end;
+  const int64_t own = plan.absent ? first + stand_in_of_round(end - first, key_).begin : first + key_.rank;
   for (int64_t i = first; i < end; ++i) {
     const std::vector<int64_t>& batch = (*batches_)[static_cast<size_t>(i)];
     position_.samples += static_cast<int64_t>(batch.size());
-    if (i == first + key_.rank)
-      std::ranges::copy(batch, plan.indices.resize(static_cast<int64_t>(batch.size())).begin());
+    if (i == own) std::ranges::copy(batch, plan.indices.resize(static_cast<int64_t>(batch.size())).begin());
   }
-  if (first + key_.rank >= end) plan.indices.resize(0);
   position_.batches = end;
   plan.after = position_;
   plan.last = end == count;

@@ -18,6 +18,7 @@ class IndexedSource final : public BatchSource {
   void load(BatchPlan& plan, Batch& out) const override;
   std::optional<int64_t> size(const EpochKey& key) const override;
   std::optional<int64_t> samples() const override;
+  bool in_step() const override { return true; }
   bool use_sequential_order() override;
   std::string describe(const BatchPlan& plan) const override;
   std::unique_ptr<BatchSource> clone() const override;

@@ -3,6 +3,22 @@
 #include <levin/trainer/core/error.h>
 
 namespace levin::data {
+namespace {
+
+/// Where a saved loader stands. Batches may have no samples; older states do not count them.
+struct Place {
+  explicit Place(const State& state) : samples(state.at("position").to_int()) {
+    if (const State* count = state.find("batches")) batches = count->to_int();
+  }
+  bool is_at(int64_t batches_done, int64_t samples_done) const {
+    return batches ? batches_done >= *batches : samples_done >= samples;
+  }
+
+  int64_t samples;
+  std::optional<int64_t> batches = {};
+};
+
+}  // namespace
 
 void Loader::shard(int64_t rank, int64_t world) {
   if (rank != 0 || world != 1) {
@@ -28,51 +44,73 @@ void BatchListLoader::set_epoch(int64_t epoch) {
   next_ = 0;
 }
 
-State BatchListLoader::state_dict() const { return State::dict({{"epoch", epoch_}, {"position", samples_}}); }
+State BatchListLoader::state_dict() const {
+  return State::dict({{"epoch", epoch_}, {"position", samples_}, {"batches", static_cast<int64_t>(next_)}});
+}
 
 void BatchListLoader::load_state_dict(const State& state) {
-  const int64_t position = state.at("position").to_int();
+  const Place place(state);
   set_epoch(state.at("epoch").to_int());
-  while (samples_ < position && next_ < batches_.size()) samples_ += batches_[next_++].size();
-  if (samples_ != position) {
-    throw Error("loader: the state stands after sample ", position, ", where none of these batches ends; they are ",
-                "other batches than those it was saved with");
+  while (!place.is_at(static_cast<int64_t>(next_), samples_) && next_ < batches_.size())
+    samples_ += batches_[next_++].size();
+  if (samples_ != place.samples) {
+    throw Error("loader: the state stands after sample ", place.samples, ", where none of these batches ends; they ",
+                "are other batches than those it was saved with");
   }
+}
+
+std::optional<Batch> StreamLoader::take() {
+  std::optional<Batch> batch;
+  if (!ended_) batch = stream_();
+  ended_ = !batch;
+  return batch;
 }
 
 std::optional<LoadedBatch> StreamLoader::next() {
   if (!stream_) {
-    stream_ = open_(epoch_);
-    ahead_ = stream_();
+    stream_ = open_(epoch_, batches_);
+    if (!options_.on_demand) ahead_ = take();
   }
+  if (options_.on_demand) ahead_ = take();
   if (!ahead_) return {};
   LoadedBatch loaded{*std::move(ahead_)};
   loaded.samples = loaded.batch.size();
   samples_ += loaded.samples;
-  ahead_ = stream_();
+  batches_ += 1;
+  ahead_.reset();
+  if (options_.on_demand) return loaded;
+  ahead_ = take();
   loaded.last = !ahead_;
   return loaded;
 }
 
-void StreamLoader::set_epoch(int64_t epoch) {
+void StreamLoader::begin(int64_t epoch, int64_t batches, int64_t samples) {
   epoch_ = epoch;
-  samples_ = 0;
+  batches_ = batches;
+  samples_ = samples;
   stream_ = {};
   ahead_.reset();
+  ended_ = false;
 }
 
-State StreamLoader::state_dict() const { return State::dict({{"epoch", epoch_}, {"position", samples_}}); }
+void StreamLoader::set_epoch(int64_t epoch) { begin(epoch, 0, 0); }
+
+State StreamLoader::state_dict() const {
+  return State::dict({{"epoch", epoch_}, {"position", samples_}, {"batches", batches_}});
+}
 
 void StreamLoader::load_state_dict(const State& state) {
-  const int64_t position = state.at("position").to_int();
+  const Place place(state);
+  if (options_.on_demand) return begin(state.at("epoch").to_int(), place.batches.value_or(0), place.samples);
   set_epoch(state.at("epoch").to_int());
-  if (position > 0) {
-    console::warn(c10::str("data: ", position, " samples of a stream are read again to find the place where it stood"));
+  if (place.samples > 0) {
+    console::warn(
+        c10::str("data: ", place.samples, " samples of a stream are read again to find the place where it stood"));
   }
-  while (samples_ < position && next()) {
+  while (!place.is_at(batches_, samples_) && next()) {
   }
-  if (samples_ != position) {
-    throw Error("loader: the state stands after sample ", position,
+  if (samples_ != place.samples) {
+    throw Error("loader: the state stands after sample ", place.samples,
                 ", where none of this stream's batches ends; it is ", "another stream than the one it was saved with");
   }
 }

@@ -17,7 +17,10 @@ namespace levin::data {
 struct LoadedBatch {
   Batch batch = {};
   int64_t samples = 0;  ///< in this batch
-  bool last = false;    ///< no batch follows in this epoch
+  bool last = false;    ///< no batch follows in this epoch, as far as the loader knows
+  /// All samples of this round are other ranks'. What the batch holds, if anything, may be run for their sake, and
+  /// counts for nothing; `samples` is 0.
+  bool absent = false;
 };
 
 /// A source of batches, as the loops see it.
@@ -40,6 +43,9 @@ class Loader {
   virtual bool use_sequential_order() { return false; }
   /// Makes this the loader of rank `rank` among `world`. The default throws levin::UsageError for more than one.
   virtual void shard(int64_t rank, int64_t world);
+  /// Whether the ranks' loaders give as many batches each and all know which is the last, since `shard` has divided
+  /// samples that all of them see. Otherwise, as by default, the ranks ask each other before each batch.
+  virtual bool in_step() const { return false; }
 
   /// The position after the last batch handed out, in samples of the epoch's global order, and what the order needs.
   virtual State state_dict() const = 0;
@@ -65,14 +71,26 @@ class BatchListLoader final : public Loader {
   size_t next_ = 0;
 };
 
-/// Batches from a function that is asked until it returns nothing; for sources of unknown length.
+struct StreamLoaderOptions {
+  /// A batch is made when it is asked for, and never again: for streams whose content depends on what is trained (the
+  /// steps of a policy, say). Which batch is the last is known only when none follows. A run that is resumed opens the
+  /// stream again behind the batches that it has had.
+  bool on_demand = false;
+};
+
+/// Batches from a function that is asked until it returns nothing; for sources of unknown length, of any content.
 ///
-/// One batch is read ahead, to know which is the last. A loaded state is reached by reading the epoch again up to it.
+/// Unless `on_demand` is set, one batch is read ahead, to know which is the last, and a loaded state is reached by
+/// reading the epoch again up to it.
 class StreamLoader final : public Loader {
  public:
   using Stream = std::function<std::optional<Batch>()>;
   /// `open` begins an epoch.
-  explicit StreamLoader(std::function<Stream(int64_t epoch)> open) : open_(std::move(open)) {}
+  explicit StreamLoader(std::function<Stream(int64_t epoch)> open, StreamLoaderOptions options = {})
+      : StreamLoader([open = std::move(open)](int64_t epoch, int64_t /*batches*/) { return open(epoch); }, options) {}
+  /// `open` begins an epoch behind its first `batches`: those that an `on_demand` stream had given when it was saved.
+  explicit StreamLoader(std::function<Stream(int64_t epoch, int64_t batches)> open, StreamLoaderOptions options = {})
+      : open_(std::move(open)), options_(options) {}
   std::optional<LoadedBatch> next() override;
   std::optional<int64_t> size() const override { return {}; }
   void set_epoch(int64_t epoch) override;
@@ -80,10 +98,15 @@ class StreamLoader final : public Loader {
   void load_state_dict(const State& state) override;
 
  private:
-  std::function<Stream(int64_t epoch)> open_;
+  void begin(int64_t epoch, int64_t batches, int64_t samples);
+  std::optional<Batch> take();
+
+  std::function<Stream(int64_t epoch, int64_t batches)> open_;
+  StreamLoaderOptions options_;
   Stream stream_ = {};
   std::optional<Batch> ahead_ = {};
-  int64_t epoch_ = 0, samples_ = 0;
+  bool ended_ = false;
+  int64_t epoch_ = 0, batches_ = 0, samples_ = 0;
 };
 
 /// One loader of a list: any loader by value or by shared_ptr, or ready batches.

@@ -38,6 +38,10 @@ struct DataLoaderOptions {
   std::shared_ptr<const BatchSampler> batch_sampler = {};
   /// Makes a batch of what the dataset's `get` returns; unset: the dataset's get_batch. In C++ only.
   Collate collate = {};
+  /// Reads a stream when a batch is asked for, and never again, for an iterable dataset whose content depends on what
+  /// is trained: none is read ahead to know which is the last, nor read again where a run is resumed (a stream without
+  /// a state_dict() then begins anew). Without workers, and in C++ only.
+  bool on_demand = false;
 };
 
 /// The options of a data module's loaders: fields of its options struct, so that `MyData({.batch_size = 64})` and

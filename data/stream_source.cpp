@@ -14,6 +14,9 @@ StreamSource::StreamSource(std::shared_ptr<const IterableDataset> dataset, DataL
   if (options_.sampler || options_.batch_sampler) {
     throw UsageError("DataLoader: an iterable dataset has its own order; leave sampler and batch_sampler");
   }
+  if (options_.on_demand && options_.num_workers > 0)
+    throw UsageError("data.num_workers: ", options_.num_workers,
+                     " workers would load ahead, and the loader reads on demand; use 0");
 }
 
 void StreamSource::begin(const EpochKey& key, const EpochPosition& position) {
@@ -29,13 +32,14 @@ void StreamSource::begin(const EpochKey& key, const EpochPosition& position) {
   stream_ = nullptr;
   round_.clear();
   broken_ = nullptr;
+  ended_ = false;
 }
 
 void StreamSource::open() {
   stream_ = dataset_->open({key_.seed, key_.epoch, options_.shuffle, rank_, world_});
   if (position_.stream) {
     stream_->load_state_dict(*position_.stream);
-  } else if (position_.samples > 0) {
+  } else if (position_.samples > 0 && !options_.on_demand) {
     console::warn(c10::str("data: ", position_.samples,
                            " samples are read again to find the place where the epoch stood, ",
                            "since this dataset's streams have no state_dict()"));
@@ -45,17 +49,30 @@ void StreamSource::open() {
                   "; it is of other data");
     }
   }
-  read_round();
+  if (!options_.on_demand) read_round();
+}
+
+void StreamSource::read_ahead() {
+  round_.clear();
+  if (options_.on_demand) return;
+  try {
+    read_round();
+  } catch (...) {
+    broken_ = std::current_exception();
+    round_.clear();
+  }
 }
 
 void StreamSource::read_round() {
   round_.clear();
   after_round_.reset();
-  while (static_cast<int64_t>(round_.size()) < options_.batch_size * key_.world) {
+  bool ended = false;
+  while (!ended && static_cast<int64_t>(round_.size()) < options_.batch_size * key_.world) {
     std::optional<Batch> sample = stream_->next();
-    if (!sample) break;
-    round_.push_back(*std::move(sample));
+    ended = !sample;
+    if (sample) round_.push_back(*std::move(sample));
   }
+  ended_ = ended;
   after_round_ = stream_->state_dict();
 }
 
@@ -68,9 +85,15 @@ bool StreamSource::plan(BatchPlan& plan) {
   if (!stream_) open();
   // What broke the stream comes out behind the batches before it, and ends the epoch.
   if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
+  if (options_.on_demand) {
+    if (std::exchange(ended_, true)) return false;
+    read_round();
+  }
   const auto count = static_cast<int64_t>(round_.size());
   if (!is_enough(count)) return false;
-  const RankPart part = part_of_round(count, options_.batch_size, key_, options_.partial_round);
+  RankPart part = part_of_round(count, options_.batch_size, key_, options_.partial_round);
+  plan.absent = part.begin == part.end;
+  if (plan.absent) part = stand_in_of_round(count, key_);
   plan.samples.clear();
   plan.rngs.clear();
   for (int64_t i = part.begin; i < part.end; ++i) {
@@ -81,13 +104,8 @@ bool StreamSource::plan(BatchPlan& plan) {
   position_.samples += count;
   position_.stream = std::move(after_round_);
   plan.after = position_;
-  try {
-    read_round();
-  } catch (...) {
-    broken_ = std::current_exception();
-    round_.clear();
-  }
-  plan.last = !broken_ && !is_enough(static_cast<int64_t>(round_.size()));
+  read_ahead();
+  plan.last = options_.on_demand ? ended_ : !broken_ && !is_enough(static_cast<int64_t>(round_.size()));
   return true;
 }
 

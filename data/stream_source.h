@@ -18,6 +18,7 @@ class StreamSource final : public BatchSource {
   void load(BatchPlan& plan, Batch& out) const override;
   std::optional<int64_t> size(const EpochKey& key) const override;
   std::optional<int64_t> samples() const override { return {}; }
+  bool in_step() const override { return !dataset_->divides_among_ranks() && !options_.on_demand; }
   bool use_sequential_order() override;
   std::string describe(const BatchPlan& plan) const override;
   std::unique_ptr<BatchSource> clone() const override;
@@ -25,6 +26,8 @@ class StreamSource final : public BatchSource {
  private:
   void open();
   void read_round();
+  /// The round after the one that is given, unless it is read on demand; what broke the stream is kept for later.
+  void read_ahead();
   /// Whether a round of `count` samples gives batches.
   bool is_enough(int64_t count) const;
 
@@ -38,6 +41,7 @@ class StreamSource final : public BatchSource {
   std::vector<Batch> round_ = {};  // read, not yet given
   std::optional<State> after_round_ = {};
   std::exception_ptr broken_ = {};
+  bool ended_ = false;  // on demand: the stream has given its last, or broke
 };
 
 }  // namespace levin::data

@@ -103,6 +103,28 @@ TEST_CASE("a combined loader goes on from its state") {
   }
 }
 
+TEST_CASE("of several ranks none is given an empty part of a combined batch") {
+  // Rounds of four: of the first loader's five samples one is left for the second round, of the second's eight four.
+  for (const int64_t rank : {0, 1}) {
+    CombinedLoader loader({{"short", numbers_from(0, 5)}, {"long", numbers_from(10, 8)}});
+    loader.shard(rank, 2);
+    CHECK(loader.in_step());
+    loader.next();
+    const auto second = loader.next();
+    REQUIRE(second);
+    CHECK_FALSE(second->absent);
+    CHECK(second->samples == (rank == 0 ? 3 : 2));
+    const auto& parts = second->batch.as<CombinedBatch>();
+    CHECK(values(parts["short"]) == std::vector<int64_t>{4});
+    CHECK(values(parts["long"]).size() == 2);
+  }
+  // Where no loader has a sample for a rank, the whole batch counts for nothing there.
+  CombinedLoader both({{"a", numbers_from(0, 5)}, {"b", numbers_from(10, 5)}});
+  both.shard(1, 2);
+  both.next();
+  CHECK(both.next()->absent);
+}
+
 TEST_CASE("a combined batch is read by place or name, and moves as one") {
   CombinedLoader loader({{"a", numbers_from(0, 2)}, {"b", numbers_from(10, 2)}});
   const Batch batch = loader.next()->batch.to(c10::kCPU);

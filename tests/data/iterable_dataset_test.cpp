@@ -176,6 +176,29 @@ TEST_CASE("a stream that breaks says so in the training thread, and the next epo
   }
 }
 
+TEST_CASE("on demand a stream is read neither ahead nor again") {
+  for (const bool has_state : {true, false}) {
+    const auto dataset = std::make_shared<Numbers>(10, has_state);
+    DataLoader loader(dataset, {.batch_size = 4, .on_demand = true});
+    CHECK(values(loader.next()->batch.target()) == range(4));
+    CHECK(dataset->read == 4);
+    const State state = loader.state_dict();
+    CHECK_FALSE(loader.next()->last);
+    const auto short_one = loader.next();
+    CHECK(short_one->samples == 2);
+    CHECK(short_one->last);
+    CHECK_FALSE(loader.next());
+    CHECK(dataset->read == 10);
+
+    DataLoader resumed(dataset, {.batch_size = 4, .on_demand = true});
+    resumed.load_state_dict(state);
+    CHECK(values(resumed.next()->batch.target()).front() == (has_state ? 4 : 0));
+    CHECK(dataset->read == 14);
+  }
+  const auto dataset = std::make_shared<Numbers>(10);
+  CHECK_THROWS_AS(DataLoader(dataset, {.num_workers = 1, .on_demand = true}), levin::UsageError);
+}
+
 TEST_CASE("options of map-style datasets are refused for a stream") {
   const auto dataset = std::make_shared<Numbers>(10);
   CHECK_THROWS_AS(DataLoader(dataset, {.sampler = std::make_shared<SequentialSampler>(10)}), levin::UsageError);

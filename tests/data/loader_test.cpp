@@ -90,6 +90,60 @@ TEST_CASE("a stream of unknown length is read one batch ahead") {
   StreamLoader resumed = stream();
   resumed.load_state_dict(state);
   CHECK(value(resumed.next()) == 33);
-  StreamLoader empty([](int64_t) { return []() -> std::optional<Batch> { return {}; }; });
-  CHECK_FALSE(empty.next());
+  StreamLoader no_batches([](int64_t) { return []() -> std::optional<Batch> { return {}; }; });
+  CHECK_FALSE(no_batches.next());
+}
+
+TEST_CASE("a stream on demand is read neither ahead nor again") {
+  int64_t made = 0;
+  std::vector<int64_t> opened;
+  const auto open = [&](int64_t epoch, int64_t batches_before) {
+    opened.push_back(epoch * 10 + batches_before);
+    return [&made, left = 3 - batches_before]() mutable -> std::optional<Batch> {
+      if (left-- == 0) return {};
+      ++made;
+      return rows(2, static_cast<double>(made));
+    };
+  };
+  StreamLoader loader(open, {.on_demand = true});
+  loader.set_epoch(1);
+  CHECK(made == 0);
+  CHECK(value(loader.next()) == 1);
+  CHECK(made == 1);
+  CHECK_FALSE(loader.next()->last);
+  const levin::State state = loader.state_dict();
+  CHECK_FALSE(loader.next()->last);
+  CHECK_FALSE(loader.next());
+  CHECK_FALSE(loader.next());
+  CHECK(made == 3);
+
+  StreamLoader resumed(open, {.on_demand = true});
+  resumed.load_state_dict(state);
+  CHECK(made == 3);
+  CHECK(value(resumed.next()) == 4);
+  CHECK_FALSE(resumed.next());
+  CHECK(resumed.state_dict().at("batches").to_int() == 3);
+  CHECK(opened == std::vector<int64_t>{10, 12});
+}
+
+TEST_CASE("batches without samples have a place as others have") {
+  const auto numbered = [] {
+    return StreamLoader([](int64_t) {
+      return [i = 0]() mutable -> std::optional<Batch> {
+        if (i == 4) return {};
+        return ++i < 3 ? Batch() : rows(1, i);
+      };
+    });
+  };
+  StreamLoader loader = numbered(), resumed = numbered();
+  CHECK(loader.next()->samples == 0);
+  CHECK_FALSE(loader.next()->absent);
+  resumed.load_state_dict(loader.state_dict());
+  CHECK(value(resumed.next()) == 3);
+
+  BatchListLoader list({Batch(), Batch(), rows(1, 7)}), again({Batch(), Batch(), rows(1, 7)});
+  list.next();
+  list.next();
+  again.load_state_dict(list.state_dict());
+  CHECK(value(again.next()) == 7);
 }

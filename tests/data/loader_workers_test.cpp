@@ -242,6 +242,92 @@ TEST_CASE("a wait that is too long is an error, and the loader remains usable") 
   CHECK(values(loaded->batch.target()) == std::vector<int64_t>{2});
 }
 
+namespace {
+
+/// A stream that does not give its third sample before `open` is called.
+class GatedStream : public IterableDataset {
+ public:
+  explicit GatedStream(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
+  std::unique_ptr<SampleStream> open(const StreamOptions& /*options*/) const override {
+    class Stream : public SampleStream {
+     public:
+      explicit Stream(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
+      std::optional<Batch> next() override {
+        if (next_ == gate_->size()) return {};
+        Rng rng(0, 0, 0);
+        return gate_->get(next_++, rng);
+      }
+
+     private:
+      std::shared_ptr<Gate> gate_;
+      int64_t next_ = 0;
+    };
+    return std::make_unique<Stream>(gate_);
+  }
+
+ private:
+  std::shared_ptr<Gate> gate_;
+};
+
+/// Opens a gate after a time in which nothing but a wait for it can last; tells whether it had to.
+class Rescue {
+ public:
+  explicit Rescue(std::shared_ptr<Gate> gate)
+      : thread_([this, gate = std::move(gate)] {
+          std::unique_lock lock(mutex_);
+          came_ = !changed_.wait_for(lock, std::chrono::seconds(20), [this] { return done_; });
+          gate->open();
+        }) {}
+  ~Rescue() {
+    if (thread_.joinable()) had_to_come();
+  }
+  bool had_to_come() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+    return came_;
+  }
+
+ private:
+  std::mutex mutex_ = {};
+  std::condition_variable changed_ = {};
+  bool done_ = false, came_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("a loader whose worker hangs can be destroyed, and the error gets out") {
+  const auto hangs = [](const auto& dataset, const std::shared_ptr<Gate>& gate, const char* waits) {
+    Rescue rescue(gate);
+    const std::string text = error_text([&] {
+      DataLoader loader(dataset, {.num_workers = 2, .timeout_seconds = 0.05});
+      while (loader.next()) {
+      }
+    });
+    CHECK(text.starts_with("data.timeout_seconds: no batch after 0.05 seconds; "));
+    CHECK(text.find(waits) != std::string::npos);
+    CHECK_FALSE(rescue.had_to_come());
+  };
+  const auto gate = std::make_shared<Gate>();
+  hangs(gate, gate, "a worker is loading ");
+  const auto behind_stream = std::make_shared<Gate>();
+  hangs(std::make_shared<GatedStream>(behind_stream), behind_stream, "ask for the next samples");
+}
+
+TEST_CASE("a loader that is left while its worker hangs waits as long as timeout_seconds says") {
+  const auto gate = std::make_shared<Gate>();
+  Rescue rescue(gate);
+  {
+    DataLoader loader(gate, {.num_workers = 1, .prefetch_factor = 3, .timeout_seconds = 0.2});
+    loader.next();
+  }
+  CHECK_FALSE(rescue.had_to_come());
+}
+
 TEST_CASE("a state taken while workers load ahead stands behind the last batch handed out") {
   const auto dataset = std::make_shared<Uneven>(50);
   const DataLoaderOptions options{.batch_size = 4, .shuffle = true, .num_workers = 3, .seed = 2};

@@ -98,6 +98,21 @@ TEST_CASE("the last round is divided evenly, dropped or filled up, as asked") {
   CHECK(rounds_of(14, {.batch_size = 2, .drop_last = true}, 4).size() == 1);
 }
 
+TEST_CASE("a rank without a part of a round is given a sample of another, which does not count") {
+  for (const std::string& rest : {"uneven", "pad"}) {
+    DataLoader loader(counting(10), {.batch_size = 2, .partial_round = rest});
+    loader.shard(3, 4);
+    CHECK(loader.in_step());
+    CHECK_FALSE(loader.next()->absent);
+    const auto last = loader.next();
+    CHECK(last->last);
+    CHECK(last->absent == (rest == "uneven"));
+    CHECK(last->samples == (rest == "uneven" ? 0 : 1));
+    CHECK(values(last->batch.target()) == (rest == "uneven" ? List{9} : List{1}));
+  }
+  CHECK_FALSE(DataLoader(counting(10)).in_step());
+}
+
 TEST_CASE("another number of ranks goes on from a state with the very next samples") {
   const DataLoaderOptions options{.batch_size = 3, .shuffle = true, .seed = 3};
   DataLoader whole(counting(30), options);
@@ -127,6 +142,12 @@ TEST_CASE("a batch sampler divides the epoch itself") {
   CHECK(rounds_of(6, options, 1) == expected);
   const Rounds divided = {{{0}, {1, 2}}, {{3, 4, 5}, {}}};
   CHECK(rounds_of(6, options, 2) == divided);
+  DataLoader second(counting(6), options);
+  second.shard(1, 2);
+  second.next();
+  const auto absent = second.next();
+  CHECK(absent->absent);
+  CHECK(values(absent->batch.target()) == List{3, 4, 5});
   DataLoader loader(counting(6), options);
   loader.set_epoch(1);
   CHECK(values(loader.next()->batch.target()) == List{5});
