@@ -9,7 +9,9 @@ GradientAccumulationScheduler::GradientAccumulationScheduler(Options options) : 
     throw UsageError("GradientAccumulationScheduler.scheduling: missing; map epochs to numbers of batches, {\"0\": 4}");
 }
 
-void GradientAccumulationScheduler::on_fit_start(Run& run) {
+void GradientAccumulationScheduler::setup(Run& run) {
+  if (!run.fitting()) return;
+  // A run that is continued comes to its checkpoint's number later.
   if (run.state().accumulate_grad_batches != 1)
     throw UsageError("trainer.accumulate_grad_batches and the callback GradientAccumulationScheduler contradict each ",
                      "other: both say how many batches to accumulate; leave accumulate_grad_batches at 1");
@@ -18,7 +20,7 @@ void GradientAccumulationScheduler::on_fit_start(Run& run) {
 }
 
 void GradientAccumulationScheduler::on_train_epoch_start(Run& run) {
-  run.set_accumulate_grad_batches(options_.scheduling.at(run.state().epoch, /*before=*/1));
+  run.set_accumulate_grad_batches(batches_in(run.state().epoch));
 }
 
 }  // namespace levin

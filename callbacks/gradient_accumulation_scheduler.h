@@ -16,9 +16,13 @@ class GradientAccumulationScheduler : public Callback {
 
   /// Throws UsageError for an empty table.
   explicit GradientAccumulationScheduler(Options options);
-  /// Throws UsageError where the trainer's accumulate_grad_batches is set too, and under manual optimization.
-  void on_fit_start(Run& run) override;
+  /// Before a fit. Throws UsageError where the trainer's accumulate_grad_batches is set too, and under manual
+  /// optimization.
+  void setup(Run& run) override;
   void on_train_epoch_start(Run& run) override;
+
+  /// The batches that are accumulated in an epoch, counted from 0.
+  int64_t batches_in(int64_t epoch) const { return options_.scheduling.at(epoch, /*before=*/1); }
 
  private:
   Options options_;

@@ -221,17 +221,21 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   RunContext& run = parts.run;
   // The loader is made at its place in the order of hooks, or earlier where somebody must know its size.
   std::optional<data::Loaders> made_early;
-  const auto make_train_loaders = sources.train_source(lightning_module);
+  const auto make_train_loaders = [&run, given = sources.train_source(lightning_module)] {
+    return ready_for_training(run, given());
+  };
   const auto train_loaders = [&] {
     if (!made_early) return make_train_loaders();
     return *std::exchange(made_early, std::nullopt);
   };
-  run.total_steps = [&, steps = std::optional<std::optional<int64_t>>()]() mutable {
-    if (!steps) {
+  run.total_steps = [&] {
+    if (!run.train_batches) {
       made_early = make_train_loaders();
-      steps = estimated_steps(options_, batches_per_epoch(options_, *made_early));
+      run.train_batches = batches_per_epoch(options_, RankedLoader((*made_early)[0], run.comm()));
     }
-    return *steps;
+    const auto here = [&run](int64_t k) { return run.accumulation_on_these_ranks(k); };
+    return estimated_steps(options_, *run.train_batches,
+                           batches_of_step(run.counters.accumulate_grad_batches, run.callbacks, here));
   };
   RunResult result;
   const auto end_failed = [&] {

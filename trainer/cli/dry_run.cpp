@@ -1,10 +1,11 @@
 #include <levin/trainer/cli/dry_run.h>
+#include <levin/data/combined_loader.h>
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/summary.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/loops/fit_loop.h>
+#include <levin/trainer/loops/training_length.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,10 +21,17 @@ std::string batches(int64_t count, const char* kind) {
   return std::to_string(count) + " " + kind + (count == 1 ? " batch" : " batches");
 }
 
+/// Batches of an epoch of training loaders, several of which go in step; unset where unknown.
+std::optional<int64_t> size_of(const data::Loaders& loaders) {
+  return loaders.size() > 1 ? data::CombinedLoader(loaders).size() : loaders[0].size();
+}
+
 void print_steps(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options) {
   if (findings.loaders.empty()) return;
-  const std::optional<int64_t> per_epoch = batches_per_epoch(options, findings.loaders);
-  const std::optional<int64_t> steps = estimated_steps(options, per_epoch);
+  const std::optional<int64_t> per_epoch =
+      options.limit_train_batches.of(size_of(findings.loaders), "trainer.limit_train_batches");
+  const std::optional<int64_t> steps =
+      estimated_steps(options, per_epoch, batches_of_step(options.accumulate_grad_batches, options.callbacks));
   out << "the fit would make ";
   if (steps)
     out << (options.max_time ? "at most " : "") << *steps << (*steps == 1 ? " optimizer step" : " optimizer steps");

@@ -1,4 +1,5 @@
 #include <levin/trainer/loops/checkpoint_state.h>
+#include <ATen/core/grad_mode.h>
 #include <levin/callbacks/callback.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
@@ -11,11 +12,14 @@
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/loops/precision_state.h>
+#include <levin/trainer/loops/rank_sections.h>
 #include <levin/trainer/loops/run_context.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace levin {
@@ -104,16 +108,25 @@ State metric_states(const LightningModule& module) {
   return states;
 }
 
+/// Whether a loader's place is that of all ranks.
+bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
+  return comm.world_size() == 1 || loaders == nullptr ||
+         std::ranges::all_of(*loaders, [](const auto& loader) { return loader->in_step(); });
+}
+
 /// What every rank has of its own. Between validations their loaders stand nowhere.
 State section_of_rank(RunContext& run) {
   const bool validating = run.counters.batch_phase == BatchPhase::Validating;
   return State::dict({{"rng", run.rng()},
                       {"train_loader", loader_states(run.train_loaders)},
                       {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders) : State::list()},
+                      {"train_loader_in_step", are_in_step(run.train_loaders, run.comm())},
+                      {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders, run.comm())},
                       {"gradients", gathered_gradients(run)},
                       {"sum_of_weights", run.counters.window.sum_of_weights},
                       {"metrics", metric_states(run.module())},
-                      {"logged", run.sink.state_dict(run.module().registered_metrics())}});
+                      {"logged", run.sink.state_dict(run.module().registered_metrics(),
+                                                     {.train = run.counters.last_batch, .evaluation = validating})}});
 }
 
 /// A signal or a job's time limit end a session, not the run.
@@ -124,6 +137,7 @@ State levin_section(RunContext& run) {
       {"format_version", kFormatVersion},
       {"trainer", run.counters.state_dict()},
       {"accumulate_grad_batches", run.options.accumulate_grad_batches},
+      {"accumulation_scale", State::list({run.accumulation_scale.first, run.accumulation_scale.second})},
       {"module_modes", module_modes(run.module())},
       {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
       {"loggers", logger_states(run)},
@@ -175,16 +189,43 @@ void check_resumable(const RunContext& run, const State& checkpoint) {
                      run.scheduler_list.size());
 }
 
-void apply_gradients(RunContext& run, const State& gradients) {
-  for (const auto& parameter : run.module().named_parameters())
-    if (const State* saved = gradients.find(parameter.key()))
-      parameter.value().mutable_grad() =
-          saved->to_tensor().to(parameter.value().options(), /*non_blocking=*/false, /*copy=*/true);
+/// The sum of the gradients that were gathered.
+void apply_gradients(RunContext& run, const std::vector<const State*>& sections) {
+  const at::NoGradGuard no_grad;
+  for (const auto& parameter : run.module().named_parameters()) {
+    at::Tensor sum;
+    for (const State* section : sections)
+      if (const State* saved = section->at("gradients").find(parameter.key())) {
+        const at::Tensor one =
+            saved->to_tensor().to(parameter.value().options(), /*non_blocking=*/false, /*copy=*/true);
+        sum = sum.defined() ? sum + one : one;
+      }
+    if (sum.defined()) parameter.value().mutable_grad() = sum;
+  }
 }
 
-void apply_metrics(const LightningModule& module, const State& states) {
+/// What the window at hand weighs on this rank, and where it was begun by one rank, the weight it was begun with.
+void apply_weights_of_window(RunContext& run, const RankSections& sections) {
+  WindowState& window = run.counters.window;
+  double sum = 0;
+  for (const State* section : sections.taken_over()) {
+    const State* const own = section->find("sum_of_weights");
+    sum += own != nullptr ? own->to_double() : window.sum_of_weights;
+  }
+  window.sum_of_weights = sum;
+  if (window.position > 0 && run.counters.reference_weight == 0) run.counters.reference_weight = window.first_weight;
+}
+
+void apply_metrics(const LightningModule& module, const RankSections& sections) {
   for (const auto& [name, metric] : module.registered_metrics()) {
-    if (const State* saved = states.find(name)) metric->load_state_dict(*saved);
+    std::vector<State> counted;
+    for (const State* section : sections.taken_over())
+      if (const State* metrics = section->find("metrics"))
+        if (const State* saved = metrics->find(name)) counted.push_back(*saved);
+    if (sections.other_ranks()) metric->reset();
+    if (counted.empty()) continue;
+    metric->load_state_dict(counted.back());
+    for (size_t i = counted.size() - 1; i > 0; --i) metric->prepend_state_dict(counted[i - 1]);
   }
 }
 
@@ -197,7 +238,9 @@ void apply_loggers(RunContext& run, const State& saved) {
 }
 
 /// Counts as they are with another number of ranks, each with batches as large as before, and as many in each step.
-void keep_global_batch(TrainerState& counters, int64_t ranks_before, int64_t ranks) {
+void keep_global_batch(RunContext& run, int64_t ranks_before) {
+  TrainerState& counters = run.counters;
+  const int64_t ranks = run.comm().world_size();
   if (ranks == ranks_before) return;
   const auto refuse = [&](const std::string& why) {
     throw UsageError("trainer.keep_global_batch: ", why, ", and ", ranks_before, " ranks are now ", ranks,
@@ -208,6 +251,12 @@ void keep_global_batch(TrainerState& counters, int64_t ranks_before, int64_t ran
   const int64_t in_each_step = counters.accumulate_grad_batches * ranks_before;
   if (in_each_step % ranks != 0) refuse(c10::str("each step has ", in_each_step, " batches"));
   counters.accumulate_grad_batches = in_each_step / ranks;
+  auto& [times, by] = run.accumulation_scale;
+  times *= ranks_before;
+  by *= ranks;
+  const int64_t common = std::gcd(times, by);
+  times /= common;
+  by /= common;
   for (int64_t* count :
        {&counters.batch_in_epoch, &counters.batches_seen, &counters.samples_seen, &counters.batches_of_last_epoch})
     *count = *count * ranks_before / ranks;
@@ -219,10 +268,12 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   run.counters.load_state_dict(own.at("trainer"));
   run.counters.stage = Stage::Fit;
   // Another option of today wins over what the option was then.
-  if (own.at("accumulate_grad_batches").to_int() != k) run.counters.accumulate_grad_batches = k;
-  const State& ranks = own.at("ranks");
-  if (run.options.keep_global_batch)
-    keep_global_batch(run.counters, static_cast<int64_t>(ranks.size()), run.comm().world_size());
+  if (own.at("accumulate_grad_batches").to_int() != k)
+    run.counters.accumulate_grad_batches = k;
+  else if (const State* scale = own.find("accumulation_scale"))
+    run.accumulation_scale = {scale->items().at(0).to_int(), scale->items().at(1).to_int()};
+  const RankSections sections(own.at("ranks"), run.comm().rank(), run.comm().world_size());
+  if (run.options.keep_global_batch) keep_global_batch(run, sections.saved());
   load_module_modes(run.module(), own.at("module_modes"));
   const State& data = own.at("data_module");
   if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
@@ -230,13 +281,13 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   if (const State* strategy = own.find("strategy")) run.strategy.load_state_dict(*strategy);
   if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch.restore(step.to_int());
   if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
-  const auto rank = static_cast<size_t>(run.comm().rank());
-  const State& section = ranks.items().at(rank < ranks.size() ? rank : 0);
-  apply_gradients(run, section.at("gradients"));
-  if (const State* weights = section.find("sum_of_weights")) run.counters.window.sum_of_weights = weights->to_double();
-  if (const State* metrics = section.find("metrics")) apply_metrics(run.module(), *metrics);
-  run.sink.load_state_dict(section.at("logged"), run.module().registered_metrics());
-  run.resume = section;
+  // Under manual optimization gradients are the same on all ranks.
+  const bool gathered = run.module().automatic_optimization;
+  apply_gradients(run, gathered ? sections.taken_over() : std::vector<const State*>{&sections.own()});
+  apply_weights_of_window(run, sections);
+  apply_metrics(run.module(), sections);
+  run.sink.load_state_dict(sections.logged(), run.module().registered_metrics());
+  run.resume = sections.places();
 }
 
 void apply_lightning_loops(RunContext& run, const State& checkpoint) {

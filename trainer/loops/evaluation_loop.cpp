@@ -61,8 +61,14 @@ void EvaluationLoop::load() {
   if (!loaders_) {
     loaders_ = source_();
     run_.divide_among_ranks(*loaders_);
+    for (const auto& loader : *loaders_) ranked_.emplace_back(*loader, run_.comm());
   }
   run_.evaluation_loaders = &*loaders_;
+}
+
+void EvaluationLoop::unload() {
+  ranked_.clear();
+  loaders_.reset();
 }
 
 bool EvaluationLoop::run() { return evaluate(stage_, {}); }
@@ -115,18 +121,20 @@ bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
   for (auto i = static_cast<size_t>(run_.counters.evaluation_loader); i < loaders_->size(); ++i) {
     data::Loader& loader = (*loaders_)[i];
     // Before its first batch a loader's state is that of another epoch.
-    if (run_.counters.evaluation_batch > 0 && run_.resume)
+    if (run_.counters.evaluation_batch > 0 && run_.resume) {
+      ranked_[i].check_ranks(*run_.resume, "evaluation_loaders_in_step");
       loader.load_state_dict(run_.resume->at("evaluation_loaders").items().at(i));
-    else
+    } else {
       loader.set_epoch(run_.counters.epoch);
+    }
     run_.resume.reset();
-    if (!evaluate_loader(loader, static_cast<int64_t>(i), at_most)) return false;
+    if (!evaluate_loader(ranked_[i], static_cast<int64_t>(i), at_most)) return false;
   }
   return true;
 }
 
 /// Goes on behind evaluation_batch; false where a signal ended it.
-bool EvaluationLoop::evaluate_loader(data::Loader& loader, int64_t index, std::optional<int64_t> at_most) {
+bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most) {
   std::optional<int64_t> limit = (run_.options.*hooks_.limit).of(loader.size(), hooks_.limit_name);
   if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
   run_.batches_of_loader = limit;
@@ -137,11 +145,12 @@ bool EvaluationLoop::evaluate_loader(data::Loader& loader, int64_t index, std::o
   while (!limit || batches_done < *limit) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
-    // Other ranks may have all samples of the last.
-    if (loaded->samples > 0) evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
+    // Other ranks may have all samples of this one, and its hooks then ask them alone for a save.
+    const bool all_have_one = loader.is_in_step() && !loaded->last;
+    if (!loaded->absent) evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
     batches_done += 1;
     if (run_.counters.stage == Stage::SanityCheck) continue;
-    run_.save_if_asked();
+    all_have_one ? run_.save_if_asked() : run_.save_if_any_rank_asks();
     if (received_signal() != 0 && run_.stop_reason) return false;
   }
   batches_done = 0;

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/data/loader.h>
+#include <levin/trainer/loops/ranked_loader.h>
 #include <levin/trainer/loops/run_context.h>
 
 #include <functional>
@@ -25,7 +26,7 @@ class EvaluationLoop {
   bool enabled() const;
   void load();
   /// Forgets the loaders; `load` asks for new ones.
-  void unload() { loaders_.reset(); }
+  void unload();
   /// All batches up to the limit; logs the reduced values. In a run that was continued inside a validation, the batches
   /// that were left of it. False where a signal ended it early; its place can be saved.
   bool run();
@@ -35,7 +36,7 @@ class EvaluationLoop {
 
  private:
   bool evaluate(Stage stage, std::optional<int64_t> at_most);
-  bool evaluate_loader(data::Loader& loader, int64_t index, std::optional<int64_t> at_most);
+  bool evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most);
   bool evaluate_loaders(std::optional<int64_t> at_most);
   void evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx);
 
@@ -47,6 +48,7 @@ class EvaluationLoop {
   const Hooking& hooks_;
   std::function<data::Loaders()> source_;
   std::optional<data::Loaders> loaders_ = {};
+  std::vector<RankedLoader> ranked_ = {};  ///< one for each of them
 };
 
 }  // namespace levin

@@ -24,24 +24,19 @@ data::Loaders one_of(const data::Loaders& loaders) {
 
 }  // namespace
 
-std::optional<int64_t> epoch_limit(const TrainerOptions& options) {
-  return *options.max_epochs < 0 ? std::nullopt : options.max_epochs;
+data::Loaders ready_for_training(const RunContext& run, const data::Loaders& loaders) {
+  if (loaders.empty())
+    throw UsageError("fit: there is no training loader; give one to fit, or override train_dataloader()");
+  data::Loaders ready = one_of(loaders);
+  if (run.options.seed) ready[0].set_default_seed(static_cast<uint64_t>(*run.options.seed));
+  run.divide_among_ranks(ready);
+  if (!run.options.overfit_batches.is_none() && !ready[0].use_sequential_order())
+    console::warn("trainer.overfit_batches: the training loader keeps its own order; give one that does not shuffle");
+  return ready;
 }
 
-std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const data::Loaders& train) {
-  if (train.empty()) return {};
-  return options.limit_train_batches.of(one_of(train)[0].size(), "trainer.limit_train_batches");
-}
-
-std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches) {
-  std::optional<int64_t> steps;
-  const std::optional<int64_t> epochs = epoch_limit(options);
-  if (epochs && batches) {
-    const int64_t k = options.accumulate_grad_batches;
-    steps = *epochs * ((*batches + k - 1) / k);
-  }
-  if (options.max_steps >= 0) steps = steps ? std::min(*steps, options.max_steps) : options.max_steps;
-  return steps;
+std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const RankedLoader& train) {
+  return options.limit_train_batches.of(train.size(), "trainer.limit_train_batches");
 }
 
 FitLoop::FitLoop(RunContext& run, LoaderSource source)
@@ -87,19 +82,15 @@ bool FitLoop::nothing_to_do() const {
 bool FitLoop::inside_epoch() const { return run_.counters.batch_in_epoch > 0; }
 
 void FitLoop::load_loaders() {
-  loaders_ = one_of(source_.train());
+  loaders_ = source_.train();
   loaded_in_epoch_ = run_.counters.epoch;
-  if (loaders_.empty())
-    throw UsageError("fit: there is no training loader; give one to fit, or override train_dataloader()");
-  if (run_.options.seed) loaders_[0].set_default_seed(static_cast<uint64_t>(*run_.options.seed));
-  run_.divide_among_ranks(loaders_);
-  if (!run_.options.overfit_batches.is_none() && !loaders_[0].use_sequential_order())
-    console::warn("trainer.overfit_batches: the training loader keeps its own order; give one that does not shuffle");
+  ranked_.emplace(loaders_[0], run_.comm());
   run_.train_loaders = &loaders_;
-  batches_per_epoch_ = run_.options.limit_train_batches.of(loaders_[0].size(), "trainer.limit_train_batches");
-  run_.batches_of_loader = batches_per_epoch_;
+  const std::optional<int64_t> batches = batches_per_epoch(run_.options, *ranked_);
+  run_.train_batches = run_.batches_of_loader = batches;
+  limit_of_epoch_ = run_.options.limit_train_batches == BatchLimit(1.0) ? std::nullopt : batches;
   if (!validation_.enabled()) return;
-  schedule_.set_epoch_batches(batches_per_epoch_);
+  schedule_.set_epoch_batches(batches);
   validation_.load();
 }
 
@@ -107,6 +98,7 @@ void FitLoop::load_loaders() {
 void FitLoop::resume_loaders() {
   if (!inside_epoch()) return;
   data::Loader& loader = loaders_[0];
+  if (run_.resume) ranked_->check_ranks(*run_.resume, "train_loader_in_step");
   const State* saved = run_.resume ? run_.resume->find("train_loader") : nullptr;
   if (saved != nullptr && saved->size() > 0) {
     loader.load_state_dict(saved->items()[0]);
@@ -131,18 +123,41 @@ void FitLoop::run_epoch(bool resumed) {
     finish_batch();
   else
     begin_epoch();
-  data::Loader& loader = loaders_[0];
   while (!run_.counters.last_batch && !run_.interrupted && !stop_now()) {
-    std::optional<data::LoadedBatch> loaded = loader.next();
+    std::optional<data::LoadedBatch> loaded = next_batch();
     if (!loaded) {
-      if (!inside_epoch()) throw UsageError("fit: the training loader gave no batch");
-      run_.counters.last_batch = true;
+      end_unannounced();
       break;
     }
-    const bool last = loaded->last || run_.counters.batch_in_epoch + 1 == batches_per_epoch_;
+    const bool last = loaded->last || run_.counters.batch_in_epoch + 1 == limit_of_epoch_;
     run_batch(std::move(*loaded), last);
   }
   if (!run_.interrupted) end_epoch();
+}
+
+std::optional<data::LoadedBatch> FitLoop::next_batch() {
+  if (limit_of_epoch_ && run_.counters.batch_in_epoch >= *limit_of_epoch_) return {};
+  return ranked_->next();
+}
+
+void FitLoop::end_unannounced() {
+  if (!inside_epoch()) throw UsageError("fit: the training loader gave no batch");
+  TrainerState& counters = run_.counters;
+  OptimizerStep::Outcome outcome;
+  if (counters.window.position != 0) outcome = step_->finish_window();
+  const bool updated = outcome.stepped && !outcome.skipped;
+  if (updated) step_schedulers(Interval::Step, /*following_metric=*/false);
+  step_schedulers(Interval::Epoch, /*following_metric=*/false);
+  counters.batch_phase = schedule_.waits_for_the_last() ? BatchPhase::HooksDone : BatchPhase::Validated;
+  counters.stepped = updated;
+  counters.last_batch = true;
+  advance(/*batches=*/0, /*samples=*/0, outcome);
+  if (outcome.window_done) {
+    agreement_->at_end_of_window();
+    log_if_due(outcome.stepped);
+  }
+  run_.save_if_asked();
+  finish_batch();
 }
 
 void FitLoop::begin_epoch() {
@@ -167,13 +182,10 @@ void FitLoop::end_epoch() {
 }
 
 void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
-  const bool weightless = loaded.samples == 0;
-  if (weightless && !last_batch_)
-    throw UsageError("fit: rank ", run_.comm().rank(), " of ", run_.comm().world_size(),
-                     " got no sample; train with fewer ranks, or with more data");
-  const Batch batch = weightless ? *last_batch_ : run_.to_device(std::move(loaded.batch));
-  if (run_.comm().world_size() > 1) last_batch_ = batch;
+  const bool weightless = loaded.absent;
   TrainerState& counters = run_.counters;
+  if (weightless && loaded.batch.empty()) loaded.batch = ranked_->stand_in(counters.epoch);
+  const Batch batch = run_.to_device(std::move(loaded.batch));
   run_.current_batch = &batch;
   run_.current_batch_idx = counters.batch_in_epoch;
   run_.sink.set_batch(&batch, /*on_step_by_default=*/true);
@@ -187,7 +199,7 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   counters.batch_phase = BatchPhase::HooksDone;
   counters.stepped = updated;
   counters.last_batch = last;
-  advance(loaded.samples, outcome);
+  advance(/*batches=*/1, loaded.samples, outcome);
   run_.hooks.on_train_batch_end(run_);
   step_->drop_output();
   run_.current_batch = nullptr;
@@ -229,10 +241,10 @@ void FitLoop::finish_batch() {
   counters.batch_phase = BatchPhase::Done;
 }
 
-void FitLoop::advance(int64_t samples, const OptimizerStep::Outcome& outcome) {
+void FitLoop::advance(int64_t batches, int64_t samples, const OptimizerStep::Outcome& outcome) {
   TrainerState& counters = run_.counters;
-  counters.batch_in_epoch += 1;
-  counters.batches_seen += 1;
+  counters.batch_in_epoch += batches;
+  counters.batches_seen += batches;
   counters.samples_seen += samples;
   counters.global_step += outcome.stepped;
   counters.skipped_steps += outcome.skipped;

@@ -3,7 +3,9 @@
 #include <levin/trainer/loops/loader_source.h>
 #include <levin/trainer/loops/optimizer_step.h>
 #include <levin/trainer/loops/rank_agreement.h>
+#include <levin/trainer/loops/ranked_loader.h>
 #include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/loops/training_length.h>
 #include <levin/trainer/loops/validation_schedule.h>
 
 #include <optional>
@@ -52,10 +54,15 @@ class FitLoop {
   void run_epoch(bool resumed);
   void begin_epoch();
   void end_epoch();
+  /// The epoch's next batch; nothing behind its last, or where the limit of today lies behind the place that a
+  /// continued run comes from.
+  std::optional<data::LoadedBatch> next_batch();
   void run_batch(data::LoadedBatch loaded, bool last);
+  /// What is left to do behind an epoch's last batch where nobody knew that it was the last.
+  void end_unannounced();
   void finish_batch();
-  void advance(int64_t samples, const OptimizerStep::Outcome& outcome);
-  /// Runs the last batch again where the others have samples and this rank has none; it counts for nothing.
+  void advance(int64_t batches, int64_t samples, const OptimizerStep::Outcome& outcome);
+  /// Runs a batch for the others, who have samples where this rank has none; it counts for nothing.
   OptimizerStep::Outcome run_weightless(bool last);
   void log_if_due(bool stepped);
   void watch_loss(bool read_device);
@@ -72,21 +79,18 @@ class FitLoop {
   EvaluationLoop validation_;
   std::optional<OptimizerStep> step_ = {};
   data::Loaders loaders_ = {};
-  std::optional<int64_t> batches_per_epoch_ = {};  ///< limits applied
+  std::optional<RankedLoader> ranked_ = {};     ///< of loaders_
+  std::optional<int64_t> limit_of_epoch_ = {};  ///< batches, where limit_train_batches says so
   int64_t loaded_in_epoch_ = 0;
-  std::optional<Batch> last_batch_ = {};  ///< kept where there are several ranks
   ValidationSchedule schedule_;
   std::optional<RankAgreement> agreement_ = {};
   std::set<std::string> warned_monitors_ = {};
 };
 
-/// The epochs of a fit with resolved options; unset without limit.
-std::optional<int64_t> epoch_limit(const TrainerOptions& options);
+/// The training loaders as one, with the run's seed and order, and divided among its ranks.
+data::Loaders ready_for_training(const RunContext& run, const data::Loaders& loaders);
 
-/// Batches of an epoch of these training loaders, limits applied; unset where unknown.
-std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const data::Loaders& train);
-
-/// Optimizer steps of a whole fit with `batches` per epoch; unset where it has no known end.
-std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches);
+/// Batches of an epoch of this training loader, limits applied; unset where unknown.
+std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const RankedLoader& train);
 
 }  // namespace levin

@@ -7,6 +7,7 @@
 #include <levin/trainer/loops/cpu_scalar.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace levin {
@@ -69,7 +70,8 @@ void MetricAccumulator::add(const at::Tensor& logged, double sample_weight) {
 void MetricAccumulator::add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged) {
   metric = logged;
   weight = 1;
-  if (!restored_metric.is_none()) metric->prepend_state_dict(std::exchange(restored_metric, State()));
+  if (const auto restored = std::exchange(restored_metrics, std::nullopt))
+    for (const State& earlier : std::views::reverse(*restored)) metric->prepend_state_dict(earlier);
   if (!on_step) return;
   const at::Tensor of_batch = metric->batch_value();
   if (!of_batch.defined())
@@ -95,7 +97,7 @@ std::optional<double> MetricAccumulator::read_epoch(const std::string& name) con
     check_one_element(name, of_all);
     return of_all.item<double>();  // host sync
   }
-  if (!restored_metric.is_none()) return value;
+  if (restored_metrics) return value;
   const double reduced = value_on_device.defined() ? value_on_device.item<double>() : value;  // host sync
   return options.reduce_fx == ReduceFx::Mean ? reduced / weight : reduced;
 }
@@ -103,7 +105,7 @@ std::optional<double> MetricAccumulator::read_epoch(const std::string& name) con
 void MetricAccumulator::reset_epoch() {
   value = weight = 0;
   value_on_device = at::Tensor();
-  restored_metric = State();
+  restored_metrics.reset();
   if (metric) metric->reset();
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace levin {
 
@@ -26,7 +27,8 @@ struct MetricAccumulator {
   at::Tensor value_on_device = {};
 
   std::shared_ptr<LoggedMetric> metric = {};  ///< in place of value, where a metric is logged
-  State restored_metric = {};  ///< state of a metric that was not logged since it was restored; its value is `value`
+  /// States of a metric that was not logged since they were restored, of one rank or of several; its value is `value`.
+  std::optional<std::vector<State>> restored_metrics = {};
 
   void add(double logged, double sample_weight);
   void add(const at::Tensor& logged, double sample_weight);

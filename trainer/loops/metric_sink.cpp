@@ -1,5 +1,5 @@
 #include <levin/trainer/loops/metric_sink.h>
-#include <levin/data/batch.h>
+#include <levin/data/batch_weight.h>
 #include <levin/trainer/core/comm.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/logged_metric.h>
@@ -49,7 +49,7 @@ void MetricSink::set_batch(const Batch* batch, bool on_step_by_default) {
 double MetricSink::sample_weight(const LogOptions& options) {
   if (options.batch_size) return static_cast<double>(*options.batch_size);
   if (batch_ == nullptr) return 1;
-  if (batch_size_ < 0) batch_size_ = static_cast<double>(batch_->size());
+  if (batch_size_ < 0) batch_size_ = static_cast<double>(weight_of_batch(*batch_));
   return batch_size_;
 }
 
@@ -143,11 +143,18 @@ void MetricSink::sync_metrics(Table& table) {
     if (logged.metric && logged.on_epoch) own.insert(name);
   std::set<const LoggedMetric*> synced;
   for (const std::string& name : names_of_all_ranks(own, *comm_)) {
+    own.erase(name);
     LoggedMetric& metric = *table.accumulators.at(name).metric;
     if (!synced.insert(&metric).second) continue;
     metric.to(device_);
     metric.sync(*comm_);
   }
+  // The ranks that have the others take each other's counts: one without samples has no such metric.
+  std::map<std::string, LoggedMetric*> partial;
+  for (const std::string& name : own)
+    if (LoggedMetric* const metric = table.accumulators.at(name).metric.get(); synced.insert(metric).second)
+      partial[name] = metric;
+  merge_metrics_over_ranks(partial, *comm_);
 }
 
 Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
@@ -189,24 +196,30 @@ bool MetricSink::anything_to_read_each_evaluation_step() const {
   return false;
 }
 
-Reading MetricSink::newest_of(const std::string& name, const MetricAccumulator& metric) const {
+Reading MetricSink::newest_of(const std::string& name, const MetricAccumulator& metric, bool syncs) const {
   if (!metric.on_epoch) return reading_of(metric, metric.read_newest(), metric.newest_weight);
-  const bool syncs = metric.metric && has_other_ranks();
-  if (syncs) {
+  const bool is_metric = metric.metric != nullptr;
+  if (syncs && is_metric) {
     metric.metric->to(device_);
     metric.metric->sync(*comm_);
   }
   const std::optional<double> value = metric.read_epoch(name);
-  if (syncs) metric.metric->unsync();
+  if (syncs && is_metric) metric.metric->unsync();
   return reading_of(metric, value.value_or(0), metric.weight);
 }
 
 std::optional<double> MetricSink::newest(const std::string& name) const {
   Readings own;
-  if (const auto found = table_->accumulators.find(name); found != table_->accumulators.end()) {
-    const MetricAccumulator& metric = found->second;
-    if (metric.on_epoch ? metric.weight != 0 : metric.fresh) own[name] = newest_of(name, metric);
+  std::set<std::string> counted, counted_by_metric;
+  const auto found = table_->accumulators.find(name);
+  if (found != table_->accumulators.end()) {
+    const MetricAccumulator& logged = found->second;
+    if (logged.on_epoch ? logged.weight != 0 : logged.fresh) counted.insert(name);
+    if (!counted.empty() && logged.on_epoch && logged.metric) counted_by_metric.insert(name);
   }
+  // A metric speaks for all ranks only where none of them is without it.
+  const bool syncs = has_other_ranks() && !names_of_all_ranks(counted_by_metric, *comm_).empty();
+  if (!counted.empty()) own[name] = newest_of(name, found->second, syncs);
   if (const Readings all = merged(std::move(own)); !all.empty()) return all.begin()->second.value;
   const auto known = all_.find(name);
   return known == all_.end() ? std::nullopt : std::optional(known->second);

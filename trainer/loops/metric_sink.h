@@ -5,6 +5,7 @@
 #include <levin/trainer/loops/metric_accumulator.h>
 #include <levin/trainer/loops/rank_readings.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,6 +18,12 @@ namespace levin {
 
 class Batch;
 class Comm;
+
+/// Tables whose epoch may have seen its last batch: a run that is continued there reads values of metrics that nobody
+/// logs again, so that they are saved as they are over all ranks.
+struct EndedTables {
+  bool train = false, evaluation = false;
+};
 
 /// The sink behind `log`: tables of accumulators for training and for each evaluation loader. Accumulators keep their
 /// addresses; values are read from the device only by read_step, read_epoch and newest.
@@ -63,7 +70,8 @@ class MetricSink final : public LogSink {
 
   /// `registered`: metrics of the module, whose own state is saved elsewhere; here they are named.
   using RegisteredMetrics = std::vector<std::pair<std::string, LoggedMetric*>>;
-  State state_dict(const RegisteredMetrics& registered = {}) const;
+  /// Called by all ranks.
+  State state_dict(const RegisteredMetrics& registered = {}, EndedTables ended = {}) const;
   void load_state_dict(const State& state, const RegisteredMetrics& registered = {});
 
  private:
@@ -81,8 +89,10 @@ class MetricSink final : public LogSink {
   /// The step values of a table that nobody has read yet.
   static Readings fresh_steps(Table& table);
   bool has_other_ranks() const;
-  /// The newest value of a name, its metric synced for the time being.
-  Reading newest_of(const std::string& name, const MetricAccumulator& metric) const;
+  /// The newest value of a name; `syncs`: its metric's is that of all ranks, who have all logged it.
+  Reading newest_of(const std::string& name, const MetricAccumulator& metric, bool syncs) const;
+  /// Of those that are not registered and that all ranks have, by name.
+  std::map<std::string, double> values_over_ranks(const Table& table, const RegisteredMetrics& registered) const;
   /// What all ranks have read, or what is given where there is one rank.
   Readings merged(Readings own) const;
   /// Lets all() and progress_bar() have these step values; returns those that are for the loggers.

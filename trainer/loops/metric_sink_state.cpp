@@ -1,30 +1,40 @@
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/loops/metric_sink.h>
 
+#include <algorithm>
+
 namespace levin {
 namespace {
 
 /// A metric's value is kept beside its state: a run that is continued behind an epoch's last batch reads it before
 /// anybody has logged the metric again.
-double metric_value(const MetricAccumulator& logged) {
+double metric_value(const MetricAccumulator& logged, const std::optional<double>& over_ranks) {
+  if (over_ranks) return *over_ranks;
   return logged.metric && logged.on_epoch ? logged.read_epoch("").value_or(0) : logged.value;
+}
+
+bool is_registered(const LoggedMetric& metric, const MetricSink::RegisteredMetrics& registered) {
+  return std::ranges::any_of(registered, [&](const auto& known) { return known.second == &metric; });
 }
 
 /// The state of what was logged, or the name of a registered metric.
 State metric_state(const MetricAccumulator& logged, const MetricSink::RegisteredMetrics& registered) {
-  if (!logged.metric) return logged.restored_metric;
+  if (!logged.metric) return {};
   for (const auto& [name, metric] : registered)
     if (metric == logged.metric.get()) return name;
   return logged.metric->state_dict();
 }
 
-State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetrics& registered) {
+/// `over_ranks`: the value of a metric over all ranks, where it was asked for.
+State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetrics& registered,
+               const std::optional<double>& over_ranks) {
   const auto tensor_or = [](const at::Tensor& on_device, double value) {
     return on_device.defined() ? State(on_device) : State(value);
   };
-  return State::dict({{"value", tensor_or(logged.value_on_device, metric_value(logged))},
+  return State::dict({{"value", tensor_or(logged.value_on_device, metric_value(logged, over_ranks))},
                       {"weight", logged.weight},
                       {"newest", tensor_or(logged.newest_on_device, logged.newest)},
+                      {"newest_weight", logged.newest_weight},
                       {"fresh", logged.fresh},
                       {"on_step", logged.on_step},
                       {"on_epoch", logged.on_epoch},
@@ -32,7 +42,8 @@ State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetr
                       {"logger", logged.options.logger},
                       {"add_dataloader_idx", logged.options.add_dataloader_idx},
                       {"reduce_fx", static_cast<int64_t>(logged.options.reduce_fx)},
-                      {"metric", metric_state(logged, registered)}});
+                      {"metric", metric_state(logged, registered)},
+                      {"restored_metrics", logged.restored_metrics ? State(*logged.restored_metrics) : State()}});
 }
 
 /// The metric of that name, which the module keeps; null where there is no such any more.
@@ -56,6 +67,7 @@ void load_state(MetricAccumulator& logged, const State& state, c10::Device devic
   load("value", logged.value_on_device, logged.value);
   load("newest", logged.newest_on_device, logged.newest);
   logged.weight = state.at("weight").to_double();
+  if (const State* weight = state.find("newest_weight")) logged.newest_weight = weight->to_double();
   logged.fresh = state.at("fresh").to_bool();
   logged.on_step = state.at("on_step").to_bool();
   logged.on_epoch = state.at("on_epoch").to_bool();
@@ -65,8 +77,10 @@ void load_state(MetricAccumulator& logged, const State& state, c10::Device devic
   logged.options.reduce_fx = static_cast<ReduceFx>(state.at("reduce_fx").to_int());
   if (const State& metric = state.at("metric"); metric.is_string())
     logged.metric = find_registered(metric.to_string(), registered);
-  else
-    logged.restored_metric = metric;
+  else if (!metric.is_none())
+    logged.restored_metrics.emplace({metric});
+  if (const State* restored = state.find("restored_metrics"); restored != nullptr && !restored->is_none())
+    logged.restored_metrics = restored->items();
 }
 
 State state_of(const Metrics& values) {
@@ -83,15 +97,32 @@ Metrics metrics_in(const State& state) {
 
 }  // namespace
 
-State MetricSink::state_dict(const RegisteredMetrics& registered) const {
-  const auto table_state = [&](const Table& table) {
+std::map<std::string, double> MetricSink::values_over_ranks(const Table& table,
+                                                            const RegisteredMetrics& registered) const {
+  std::map<std::string, double> values;
+  if (!has_other_ranks()) return values;
+  std::set<std::string> own;
+  for (const auto& [name, logged] : table.accumulators)
+    if (logged.metric && logged.on_epoch && !is_registered(*logged.metric, registered)) own.insert(name);
+  for (const std::string& name : names_of_all_ranks(own, *comm_))
+    values[name] = newest_of(name, table.accumulators.at(name), /*syncs=*/true).value;
+  return values;
+}
+
+State MetricSink::state_dict(const RegisteredMetrics& registered, EndedTables ended) const {
+  const auto table_state = [&](const Table& table, bool may_have_ended) {
+    const auto over_ranks = may_have_ended ? values_over_ranks(table, registered) : std::map<std::string, double>();
     State values = State::dict();
-    for (const auto& [name, logged] : table.accumulators) values[name] = state_of(logged, registered);
+    for (const auto& [name, logged] : table.accumulators) {
+      const auto known = over_ranks.find(name);
+      values[name] =
+          state_of(logged, registered, known == over_ranks.end() ? std::nullopt : std::optional(known->second));
+    }
     return State::dict({{"suffix", table.suffix}, {"values", std::move(values)}});
   };
   State evaluation = State::list();
-  for (const Table& table : evaluation_) evaluation.push_back(table_state(table));
-  return State::dict({{"train", table_state(train_)},
+  for (const Table& table : evaluation_) evaluation.push_back(table_state(table, ended.evaluation));
+  return State::dict({{"train", table_state(train_, ended.train)},
                       {"evaluation", std::move(evaluation)},
                       {"all", state_of(all_)},
                       {"progress_bar", state_of(progress_bar_)}});

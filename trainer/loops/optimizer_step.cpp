@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/data/batch_weight.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/trainer/core/error.h>
@@ -75,6 +76,18 @@ OptimizerStep::Outcome OptimizerStep::run(const Batch& batch, int64_t batch_idx,
   } else {
     run_training_step();
   }
+  return finish();
+}
+
+OptimizerStep::Outcome OptimizerStep::finish_window() {
+  batch_ = nullptr;
+  weightless_ = false;
+  prepare(/*last_batch=*/true);
+  run_automatic();
+  return finish();
+}
+
+OptimizerStep::Outcome OptimizerStep::finish() {
   if (scaler_ != nullptr && scaler_->is_in_use()) scaler_->update();
   run_.counters.window.position = last_ ? 0 : run_.counters.window.position + 1;
   return {.window_done = last_, .stepped = stepped_, .skipped = stepped_ && !updated_};
@@ -135,7 +148,7 @@ bool OptimizerStep::replay() {
   });
   if (!outcome) return false;
   WindowState& window = run_.counters.window;
-  window.first_weight = window.sum_of_weights = total_weight_ = static_cast<double>(batch_->size());
+  window.first_weight = window.sum_of_weights = total_weight_ = static_cast<double>(weight_of_batch(*batch_));
   output_ = outcome->loss;
   run_.current_output = &output_;
   stepped_ = true;
@@ -154,7 +167,7 @@ at::Tensor OptimizerStep::body() {
         "set trainer.accumulate_grad_batches to 1");
   body_ran_ = true;
   WindowState& window = run_.counters.window;
-  const at::Tensor loss = run_training_step();
+  const at::Tensor loss = batch_ != nullptr ? run_training_step() : at::Tensor();
   if (first_)
     for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
   const double own = loss.defined() ? weigh() : 0;  // as if it counted
@@ -203,7 +216,7 @@ double OptimizerStep::weigh() {
   if (output_.weight_tensor.defined())
     weight = output_.weight_tensor.item<double>();  // host sync on a GPU
   else
-    weight = output_.weight ? *output_.weight : static_cast<double>(batch_->size());
+    weight = output_.weight ? *output_.weight : static_cast<double>(weight_of_batch(*batch_));
   if (!(weight >= 0)) throw UsageError("training_step: expected a weight of at least 0, got ", weight);
   return weight;
 }

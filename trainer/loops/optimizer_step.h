@@ -45,6 +45,8 @@ class OptimizerStep final : public OptimizerDriver {
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch, bool weightless = false);
   /// The loss of this batch, where it counts: undefined for one that weighs nothing.
   at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }
+  /// Ends a window without a further micro-batch, for an epoch of which nobody knew that the last one was its last.
+  Outcome finish_window();
   /// What training_step returned for this batch, until `drop_output`.
   const StepOutput& output() const { return output_; }
   /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step.
@@ -58,6 +60,7 @@ class OptimizerStep final : public OptimizerDriver {
   void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) override;
 
  private:
+  Outcome finish();
   void prepare(bool last_batch);
   void run_automatic();
   /// Makes the step by a replay of its graph; false where it is to run as it is.

@@ -28,7 +28,7 @@ std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t
   for (int64_t batch_idx = 0; !limit || batch_idx < *limit; ++batch_idx) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
-    if (loaded->samples == 0) continue;  // other ranks have all of its samples
+    if (loaded->absent) continue;  // other ranks have all of its samples
     predictions.push_back(predict_batch(run, run.to_device(std::move(loaded->batch)), batch_idx));
   }
   return predictions;

@@ -1,8 +1,11 @@
 #include <levin/trainer/loops/rank_readings.h>
+#include <ATen/ops/full.h>
+#include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/gather_states.h>
 
 #include <algorithm>
+#include <ranges>
 #include <vector>
 
 namespace levin {
@@ -76,6 +79,21 @@ std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Co
   for (const auto& [name, count] : ranks)
     if (count == comm.world_size()) names.push_back(name);
   return names;
+}
+
+void merge_metrics_over_ranks(const std::map<std::string, LoggedMetric*>& own, Comm& comm) {
+  const c10::InferenceMode normal_tensors(false);
+  at::Tensor count = at::full({1}, static_cast<int64_t>(own.size()), at::TensorOptions(at::kLong));
+  comm.all_reduce(count, ReduceOp::Max);
+  if (count.item<int64_t>() == 0) return;
+  State mine = State::dict();
+  for (const auto& [name, metric] : own) mine[name] = metric->state_dict();
+  const std::vector<State> of_ranks = gather_states(mine, comm);
+  for (const auto& [name, metric] : own) {
+    metric->reset();
+    for (const State& states : std::views::reverse(of_ranks))
+      if (const State* counted = states.find(name)) metric->prepend_state_dict(*counted);
+  }
 }
 
 }  // namespace levin

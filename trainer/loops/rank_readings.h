@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/trainer/core/comm.h>
 #include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/logged_metric.h>
 
 #include <map>
 #include <set>
@@ -24,5 +25,8 @@ Readings merge_over_ranks(const Readings& own, Comm& comm, std::set<std::string>
 
 /// Those of `own` that each rank has, in the same order on all of them, who must all call it.
 std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Comm& comm);
+
+/// Makes each metric count what any rank has counted under its name; not all ranks need to have it, but all call this.
+void merge_metrics_over_ranks(const std::map<std::string, LoggedMetric*>& own, Comm& comm);
 
 }  // namespace levin

@@ -1,5 +1,6 @@
 #include <levin/trainer/loops/run_context.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
@@ -72,7 +73,17 @@ void RunContext::request_stop(const std::string& reason) {
 
 void RunContext::set_accumulate_grad_batches(int64_t k) {
   if (k < 1) throw UsageError("set_accumulate_grad_batches: expected at least 1, got ", k);
-  counters.accumulate_grad_batches = k;
+  counters.accumulate_grad_batches = accumulation_on_these_ranks(k);
+}
+
+int64_t RunContext::accumulation_on_these_ranks(int64_t k) const {
+  const auto [times, by] = accumulation_scale;
+  if (k * times % by != 0)
+    throw UsageError("trainer.keep_global_batch: ", k, " batches of each rank in a step cannot be divided among ",
+                     strategy.comm().world_size(), " ranks, which are ",
+                     static_cast<double>(by) / static_cast<double>(times),
+                     " times as many as it was meant for; go on with as many as the run began with");
+  return k * times / by;
 }
 
 void RunContext::divide_among_ranks(const data::Loaders& loaders) const {
@@ -88,6 +99,16 @@ void RunContext::save_checkpoint(const std::filesystem::path& path, SaveCheckpoi
   save_requests_.push_back({checkpoint_folder() / path, std::move(how)});
   if (!save_requests_.back().how.link_as.empty())
     save_requests_.back().how.link_as = checkpoint_folder() / save_requests_.back().how.link_as;
+}
+
+void RunContext::save_if_any_rank_asks() {
+  if (comm().world_size() > 1) {
+    const c10::InferenceMode normal_mode(false);
+    at::Tensor asked = at::full({1}, static_cast<int64_t>(save_requests_.size()), at::TensorOptions(at::kLong));
+    comm().all_reduce(asked, ReduceOp::Max);
+    if (asked.item<int64_t>() > 0) save_requests_ = requests_of_all_ranks(save_requests_, comm());
+  }
+  save_if_asked();
 }
 
 void RunContext::save_now() {

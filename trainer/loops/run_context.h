@@ -8,6 +8,7 @@
 #include <levin/trainer/loops/hook_dispatch.h>
 #include <levin/trainer/loops/loss_watch.h>
 #include <levin/trainer/loops/metric_sink.h>
+#include <levin/trainer/loops/save_request.h>
 #include <levin/trainer/options.h>
 #include <levin/trainer/precision/precision_plugin.h>
 #include <levin/trainer/strategies/strategy.h>
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace levin {
@@ -75,6 +77,8 @@ class RunContext final : public Run {
   void save_if_asked() {
     if (!save_requests_.empty() || writer.has_failed()) save_now();
   }
+  /// The same where some ranks may not have been asked, since they had no batch: a message to all ranks.
+  void save_if_any_rank_asks();
   /// Saves what on_exception hooks asked for: the window at hand is given up, and the batch that failed is skipped.
   void save_after_exception();
   /// The module no longer sees the run, whose state can still be saved.
@@ -88,6 +92,9 @@ class RunContext final : public Run {
   bool stops() const { return strategy.comm().world_size() > 1 ? stop_agreed : stop_reason.has_value(); }
   /// Gives this rank its part of what the loaders give, where use_distributed_sampler is set.
   void divide_among_ranks(const data::Loaders& loaders) const;
+  /// `k` micro-batches of a step, as options and callbacks mean it, on the ranks that there are: a run that keeps its
+  /// global batch may have others than it began with. Throws levin::UsageError where that is no whole number.
+  int64_t accumulation_on_these_ranks(int64_t k) const;
   bool is_rank_zero() const { return strategy.comm().rank() == 0; }
   /// Forgets the batch at hand and the optimizer handles, which end with the loop that an exception left.
   void leave_loop();
@@ -117,7 +124,11 @@ class RunContext final : public Run {
   std::optional<int64_t> epoch_limit = {};
   std::function<std::optional<int64_t>()> total_steps = {};  ///< optimizer steps of the whole fit
   std::optional<int64_t> batches_of_loader = {};
+  std::optional<std::optional<int64_t>> train_batches = {};  ///< of a training epoch, once its loader was made
   std::optional<std::string> stop_reason = {};
+
+  /// What keep_global_batch has made of numbers of micro-batches: they are times `first` and by `second`.
+  std::pair<int64_t, int64_t> accumulation_scale = {1, 1};
 
   CheckpointWriter writer = {};
   const data::Loaders* train_loaders = nullptr;
@@ -132,10 +143,6 @@ class RunContext final : public Run {
   std::optional<State> resume = {};  ///< this rank's part of the checkpoint, for the loops to take positions from
 
  private:
-  struct SaveRequest {
-    std::filesystem::path path;
-    SaveCheckpointOptions how;
-  };
   void save_now();
   void report_failed_save(const std::exception& error) const;
 

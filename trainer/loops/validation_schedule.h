@@ -21,6 +21,8 @@ class ValidationSchedule {
   void set_epoch_batches(std::optional<int64_t> batches);
   /// After a train batch; `last` of its epoch. `time_is_up`: what the ranks agreed on.
   bool due(const TrainerState& state, bool last, bool time_is_up) const;
+  /// Whether a validation is due at an epoch's last batch and nowhere else.
+  bool waits_for_the_last() const { return !every_batches_ && !options_.val_check_interval.time(); }
   bool counts_this_epoch(const TrainerState& state) const;
   /// Whether this rank's clock asks for a validation.
   bool time_is_up(const TrainerState& state) const;

@@ -1,0 +1,221 @@
+// Ranks that do not all have the same: batches, samples in a round, or a number that a checkpoint was written by. What
+// they train is compared with one process, and with the run that was not stopped.
+#include "tests/trainer/launch/ranks.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Flags = RankedFits::Flags;
+
+/// Trainings of ranked_learner, each in a folder of its own.
+struct Learners {
+  /// Runs one to its end; its exit code.
+  int run(const std::string& name, const Flags& flags) const {
+    const char* const program = std::getenv("LEVIN_RANKED_LEARNER");
+    REQUIRE(program != nullptr);
+    const std::string out = (folder / (name + ".out")).string();
+    Spawned process(
+        joined({"/bin/sh", "-c", "exec \"$0\" \"$@\" > '" + out + "'", program, (folder / name).string()}, flags),
+        folder / (name + ".log"));
+    return process.wait();
+  }
+  void train(const std::string& name, const Flags& flags) const {
+    const int code = run(name, flags);
+    INFO(name << ": " << log(name));
+    REQUIRE(code == 0);
+  }
+  /// Trains `name` as `flags` say, and again from where it stands then, as `then` says.
+  void resume(const std::string& name, const Flags& flags, const Flags& then) const {
+    const std::string file = (folder / (name + ".ckpt")).string();
+    train(name + "_first", joined(flags, {"as=" + file}));
+    REQUIRE(fs::exists(file));
+    train(name, joined(then, {"ckpt_path=" + file}));
+  }
+  std::vector<torch::Tensor> weights(const std::string& name) const {
+    std::vector<torch::Tensor> tensors;
+    const levin::State saved = levin::load_state(folder / name / "run" / "version_0" / "weights.pt");
+    for (const auto& [key, value] : saved.to_dict()) tensors.push_back(value.to_tensor());
+    return tensors;
+  }
+  /// The logged values by step and name; of steps from `first` on.
+  std::map<std::string, double> rows(const std::string& name, int64_t first = 0) const {
+    std::map<std::string, double> values;
+    std::ifstream in(folder / name / "run" / "version_0" / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      const levin::Json row = levin::Json::parse(line);
+      for (const auto& [key, value] : row.items())
+        if (value.is_number() && key != "step" && key != "epoch" && key != "wall_seconds" && row["step"] >= first)
+          values[std::to_string(row["step"].get<int64_t>()) + " " + key] = value.get<double>();
+    }
+    return values;
+  }
+  /// Whether `name`, which may begin later, has trained and logged what `expected` has.
+  void ends_as(const std::string& name, const std::string& expected, double within) const {
+    INFO(name << " for " << expected << ": " << log(name));
+    CHECK(difference(weights(name), weights(expected)) <= within);
+    const auto logged = rows(name), all = rows(expected);
+    REQUIRE_FALSE(logged.empty());
+    for (const auto& [key, value] : logged) {
+      INFO(key);
+      REQUIRE(all.count(key) == 1);
+      CHECK(std::abs(value - all.at(key)) <= within);
+    }
+  }
+  std::string log(const std::string& name) const { return read_bytes(folder / (name + ".log")); }
+  std::string out(const std::string& name) const { return read_bytes(folder / (name + ".out")); }
+
+  TemporaryFolder folder = {};
+};
+
+const Flags kTwo = {"ranks=2"}, kOne = {"ranks=1", "batch=8"}, kFour = {"ranks=4", "batch=2"};
+
+}  // namespace
+
+TEST_CASE("ranks with different numbers of batches make the steps of one process that has them all") {
+  const Learners learners;
+  for (const char* k : {"k=1", "k=3"}) {
+    const Flags lists = {"data=lists", k};
+    const std::string name = k;
+    learners.train(name + "one", joined(lists, {"of=3"}));
+    learners.train(name + "three", joined(lists, {"ranks=3"}));
+    learners.ends_as(name + "three", name + "one", 1e-10);
+    learners.train(name + "zero1", joined(lists, {"ranks=3", "strategy=zero1"}));
+    learners.ends_as(name + "zero1", name + "one", 1e-10);
+  }
+}
+
+TEST_CASE("they go on to the bit from any batch, also where some have none left") {
+  const Learners learners;
+  const Flags lists = {"data=lists", "ranks=2", "k=2"};
+  learners.train("unbroken", lists);
+  for (const char* place : {"save_at=1", "save_at=3", "save_at=4", "save_at=7"}) {
+    learners.resume(place, joined(lists, {place}), lists);
+    learners.ends_as(place, "unbroken", 0);
+  }
+}
+
+TEST_CASE("a save that only some ranks are asked for, since the others have no batch, is one of all") {
+  const Learners learners;
+  const Flags lists = {"data=lists", "ranks=2"};
+  learners.train("unbroken", lists);
+  learners.resume("lists", joined(lists, {"save_in_validation=3"}), lists);
+  learners.ends_as("lists", "unbroken", 0);
+  // Of 9 samples in rounds of 8 the second round has one.
+  const Flags mapped = {"ranks=2", "val_samples=9"};
+  learners.train("whole", mapped);
+  learners.resume("mapped", joined(mapped, {"save_in_validation=1"}), mapped);
+  learners.ends_as("mapped", "whole", 0);
+}
+
+TEST_CASE("a checkpoint just before a round with fewer samples than ranks can be continued") {
+  const Learners learners;
+  const Flags short_round = {"ranks=2", "samples=17"};
+  learners.train("unbroken", short_round);
+  learners.resume("resumed", joined(short_round, {"save_at=2"}), short_round);
+  learners.ends_as("resumed", "unbroken", 0);
+  // Fewer samples than ranks from the beginning on.
+  learners.train("one", {"samples=1"});
+  learners.train("three", {"samples=1", "ranks=3"});
+  learners.ends_as("three", "one", 1e-10);
+}
+
+TEST_CASE("another number of ranks goes on inside a window and an epoch with what was gathered and logged") {
+  const Learners learners;
+  for (const char* weighs : {"weighs=0", "weighs=1"}) {
+    const Flags common = {"k=3", "samples=45", weighs, "save_at=2"};
+    const std::string name = weighs;
+    learners.train(name, joined({"k=3", "samples=45", weighs}, kTwo));
+    int number = 0;
+    const auto changes = [&](const Flags& before, const Flags& after) {
+      const std::string resumed = name + std::to_string(++number);
+      learners.resume(resumed, joined(common, before), joined({"k=3", "samples=45", weighs}, after));
+      learners.ends_as(resumed, name, 1e-10);
+    };
+    changes(kTwo, kTwo);
+    changes(kTwo, kOne);
+    changes(kOne, kTwo);
+    changes(kTwo, kFour);
+    changes(kFour, kTwo);
+    changes(joined(kFour, {"registered=0"}), joined(kTwo, {"registered=0"}));
+  }
+}
+
+TEST_CASE("the epoch's values are those of all ranks where a run goes on behind the epoch's last batch") {
+  const Learners learners;
+  for (const char* registered : {"registered=0", "registered=1"}) {
+    const std::string name = registered;
+    // Six batches: the last has 5 samples, 3 and 2.
+    const Flags flags = {"samples=45", registered};
+    learners.train(name, joined(flags, kTwo));
+    learners.resume(name + "two", joined(joined(flags, kTwo), {"save_at=6"}), joined(flags, kTwo));
+    learners.ends_as(name + "two", name, 1e-15);
+    learners.resume(name + "one", joined(joined(flags, kTwo), {"save_at=6"}), joined(flags, kOne));
+    learners.ends_as(name + "one", name, 1e-10);
+    learners.resume(name + "four", joined(joined(flags, kTwo), {"save_at=6"}), joined(flags, kFour));
+    learners.ends_as(name + "four", name, 1e-10);
+  }
+}
+
+TEST_CASE("ranks that are new draw numbers of their own") {
+  const Learners learners;
+  learners.resume("resumed", {"ranks=1", "batch=8", "epochs=1", "save_at=1"}, {"ranks=3", "batch=8", "epochs=2"});
+  std::set<std::string> drawn;
+  for (const auto& file : fs::recursive_directory_iterator(learners.folder / "resumed"))
+    if (file.path().extension() == ".log") drawn.insert(read_bytes(file.path()));
+  drawn.insert(learners.out("resumed"));
+  CHECK(drawn.size() == 3);
+}
+
+TEST_CASE("data that each rank reads alone is not continued on another number of ranks inside an epoch") {
+  const Learners learners;
+  const Flags lists = {"data=lists"};
+  const std::string file = (learners.folder / "at.ckpt").string();
+  learners.train("first", joined(lists, {"ranks=2", "save_at=1", "as=" + file}));
+  CHECK(learners.run("three", joined(lists, {"ranks=3", "ckpt_path=" + file})) == 2);
+  INFO(learners.log("three"));
+  CHECK(contains(learners.log("three"), "was saved inside an epoch by 2 ranks, and there are 3 now"));
+  CHECK(learners.run("one", joined(lists, {"ranks=1", "of=2", "ckpt_path=" + file})) == 2);
+  CHECK(contains(learners.log("one"), "was saved inside an epoch by 2 ranks, and there are 1 now"));
+}
+
+TEST_CASE("steps are counted on the ranks that there are, also by a table of accumulation") {
+  const Learners learners;
+  const auto steps = [&](const std::string& name, const Flags& flags) {
+    learners.train(name, joined({"one_cycle=1", "lr=1"}, flags));
+    const std::string out = learners.out(name);
+    INFO(out);
+    const size_t estimated = out.find("estimated ") + 10, made = out.find("made ") + 5;
+    CHECK(std::stoll(out.substr(estimated)) == std::stoll(out.substr(made)));
+    return std::stoll(out.substr(made));
+  };
+  CHECK(steps("one", kOne) == 6);
+  CHECK(steps("two", kTwo) == 6);
+  CHECK(steps("zero1", joined(kTwo, {"strategy=zero1"})) == 6);
+  CHECK(steps("four", joined(kFour, {"k=2"})) == 4);
+  CHECK(steps("table", joined(kTwo, {"table=1"})) == 3);
+  CHECK(steps("limited", joined(kTwo, {"limit=2"})) == 4);
+  CHECK(steps("lists", {"data=lists", "ranks=2"}) == 8);
+  // The rate has come down to its end.
+  learners.ends_as("two", "one", 1e-10);
+}
+
+TEST_CASE("a table of accumulation goes on, and keeps the global batch on another number of ranks") {
+  const Learners learners;
+  const Flags table = {"table=1", "samples=64", "epochs=2"};
+  const Flags four = {"ranks=4", "batch=2"}, two = {"ranks=2", "batch=2", "keep=1"}, one = {"batch=2", "keep=1"};
+  learners.train("unbroken", joined(table, four));
+  learners.resume("same", joined(joined(table, four), {"save_at=5"}), joined(table, four));
+  learners.ends_as("same", "unbroken", 0);
+  learners.resume("two", joined(joined(table, four), {"save_at=2"}), joined(table, two));
+  CHECK(difference(learners.weights("two"), learners.weights("unbroken")) < 1e-10);
+  learners.resume("one", joined(joined(table, four), {"save_at=4"}), joined(table, one));
+  CHECK(difference(learners.weights("one"), learners.weights("unbroken")) < 1e-10);
+}
+
+TEST_CASE("no part of a combined batch is empty where its loader has fewer samples than ranks left") {
+  const Learners learners;
+  // Rounds of 8: the first loader ends with one sample, the second with four.
+  learners.train("two", {"data=two", "ranks=2", "samples=17"});
+  learners.train("four", {"data=two", "ranks=4", "batch=2", "samples=17"});
+}

@@ -1,0 +1,94 @@
+#include <levin/trainer/loops/ranked_loader.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <c10/core/InferenceMode.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/rng_guard.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace levin {
+namespace {
+
+/// What the message before a batch begins with, so that one of another kind is not taken for it.
+constexpr double kMark = 20'260'117;
+
+/// The largest of each number over all ranks; `mine` is changed.
+void largest_over_ranks(at::Tensor& mine, Comm& comm) {
+  comm.all_reduce(mine, ReduceOp::Max);
+  const auto* const all = mine.const_data_ptr<double>();
+  if (all[0] != kMark || all[1] != -kMark)
+    throw Error("rank ", comm.rank(), " of ", comm.world_size(),
+                " asked who has a batch left, and another rank said something else: they are not in the same place; "
+                "what all ranks must call (run.metric, barrier, all_gather) stands in a condition, or in a step that "
+                "some of them do not run");
+}
+
+}  // namespace
+
+RankedLoader::RankedLoader(data::Loader& loader, Comm& comm) : loader_(loader), comm_(comm), size_(loader.size()) {
+  if (comm.world_size() > 1) agree_on_size();
+}
+
+void RankedLoader::agree_on_size() {
+  const c10::InferenceMode normal_tensors(false);
+  const at::Tensor own = at::tensor({int64_t{loader_.in_step()}, size_.value_or(-1)}, at::TensorOptions(at::kLong));
+  std::vector<int64_t> sizes;
+  for (const at::Tensor& one : comm_.all_gather(own)) {
+    in_step_ = in_step_ && one[0].item<int64_t>() != 0;
+    sizes.push_back(one[1].item<int64_t>());
+  }
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  if (in_step_ && *least != *most)
+    throw UsageError("the loader of rank ", least - sizes.begin(), " has ", *least, " batches, that of rank ",
+                     most - sizes.begin(), " has ", *most,
+                     ": the ranks divide data that must be the same on all of them; with data of its own on each rank "
+                     "set trainer.use_distributed_sampler to false");
+  size_ = *least < 0 ? std::nullopt : std::optional(*most);
+}
+
+void RankedLoader::check_ranks(const State& resumed, const char* in_step_key) const {
+  const State* const ranks = resumed.find("ranks");
+  const State* const was_in_step = resumed.find(in_step_key);
+  if (ranks == nullptr || ranks->to_int() == comm_.world_size()) return;
+  if (in_step_ && (was_in_step == nullptr || was_in_step->to_bool())) return;
+  throw UsageError("ckpt_path: the checkpoint was saved inside an epoch by ", ranks->to_int(),
+                   ranks->to_int() == 1 ? " rank" : " ranks", ", and there are ", comm_.world_size(),
+                   " now; each rank reads data of its own here, of which the "
+                   "places of others say nothing. Go on with ",
+                   ranks->to_int(), ", or from a checkpoint of an epoch's end");
+}
+
+std::optional<data::LoadedBatch> RankedLoader::next() {
+  std::optional<data::LoadedBatch> loaded = loader_.next();
+  if (in_step_) return loaded;
+  const c10::InferenceMode normal_tensors(false);  // another thread writes to the message
+  const bool has_more = loaded && !loaded->last;
+  at::Tensor message = at::tensor({kMark, -kMark, loaded ? 1.0 : 0.0, has_more ? 1.0 : 0.0}, at::kDouble);
+  largest_over_ranks(message, comm_);
+  const auto* const all = message.const_data_ptr<double>();
+  if (all[2] == 0) return {};
+  if (loaded && !loaded->absent)
+    newest_ = loaded->batch;
+  else if (!loaded)
+    loaded.emplace().absent = true;
+  loaded->last = all[3] == 0;
+  return loaded;
+}
+
+Batch RankedLoader::stand_in(int64_t epoch) {
+  if (!newest_) {
+    const RngGuard generator_as_before;
+    const State place = loader_.state_dict();
+    loader_.set_epoch(epoch);
+    if (const std::optional<data::LoadedBatch> first = loader_.next()) newest_ = first->batch;
+    loader_.load_state_dict(place);
+  }
+  if (!newest_)
+    throw UsageError("fit: rank ", comm_.rank(), " of ", comm_.world_size(),
+                     " got no batch at all; train with fewer ranks, or with more data (files, for Tar)");
+  return *newest_;
+}
+
+}  // namespace levin

@@ -1,0 +1,39 @@
+#include <levin/trainer/loops/training_length.h>
+#include <levin/callbacks/gradient_accumulation_scheduler.h>
+
+#include <algorithm>
+
+namespace levin {
+
+std::optional<int64_t> epoch_limit(const TrainerOptions& options) {
+  return *options.max_epochs < 0 ? std::nullopt : options.max_epochs;
+}
+
+BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callbacks,
+                              const std::function<int64_t(int64_t k)>& scale) {
+  const GradientAccumulationScheduler* schedule = nullptr;
+  for (const CallbackEntry& entry : callbacks)
+    if (const auto* found = dynamic_cast<const GradientAccumulationScheduler*>(entry.callback.get())) schedule = found;
+  if (schedule == nullptr) return [k](int64_t /*epoch*/) { return k; };
+  return [schedule, scale](int64_t epoch) {
+    const int64_t scheduled = schedule->batches_in(epoch);
+    return scale ? scale(scheduled) : scheduled;
+  };
+}
+
+std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches,
+                                       const BatchesOfStep& batches_of_step) {
+  std::optional<int64_t> steps;
+  const std::optional<int64_t> epochs = epoch_limit(options);
+  if (epochs && batches) {
+    steps = 0;
+    for (int64_t epoch = 0; epoch < *epochs; ++epoch) {
+      const int64_t k = batches_of_step(epoch);
+      *steps += (*batches + k - 1) / k;
+    }
+  }
+  if (options.max_steps >= 0) steps = steps ? std::min(*steps, options.max_steps) : options.max_steps;
+  return steps;
+}
+
+}  // namespace levin
