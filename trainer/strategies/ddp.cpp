@@ -6,12 +6,15 @@
 #include <levin/trainer/strategies/device_error.h>
 #include <torch/optim/lbfgs.h>
 
+#include <cmath>
 #include <utility>
 
 namespace levin {
 namespace {
 
 constexpr int64_t kBits = 64;
+/// What stands in front of the bits of either kind of message: their sums tell whether all ranks have sent the same.
+constexpr double kOfWeights = 1, kOfRequests = 1 << 20;
 
 }  // namespace
 
@@ -67,29 +70,35 @@ void DdpStrategy::backward_of_nothing() {
   if (reducer_) reducer_->backward_of_nothing();
 }
 
-at::Tensor DdpStrategy::message(double weight, uint64_t bits) const {
-  at::Tensor message = at::zeros({1 + kBits}, at::TensorOptions(at::kDouble));
+at::Tensor DdpStrategy::message(double kind, double weight, uint64_t bits) const {
+  at::Tensor message = at::zeros({2 + kBits}, at::TensorOptions(at::kDouble));
   auto* const values = message.mutable_data_ptr<double>();
   values[0] = weight;
-  for (int64_t i = 0; i < kBits; ++i) values[1 + i] = (bits >> i) & 1 ? 1.0 : 0.0;
+  values[1] = kind;
+  for (int64_t i = 0; i < kBits; ++i) values[2 + i] = (bits >> i) & 1 ? 1.0 : 0.0;
   return message;
 }
 
-uint64_t DdpStrategy::bits_of(const at::Tensor& message) {
+uint64_t DdpStrategy::bits_of(const at::Tensor& message, double kind) const {
   uint64_t bits = 0;
   const auto* const values = message.const_data_ptr<double>();
-  for (int64_t i = 0; i < kBits; ++i) bits |= uint64_t{values[1 + i] > 0} << i;
+  const bool all_of_weights = values[1] < kOfRequests, all_of_requests = std::fmod(values[1], kOfRequests) == 0;
+  if (kind == kOfWeights ? !all_of_weights : !all_of_requests)
+    throw Error("rank ", group_.rank(), " of ", group_.world_size(), ": another rank is not in the same place: it ",
+                kind == kOfWeights ? "does not end a window" : "ends a window",
+                " here; do all ranks make the same steps, and call together what all must call?");
+  for (int64_t i = 0; i < kBits; ++i) bits |= uint64_t{values[2 + i] > 0} << i;
   return bits;
 }
 
 void DdpStrategy::begin_sum_of_weights(double own) {
-  sent_ = message(own, std::exchange(own_bits_, 0));
+  sent_ = message(kOfWeights, own, std::exchange(own_bits_, 0));
   arrived_ = group_.begin_all_reduce(sent_);
 }
 
 double DdpStrategy::sum_of_weights() {
   std::exchange(arrived_, nullptr)();
-  agreed_bits_ |= bits_of(sent_);
+  agreed_bits_ |= bits_of(sent_, kOfWeights);
   return *sent_.const_data_ptr<double>();
 }
 
@@ -99,9 +108,9 @@ uint64_t DdpStrategy::agree(uint64_t bits) {
 }
 
 uint64_t DdpStrategy::agree_now(uint64_t bits) {
-  at::Tensor asked = message(0, bits | std::exchange(own_bits_, 0));
+  at::Tensor asked = message(kOfRequests, 0, bits | std::exchange(own_bits_, 0));
   group_.all_reduce(asked, ReduceOp::Sum);
-  return bits_of(asked) | std::exchange(agreed_bits_, 0);
+  return bits_of(asked, kOfRequests) | std::exchange(agreed_bits_, 0);
 }
 
 State DdpStrategy::optimizer_state(torch::optim::Optimizer& optimizer) { return optimizer_state_dict(optimizer); }

@@ -51,9 +51,11 @@ class DdpStrategy : public Strategy {
   parallel::GradientReducer* reducer() { return reducer_ ? &*reducer_ : nullptr; }
 
  private:
-  /// The message: what the window weighs, and one number for each bit, not 0 where a rank has set it.
-  at::Tensor message(double weight, uint64_t bits) const;
-  static uint64_t bits_of(const at::Tensor& message);
+  /// The message: what the window weighs, of which kind the message is, and one number for each bit, not 0 where a rank
+  /// has set it.
+  at::Tensor message(double kind, double weight, uint64_t bits) const;
+  /// Throws levin::Error where a rank has sent a message of another kind.
+  uint64_t bits_of(const at::Tensor& message, double kind) const;
 
   ProcessGroup& group_;
   c10::Device device_;
