@@ -1,7 +1,9 @@
 #include <levin/data/csv_file.h>
+#include <levin/data/utf8.h>
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +14,19 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr size_t kMostNamesShown = 20;
 constexpr size_t kMostBytesShown = 40;
 
+/// Where the bytes stop to be UTF-8; npos where they do not.
+size_t first_invalid(std::string_view text) {
+  for (size_t position = 0; position < text.size();)
+    if (next_code_point(text, position) == kInvalidUtf8) return position;
+  return std::string_view::npos;
+}
+
+std::string hexadecimal(char byte) {
+  char text[8];
+  std::snprintf(text, sizeof text, "0x%02X", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+  return text;
+}
+
 }  // namespace
 
 std::string shown_field(std::string_view field) {
@@ -20,7 +35,7 @@ std::string shown_field(std::string_view field) {
 }
 
 CsvReader::CsvReader(std::string_view text, std::string name, CsvFormat format)
-    : text_(text), name_(std::move(name)), format_(format) {
+    : text_(text), name_(std::move(name)), format_(format), is_ascii_(is_ascii(text)) {
   if (format_.delimiter == '"' || format_.delimiter == '\n' || format_.delimiter == '\r') {
     throw UsageError(name_, ": the delimiter cannot be a quote or a line end");
   }
@@ -72,7 +87,19 @@ bool CsvReader::read_record() {
     ++position_;
   }
   take_line_end();
+  if (!is_ascii_) check_utf8();
   return true;
+}
+
+void CsvReader::check_utf8() const {
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    const size_t position = first_invalid(fields_[i]);
+    if (position == std::string_view::npos) continue;
+    const std::string column = i < columns_.size() ? "'" + columns_[i] + "'" : std::to_string(i + 1);
+    throw UsageError(name_, ":", record_line_, ": column ", column, ", byte ", position + 1,
+                     " of the field: ", hexadecimal(fields_[i][position]),
+                     " is no UTF-8; save the file as UTF-8 (`iconv -f LATIN1 -t UTF-8`, where it is Latin-1)");
+  }
 }
 
 bool CsvReader::take_line_end() {

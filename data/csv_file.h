@@ -17,7 +17,7 @@ struct CsvFormat {
 ///
 /// Fields may be quoted, with `""` for a quote, and then hold delimiters and line ends. Lines end in LF, CRLF or CR;
 /// blank ones are left out, and so is a byte order mark. A quote inside a field that does not begin with one is plain
-/// text. Errors are levin::UsageError and begin `name:line: `, with lines counted from 1.
+/// text. The text is UTF-8. Errors are levin::UsageError and begin `name:line: `, with lines counted from 1.
 class CsvReader {
  public:
   /// Reads the header. `text` must stay alive; `name` stands in messages. Throws levin::UsageError for UTF-16 and for a
@@ -30,7 +30,7 @@ class CsvReader {
   size_t column(const std::string& name) const;
 
   /// Goes to the next record; false at the end. Throws levin::UsageError for another number of fields than columns, a
-  /// quote without an end, and text behind the closing quote.
+  /// quote without an end, text behind the closing quote, and bytes that are no UTF-8.
   bool next();
   /// A field of the record, which stays valid until `next`.
   std::string_view operator[](size_t column) const { return fields_[column]; }
@@ -43,6 +43,7 @@ class CsvReader {
  private:
   [[noreturn]] void fail(const std::string& what) const;
   bool read_record();
+  void check_utf8() const;
   std::string_view read_field();
   std::string_view read_quoted();
   bool at_end() const { return position_ == text_.size(); }
@@ -51,6 +52,7 @@ class CsvReader {
   std::string_view text_;
   std::string name_;
   CsvFormat format_;
+  bool is_ascii_;  ///< all of the text: then there is nothing to check
   size_t position_ = 0;
   int64_t line_ = 1, record_line_ = 1;
   std::vector<std::string> columns_ = {};

@@ -90,6 +90,16 @@ TEST_CASE("what is no table is refused with file and line") {
   CHECK(error_of("a,b\n") == "no error");
 }
 
+TEST_CASE("bytes that are no UTF-8 are refused with file, line, column and byte") {
+  CHECK(error_of("name,town\nann,Z\xfcrich\n") ==
+        "x.csv:2: column 'town', byte 2 of the field: 0xFC is no UTF-8; save the file as UTF-8 (`iconv -f LATIN1 -t "
+        "UTF-8`, where it is Latin-1)");
+  CHECK(contains(error_of("name,t\xf6wn\nann,b\n"), "x.csv:1: column 2, byte 2 of the field: 0xF6"));
+  CHECK(contains(error_of("1,\"a\n\xc3\"\n", {.header = false}), "x.csv:1: column 2, byte 3 of the field: 0xC3"));
+  CHECK(contains(error_of("a,b\n1,2\n3,\xed\xa0\x80\n"), "x.csv:3: column 'b', byte 1"));
+  CHECK(error_of("name,town\nann,Z\xc3\xbcrich\n") == "no error");
+}
+
 TEST_CASE("a huge field, and how long ones are shown") {
   const std::string huge(3'000'000, 'x');
   CHECK(rows_of("\"" + huge + "\"\"" + huge + "\"," + huge) == Rows{{huge + "\"" + huge, huge}});
