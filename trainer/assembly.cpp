@@ -140,6 +140,10 @@ void Assembly::setup() {
     throw UsageError(
         "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "
         "that are repeated from levin::Checkpointable, as those of GPT are");
+  place();
+}
+
+void Assembly::place() {
   precision_->convert_module(module_);
   strategy_->place(module_);
   if (run.options.memory_format == "channels_last") to_channels_last(module_);

@@ -32,6 +32,8 @@ class Assembly {
 
   /// From prepare_data until the module is on its device.
   void setup();
+  /// Gives the module the run's precision, device and memory format; once more where a hook has changed its parameters.
+  void place();
   /// `found`: by levin::tune.
   void configure_optimizers(const FoundRate& found = {});
   void teardown();

@@ -82,6 +82,13 @@ void say_start(RunContext& run, const Placement& placement) {
   console::info(line);
 }
 
+/// The weights alone, in a module that may first give its parameters their sizes.
+void load_for_evaluation(Assembly& parts, const ReadCheckpoint& checkpoint) {
+  announce_checkpoint(parts.run, checkpoint.state, checkpoint.file.string());
+  parts.place();
+  apply_weights(parts.run, checkpoint.state, checkpoint.file.string());
+}
+
 std::filesystem::path runs_folder(const TrainerOptions& options) {
   return std::filesystem::path(options.default_root_dir) / options.name;
 }
@@ -256,7 +263,12 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   try {
     parts.guarded([&] {
       parts.setup();
-      parts.configure_optimizers({.lr = tuned_.lr, .factor = tuned_.lr_factor});
+      run.configure_optimizers = [&] {
+        if (checkpoint) parts.place();
+        parts.configure_optimizers({.lr = tuned_.lr, .factor = tuned_.lr_factor});
+      };
+      if (checkpoint) announce_checkpoint(run, checkpoint->state, checkpoint->file.string());
+      run.optimizers();
       run.config = config_.empty() ? config_of(options_) : config_;
       const std::filesystem::path written_by =
           checkpoint ? run_folder_of(checkpoint->file, runs_folder(options_)) : std::filesystem::path();
@@ -311,7 +323,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& so
   const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path, parts.run.comm());
   parts.guarded([&] {
     parts.setup();
-    if (checkpoint) apply_weights(run, checkpoint->state, checkpoint->file.string());
+    if (checkpoint) load_for_evaluation(parts, *checkpoint);
     EvaluationLoop loop(run, stage, sources.evaluation_source(*module.module, stage));
     loop.load();
     if (!loop.enabled())
@@ -329,7 +341,7 @@ std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const 
   const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path, parts.run.comm());
   parts.guarded([&] {
     parts.setup();
-    if (checkpoint) apply_weights(parts.run, checkpoint->state, checkpoint->file.string());
+    if (checkpoint) load_for_evaluation(parts, *checkpoint);
     const data::Loaders loaders = sources.evaluation_source(*module.module, Stage::Predict)();
     if (loaders.empty()) throw UsageError("predict: there is no loader; give one, or override predict_dataloader()");
     predictions = run_predict_loop(parts.run, loaders);

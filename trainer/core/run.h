@@ -71,7 +71,8 @@ class Run {
   /// False where validation runs inside epochs, or not in every one; true where nothing is validated.
   virtual bool validates_once_per_epoch() const = 0;
 
-  /// Empty outside fit.
+  /// Empty outside fit. A checkpoint's on_load_checkpoint comes before configure_optimizers: asked there, it is called
+  /// now.
   virtual const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() = 0;
   virtual const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() = 0;
 

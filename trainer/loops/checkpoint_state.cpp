@@ -167,11 +167,10 @@ const State& weights_of(const State& checkpoint) {
   return *weights;
 }
 
-void check_resumable(const RunContext& run, const State& checkpoint) {
+/// Whether a run could go on from it, whatever its module and optimizers are.
+void check_resumable(const State& checkpoint) {
   weights_of(checkpoint);
-  const State* optimizers = checkpoint.find("optimizer_states");
-  const State* schedulers = checkpoint.find("lr_schedulers");
-  if (optimizers == nullptr || schedulers == nullptr)
+  if (checkpoint.find("optimizer_states") == nullptr || checkpoint.find("lr_schedulers") == nullptr)
     throw UsageError(
         "it holds weights only, and a run cannot go on from it; begin a new run with these weights (model.weights, or "
         "levin::load_weights)");
@@ -181,11 +180,16 @@ void check_resumable(const RunContext& run, const State& checkpoint) {
       throw UsageError("its format has the version ", version, ", and this levin reads up to ", kFormatVersion,
                        "; use a newer levin");
   }
-  if (optimizers->size() != run.optimizer_list.size())
-    throw UsageError("it has ", optimizers->size(), " optimizers, configure_optimizers returned ",
+}
+
+void check_optimizers(const RunContext& run, const State& checkpoint) {
+  const State& optimizers = checkpoint.at("optimizer_states");
+  const State& schedulers = checkpoint.at("lr_schedulers");
+  if (optimizers.size() != run.optimizer_list.size())
+    throw UsageError("it has ", optimizers.size(), " optimizers, configure_optimizers returned ",
                      run.optimizer_list.size());
-  if (schedulers->size() != run.scheduler_list.size())
-    throw UsageError("it has ", schedulers->size(), " learning-rate schedulers, configure_optimizers returned ",
+  if (schedulers.size() != run.scheduler_list.size())
+    throw UsageError("it has ", schedulers.size(), " learning-rate schedulers, configure_optimizers returned ",
                      run.scheduler_list.size());
 }
 
@@ -323,11 +327,20 @@ State checkpoint_of(RunContext& run, bool weights_only) {
   return checkpoint;
 }
 
+void announce_checkpoint(RunContext& run, const State& checkpoint, const std::string& file) {
+  with_file(file, [&] {
+    if (run.fitting())
+      check_resumable(checkpoint);
+    else
+      weights_of(checkpoint);
+    run.hooks.on_load_checkpoint(run, checkpoint);
+  });
+}
+
 void apply_checkpoint(RunContext& run, const State& checkpoint, const std::string& file, bool goes_on) {
   with_file(file, [&] {
-    check_resumable(run, checkpoint);
+    check_optimizers(run, checkpoint);
     check_module_state_dict(run.module(), weights_of(checkpoint));
-    run.hooks.on_load_checkpoint(run, checkpoint);
     const State::List& optimizers = checkpoint.at("optimizer_states").items();
     for (size_t i = 0; i < optimizers.size(); ++i)
       if (!optimizers[i].is_none()) run.strategy.load_optimizer_state(*run.optimizer_list[i], optimizers[i]);
@@ -349,10 +362,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
 }
 
 void apply_weights(RunContext& run, const State& checkpoint, const std::string& file) {
-  with_file(file, [&] {
-    run.hooks.on_load_checkpoint(run, checkpoint);
-    load_module_state_dict(run.module(), weights_of(checkpoint));
-  });
+  with_file(file, [&] { load_module_state_dict(run.module(), weights_of(checkpoint)); });
 }
 
 }  // namespace levin

@@ -61,6 +61,16 @@ const Batch& RunContext::prediction() const {
   return or_throw(current_prediction, "prediction", "on_predict_batch_end");
 }
 
+const std::vector<std::shared_ptr<torch::optim::Optimizer>>& RunContext::optimizers() {
+  if (const auto configure = std::exchange(configure_optimizers, {})) configure();
+  return optimizer_list;
+}
+
+const std::vector<std::shared_ptr<LRScheduler>>& RunContext::lr_schedulers() {
+  optimizers();
+  return scheduler_list;
+}
+
 bool RunContext::validates_once_per_epoch() const {
   const bool never = evaluation_loaders == nullptr || evaluation_loaders->empty();
   if (never && options.check_val_every_n_epoch == 1) return true;
@@ -210,6 +220,7 @@ void RunContext::leave_loop() {
   current_output = nullptr;
   current_prediction = nullptr;
   step_context.optimizers = nullptr;
+  configure_optimizers = {};
   sink.set_batch(nullptr, /*on_step_by_default=*/false);
 }
 

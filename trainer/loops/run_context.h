@@ -48,8 +48,8 @@ class RunContext final : public Run {
   const Batch& prediction() const override;
   std::optional<int64_t> max_epochs() const override { return epoch_limit; }
   std::optional<int64_t> num_batches() const override { return batches_of_loader; }
-  const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() override { return optimizer_list; }
-  const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() override { return scheduler_list; }
+  const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() override;
+  const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() override;
   const Metrics& metrics() const override { return sink.all(); }
   const Metrics& progress_bar_metrics() const override { return sink.progress_bar(); }
   std::optional<double> metric(const std::string& name) const override { return sink.newest(name); }
@@ -113,6 +113,7 @@ class RunContext final : public Run {
   std::filesystem::path run_folder = {};
   std::string config = {};  ///< of config.json
   std::vector<CallbackEntry> callbacks = {};
+  std::function<void()> configure_optimizers = {};  ///< until they are made: by the trainer, or earlier where asked
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizer_list = {};
   std::vector<std::shared_ptr<LRScheduler>> scheduler_list = {};
   std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one for each scheduler
