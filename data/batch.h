@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/util/Exception.h>
+#include <levin/trainer/core/hiding.h>
 
 #include <concepts>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -32,6 +34,32 @@ concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
 } || requires(const B& batch, c10::Device device) {
   { batch.to(device, true) } -> std::convertible_to<B>;
 });
+
+namespace detail {
+
+/// Stops the compiler with what a struct lacks to be a batch.
+template <class B>
+constexpr void check_own_batch() {
+  static_assert(
+      requires(const B& batch) {
+        { batch.size() } -> std::convertible_to<int64_t>;
+      }, "levin: a struct that is a batch needs `int64_t size() const`, the number of its samples");
+  static_assert(
+      requires(const B& batch, c10::Device device) {
+        { batch.to(device) } -> std::convertible_to<B>;
+      } ||
+          requires(const B& batch, c10::Device device) {
+            { batch.to(device, true) } -> std::convertible_to<B>;
+          },
+      "levin: a struct that is a batch needs `B to(c10::Device device) const`, itself with its tensors on the device");
+}
+
+/// A struct of tensors and the like, which may be meant as a batch and lacks what it needs for that.
+template <class B>
+concept AlmostBatch = std::is_class_v<B> && std::is_aggregate_v<B> && !OwnBatch<B> &&
+                      !std::convertible_to<B, at::Tensor> && !requires { typename B::value_type; };
+
+}  // namespace detail
 
 /// What a step receives: named tensors whose dimension 0 counts the samples, or a user's own struct.
 ///
@@ -58,6 +86,11 @@ class Batch {
   /// A user's own struct, read back by `as<B>()`.
   template <OwnBatch B>
   Batch(B own);
+  /// Not to be called: a struct that lacks what a batch needs.
+  template <detail::AlmostBatch B>
+  Batch(B) {
+    detail::check_own_batch<B>();
+  }
 
   /// The tensor named `input`; throws levin::Error that names what the batch holds instead.
   const at::Tensor& input() const {
@@ -87,7 +120,7 @@ class Batch {
   std::vector<std::string> names() const;
 
   /// The user's own struct; throws levin::Error where the batch holds tensors or another struct.
-  template <OwnBatch B>
+  template <class B>
   const B& as() const;
   /// Whether the batch holds a user's own struct.
   bool is_own() const { return own_ != nullptr; }
@@ -212,8 +245,9 @@ struct Batch::OwnOf final : Batch::Own {
 template <OwnBatch B>
 Batch::Batch(B own) : own_(std::make_shared<OwnOf<B>>(std::move(own))) {}
 
-template <OwnBatch B>
+template <class B>
 const B& Batch::as() const {
+  detail::check_own_batch<B>();
   if (!own_ || own_->type() != typeid(B)) throw_not_a(typeid(B));
   return static_cast<const OwnOf<B>&>(*own_).value;
 }

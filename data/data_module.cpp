@@ -19,6 +19,11 @@ void DataModule::set_batch_size(int64_t /*batch_size*/) {
       "BatchSizeOptions::set_batch_size");
 }
 
+DataModule* DataModuleRef::checked(DataModule* module) {
+  if (module == nullptr) throw UsageError("a data module was expected, this is a null pointer");
+  return module;
+}
+
 int64_t checked_batch_size(int64_t batch_size) {
   if (batch_size < 1) throw UsageError("data.batch_size: expected at least 1, got ", batch_size);
   return batch_size;

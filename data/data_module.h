@@ -1,11 +1,13 @@
 #pragma once
 #include <levin/data/batch.h>
 #include <levin/data/loader.h>
+#include <levin/trainer/core/hiding.h>
 #include <levin/trainer/core/stage.h>
 #include <levin/trainer/core/state.h>
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <typeinfo>
@@ -25,6 +27,23 @@ int64_t checked_batch_size(int64_t batch_size);
   X(on_before_batch_transfer)         \
   X(transfer_batch_to_device)         \
   X(on_after_batch_transfer)
+
+/// All functions that a data module may override, with what to write.
+#define LEVIN_FOR_EACH_DATA_SIGNATURE(X)                                                     \
+  X(prepare_data, "void prepare_data()")                                                     \
+  X(setup, "void setup(Stage)")                                                              \
+  X(teardown, "void teardown(Stage)")                                                        \
+  X(train_dataloader, "data::Loaders train_dataloader()")                                    \
+  X(val_dataloader, "data::Loaders val_dataloader()")                                        \
+  X(test_dataloader, "data::Loaders test_dataloader()")                                      \
+  X(predict_dataloader, "data::Loaders predict_dataloader()")                                \
+  X(on_before_batch_transfer, "Batch on_before_batch_transfer(Batch, int64_t)")              \
+  X(transfer_batch_to_device, "Batch transfer_batch_to_device(Batch, c10::Device, int64_t)") \
+  X(on_after_batch_transfer, "Batch on_after_batch_transfer(Batch, int64_t)")                \
+  X(batch_size, "std::optional<int64_t> batch_size() const")                                 \
+  X(set_batch_size, "void set_batch_size(int64_t)")                                          \
+  X(state_dict, "State state_dict() const")                                                  \
+  X(load_state_dict, "void load_state_dict(const State&)")
 
 enum class DataMethod : int {
 #define X(method) method,
@@ -80,10 +99,14 @@ class DataModule {
   std::optional<DataOverrides> known_overrides_ = {};
 };
 
-/// What `D` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden.
+/// What `D` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden. A
+/// function that hides one of DataModule's stops the compiler.
 template <std::derived_from<DataModule> D>
 constexpr DataOverrides overridden_by() {
   DataOverrides overrides{0};
+#define X(method, signature) LEVIN_REFUSE_HIDING(D, DataModule, method, signature)
+  LEVIN_FOR_EACH_DATA_SIGNATURE(X)
+#undef X
 #define X(method)                                                                                     \
   if constexpr (requires { &D::method; }) {                                                           \
     constexpr bool overridden = !std::is_same_v<decltype(&D::method), decltype(&DataModule::method)>; \
@@ -103,14 +126,30 @@ DataOverrides overrides_of(const D& data_module) {
   return typeid(base) == typeid(D) ? overridden_by<D>() : base.known_overrides().value_or(DataOverrides{});
 }
 
-/// A data module and, found at compile time, what its class overrides. Made implicitly from any data module.
+/// A pointer to a data module, of any kind.
+template <class P>
+concept DataModulePointer = requires(const P& pointer) {
+  { *pointer } -> std::convertible_to<DataModule&>;
+};
+
+/// A data module and, found at compile time, what its class overrides. Made implicitly from any data module or pointer
+/// to one; what a shared_ptr holds lives as long as this.
 struct DataModuleRef {
   template <class D>
     requires std::derived_from<D, DataModule>
   DataModuleRef(D& data_module) : module(&data_module), overrides(overrides_of(data_module)) {}
+  template <DataModulePointer P>
+  DataModuleRef(const P& pointer) : module(checked(pointer ? &*pointer : nullptr)), overrides(overrides_of(*pointer)) {
+    if constexpr (std::convertible_to<const P&, std::shared_ptr<DataModule>>) owner = pointer;
+  }
 
   DataModule* module;
   DataOverrides overrides;
+  std::shared_ptr<DataModule> owner = {};
+
+ private:
+  /// Throws levin::UsageError for null.
+  static DataModule* checked(DataModule* module);
 };
 
 }  // namespace levin::data

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/data/batch.h>
+#include <levin/trainer/core/hiding.h>
 #include <levin/trainer/core/state.h>
 
 #include <concepts>
@@ -8,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -109,6 +111,14 @@ class StreamLoader final : public Loader {
   int64_t epoch_ = 0, batches_ = 0, samples_ = 0;
 };
 
+class Dataset;
+
+/// A dataset, or a pointer to one, where a loader is meant.
+template <class D>
+concept DatasetForLoader = std::derived_from<std::remove_cvref_t<D>, Dataset> || requires(const D& pointer) {
+  { *pointer } -> std::convertible_to<const Dataset&>;
+};
+
 /// One loader of a list: any loader by value or by shared_ptr, or ready batches.
 struct LoaderEntry {
   template <class L>
@@ -130,6 +140,14 @@ class Loaders {
     requires(!std::same_as<std::remove_cvref_t<L>, Loaders>) && std::constructible_from<LoaderEntry, L&&>
   Loaders(L&& one) {
     add(LoaderEntry(std::forward<L>(one)));
+  }
+  /// Not to be called: how many samples a batch has, and in which order they come, a dataset does not say.
+  template <DatasetForLoader D>
+  Loaders(D&&) {
+    static_assert(
+        detail::never<D>,
+        "levin: loaders were expected, this is a dataset; write levin::data::DataLoader(dataset, {.batch_size = "
+        "32, .shuffle = true})");
   }
   Loaders(std::initializer_list<LoaderEntry> list) {
     for (const LoaderEntry& entry : list) add(entry);

@@ -78,6 +78,9 @@ void LightningModule::log(const std::string& name, double value, LogOptions opti
 void LightningModule::log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options) {
   for (const auto& [name, value] : values) log(name, value, options);
 }
+void LightningModule::log_dict(const std::vector<std::pair<std::string, double>>& values, LogOptions options) {
+  for (const auto& [name, value] : values) log(name, value, options);
+}
 void LightningModule::log(const std::string& name, LoggedMetric& metric, LogOptions options) {
   log(name, std::shared_ptr<LoggedMetric>(std::shared_ptr<void>(), &metric), options);
 }
@@ -218,6 +221,11 @@ StepContext& LightningModule::context(const char* asked) const {
   if (context_ == nullptr)
     throw UsageError(asked, " was called outside a run: call it from a step or a hook that the trainer calls");
   return *context_;
+}
+
+LightningModule* ModuleRef::checked(LightningModule* module) {
+  if (module == nullptr) throw UsageError("a module was expected, this is a null pointer");
+  return module;
 }
 
 }  // namespace levin

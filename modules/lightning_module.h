@@ -13,10 +13,13 @@
 #include <levin/trainer/core/step_context.h>
 #include <torch/nn/module.h>
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace levin {
@@ -25,6 +28,11 @@ class LoggedMetric;
 namespace metrics {
 class MetricCollection;
 }
+
+/// What LightningModule::log takes as a value.
+template <class V>
+concept Loggable = std::convertible_to<V, at::Tensor> || std::convertible_to<V, double> ||
+                   std::convertible_to<V, LoggedMetric&> || std::convertible_to<V, std::shared_ptr<LoggedMetric>>;
 
 /// A network with the knowledge of how it is trained: override training_step and configure_optimizers, and what else is
 /// needed; hand it to Trainer. Names and meaning follow PyTorch Lightning's LightningModule.
@@ -107,11 +115,28 @@ class LightningModule : public torch::nn::Module, public Hooks {
   void log(const std::string& name, const at::Tensor& value, LogOptions options = {});
   void log(const std::string& name, double value, LogOptions options = {});
   void log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options = {});
+  void log_dict(const std::vector<std::pair<std::string, double>>& values, LogOptions options = {});
   /// Logs a metric (modules/metrics): its value over the whole epoch, all ranks included, after which it is reset. A
   /// reference must outlive the epoch, as a member of the module does. With on_step, `metric(preds, target)` must have
   /// counted the batch.
   void log(const std::string& name, LoggedMetric& metric, LogOptions options = {});
   void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, LogOptions options = {});
+  /// Not to be called: inside of a module this name is not the logarithm's.
+  template <class V>
+  V log(const V& value) const {
+    static_assert(detail::never<V>,
+                  "levin: log(name, value) of a LightningModule logs a value; the logarithm is std::log or torch::log");
+    return value;
+  }
+  /// Not to be called: what cannot be logged.
+  template <class N, class V>
+    requires(!std::convertible_to<const N&, std::string> || !Loggable<V>)
+  void log(const N&, V&&, LogOptions = {}) {
+    static_assert(std::convertible_to<const N&, std::string>, "levin: log takes the name first: log(\"loss\", value)");
+    static_assert(Loggable<V>,
+                  "levin: log takes a tensor with one element, a number, or a metric (LoggedMetric, by reference or "
+                  "shared_ptr); several values and collections of metrics are logged by log_dict");
+  }
   /// Logs each metric under its name with prefix and postfix.
   void log_dict(const metrics::MetricCollection& metrics, LogOptions options = {});
   /// Makes a member known as a metric of this module: what it has counted is in checkpoints from the first batch on,
@@ -200,10 +225,14 @@ class LightningModule : public torch::nn::Module, public Hooks {
   std::string hyperparameters_ = "{}";
 };
 
-/// What `M` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden.
+/// What `M` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden. A
+/// function that hides one of LightningModule's stops the compiler.
 template <std::derived_from<LightningModule> M>
 constexpr ModuleOverrides overridden_by() {
   ModuleOverrides overrides{overridden_hooks<M>(), 0};
+#define X(method, signature) LEVIN_REFUSE_HIDING(M, LightningModule, method, signature)
+  LEVIN_FOR_EACH_MODULE_SIGNATURE(X)
+#undef X
 #define X(method)                                                                                          \
   if constexpr (requires { &M::method; }) {                                                                \
     constexpr bool overridden = !std::is_same_v<decltype(&M::method), decltype(&LightningModule::method)>; \
@@ -223,14 +252,35 @@ ModuleOverrides overrides_of(const M& module) {
   return typeid(base) == typeid(M) ? overridden_by<M>() : base.known_overrides().value_or(ModuleOverrides{});
 }
 
-/// A module and, found at compile time, what its class overrides. Made implicitly from any module.
+/// A pointer to a module, of any kind: shared_ptr, unique_ptr, a plain one.
+template <class P>
+concept ModulePointer = requires(const P& pointer) {
+  { *pointer } -> std::convertible_to<LightningModule&>;
+};
+
+/// A module and, found at compile time, what its class overrides. Made implicitly from any module or pointer to one;
+/// what a shared_ptr holds lives as long as this.
 struct ModuleRef {
   template <class M>
-    requires std::derived_from<M, LightningModule>
-  ModuleRef(M& module_) : module(&module_), overrides(overrides_of(module_)) {}
+    requires std::derived_from<std::remove_cvref_t<M>, LightningModule>
+  ModuleRef(M&& module_) : module(&module_), overrides(overrides_of(module_)) {
+    static_assert(
+        std::is_lvalue_reference_v<M>,
+        "levin: a module that is a temporary would be gone after the call, with all that it has learnt; make it "
+        "a variable, or hand over a shared_ptr");
+  }
+  template <ModulePointer P>
+  ModuleRef(const P& pointer) : module(checked(pointer ? &*pointer : nullptr)), overrides(overrides_of(*pointer)) {
+    if constexpr (std::convertible_to<const P&, std::shared_ptr<LightningModule>>) owner = pointer;
+  }
 
   LightningModule* module;
   ModuleOverrides overrides;
+  std::shared_ptr<LightningModule> owner = {};
+
+ private:
+  /// Throws levin::UsageError for null.
+  static LightningModule* checked(LightningModule* module);
 };
 
 /// Makes a module that remembers how to make another one like it (replicas, resume checks).

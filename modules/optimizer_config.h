@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/trainer/core/hiding.h>
 #include <torch/optim/optimizer.h>
 
 #include <concepts>
@@ -9,10 +10,35 @@
 #include <utility>
 #include <vector>
 
+namespace torch::optim {
+class LRScheduler;
+class ReduceLROnPlateauScheduler;
+}  // namespace torch::optim
+
 namespace levin {
 
 template <class O>
 concept TorchOptimizer = std::derived_from<O, torch::optim::Optimizer>;
+
+/// LibTorch's own schedulers, or pointers to them: they keep a reference to an optimizer that moves.
+template <class S>
+concept TorchScheduler =
+    std::derived_from<std::remove_cvref_t<S>, torch::optim::LRScheduler> ||
+    std::derived_from<std::remove_cvref_t<S>, torch::optim::ReduceLROnPlateauScheduler> || requires(const S& pointer) {
+      { *pointer } -> std::convertible_to<const torch::optim::LRScheduler&>;
+    };
+
+namespace detail {
+
+template <class S>
+constexpr void refuse_torch_scheduler() {
+  static_assert(
+      never<S>,
+      "levin: LibTorch's own schedulers keep a reference to their optimizer, which is moved here; return levin's "
+      "beside it, which the trainer binds: {optimizer, levin::StepLR({.step_size = 10, .gamma = 0.1})}");
+}
+
+}  // namespace detail
 
 /// One optimizer, by value or by pointer, and its scheduler.
 struct OptimizerEntry {
@@ -32,6 +58,11 @@ struct OptimizerEntry {
   OptimizerEntry(O&& optimizer_, std::shared_ptr<const LRSchedulerSpec> scheduler_)
       : OptimizerEntry(std::forward<O>(optimizer_)) {
     scheduler = std::move(scheduler_);
+  }
+  /// Not to be called.
+  template <class O, TorchScheduler S>
+  OptimizerEntry(O&&, S&&) {
+    detail::refuse_torch_scheduler<S>();
   }
 
   std::shared_ptr<torch::optim::Optimizer> optimizer;
@@ -56,6 +87,11 @@ struct OptimizerConfig {
     requires std::constructible_from<OptimizerEntry, O&&>
   OptimizerConfig(O&& optimizer, std::shared_ptr<const LRSchedulerSpec> scheduler) {
     entries.emplace_back(std::forward<O>(optimizer), std::move(scheduler));
+  }
+  /// Not to be called.
+  template <class O, TorchScheduler S>
+  OptimizerConfig(O&&, S&&) {
+    detail::refuse_torch_scheduler<S>();
   }
   OptimizerConfig(std::initializer_list<OptimizerEntry> list) : entries(list) {}
 

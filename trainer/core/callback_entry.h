@@ -12,9 +12,19 @@ class Callback;
 
 namespace detail {
 
+/// Stops the compiler where a callback has functions that hide those of Callback, which is complete by then.
+template <class C, class Callback>
+constexpr void refuse_hiding_callback() {
+  LEVIN_REFUSE_HIDING(C, Callback, state_dict, "State state_dict() const")
+  LEVIN_REFUSE_HIDING(C, Callback, load_state_dict, "void load_state_dict(const State&)")
+  LEVIN_REFUSE_HIDING(C, Callback, state_key, "std::string state_key() const")
+  LEVIN_REFUSE_HIDING(C, Callback, is_monitoring, "bool is_monitoring() const")
+}
+
 /// The hooks of a callback: those that its class overrides, or what its own `HookMask hooks() const` says.
 template <class C>
 HookMask hooks_of(const C& callback) {
+  refuse_hiding_callback<C, Callback>();
   if constexpr (requires { HookMask(callback.hooks()); })
     return callback.hooks();
   else

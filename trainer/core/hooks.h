@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/trainer/core/hiding.h>
 
 #include <cstdint>
 #include <exception>
@@ -85,10 +86,14 @@ inline constexpr HookMask kAllHooks{~uint64_t{0}};
 /// The hooks that `T` or a class between it and Hooks overrides, found at compile time.
 ///
 /// `&T::hook` has the type of Hooks' own member unless some class overrides it. A name that is private, overloaded or
-/// ambiguous counts as overridden, which is always right, only slower.
+/// ambiguous counts as overridden, which is always right, only slower. A function with a hook's name and other
+/// parameters stops the compiler: it would never be called.
 template <class T>
 constexpr HookMask overridden_hooks() {
   HookMask mask;
+#define X(hook, parameters) LEVIN_REFUSE_HIDING(T, Hooks, hook, "void " #hook #parameters)
+  LEVIN_FOR_EACH_HOOK(X)
+#undef X
 #define X(hook, parameters)                                                                  \
   if constexpr (requires { &T::hook; }) {                                                    \
     constexpr bool overridden = !std::is_same_v<decltype(&T::hook), decltype(&Hooks::hook)>; \

@@ -314,3 +314,24 @@ TEST_CASE("the seed of the options is the run's alone") {
   CHECK(bit_equal(first, second));
   CHECK(torch::equal(after_first, after_second));
 }
+
+TEST_CASE("fit takes modules and data modules by pointer as well, and keeps what a shared_ptr holds") {
+  const TemporaryFolder folder;
+  struct Points : levin::data::DataModule {
+    levin::data::Loaders train_dataloader() override { return ToyData(8).loader(4); }
+  };
+  levin::TrainerOptions options = quiet(folder);
+  options.max_epochs = 2;
+  levin::Trainer trainer(options);
+  std::weak_ptr<ToyModule> watched;
+  {
+    const auto module = std::make_shared<ToyModule>();
+    watched = module;
+    CHECK(trainer.fit(module, std::make_shared<Points>()).global_step == 4);
+  }
+  REQUIRE(!watched.expired());  // what is saved after the fit needs it
+  trainer.save_checkpoint(folder / "after.ckpt");
+  CHECK(std::filesystem::exists(folder / "after.ckpt"));
+  const std::shared_ptr<ToyModule> none;
+  CHECK_THROWS_WITH(trainer.fit(none, ToyData(8).loader(4)), "a module was expected, this is a null pointer");
+}
