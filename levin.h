@@ -79,6 +79,7 @@
 #include <levin/modules/metrics/confusion_matrix.h>
 #include <levin/modules/metrics/cosine_similarity.h>
 #include <levin/modules/metrics/jaccard_index.h>
+#include <levin/modules/metrics/mean.h>
 #include <levin/modules/metrics/mean_error.h>
 #include <levin/modules/metrics/mean_iou.h>
 #include <levin/modules/metrics/metric.h>

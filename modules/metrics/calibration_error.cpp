@@ -17,8 +17,9 @@ CalibrationError::CalibrationError(Options options) : options_(std::move(options
   confidence_ = add_state("confidence", {bins}, at::kDouble);
 }
 
-void CalibrationError::update_states(const at::Tensor& preds, const at::Tensor& target) {
-  const Scores scores = to_scores(task_, preds, target);
+void CalibrationError::update_inputs(at::TensorList inputs) {
+  const ClassificationInput given = masked(task_, inputs);
+  const Scores scores = to_scores(given.task, given.preds, given.target);
   const at::Tensor counted = (scores.target >= 0).squeeze(1);
   at::Tensor confidence, right;
   if (task_.kind == TaskKind::Multiclass) {

@@ -31,7 +31,7 @@ class CalibrationError final : public Cloneable<CalibrationError> {
   explicit CalibrationError(Options options);
 
  private:
-  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+  void update_inputs(at::TensorList inputs) override;
   at::Tensor compute_value() const override;
 
   Options options_;

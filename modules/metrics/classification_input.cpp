@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 #include <levin/trainer/core/error.h>
 
+#include <limits>
 #include <tuple>
 
 namespace levin::metrics {
@@ -92,6 +93,21 @@ ClassificationTask classification_task(const char* metric, const std::string& ta
   if (task == "multilabel") return {TaskKind::Multilabel, metric, needed("num_labels", num_labels), ignore_index};
   throw UsageError(metric, ".task: expected binary, multiclass or multilabel, got '", task, "'",
                    did_you_mean(task, task_names()));
+}
+
+ClassificationInput masked(const ClassificationTask& task, at::TensorList inputs) {
+  if (inputs.size() < 2 || inputs.size() > 3)
+    throw UsageError(task.metric, ": expected preds and target, and at most a mask, got ", inputs.size(), " tensors");
+  if (inputs.size() == 2) return {inputs[0], inputs[1], task};
+  const at::Tensor &target = inputs[1], &mask = inputs[2];
+  if (mask.scalar_type() != at::kBool || mask.sizes() != target.sizes())
+    throw UsageError(task.metric, ": expected a bool mask shaped as target, ", target.sizes(), ", got ",
+                     mask.scalar_type(), " ", mask.sizes());
+  if (!at::isIntegralType(target.scalar_type(), /*includeBool=*/true)) return {inputs[0], target, task};
+  ClassificationTask ignoring = task;
+  // Without an ignore_index of its own: a value that is no class.
+  ignoring.ignore_index = task.ignore_index.value_or(std::numeric_limits<int64_t>::min());
+  return {inputs[0], target.to(at::kLong).masked_fill(mask.logical_not(), *ignoring.ignore_index), ignoring};
 }
 
 Labels to_labels(const ClassificationTask& task, const at::Tensor& preds, const at::Tensor& target, double threshold,

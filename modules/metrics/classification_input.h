@@ -27,6 +27,16 @@ struct ClassificationTask {
 ClassificationTask classification_task(const char* metric, const std::string& task, std::optional<int64_t> num_classes,
                                        std::optional<int64_t> num_labels, std::optional<int64_t> ignore_index);
 
+/// Preds and target of an update, and the task that they are for.
+struct ClassificationInput {
+  at::Tensor preds = {}, target = {};
+  ClassificationTask task = {};
+};
+
+/// What an update was given: preds and target, and where there is a third, a bool mask shaped as target: the task then
+/// ignores what is false there. Throws levin::UsageError for another number of tensors and another mask.
+ClassificationInput masked(const ClassificationTask& task, at::TensorList inputs);
+
 /// Predicted and true classes: int64 [N] for multiclass; bool [N, 1] for binary and bool [N, labels] for multilabel.
 struct Labels {
   at::Tensor preds = {}, target = {};

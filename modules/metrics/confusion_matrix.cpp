@@ -27,14 +27,15 @@ ConfusionCounts::ConfusionCounts(ClassificationTask task, double threshold)
   counts_ = add_state("confmat", shape_of(task_), at::kLong);
 }
 
-void ConfusionCounts::update_states(const at::Tensor& preds, const at::Tensor& target) {
-  const Labels labels = to_labels(task_, preds, target, threshold_);
+void ConfusionCounts::update_inputs(at::TensorList inputs) {
+  const ClassificationInput given = masked(task_, inputs);
+  const Labels labels = to_labels(given.task, given.preds, given.target, threshold_);
   const int64_t cells = counts().numel();
   at::Tensor index;
   if (task_.kind == TaskKind::Multiclass) {
     index = labels.target * task_.columns + labels.preds;
     // A class beyond the last one would count in another row: such an index must be out of range.
-    if (preds.dim() == target.dim())
+    if (given.preds.dim() == given.target.dim())
       index = index.masked_fill((labels.preds < 0).logical_or(labels.preds >= task_.columns), cells);
   } else {
     const at::Tensor first = at::arange(0, cells, 4, labels.target.options().dtype(at::kLong));

@@ -17,7 +17,7 @@ class ConfusionCounts : public Metric {
   const ClassificationTask& task() const { return task_; }
   /// Rows are true classes, columns predicted ones: int64 [classes, classes], binary [2, 2], multilabel [labels, 2, 2].
   const at::Tensor& counts() const { return sum(counts_); }
-  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+  void update_inputs(at::TensorList inputs) override;
 
  private:
   ClassificationTask task_;

@@ -1,6 +1,7 @@
 #include <levin/modules/metrics/mean_error.h>
 #include <ATen/TensorOperators.h>
 #include <levin/modules/metrics/regression_input.h>
+#include <levin/trainer/core/error.h>
 
 namespace levin::metrics {
 namespace {
@@ -15,13 +16,26 @@ int64_t checked_outputs(const Options& options, const char* metric) {
 
 MeanError::MeanError(const char* metric, int64_t num_outputs) : metric_(metric), num_outputs_(num_outputs) {
   total_ = add_state("total", {num_outputs}, at::kDouble);
-  count_ = add_state("count", {1}, at::kLong);
+  count_ = add_state("count", {1}, at::kDouble);
 }
 
-void MeanError::update_states(const at::Tensor& preds, const at::Tensor& target) {
-  const RegressionInput input = to_rows(metric_, preds, target, num_outputs_);
-  sum(total_).add_(error(input.preds - input.target).sum(0, /*keepdim=*/false, at::kDouble));
-  sum(count_).add_(input.preds.size(0));
+void MeanError::update_inputs(at::TensorList inputs) {
+  if (inputs.size() < 2 || inputs.size() > 3)
+    throw UsageError(metric_, ": expected preds and target, and at most weights, got ", inputs.size(), " tensors");
+  const RegressionInput input = to_rows(metric_, inputs[0], inputs[1], num_outputs_);
+  const at::Tensor errors = error(input.preds - input.target);
+  if (inputs.size() == 2) {
+    sum(total_).add_(errors.sum(0, /*keepdim=*/false, at::kDouble));
+    sum(count_).add_(input.preds.size(0));
+    return;
+  }
+  const at::IntArrayRef expected = num_outputs_ == 1 ? inputs[0].sizes() : inputs[0].sizes().slice(0, 1);
+  if (inputs[2].sizes() != expected)
+    throw UsageError(metric_, ": expected weights ", expected, ", one for each error or row, got ", inputs[2].sizes());
+  const at::Tensor weights = inputs[2].reshape({-1, 1}).to(at::kDouble);
+  // What is masked out may be NaN, and must not reach the sum.
+  sum(total_).add_((errors.to(at::kDouble) * weights).masked_fill(weights == 0, 0).sum(0));
+  sum(count_).add_(weights.sum());
 }
 
 at::Tensor MeanError::compute_value() const {

@@ -19,8 +19,9 @@ struct MeanAbsoluteErrorOptions {
 
 /// A mean over elements, or over the rows of each output.
 ///
-/// `update` takes preds and target of one shape; with num_outputs > 1 that is [batch, num_outputs]. compute: a scalar,
-/// or [num_outputs]; NaN where nothing was counted.
+/// `update` takes preds and target of one shape; with num_outputs > 1 that is [batch, num_outputs]. A third tensor says
+/// how much each counts: shaped as preds or, with num_outputs > 1, [batch]; numbers of at least 0, or a bool mask.
+/// compute: a scalar, or [num_outputs]; NaN where nothing was counted.
 class MeanError : public Metric {
  public:
   MeanError(const char* metric, int64_t num_outputs);
@@ -28,7 +29,7 @@ class MeanError : public Metric {
  protected:
   /// Of float32 or float64 differences, elementwise.
   virtual at::Tensor error(const at::Tensor& difference) const = 0;
-  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+  void update_inputs(at::TensorList inputs) override;
   at::Tensor compute_value() const override;
 
  private:

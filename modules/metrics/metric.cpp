@@ -32,23 +32,40 @@ Metric& Metric::operator=(const Metric& other) {
   return *this;
 }
 
-void Metric::update(const at::Tensor& preds, const at::Tensor& target) {
-  if (!preds.defined() || !target.defined()) throw UsageError("metric: update was given an undefined tensor");
-  if (preds.device() != target.device())
-    throw UsageError("metric: preds are on ", preds.device(), ", target on ", target.device(), "; move one of them");
+void Metric::update_all(at::TensorList inputs) {
+  if (inputs.empty()) throw UsageError("metric: update was given no tensor");
+  std::vector<at::Tensor> detached;
+  for (const at::Tensor& input : inputs) {
+    if (!input.defined()) throw UsageError("metric: update was given an undefined tensor");
+    if (input.device() != inputs[0].device())
+      throw UsageError("metric: preds are on ", inputs[0].device(), ", ",
+                       &input == &inputs[1] && inputs.size() == 2 ? "target" : "another input", " on ", input.device(),
+                       "; move one of them");
+    detached.push_back(input.detach());
+  }
   if (synced_) throw UsageError("metric: update was called between sync and unsync; call unsync() first");
   const PlainTensors plain;
   batch_value_ = at::Tensor();
-  to(preds.device());
-  update_states(preds.detach(), target.detach());
+  to(inputs[0].device());
+  update_inputs(detached);
 }
 
-at::Tensor Metric::forward(const at::Tensor& preds, const at::Tensor& target) {
+void Metric::update_inputs(at::TensorList inputs) {
+  if (inputs.size() != 2)
+    throw UsageError("metric: this one takes two tensors, preds and target; update was given ", inputs.size());
+  update_states(inputs[0], inputs[1]);
+}
+
+void Metric::update_states(const at::Tensor& /*preds*/, const at::Tensor& /*target*/) {
+  throw UsageError("metric: its class overrides neither update_inputs nor update_states");
+}
+
+at::Tensor Metric::forward_all(at::TensorList inputs) {
   const PlainTensors plain;
-  if (preds.defined()) to(preds.device());
+  if (!inputs.empty() && inputs[0].defined()) to(inputs[0].device());
   std::vector<MetricState> earlier = std::exchange(states_, empty_states(states_));
   try {
-    update(preds, target);
+    update_all(inputs);
     batch_value_ = compute_value();
   } catch (...) {
     states_ = std::move(earlier);

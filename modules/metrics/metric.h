@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <levin/trainer/core/logged_metric.h>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,7 +22,7 @@ struct MetricState {
 ///
 /// The states live on the device of the inputs and follow them there; no update waits for the device, so inputs are
 /// checked by shape and dtype only, never by value. Metrics copy as values: a copy has states of its own. A metric is
-/// used by one thread at a time.
+/// used by one thread at a time. docs/metrics.md shows how to write one.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/pages/overview.html
 class Metric : public LoggedMetric {
  public:
@@ -31,12 +32,25 @@ class Metric : public LoggedMetric {
   Metric(Metric&&) = default;
   Metric& operator=(Metric&&) = default;
 
-  /// Counts one batch; shapes and dtypes are those of the metric at hand. Throws levin::UsageError where they do not
-  /// fit, where the tensors are on different devices, and between sync and unsync.
-  void update(const at::Tensor& preds, const at::Tensor& target);
+  /// Counts one batch; number, shapes and dtypes of the inputs are those of the metric at hand: preds and target for
+  /// most, some take more (weights), or one alone. Throws levin::UsageError where they do not fit, where the tensors
+  /// are on different devices, and between sync and unsync.
+  template <std::convertible_to<at::Tensor>... Inputs>
+  void update(const Inputs&... inputs) {
+    update_all({at::Tensor(inputs)...});
+  }
   /// Counts one batch and returns the value of this batch alone, which `log` with on_step shows.
-  at::Tensor forward(const at::Tensor& preds, const at::Tensor& target);
-  at::Tensor operator()(const at::Tensor& preds, const at::Tensor& target) { return forward(preds, target); }
+  template <std::convertible_to<at::Tensor>... Inputs>
+  at::Tensor forward(const Inputs&... inputs) {
+    return forward_all({at::Tensor(inputs)...});
+  }
+  template <std::convertible_to<at::Tensor>... Inputs>
+  at::Tensor operator()(const Inputs&... inputs) {
+    return forward_all({at::Tensor(inputs)...});
+  }
+  /// The same with a list of inputs.
+  void update_all(at::TensorList inputs);
+  at::Tensor forward_all(at::TensorList inputs);
   /// The value of all batches since reset, on the states' device; a float64 scalar unless the metric says otherwise.
   at::Tensor compute() const final;
   at::Tensor batch_value() const final { return batch_value_; }
@@ -64,7 +78,11 @@ class Metric : public LoggedMetric {
   virtual std::shared_ptr<Metric> clone() const = 0;
 
  protected:
-  virtual void update_states(const at::Tensor& preds, const at::Tensor& target) = 0;
+  /// Counts the inputs of one batch, detached; override it for a metric of other inputs than preds and target. The
+  /// default calls update_states, and throws levin::UsageError for another number than two.
+  virtual void update_inputs(at::TensorList inputs);
+  /// Counts preds and target; override this or update_inputs.
+  virtual void update_states(const at::Tensor& preds, const at::Tensor& target);
   virtual at::Tensor compute_value() const = 0;
 
   /// Declares a state that is summed and begins with zeros; returns its index. Called by constructors only.

@@ -16,14 +16,14 @@ MetricCollection::MetricCollection(std::vector<NamedMetric> metrics, MetricColle
   }
 }
 
-void MetricCollection::update(const at::Tensor& preds, const at::Tensor& target) {
-  for (const NamedMetric& named : metrics_) named.metric->update(preds, target);
+void MetricCollection::update_all(at::TensorList inputs) {
+  for (const NamedMetric& named : metrics_) named.metric->update_all(inputs);
 }
 
-MetricCollection::Values MetricCollection::forward(const at::Tensor& preds, const at::Tensor& target) {
+MetricCollection::Values MetricCollection::forward_all(at::TensorList inputs) {
   Values values;
   for (const NamedMetric& named : metrics_)
-    values.emplace_back(full_name(named.name), named.metric->forward(preds, target));
+    values.emplace_back(full_name(named.name), named.metric->forward_all(inputs));
   return values;
 }
 

@@ -36,10 +36,23 @@ class MetricCollection {
   /// Throws levin::UsageError for a name that comes twice and for no metric.
   explicit MetricCollection(std::vector<NamedMetric> metrics, MetricCollectionOptions options = {});
 
-  void update(const at::Tensor& preds, const at::Tensor& target);
+  /// Counts one batch in each metric.
+  template <std::convertible_to<at::Tensor>... Inputs>
+  void update(const Inputs&... inputs) {
+    update_all({at::Tensor(inputs)...});
+  }
   /// Counts one batch; the values of this batch alone, with prefix and postfix.
-  Values forward(const at::Tensor& preds, const at::Tensor& target);
-  Values operator()(const at::Tensor& preds, const at::Tensor& target) { return forward(preds, target); }
+  template <std::convertible_to<at::Tensor>... Inputs>
+  Values forward(const Inputs&... inputs) {
+    return forward_all({at::Tensor(inputs)...});
+  }
+  template <std::convertible_to<at::Tensor>... Inputs>
+  Values operator()(const Inputs&... inputs) {
+    return forward_all({at::Tensor(inputs)...});
+  }
+  /// The same with a list of inputs.
+  void update_all(at::TensorList inputs);
+  Values forward_all(at::TensorList inputs);
   /// The values of all batches, with prefix and postfix, in the order of the metrics.
   Values compute() const;
   void reset();

@@ -53,8 +53,9 @@ ScoreCurve::ScoreCurve(const char* metric, ScoreCurveOptions options) : options_
   }
 }
 
-void ScoreCurve::update_states(const at::Tensor& preds, const at::Tensor& target) {
-  const Scores scores = to_scores(task_, preds, target);
+void ScoreCurve::update_inputs(at::TensorList inputs) {
+  const ClassificationInput given = masked(task_, inputs);
+  const Scores scores = to_scores(given.task, given.preds, given.target);
   if (!is_exact()) return add_to_histograms(scores);
   append(preds_, scores.preds);
   append(target_, scores.target);

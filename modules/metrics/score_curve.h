@@ -42,7 +42,7 @@ class ScoreCurve : public Metric {
   TaskKind task_kind() const { return task_.kind; }
   bool is_exact() const { return !options_.thresholds; }
 
-  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+  void update_inputs(at::TensorList inputs) override;
   at::Tensor compute_value() const override;
 
  private:

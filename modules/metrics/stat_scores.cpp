@@ -31,8 +31,9 @@ at::Tensor StatScores::divide(const at::Tensor& numerator, const at::Tensor& den
   return (numerator / denominator).masked_fill(denominator == 0, options_.zero_division);
 }
 
-void StatScores::update_states(const at::Tensor& preds, const at::Tensor& target) {
-  const Labels labels = to_labels(task_, preds, target, options_.threshold, options_.top_k);
+void StatScores::update_inputs(at::TensorList inputs) {
+  const ClassificationInput given = masked(task_, inputs);
+  const Labels labels = to_labels(given.task, given.preds, given.target, options_.threshold, options_.top_k);
   task_.kind == TaskKind::Multiclass ? count_multiclass(labels) : count_binary(labels);
 }
 

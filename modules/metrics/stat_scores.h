@@ -44,7 +44,7 @@ class StatScores : public Metric {
   at::Tensor divide(const at::Tensor& numerator, const at::Tensor& denominator) const;
   TaskKind task_kind() const { return task_.kind; }
 
-  void update_states(const at::Tensor& preds, const at::Tensor& target) override;
+  void update_inputs(at::TensorList inputs) override;
   at::Tensor compute_value() const override;
 
  private:
