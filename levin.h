@@ -91,6 +91,7 @@
 #include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/nn/language_model.h>
 #include <levin/modules/nn/resnet.h>
+#include <levin/modules/nn/tabular.h>
 #include <levin/modules/optim/adadelta.h>
 #include <levin/modules/optim/adafactor.h>
 #include <levin/modules/optim/adagrad.h>

@@ -1,6 +1,7 @@
 #include <levin/modules/registry.h>
 #include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/nn/language_model.h>
+#include <levin/modules/nn/tabular.h>
 #include <levin/modules/script_module.h>
 
 namespace levin {
@@ -10,6 +11,9 @@ namespace {
 void register_builtins(Registry<ModuleKind::Entry>& registry) {
   add_module<nn::ImageClassifier>(registry, "ImageClassifier", "Classifies images: mlp, mlp_bn, lenet or resnet18");
   add_module<nn::LanguageModel>(registry, "LanguageModel", "A small GPT: predicts the next token of a text");
+  add_module<nn::MLPClassifier>(registry, "MLPClassifier",
+                                "Predicts classes from tables, with embeddings of categories");
+  add_module<nn::MLPRegressor>(registry, "MLPRegressor", "Predicts numbers from tables, with embeddings of categories");
   add_module<ScriptModule>(registry, "ScriptModule",
                            "A model that Python saved as TorchScript, trained without Python");
 }

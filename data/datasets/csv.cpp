@@ -89,6 +89,11 @@ const CsvEncoding& Csv::encoding() {
   return train_->encoding();
 }
 
+std::vector<int64_t> Csv::category_sizes() {
+  read_training_file();
+  return train_->category_sizes();
+}
+
 DatasetPtr Csv::open(const std::string& file, Split split) {
   if (file.empty()) return nullptr;
   CsvDatasetOptions columns = options_.columns;

@@ -71,6 +71,8 @@ class Csv : public DatasetModule {
 
   /// What was learnt from the training rows; reads them where that was not done yet.
   const CsvEncoding& encoding();
+  /// For each category column the number of its codes; reads the training rows as `encoding` does.
+  std::vector<int64_t> category_sizes();
 
  protected:
   DatasetPtr make_dataset(Split split) override;

@@ -1,0 +1,135 @@
+#include <ATen/ops/l1_loss.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/smooth_l1_loss.h>
+#include <levin/data/datasets/csv.h>
+#include <levin/modules/class_loss.h>
+#include <levin/modules/nn/tabular.h>
+#include <levin/trainer/core/error.h>
+
+namespace levin::nn {
+namespace {
+
+void take_columns(data::DataModule& data, TabularNetOptions& options) {
+  auto* const table = dynamic_cast<data::Csv*>(&data);
+  if (options.features || table == nullptr) return;
+  options.features = static_cast<int64_t>(table->encoding().features.size());
+  options.category_sizes = table->category_sizes();
+}
+
+template <class Options>
+OptimizerConfig optimizers_of(const Options& options, std::vector<at::Tensor> parameters) {
+  auto optimizer = optim::make_optimizer(options.optimizer, "model.optimizer", std::move(parameters));
+  if (!options.lr_scheduler) return optimizer;
+  return {std::move(optimizer), options.lr_scheduler.make("model.lr_scheduler")};
+}
+
+}  // namespace
+
+MLPRegressor::MLPRegressor(Options options_) : options(std::move(options_)) {
+  schema_of<Options>().check(&options, "model");
+  save_hyperparameters(options);
+  if (options.net.features) MLPRegressor::make_net();
+}
+
+void MLPRegressor::take_sizes(data::DataModule& data) { take_columns(data, options.net); }
+
+void MLPRegressor::make_net() {
+  save_hyperparameters(options);
+  // Replicas and what is loaded from a checkpoint know the sizes from the start.
+  remember([made_of = options] { return make_module<MLPRegressor>(made_of); }, overridden_by<MLPRegressor>());
+  TabularModule::make_net(options.net, options.outputs, options.initial);
+}
+
+at::Tensor MLPRegressor::loss_of(const at::Tensor& output, const at::Tensor& target) const {
+  const at::Tensor numbers = target.dim() == 1 ? target.unsqueeze(1) : target;
+  if (!target.is_floating_point() || numbers.sizes() != output.sizes())
+    throw UsageError("model.outputs: the model predicts ", output.sizes(), " numbers, the target is ",
+                     target.scalar_type(), " ", target.sizes(),
+                     target.is_floating_point() ? ""
+                                                : "; for a target of numbers set data.target_type number (Csv), "
+                                                  "for classes choose MLPClassifier");
+  if (options.loss == "l1_loss") return at::l1_loss(output, numbers);
+  if (options.loss == "smooth_l1_loss") return at::smooth_l1_loss(output, numbers);
+  return at::mse_loss(output, numbers);
+}
+
+StepOutput MLPRegressor::training_step(const Batch& batch, int64_t /*batch_idx*/) {
+  const at::Tensor loss = loss_of(forward(batch), batch.target());
+  log("train_loss", loss, {.prog_bar = true});
+  return loss;
+}
+
+void MLPRegressor::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "val");
+}
+
+void MLPRegressor::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "test");
+}
+
+void MLPRegressor::evaluate(const Batch& batch, const std::string& stage) {
+  const at::Tensor output = forward(batch);
+  log(stage + "_loss", loss_of(output, batch.target()));
+  log(stage + "_mae", at::l1_loss(output, batch.target().reshape_as(output)), {.prog_bar = true});
+}
+
+Batch MLPRegressor::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  return Batch(forward(batch));
+}
+
+OptimizerConfig MLPRegressor::configure_optimizers() { return optimizers_of(options, parameters()); }
+
+MLPClassifier::MLPClassifier(Options options_) : options(std::move(options_)) {
+  schema_of<Options>().check(&options, "model");
+  save_hyperparameters(options);
+  if (options.net.features && options.num_classes) MLPClassifier::make_net();
+}
+
+void MLPClassifier::take_sizes(data::DataModule& data) {
+  take_columns(data, options.net);
+  auto* const table = dynamic_cast<data::Csv*>(&data);
+  if (options.num_classes || table == nullptr) return;
+  const auto classes = static_cast<int64_t>(table->encoding().class_names.size());
+  if (classes < 2)
+    throw UsageError("model.num_classes: not set, and the data have ", classes,
+                     " classes; name their target (data.target, data.target_type class), or set it");
+  options.num_classes = classes;
+}
+
+void MLPClassifier::make_net() {
+  save_hyperparameters(options);
+  remember([made_of = options] { return make_module<MLPClassifier>(made_of); }, overridden_by<MLPClassifier>());
+  TabularModule::make_net(options.net, *options.num_classes, options.initial);
+}
+
+at::Tensor MLPClassifier::loss_of(const at::Tensor& logits, const at::Tensor& target) const {
+  return cross_entropy_of(logits, target, "set model.num_classes");
+}
+
+StepOutput MLPClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
+  const at::Tensor loss = loss_of(forward(batch), batch.target());
+  log("train_loss", loss, {.prog_bar = true});
+  return loss;
+}
+
+void MLPClassifier::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "val");
+}
+
+void MLPClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "test");
+}
+
+void MLPClassifier::evaluate(const Batch& batch, const std::string& stage) {
+  const at::Tensor logits = forward(batch);
+  log(stage + "_loss", loss_of(logits, batch.target()));
+  log(stage + "_acc", logits.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
+}
+
+Batch MLPClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  return Batch(forward(batch).softmax(1));
+}
+
+OptimizerConfig MLPClassifier::configure_optimizers() { return optimizers_of(options, parameters()); }
+
+}  // namespace levin::nn

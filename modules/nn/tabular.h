@@ -1,0 +1,149 @@
+#pragma once
+#include <levin/modules/initial_weights.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/optim/registry.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/container/sequential.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+class DataModule;
+}
+
+namespace levin::nn {
+
+struct TabularNetOptions {
+  std::optional<int64_t> features = LEVIN_OPTION(
+      features, {}, "Numbers in `input` of each sample; unset: as many as the data (Csv) have", {.min = 0});
+  std::vector<int64_t> category_sizes =
+      LEVIN_OPTION(category_sizes, {},
+                   "Values of each column of `category`; with features unset: those that the data have", {.min = 1});
+  int64_t embedding = LEVIN_OPTION(
+      embedding, 0, "Numbers that stand for a category; 0: half as many as it has values, at most 50", {.min = 0});
+  std::vector<int64_t> hidden = LEVIN_OPTION(hidden, {64, 64}, "Units of each hidden layer", {.min = 1});
+  bool batch_norm = LEVIN_OPTION(batch_norm, false, "Normalize the units of each hidden layer over the batch");
+  double dropout =
+      LEVIN_OPTION(dropout, 0, "Share of the hidden units that is dropped in training", {.min = 0, .exclusive_max = 1});
+};
+
+/// Rows of a table: `input` [samples, features], floating, beside an embedding of each column of `category` [samples,
+/// columns], int64, through linear layers with ReLU to [samples, outputs].
+class TabularNet : public torch::nn::Module {
+ public:
+  /// `options.features` is set. Throws levin::UsageError where nothing is left to read.
+  TabularNet(const TabularNetOptions& options, int64_t outputs);
+  /// Throws levin::UsageError that names the option where the batch has other columns.
+  at::Tensor forward(const Batch& batch);
+
+ private:
+  void check(const Batch& batch) const;
+
+  int64_t features_, categories_;
+  torch::nn::ModuleList embeddings_ = {};
+  torch::nn::Sequential layers_ = {};
+};
+
+/// What MLPRegressor and MLPClassifier share: a net that is made when its sizes are known, by the options or, in
+/// `setup`, by the data module; levin::tune needs them in the options. Parameters are named `net.embeddings.0.weight`
+/// and on, `net.layers.0.weight` and on.
+class TabularModule : public LightningModule {
+ public:
+  /// Throws levin::UsageError where the sizes are neither in the options nor in the run's data (Csv).
+  void setup(Run& run) override;
+  /// [samples, outputs]; throws levin::UsageError as TabularNet, and before the sizes are known.
+  at::Tensor forward(const Batch& batch);
+
+ protected:
+  using LightningModule::LightningModule;
+  virtual bool knows_sizes() const = 0;
+  virtual void take_sizes(data::DataModule& data) = 0;
+  /// Makes the net; called once, by the constructor or by `setup`.
+  virtual void make_net() = 0;
+  void make_net(const TabularNetOptions& options, int64_t outputs, const InitialWeights& weights);
+
+ private:
+  std::shared_ptr<TabularNet> net_ = {};
+};
+
+struct MLPRegressorOptions {
+  TabularNetOptions net = {};  // its options stand beside the others
+  int64_t outputs = LEVIN_OPTION(outputs, 1, "Numbers that are predicted", {.min = 1});
+  std::string loss = LEVIN_OPTION(loss, "mse_loss", "Loss", {.choices = {"mse_loss", "l1_loss", "smooth_l1_loss"}});
+  InitialWeights initial = {};  // its options stand beside the others
+  Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
+  Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+};
+
+/// Predicts numbers, `target` [samples] or [samples, outputs], floating, of the rows of a table (see TabularNet).
+///
+/// Logs train_loss; val_loss and val_mae, the mean absolute error; test_loss and test_mae.
+class MLPRegressor : public TabularModule {
+ public:
+  using Options = MLPRegressorOptions;
+  MLPRegressor() : MLPRegressor(Options{}) {}
+  /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
+  explicit MLPRegressor(Options options);
+
+  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  /// The numbers, `input` [samples, outputs].
+  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  OptimizerConfig configure_optimizers() override;
+
+  Options options;
+
+ protected:
+  bool knows_sizes() const override { return options.net.features.has_value(); }
+  void take_sizes(data::DataModule& data) override;
+  void make_net() override;
+
+ private:
+  at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target) const;
+  void evaluate(const Batch& batch, const std::string& stage);
+};
+
+struct MLPClassifierOptions {
+  TabularNetOptions net = {};  // its options stand beside the others
+  std::optional<int64_t> num_classes =
+      LEVIN_OPTION(num_classes, {}, "Number of classes; unset: as many as the data (Csv) have", {.min = 2});
+  InitialWeights initial = {};  // its options stand beside the others
+  Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
+  Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+};
+
+/// Predicts one of several classes, `target` [samples], int64, of the rows of a table (see TabularNet).
+///
+/// Logs train_loss; val_loss and val_acc; test_loss and test_acc.
+class MLPClassifier : public TabularModule {
+ public:
+  using Options = MLPClassifierOptions;
+  MLPClassifier() : MLPClassifier(Options{}) {}
+  /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
+  explicit MLPClassifier(Options options);
+
+  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  /// The probability of each class, `input` [samples, classes].
+  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  OptimizerConfig configure_optimizers() override;
+
+  Options options;
+
+ protected:
+  bool knows_sizes() const override { return options.net.features && options.num_classes; }
+  void take_sizes(data::DataModule& data) override;
+  void make_net() override;
+
+ private:
+  at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& target) const;
+  void evaluate(const Batch& batch, const std::string& stage);
+};
+
+}  // namespace levin::nn
