@@ -136,7 +136,9 @@ void Batch::throw_absent(std::string_view name) const {
   }
   if (find_list(name)) throw Error("the batch's '", name, "' is a list; use batch.list(\"", name, "\")");
   if (find(name)) throw Error("the batch's '", name, "' is a tensor; use batch[\"", name, "\"]");
-  throw Error("the batch has no '", name, "'; it holds ", contents(), did_you_mean(std::string(name), names()));
+  throw UsageError(
+      "the batch has no '", name, "'; it holds ", contents(), did_you_mean(std::string(name), names()),
+      name == "target" && !empty() ? "; name these data's target in their options (data.target of Csv)" : "");
 }
 
 void Batch::throw_not_a(const std::type_info& wanted) const {

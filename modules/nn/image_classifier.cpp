@@ -1,7 +1,25 @@
 #include <levin/modules/nn/image_classifier.h>
-#include <ATen/ops/cross_entropy_loss.h>
+#include <levin/modules/class_loss.h>
+#include <levin/trainer/core/error.h>
+
+#include <c10/util/accumulate.h>
 
 namespace levin::nn {
+namespace {
+
+constexpr const char* kMoreImageClasses = "set model.num_classes";
+
+/// What the net takes: resnet18 any height and width, mlp any shape with as many numbers.
+bool fits(const at::Tensor& images, const ImageClassifierOptions& options) {
+  const at::IntArrayRef wanted = options.image_shape;
+  if (images.dim() < 2) return false;
+  const at::IntArrayRef given = images.sizes().slice(1);
+  if (options.net == "resnet18") return given.size() == 3 && given[0] == wanted[0];
+  if (options.net == "lenet") return given == wanted;
+  return c10::multiply_integers(given) == c10::multiply_integers(wanted);
+}
+
+}  // namespace
 
 ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)) {
   schema_of<Options>().check(&options, "model");
@@ -14,8 +32,15 @@ ImageClassifier::ImageClassifier(Options options_) : options(std::move(options_)
   load_initial_weights(*this, options.initial);
 }
 
+at::Tensor ImageClassifier::forward(const at::Tensor& images) {
+  if (!fits(images, options))
+    throw UsageError("model.image_shape: the model takes images of ", at::IntArrayRef(options.image_shape),
+                     ", the batch has ", images.sizes(), "; set model.image_shape to the shape of one image");
+  return net.forward(images);
+}
+
 StepOutput ImageClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  at::Tensor loss = at::cross_entropy_loss(forward(batch.input()), batch.target());
+  at::Tensor loss = cross_entropy_of(forward(batch.input()), batch.target(), kMoreImageClasses);
   log("train_loss", loss, {.prog_bar = true});
   return loss;
 }
@@ -30,7 +55,7 @@ void ImageClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/, int64
 
 void ImageClassifier::evaluate(const Batch& batch, const std::string& stage) {
   const at::Tensor logits = forward(batch.input());
-  log(stage + "_loss", at::cross_entropy_loss(logits, batch.target()));
+  log(stage + "_loss", cross_entropy_of(logits, batch.target(), kMoreImageClasses));
   log(stage + "_acc", logits.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
 }
 

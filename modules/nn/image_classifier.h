@@ -35,8 +35,8 @@ class ImageClassifier : public LightningModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit ImageClassifier(Options options);
 
-  /// Logits [batch, classes].
-  at::Tensor forward(const at::Tensor& images) { return net.forward(images); }
+  /// Logits [batch, classes]. Throws levin::UsageError for images of another shape.
+  at::Tensor forward(const at::Tensor& images);
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;

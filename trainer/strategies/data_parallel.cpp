@@ -6,8 +6,8 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/rng_guard.h>
-#include <levin/trainer/strategies/device_error.h>
 #include <levin/trainer/strategies/gather_outputs.h>
+#include <levin/trainer/strategies/step_error.h>
 #include <torch/optim/lbfgs.h>
 
 #include <utility>
@@ -111,10 +111,10 @@ std::vector<int64_t> DataParallelStrategy::run_parts(const Batch& batch, const P
   }
   {
     const ContextGuard guard(*module_, contexts_.data(), context_);
-    const auto run_part = [&](size_t i) {
+    const auto run_part = [&, watch = std::exchange(first_step_, false)](size_t i) {
       LightningModule& module = module_on(i);
       const Batch part = transfers_[i](parts[i]);
-      explain_device_errors(module, part, devices_[i], [&] { step(i, module, part); });
+      explain_step_errors(module, part, devices_[i], watch, [&] { step(i, module, part); });
     };
     const auto last = devices_.begin() + static_cast<std::ptrdiff_t>(parts.size());
     parallel::run_replicas({devices_.begin(), last}, run_part, in_order_);

@@ -50,6 +50,7 @@ class DataParallelStrategy final : public OneProcessStrategy {
   std::vector<c10::Device> devices_;
   c10::Device output_device_;
   bool in_order_;
+  bool first_step_ = true;
   std::vector<DeviceTransfer> transfers_ = {};
   StepContext* context_ = nullptr;                               ///< the run's
   std::vector<std::shared_ptr<LightningModule>> replicas_ = {};  ///< on the second device and those after it

@@ -3,7 +3,7 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/sync_batch_norm.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/strategies/device_error.h>
+#include <levin/trainer/strategies/step_error.h>
 #include <torch/optim/lbfgs.h>
 
 #include <cmath>
@@ -46,17 +46,19 @@ StepOutput DdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
   std::optional<parallel::SyncBatchNorm> synced;
   if (sync_batchnorm_) synced.emplace(group_);
   if (reducer_) reducer_->synchronize_buffers();
-  return explain_device_errors(*module_, batch, device_, [&] { return module_->training_step(batch, batch_idx); });
+  return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
+                             [&] { return module_->training_step(batch, batch_idx); });
 }
 
 void DdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                                       int64_t dataloader_idx) {
-  explain_device_errors(*module_, batch, device_, [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
+  explain_step_errors(*module_, batch, device_, std::exchange(first_.evaluation, false),
+                      [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
 }
 
 Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
-  return explain_device_errors(*module_, batch, device_,
-                               [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
+  return explain_step_errors(*module_, batch, device_, std::exchange(first_.prediction, false),
+                             [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
 }
 
 void DdpStrategy::backward(const at::Tensor& loss, bool sync) {

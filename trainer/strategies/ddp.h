@@ -2,6 +2,7 @@
 #include <levin/modules/parallel/gradient_reducer.h>
 #include <levin/trainer/core/process_group.h>
 #include <levin/trainer/strategies/device_transfer.h>
+#include <levin/trainer/strategies/step_error.h>
 #include <levin/trainer/strategies/strategy.h>
 
 #include <array>
@@ -63,6 +64,7 @@ class DdpStrategy : public Strategy {
   bool sync_batchnorm_;
   DeviceTransfer transfer_;
   LightningModule* module_ = nullptr;
+  FirstSteps first_ = {};
   std::optional<parallel::GradientReducer> reducer_ = {};
   at::Tensor sent_ = {};  ///< the newest message, of all ranks once `arrived_` was called
   std::function<void()> arrived_ = {};

@@ -1,6 +1,8 @@
 #include <levin/trainer/strategies/single_device.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/strategies/device_error.h>
+#include <levin/trainer/strategies/step_error.h>
+
+#include <utility>
 
 namespace levin {
 
@@ -10,17 +12,19 @@ void SingleDeviceStrategy::place(LightningModule& module) {
 }
 
 StepOutput SingleDeviceStrategy::run_step(const Batch& batch, int64_t batch_idx) {
-  return explain_device_errors(*module_, batch, device_, [&] { return module_->training_step(batch, batch_idx); });
+  return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
+                             [&] { return module_->training_step(batch, batch_idx); });
 }
 
 void SingleDeviceStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                                                int64_t dataloader_idx) {
-  explain_device_errors(*module_, batch, device_, [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
+  explain_step_errors(*module_, batch, device_, std::exchange(first_.evaluation, false),
+                      [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
 }
 
 Batch SingleDeviceStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
-  return explain_device_errors(*module_, batch, device_,
-                               [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
+  return explain_step_errors(*module_, batch, device_, std::exchange(first_.prediction, false),
+                             [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
 }
 
 void SingleDeviceStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/trainer/strategies/device_transfer.h>
 #include <levin/trainer/strategies/one_process.h>
+#include <levin/trainer/strategies/step_error.h>
 
 namespace levin {
 
@@ -26,6 +27,7 @@ class SingleDeviceStrategy final : public OneProcessStrategy {
   c10::Device device_;
   bool moves_module_;
   DeviceTransfer transfer_;
+  FirstSteps first_ = {};
 };
 
 }  // namespace levin

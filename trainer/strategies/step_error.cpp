@@ -1,0 +1,97 @@
+#include <levin/trainer/strategies/step_error.h>
+#include <levin/data/batch_tensors.h>
+#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/out_of_memory.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace levin {
+namespace {
+
+/// More would not help to find the mistake.
+constexpr size_t kMostNamed = 6;
+
+class Elsewhere {
+ public:
+  explicit Elsewhere(c10::Device device) : device_(device) {}
+
+  void see(const std::string& what, const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.device() == device_) return;
+    if (++count_ <= kMostNamed) text_ += (text_.empty() ? "" : ", ") + what + " is on " + tensor.device().str();
+  }
+
+  std::string text() const {
+    if (count_ == 0)
+      return "all parameters, buffers and tensors of the batch are; look for tensors that the step makes "
+             "or that are members, and make them on device()";
+    return count_ > kMostNamed ? text_ + c10::str(", and ", count_ - kMostNamed, " more are elsewhere") : text_;
+  }
+
+ private:
+  c10::Device device_;
+  size_t count_ = 0;
+  std::string text_ = {};
+};
+
+/// Whether LibTorch complains of tensors on different devices.
+bool is_about_devices(std::string_view text) {
+  for (const std::string_view words :
+       {"same device", "expected device", "different devices", "different from other tensors", "should be the same"})
+    if (text.find(words) != std::string_view::npos) return true;
+  return false;
+}
+
+constexpr std::string_view kScriptFailed = "The following operation failed in the TorchScript interpreter.";
+
+/// What LibTorch says, without stacks of C++ and of scripts; nothing for an exception that is not LibTorch's.
+std::optional<std::string> text_of_libtorch(const std::exception& error) {
+  if (const auto* own = dynamic_cast<const c10::Error*>(&error)) return own->what_without_backtrace();
+  std::string text = error.what();
+  if (!text.starts_with(kScriptFailed)) return {};
+  while (text.ends_with('\n')) text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+[[noreturn]] void throw_elsewhere(const std::string& text, const torch::nn::Module& module, const Batch& batch,
+                                  c10::Device device) {
+  Elsewhere elsewhere(device);
+  for (const auto& parameter : module.named_parameters())
+    elsewhere.see("parameter " + parameter.key(), parameter.value());
+  for (const auto& buffer : module.named_buffers()) elsewhere.see("buffer " + buffer.key(), buffer.value());
+  for_each_tensor(batch, [&](const std::string& name, const at::Tensor& tensor) {
+    elsewhere.see("tensor " + name + " of the batch", tensor);
+  });
+  throw UsageError("tensors are on different devices, and the run is on ", device, ": ", elsewhere.text(), " (",
+                   first_line(text), ")");
+}
+
+std::string shapes_of(const Batch& batch) {
+  std::string text;
+  for_each_tensor(batch, [&](const std::string& name, const at::Tensor& tensor) {
+    text += c10::str(text.empty() ? "" : ", ", name, " ", tensor.scalar_type(), " ", tensor.sizes());
+  });
+  return text;
+}
+
+}  // namespace
+
+void throw_explained(const std::exception& error, const torch::nn::Module& module, const Batch& batch,
+                     c10::Device device, const LayerWatch* watch) {
+  const std::optional<std::string> text = text_of_libtorch(error);
+  if (!text || is_out_of_memory(error)) throw;
+  if (is_about_devices(*text)) throw_elsewhere(*text, module, batch, device);
+  if (text->find("more than 1 value per channel when training") != std::string::npos)
+    throw UsageError("a batch of ", batch.size(), batch.size() == 1 ? " sample" : " samples",
+                     " has one value for each channel of a BatchNorm, which in training needs two; leave such a last "
+                     "batch out (data.drop_last), or choose another batch_size");
+  if (watch != nullptr && watch->failed())
+    throw UsageError("the batch does not fit the model: ", *watch->failed(), ": ", first_line(*text),
+                     " (the batch: ", shapes_of(batch), ")");
+  throw;
+}
+
+}  // namespace levin
