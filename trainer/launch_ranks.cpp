@@ -4,6 +4,7 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/file_bytes.h>
 #include <levin/trainer/core/gather_states.h>
+#include <levin/trainer/core/host_address.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/loops/run_context.h>
@@ -38,7 +39,11 @@ int64_t number_in(const char* name) {
   return std::stoll(text);
 }
 
-Machine this_machine(int64_t num_nodes) {
+std::chrono::milliseconds timeout_of(const TrainerOptions& options) {
+  return std::chrono::milliseconds(static_cast<int64_t>(options.timeout_seconds * 1000));
+}
+
+Machine this_machine(int64_t num_nodes, std::chrono::milliseconds timeout) {
   Machine machine;
   if (!variable("MASTER_PORT").empty()) machine.master_port = number_in("MASTER_PORT");
   if (num_nodes == 1) return machine;
@@ -50,6 +55,7 @@ Machine this_machine(int64_t num_nodes) {
                        "in the environment (",
                        name, " is not set)");
   machine.master_addr = variable("MASTER_ADDR");
+  check_resolvable(machine.master_addr, "MASTER_ADDR", timeout);
   machine.node_rank = number_in("NODE_RANK");
   if (machine.node_rank >= num_nodes)
     throw UsageError("the environment's NODE_RANK is ", machine.node_rank, ", and trainer.num_nodes ", num_nodes);
@@ -88,7 +94,12 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
   if (given.launcher == "none")
     throw UsageError("trainer.launcher: none, and ddp (", placement.strategy.why, ") needs ",
                      ranks * placement.num_nodes, " ranks; start them with torchrun, srun or mpirun");
-  const Machine machine = this_machine(placement.num_nodes);
+  const Machine machine = this_machine(placement.num_nodes, timeout_of(given));
+  const std::string secret = variable("LEVIN_SECRET");
+  if (placement.num_nodes > 1 && secret.empty() && machine.node_rank == 0)
+    console::info(c10::str("whoever reaches port ", machine.master_port,
+                           " of this machine can take part in the run; LEVIN_SECRET, the same text in the environment "
+                           "of all machines, turns others away"));
   const std::filesystem::path logs = log_folder_of(given);
   console::info(c10::str("starts ", ranks, " ranks (", placement.strategy.why,
                          "); the output of all but the first is in ", logs.string()));
@@ -97,6 +108,7 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
                     .num_nodes = placement.num_nodes,
                     .master_addr = machine.master_addr,
                     .master_port = machine.master_port,
+                    .secret = secret,
                     .max_restarts = given.max_restarts,
                     .log_folder = logs});
 }
@@ -110,11 +122,11 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Train
   const std::lock_guard lock(mutex);
   if (std::shared_ptr<ProcessGroup> group = shared.lock()) return group;
   if (!variable("LEVIN_SUPERVISOR").empty()) write_stack_on(SIGQUIT);
-  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(options.timeout_seconds * 1000));
   const std::string start = std::to_string(starts++);
   const Rendezvous alone{.master_port = 0, .hosts_store = true, .key = start};
   auto group = std::make_shared<ProcessGroup>(
-      placement.environment ? rendezvous_of(*placement.environment, start) : alone, placement.devices.front(), timeout,
+      placement.environment ? rendezvous_of(*placement.environment, start) : alone, placement.devices.front(),
+      timeout_of(options),
       options.process_group_backend == "mpi" ? ProcessGroupBackend::Mpi : ProcessGroupBackend::Auto);
   shared = group;
   return group;

@@ -2,10 +2,12 @@
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/secret.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
@@ -25,6 +27,9 @@ Usage: levin launch --hosts HOST,HOST,... [--port INT] [--ssh COMMAND] [--run] f
   --ssh COMMAND  How a machine is reached [ssh]
   --run          Run the commands and watch them; without it they are printed, one for each machine
 
+With --run the machines share a secret, which no command line shows, and turn others away. For printed commands set
+LEVIN_SECRET to the same text on all machines.
+
 )";
 
 std::vector<std::string> split_hosts(const std::string& list) {
@@ -42,15 +47,28 @@ std::vector<std::string> split_hosts(const std::string& list) {
 /// What the first machine is called by the others: ssh's "user@host" without the user.
 std::string address_of(const std::string& host) { return host.substr(host.find('@') + 1); }
 
-/// What runs on machine `node`.
+/// What runs on machine `node`; first it reads the secret from a file, if any, and removes that.
 std::string command_on(size_t node, const std::vector<std::string>& hosts, int64_t port,
-                       const std::vector<std::string>& run) {
-  std::string command = "cd " + shell_word(std::filesystem::current_path().string()) +
-                        " && exec env MASTER_ADDR=" + address_of(hosts.front()) +
-                        " MASTER_PORT=" + std::to_string(port) + " NODE_RANK=" + std::to_string(node) + " " +
-                        shell_word(std::filesystem::read_symlink("/proc/self/exe").string());
+                       const std::vector<std::string>& run, const std::string& secret_file) {
+  std::string command = "cd " + shell_word(std::filesystem::current_path().string()) + " && ";
+  if (!secret_file.empty())
+    command += "LEVIN_SECRET=$(cat " + secret_file + ") && export LEVIN_SECRET && rm -f " + secret_file + " && ";
+  command += "exec env MASTER_ADDR=" + address_of(hosts.front()) + " MASTER_PORT=" + std::to_string(port) +
+             " NODE_RANK=" + std::to_string(node) + " " +
+             shell_word(std::filesystem::read_symlink("/proc/self/exe").string());
   for (const std::string& word : run) command += " " + shell_word(word);
-  return command + " --num-nodes " + std::to_string(hosts.size());
+  command += " --num-nodes " + std::to_string(hosts.size());
+  return secret_file.empty() ? command : "exec /bin/sh -c " + shell_word(command);
+}
+
+/// Brings the secret to a machine and then starts `command` there. Other users see the arguments of processes, so that
+/// it goes by way of standard input into a file that nobody else may read.
+std::string run_on(const std::string& host, const std::string& ssh, const std::string& command,
+                   const std::string& secret_file) {
+  const std::string write = shell_word("umask 077 && cat > " + secret_file);
+  // With a terminal, what runs there ends with the connection.
+  return "printf '%s\\n' \"$LEVIN_SECRET\" | " + ssh + " " + host + " " + write + " && exec " + ssh + " -tt " + host +
+         " " + shell_word(command);
 }
 
 }  // namespace
@@ -76,13 +94,19 @@ int launch_command(std::vector<std::string> arguments) {
   const std::vector<std::string> hosts = split_hosts(*list);
   SupervisedRun nodes{.ranks = static_cast<int64_t>(hosts.size()), .called = "node"};
   nodes.log_folder = std::filesystem::temp_directory_path() / ("levin_launch_" + std::to_string(::getpid()));
-  for (size_t node = 0; node < hosts.size(); ++node) {
-    const std::string command = shell_word(command_on(node, hosts, port, run));
-    // With a terminal, what runs there ends with the connection.
-    nodes.commands.push_back({"/bin/sh", "-c", "exec " + ssh + " -tt " + hosts[node] + " " + command});
-    if (!runs) std::cout << ssh << " " << hosts[node] << " " << command << "\n";
+  if (!runs) {
+    for (size_t node = 0; node < hosts.size(); ++node)
+      std::cout << ssh << " " << hosts[node] << " " << shell_word(command_on(node, hosts, port, run, "")) << "\n";
+    return 0;
   }
-  if (!runs) return 0;
+  const char* const given = std::getenv("LEVIN_SECRET");
+  nodes.secret = given != nullptr && *given != '\0' ? given : make_secret();
+  const std::string files = "~/.levin_secret_" + make_secret().substr(0, 16) + "_";
+  for (size_t node = 0; node < hosts.size(); ++node) {
+    const std::string file = files + std::to_string(node);
+    nodes.commands.push_back(
+        {"/bin/sh", "-c", run_on(hosts[node], ssh, command_on(node, hosts, port, run, file), file)});
+  }
   std::cout << "starts " << hosts.size() << " machines; the output of all but " << hosts.front() << " is in "
             << nodes.log_folder.string() << std::endl;
   return supervise(nodes);

@@ -1,3 +1,4 @@
+#include <levin/trainer/core/host_address.h>
 #include <levin/trainer/core/process_group_backends.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -6,10 +7,6 @@
 
 namespace levin {
 namespace {
-
-bool is_loopback(const std::string& address) {
-  return address == "localhost" || address == "::1" || address.rfind("127.", 0) == 0;
-}
 
 std::shared_ptr<::gloo::transport::Device> device_to_reach(const std::string& master_addr) {
   if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"); interface != nullptr && *interface != '\0')

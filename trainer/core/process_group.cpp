@@ -3,8 +3,9 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/absent_ranks.h>
+#include <levin/trainer/core/host_address.h>
 #include <levin/trainer/core/process_group_backends.h>
-#include <levin/trainer/core/torch_compat/tcp_store.h>
+#include <levin/trainer/core/rank_store.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -41,19 +42,14 @@ std::string place_of(const Rendezvous& rendezvous) {
   return c10::str(rendezvous.master_addr, ":", rendezvous.master_port);
 }
 
-c10d::TCPStoreOptions store_options(int64_t port, bool is_server) {
-  c10d::TCPStoreOptions options = torch_compat::tcp_store_options();
-  options.port = static_cast<std::uint16_t>(port);
-  options.isServer = is_server;
-  options.waitWorkers = false;
-  return options;
-}
-
-c10::intrusive_ptr<c10d::Store> open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
-  c10d::TCPStoreOptions options = store_options(rendezvous.master_port, rendezvous.hosts_store);
-  options.timeout = timeout;
+RankStore open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
+  check_resolvable(rendezvous.master_addr, "MASTER_ADDR", timeout);
   try {
-    return c10::make_intrusive<c10d::TCPStore>(rendezvous.master_addr, options);
+    if (rendezvous.hosts_store)
+      return serve_store(rendezvous.master_port,
+                         {.on_loopback = is_loopback(rendezvous.master_addr), .secret = rendezvous.secret}, timeout);
+    return join_store(rendezvous.master_addr, rendezvous.master_port, rendezvous.secret, rendezvous.several_machines,
+                      timeout);
   } catch (const std::exception& error) {
     if (rendezvous.hosts_store)
       throw UsageError("rank ", rendezvous.rank, " cannot serve the store that the ranks meet at on ",
@@ -105,7 +101,8 @@ struct ProcessGroup::Parts {
   };
   std::mutex mutex;  ///< of what follows: backward of a GPU runs on a thread of its own
   std::deque<Call> calls;
-  int64_t count = 0;
+  int64_t count = 0, silences = 0;
+  RankStore met_at;
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
 };
@@ -113,7 +110,8 @@ struct ProcessGroup::Parts {
 ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
                            ProcessGroupBackend backend)
     : rank_(rendezvous.rank), world_size_(rendezvous.world_size), parts_(std::make_unique<Parts>()) {
-  parts_->store = c10::make_intrusive<c10d::PrefixStore>("levin/" + rendezvous.key, open_store(rendezvous, timeout));
+  parts_->met_at = open_store(rendezvous, timeout);
+  parts_->store = c10::make_intrusive<c10d::PrefixStore>("levin/" + rendezvous.key, parts_->met_at.store);
   try {
     parts_->group = make_group({.store = parts_->store,
                                 .rank = rank_,
@@ -236,11 +234,9 @@ void ProcessGroup::barrier() {
   });
 }
 
-StoreServer::StoreServer(int64_t port) {
+StoreServer::StoreServer(int64_t port, const StoreAccess& access) {
   try {
-    const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options(port, /*is_server=*/true));
-    port_ = store->getPort();
-    store_ = store;
+    store_ = std::make_unique<RankStore>(serve_store(port, access, c10d::Store::kDefaultTimeout));
   } catch (const std::exception& error) {
     throw UsageError("the store that the ranks meet at cannot be served on port ", port,
                      "; choose another with MASTER_PORT: ", first_line(error));
@@ -248,6 +244,6 @@ StoreServer::StoreServer(int64_t port) {
 }
 
 StoreServer::~StoreServer() = default;
-int64_t StoreServer::port() const { return port_; }
+int64_t StoreServer::port() const { return store_->port; }
 
 }  // namespace levin

@@ -13,19 +13,28 @@
 
 namespace c10d {
 class ProcessGroup;
-class Store;
 class Work;
 }  // namespace c10d
 
 namespace levin {
 
+struct RankStore;
+
+/// Who reaches a store.
+struct StoreAccess {
+  bool on_loopback = true;  ///< processes of this machine alone
+  std::string secret = {};  ///< that a peer must know; empty: anybody who reaches the port
+};
+
 /// Where the ranks of a run meet, and which of them this process is.
 struct Rendezvous {
   int64_t rank = 0, world_size = 1;
-  std::string master_addr = "127.0.0.1";  ///< where the store is
+  std::string master_addr = "127.0.0.1";  ///< where the store is; on a loopback address it listens there alone
   int64_t master_port = 29500;
   bool hosts_store = false;  ///< this process serves the store; the others connect to it
   std::string key = {};      ///< tells this start of the run from others that met at the same store
+  bool several_machines = false;
+  std::string secret = {};  ///< that ranks of several machines must know to meet; empty: none
 };
 
 /// By what ranks speak to each other.
@@ -86,13 +95,12 @@ class ProcessGroup final : public Comm {
 class StoreServer {
  public:
   /// On this port, or with 0 on a free one. Throws levin::UsageError where it is in use.
-  explicit StoreServer(int64_t port = 0);
+  explicit StoreServer(int64_t port = 0, const StoreAccess& access = {});
   ~StoreServer();
   int64_t port() const;
 
  private:
-  c10::intrusive_ptr<c10d::Store> store_;
-  int64_t port_ = 0;
+  std::unique_ptr<RankStore> store_;
 };
 
 }  // namespace levin

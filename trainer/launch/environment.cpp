@@ -191,18 +191,24 @@ std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env) 
   for (const auto find : {of_torchrun, of_mpirun, of_srun, of_lsf})
     if (std::optional<LaunchEnvironment> found = find(variables)) {
       check(*found);
+      found->secret = variables.text("LEVIN_SECRET");
       return found;
     }
   return {};
 }
 
 Rendezvous rendezvous_of(const LaunchEnvironment& environment, const std::string& again) {
+  const bool several_machines = environment.local_world_size != environment.world_size;
+  // torchrun's store is c10d's own, and knows no secret.
+  const bool by_torchrun = environment.store_is_served && environment.launcher != "levin";
   return {.rank = environment.rank,
           .world_size = environment.world_size,
-          .master_addr = environment.master_addr,
+          .master_addr = several_machines || by_torchrun ? environment.master_addr : "127.0.0.1",
           .master_port = environment.master_port,
           .hosts_store = environment.rank == 0 && !environment.store_is_served,
-          .key = environment.key + "/" + again};
+          .key = environment.key + "/" + again,
+          .several_machines = several_machines,
+          .secret = several_machines && !by_torchrun ? environment.secret : ""};
 }
 
 std::optional<LaunchEnvironment> find_launch_environment() {

@@ -21,6 +21,7 @@ struct LaunchEnvironment {
   bool store_is_served = false;  ///< the launcher serves the store; otherwise rank 0 does
   std::string key = {};          ///< of this start, where the launcher starts ranks again
   int64_t restarts = 0;          ///< how often the launcher has started all ranks again
+  std::string secret = {};       ///< LEVIN_SECRET
 
   int64_t num_nodes() const { return (world_size + local_world_size - 1) / local_world_size; }
 };

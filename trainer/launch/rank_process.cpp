@@ -90,6 +90,7 @@ RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& enviro
       {"LEVIN_SUPERVISOR", std::to_string(::getpid())},
       {RankEnvironment::kFailureFile, failure_file_.string()},
   };
+  if (!environment.secret.empty()) values["LEVIN_SECRET"] = environment.secret;
   if (std::getenv("OMP_NUM_THREADS") == nullptr) values["OMP_NUM_THREADS"] = std::to_string(environment.threads);
   std::vector<std::string> variables = environment_with(values);
   const bool is_own = run.commands.empty();

@@ -14,6 +14,7 @@ struct RankEnvironment {
 
   std::string master_addr = {};
   int64_t master_port = 0;
+  std::string secret = {};
   int64_t threads = 1;   ///< for computing, of each rank
   int64_t restarts = 0;  ///< starts before this one
 };

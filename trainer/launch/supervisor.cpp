@@ -4,6 +4,7 @@
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/host_address.h>
 #include <levin/trainer/core/process_group.h>
 #include <levin/trainer/launch/rank_process.h>
 #include <poll.h>
@@ -195,9 +196,11 @@ class Start {
 int supervise(const SupervisedRun& run) {
   const SignalPipe signals;
   std::optional<StoreServer> store;
-  if (run.node_rank == 0) store.emplace(run.master_port);
+  const StoreAccess access{.on_loopback = is_loopback(run.master_addr), .secret = run.num_nodes > 1 ? run.secret : ""};
+  if (run.node_rank == 0) store.emplace(run.master_port, access);
   RankEnvironment environment{.master_addr = run.master_addr,
                               .master_port = store ? store->port() : run.master_port,
+                              .secret = run.secret,
                               .threads = std::max<int64_t>(1, cores_of_process() / run.ranks)};
   if (!run.log_folder.empty()) std::filesystem::create_directories(run.log_folder);
   for (;; ++environment.restarts) {

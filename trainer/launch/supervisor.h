@@ -13,6 +13,7 @@ struct SupervisedRun {
   int64_t node_rank = 0, num_nodes = 1;   ///< this machine, among those that have as many ranks each
   std::string master_addr = "127.0.0.1";  ///< of the first machine
   int64_t master_port = 0;                ///< of the store that the first machine's supervisor serves; 0: a free one
+  std::string secret = {};                ///< LEVIN_SECRET, which ranks of several machines must know to meet
   std::string called = "rank";            ///< what the processes are called where one has failed
   int64_t max_restarts = 0;               ///< how often all ranks are started again after one has failed
   std::filesystem::path log_folder = {};  ///< for the output of all ranks but the first: rank_1.log, ...

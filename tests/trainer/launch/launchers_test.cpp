@@ -6,6 +6,7 @@
 
 namespace {
 
+using Flags = RankedFits::Flags;
 const RankedFits::Flags kHalfBatch = {"--data.batch_size", "32"};
 
 bool is_installed(const std::string& program) {
@@ -154,6 +155,76 @@ TEST_CASE("a master that cannot be reached, and a port that is taken, are named"
   CHECK(fits.start("taken", flags, {}, rank(0, std::to_string(taken.port()))).wait() == 2);
   INFO(fits.log("taken"));
   CHECK(contains(fits.log("taken"), "cannot serve the store that the ranks meet at on 127.0.0.1:"));
+}
+
+TEST_CASE("a name of the first machine that nobody knows is said at once") {
+  const RankedFits fits;
+  const std::vector<std::string> somewhere = {"MASTER_ADDR=no-such-machine.invalid", "MASTER_PORT=29512"};
+  const auto says_so = [&](const std::string& name, const std::vector<std::string>& more, const Flags& flags) {
+    std::vector<std::string> variables = somewhere;
+    variables.insert(variables.end(), more.begin(), more.end());
+    CHECK(fits.start(name, joined({"--timeout-seconds", "1"}, flags), {}, variables).wait() == 2);
+    INFO(fits.log(name));
+    CHECK(contains(fits.log(name), "MASTER_ADDR: no machine is found by the name \"no-such-machine.invalid\""));
+    CHECK_FALSE(contains(fits.log(name), "port"));
+  };
+  says_so("first", {"RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1"}, {});
+  says_so("second", {"RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1"}, {});
+  says_so("supervisor", {"NODE_RANK=0"}, {"--devices", "2", "--num-nodes", "2"});
+}
+
+TEST_CASE("machines that share a secret meet, and those without it are turned away") {
+  const RankedFits fits;
+  const RankedFits::Flags flags = {"--devices", "2", "--num-nodes", "2", "--data.batch_size", "16"};
+  const int64_t port = levin::StoreServer().port();
+  const auto variables = [&](int node, const std::string& secret) {
+    std::vector<std::string> all = {"MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + std::to_string(port),
+                                    "NODE_RANK=" + std::to_string(node)};
+    if (!secret.empty()) all.push_back("LEVIN_SECRET=" + secret);
+    return all;
+  };
+  {
+    Spawned second(fits.command("nodes", flags), fits.folder / "second.log", variables(1, "open sesame"));
+    CHECK(fits.start("nodes", flags, {}, variables(0, "open sesame")).wait() == 0);
+    INFO(fits.log("nodes") << read_bytes(fits.folder / "second.log"));
+    CHECK(second.wait() == 0);
+    CHECK(difference(fits.saved_weights("nodes"), fits.weights("one", {})) < 1e-10);
+  }
+  const std::map<std::string, std::string> errors = {
+      {"sesame", "this rank was turned away: LEVIN_SECRET is not the text that it is there"},
+      {"", "its store asks for a secret; set LEVIN_SECRET"}};
+  for (const auto& [secret, error] : errors) {
+    Spawned first(fits.command("first", flags), fits.folder / "first.log", variables(0, "open sesame"));
+    CHECK(fits.start("away", flags, {}, variables(1, secret)).wait() == 2);
+    INFO(fits.log("away"));
+    CHECK(contains(fits.log("away"), error));
+    ::kill(first.id(), SIGTERM);
+    ::kill(first.id(), SIGTERM);
+    first.wait();
+  }
+}
+
+TEST_CASE("levin launch --run brings a secret to the machines that no command line shows") {
+  const RankedFits fits;
+  // A machine that is this one, reached by a program that takes ssh's place and writes down what it was asked.
+  const std::string ssh = (fits.folder / "ssh").string(), home = (fits.folder / "home").string();
+  std::filesystem::create_directories(home);
+  write_bytes(ssh, "#!/bin/sh\necho \"$@\" >> '" + ssh +
+                       ".asked'\n[ \"$1\" = -tt ] && shift\nshift\nexec env -i PATH=\"$PATH\" HOME='" + home +
+                       "' /bin/sh -c \"$*\"\n");
+  std::filesystem::permissions(ssh, std::filesystem::perms::owner_all);
+  std::vector<std::string> words = fits.command("launched", {"--devices", "2", "--data.batch_size", "16"});
+  words.insert(words.begin() + 1, {"launch", "--hosts", "127.0.0.1,127.0.0.1", "--port",
+                                   std::to_string(levin::StoreServer().port()), "--ssh", ssh, "--run"});
+  const std::string secret = "a secret of the test";
+  const int code = Spawned(words, fits.folder / "launched.log", {"LEVIN_SECRET=" + secret}).wait();
+  INFO(fits.log("launched"));
+  CHECK(code == 0);
+  CHECK(difference(fits.saved_weights("launched"), fits.weights("one", {})) < 1e-10);
+  const std::string asked = read_bytes(ssh + ".asked");
+  CHECK(contains(asked, "LEVIN_SECRET=$(cat ~/.levin_secret_"));
+  CHECK_FALSE(contains(asked, secret));
+  CHECK(std::filesystem::is_empty(home));
 }
 
 TEST_CASE("ranks with different configs or programs are told the difference") {

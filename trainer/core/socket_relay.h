@@ -1,0 +1,44 @@
+#pragma once
+#include <levin/trainer/core/stream_socket.h>
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace levin {
+
+/// While it lives, passes the connections to one socket on to others, each in a thread of its own.
+class SocketRelay {
+ public:
+  /// Opens where an accepted connection goes; none turns it away. Called in the connection's thread.
+  using Open = std::function<StreamSocket(const StreamSocket& accepted)>;
+
+  SocketRelay(StreamSocket listener, Open open);
+  ~SocketRelay();
+  SocketRelay(const SocketRelay&) = delete;
+  SocketRelay& operator=(const SocketRelay&) = delete;
+
+  int64_t port() const { return listener_.port(); }
+
+ private:
+  struct Connection {
+    StreamSocket accepted = {}, opened = {};
+    bool is_open = false, ended = false;
+    std::thread thread = {};
+  };
+  void accept_all();
+  void serve(Connection& connection);
+  /// Joins the threads of connections that have ended; returns how many wait to be opened.
+  size_t clean_up();
+
+  StreamSocket listener_;
+  Open open_;
+  std::mutex mutex_ = {};  ///< of what follows
+  std::list<Connection> connections_ = {};
+  bool ends_ = false;
+  std::thread acceptor_ = {};
+};
+
+}  // namespace levin
