@@ -27,6 +27,10 @@ void HandleSignals::handle(Run& run) {
   if (take_save_signal() && saves_) run.save_checkpoint("on_signal.ckpt", {.link_as = "last.ckpt"});
   // The window's gradients are in the step that ends it.
   if (received_signal() == 0 || run.state().window.position != 0 || !saved_.empty()) return;
+  stop(run);
+}
+
+void HandleSignals::stop(Run& run) {
   run.request_stop(signal_name(received_signal()));
   if (!saves_) return;
   const std::string name =
@@ -39,8 +43,14 @@ void HandleSignals::on_train_batch_end(Run& run) { handle(run); }
 
 void HandleSignals::on_validation_batch_end(Run& run) {
   if (!is_fit_) return end_evaluation();
-  // Ranks have different numbers of batches: they act together, after the validation.
+  // Ranks have different numbers of batches: the loop lets them end together, and what they save follows in
+  // on_train_end.
   if (run.state().stage == Stage::Validate && run.comm().world_size() == 1) handle(run);
+}
+
+void HandleSignals::on_train_end(Run& run) {
+  const bool in_validation = run.state().batch_phase == BatchPhase::Validating;
+  if (is_fit_ && in_validation && received_signal() != 0 && saved_.empty()) stop(run);
 }
 
 void HandleSignals::end_evaluation() const {

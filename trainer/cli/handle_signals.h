@@ -27,6 +27,7 @@ class HandleSignals : public Callback {
   /// `saves`: whether checkpoints are written at all.
   HandleSignals(bool is_fit, bool saves) : is_fit_(is_fit), saves_(saves) {}
   void on_train_batch_end(Run& run) override;
+  void on_train_end(Run& run) override;
   void on_validation_batch_end(Run& run) override;
   void on_test_batch_end(Run& run) override;
   void on_predict_batch_end(Run& run) override;
@@ -36,6 +37,7 @@ class HandleSignals : public Callback {
 
  private:
   void handle(Run& run);
+  void stop(Run& run);
   void end_evaluation() const;
   bool is_fit_, saves_;
   std::filesystem::path saved_ = {};

@@ -4,6 +4,7 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/rng_guard.h>
 #include <levin/trainer/core/signals.h>
+#include <levin/trainer/loops/rank_agreement.h>
 
 #include <algorithm>
 
@@ -142,6 +143,8 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
   run_.counters.evaluation_loader = index;
   run_.sink.use_evaluation_table(index, loaders_->size() > 1);
   int64_t& batches_done = run_.counters.evaluation_batch;
+  std::optional<ValidationAgreement> agreement;
+  if (ranks_ != nullptr && run_.counters.stage == Stage::Validate) agreement.emplace(*ranks_);
   while (!limit || batches_done < *limit) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
@@ -151,8 +154,10 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
     batches_done += 1;
     if (run_.counters.stage == Stage::SanityCheck) continue;
     all_have_one ? run_.save_if_asked() : run_.save_if_any_rank_asks();
-    if (received_signal() != 0 && run_.stop_reason) return false;
+    const bool goes_on = agreement ? agreement->goes_on() : received_signal() == 0 || !run_.stop_reason;
+    if (!goes_on) return false;
   }
+  if (agreement && !agreement->finish()) return false;
   batches_done = 0;
   return true;
 }

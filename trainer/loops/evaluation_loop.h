@@ -9,6 +9,8 @@
 
 namespace levin {
 
+class RankAgreement;
+
 /// Validation or test: every batch of every loader once, in eval mode and without gradients.
 ///
 ///     module.on_validation_model_eval
@@ -25,6 +27,8 @@ class EvaluationLoop {
   /// False where the module has no such step, the limit is 0, or there are no loaders (once they are loaded).
   bool enabled() const;
   void load();
+  /// In a fit on several ranks: signals end a validation on all of them at once. `ranks` must outlive the loop's use.
+  void agree_by(RankAgreement& ranks) { ranks_ = &ranks; }
   /// Forgets the loaders; `load` asks for new ones.
   void unload();
   /// All batches up to the limit; logs the reduced values. In a run that was continued inside a validation, the batches
@@ -49,6 +53,7 @@ class EvaluationLoop {
   std::function<data::Loaders()> source_;
   std::optional<data::Loaders> loaders_ = {};
   std::vector<RankedLoader> ranked_ = {};  ///< one for each of them
+  RankAgreement* ranks_ = nullptr;
 };
 
 }  // namespace levin

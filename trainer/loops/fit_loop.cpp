@@ -51,6 +51,7 @@ void FitLoop::run() {
   if (nothing_to_do()) return;
   const at::AutoGradMode gradients(true);
   agreement_.emplace(run_, schedule_);
+  if (run_.comm().world_size() > 1) validation_.agree_by(*agreement_);
   step_.emplace(run_);
   run_.step_context.optimizers = &*step_;
   if (!run_.resumed && validation_.enabled() && run_.options.num_sanity_val_steps != 0) {

@@ -1,11 +1,18 @@
 #include <levin/trainer/loops/rank_agreement.h>
 #include <levin/trainer/core/slurm.h>
 
+#include <algorithm>
+#include <bit>
+
 namespace levin {
 namespace {
 
-/// Bits of what ranks ask for, behind those of signals.
-constexpr uint64_t kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
+/// Bits of what ranks ask for, behind those of signals, whose numbers are below 32.
+constexpr uint64_t kSignals = (uint64_t{1} << 32) - 1;
+constexpr uint64_t kBatchesLeft = uint64_t{1} << 61, kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
+/// An interval is a power of two, with this bit for 1.
+constexpr int kInterval = 40, kLongestInterval = 20;
+constexpr double kSecondsBetweenQuestions = 0.1;
 
 }  // namespace
 
@@ -33,17 +40,53 @@ void RankAgreement::at_end_of_window() {
 void RankAgreement::now() { take(run_.strategy.agree_now(requests())); }
 
 uint64_t RankAgreement::requests() const {
-  uint64_t bits = signals_ ? held_signals() : 0;
+  uint64_t bits = signals_ ? held_signals() & kSignals : 0;
   if (run_.stop_reason) bits |= kStop;
   if (schedule_.time_is_up(run_.counters)) bits |= kValidate;
   return bits;
 }
 
 void RankAgreement::take(uint64_t agreed) {
-  if (signals_) release_signals(agreed & ~(kStop | kValidate));
+  if (signals_) release_signals(agreed & kSignals);
   if ((agreed & kStop) == 0) return;
   run_.stop_agreed = true;
   if (!run_.stop_reason) run_.request_stop("another rank asked to stop");
+}
+
+bool RankAgreement::ends_here() const { return received_signal() != 0 && run_.counters.window.position == 0; }
+
+RankAgreement::InValidation RankAgreement::in_validation(bool batches_left, int64_t interval) {
+  uint64_t bits = requests();
+  if (batches_left) bits |= kBatchesLeft;
+  if (run_.is_rank_zero()) bits |= uint64_t{1} << (kInterval + std::countr_zero(static_cast<uint64_t>(interval)));
+  const uint64_t agreed = run_.strategy.agree_now(bits);
+  take(agreed);
+  const uint64_t proposed = (agreed >> kInterval) & ((uint64_t{2} << kLongestInterval) - 1);
+  return {.batches_left = (agreed & kBatchesLeft) != 0, .interval = static_cast<int64_t>(proposed)};
+}
+
+bool ValidationAgreement::goes_on() {
+  batches_ += 1;
+  return batches_ < interval_ || ask(/*batches_left=*/true);
+}
+
+bool ValidationAgreement::finish() {
+  while (batches_left_)
+    if (!ask(/*batches_left=*/false)) return false;
+  return true;
+}
+
+bool ValidationAgreement::ask(bool batches_left) {
+  const std::chrono::duration<double> since = Clock::now() - asked_;
+  const double batches = static_cast<double>(batches_) * kSecondsBetweenQuestions / std::max(since.count(), 1e-6);
+  const auto interval = static_cast<uint64_t>(std::clamp(batches, 1.0, static_cast<double>(1 << kLongestInterval)));
+  const RankAgreement::InValidation found =
+      ranks_.in_validation(batches_left, static_cast<int64_t>(std::bit_floor(interval)));
+  batches_left_ = found.batches_left;
+  interval_ = found.interval;
+  batches_ = 0;
+  asked_ = Clock::now();
+  return !ranks_.ends_here();
 }
 
 }  // namespace levin
