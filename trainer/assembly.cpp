@@ -86,6 +86,7 @@ parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& optio
 Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
                    const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
     : module_(*module.module),
+      ranks_(ranks),
       stage_(stage),
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
       settings_(std::in_place, settings_of(options)),
@@ -192,14 +193,24 @@ void Assembly::guarded(const std::function<void()>& body) {
 }
 
 void Assembly::failed(const std::exception& error) {
+  std::optional<ProcessGroup::Silence> others_are_elsewhere;
+  if (ranks_ != nullptr) others_are_elsewhere.emplace(*ranks_);
+  run.sink.leave_ranks();
   run.leave_loop();
-  try {
-    run.hooks.on_exception(run, error);
-    run.save_after_exception();
-  } catch (const std::exception& second) {
-    console::warn(std::string("on_exception threw as well: ") + second.what());
-  }
-  for (const auto& logger : run.loggers) logger->finalize("failed");
+  // The exception at hand goes on, and each part is called whatever another throws.
+  const auto call = [](const char* part, const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const std::exception& second) {
+      console::warn(c10::str(part, " threw as well: ", second.what()));
+    } catch (...) {
+      console::warn(c10::str(part, " threw as well"));
+    }
+  };
+  for (Hooks* receiver : run.hooks.receivers(Hook::on_exception))
+    call("on_exception", [&] { receiver->on_exception(run, error); });
+  call("the save after the exception", [&] { run.save_after_exception(); });
+  for (const auto& logger : run.loggers) call("a logger's finalize", [&] { logger->finalize("failed"); });
 }
 
 }  // namespace levin

@@ -39,7 +39,8 @@ class Assembly {
   void teardown();
   /// Puts back what the run has changed outside of itself; what a checkpoint needs of it stays.
   void end();
-  /// Runs `body`; where it throws, on_exception is called and the loggers are closed before the exception goes on.
+  /// Runs `body`; where it throws, on_exception is called and the loggers are closed before the exception goes on. None
+  /// of that calls the other ranks: what is logged has this rank's own values, and a collective throws.
   void guarded(const std::function<void()>& body);
 
  private:
@@ -51,6 +52,7 @@ class Assembly {
   void failed(const std::exception& error);
 
   LightningModule& module_;
+  ProcessGroup* ranks_;
   Stage stage_;
   bool first_of_machine_;
   std::optional<TorchSettings> settings_;

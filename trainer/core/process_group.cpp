@@ -144,6 +144,8 @@ void ProcessGroup::guarded(const char* call, const std::function<void()>& body) 
   int64_t number = 0;
   {
     const std::lock_guard lock(parts_->mutex);
+    if (parts_->silences > 0)
+      throw Error(call, ": not while an exception is on its way: the other ranks do not take part");
     number = ++parts_->count;
     parts_->calls.push_back({number, call});
     if (parts_->calls.size() > kCallsKept) parts_->calls.pop_front();
@@ -166,6 +168,16 @@ void ProcessGroup::guarded(const char* call, const std::function<void()>& body) 
                                         : "rank " + missing + " did not come: ended, or hanging",
                         ": ", first_line(error));
   }
+}
+
+ProcessGroup::Silence::Silence(const ProcessGroup& group) : group_(group) {
+  const std::lock_guard lock(group_.parts_->mutex);
+  ++group_.parts_->silences;
+}
+
+ProcessGroup::Silence::~Silence() {
+  const std::lock_guard lock(group_.parts_->mutex);
+  --group_.parts_->silences;
 }
 
 std::vector<int64_t> ProcessGroup::ranks_that_miss_nobody(const std::string& call) const {

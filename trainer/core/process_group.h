@@ -79,6 +79,18 @@ class ProcessGroup final : public Comm {
   /// Calls `body`; what it throws of c10d's failed collectives becomes a levin::LostRankError that names `call`, and
   /// the ranks that do not miss anybody themselves: they have ended, or hang.
   void guarded(const char* call, const std::function<void()>& body) const;
+  /// While it lives, no call begins: each throws levin::Error. For what runs while an exception is on its way, when the
+  /// other ranks do not take part and the call would wait for them.
+  class Silence {
+   public:
+    explicit Silence(const ProcessGroup& group);
+    ~Silence();
+    Silence(const Silence&) = delete;
+    Silence& operator=(const Silence&) = delete;
+
+   private:
+    const ProcessGroup& group_;
+  };
   /// The newest calls, one line each: number, name, and how long it took in milliseconds or that it did not end.
   std::string newest_calls() const;
 

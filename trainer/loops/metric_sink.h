@@ -40,6 +40,8 @@ class MetricSink final : public LogSink {
   /// The ranks whose values are read as one: read_step, read_train_epoch, read_evaluation_epoch and newest are then
   /// called by all of them together. Metrics are computed on this device.
   void set_comm(Comm& comm, c10::Device device);
+  /// From here on what is read is this rank's own.
+  void leave_ranks() { comm_ = nullptr; }
 
   void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
   void log(const std::string& name, double value, const LogOptions& options) override;
