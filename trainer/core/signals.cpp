@@ -52,7 +52,13 @@ void write_stack(int /*signal_number*/) {
 
 }  // namespace
 
+bool is_ignored(int signal_number) {
+  struct sigaction present = {};
+  return sigaction(signal_number, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
+}
+
 SignalGuard::SignalGuard(std::vector<std::pair<int, SignalAction>> wanted) : actions_(std::move(wanted)) {
+  std::erase_if(actions_, [](const auto& one) { return is_ignored(one.first); });
   received = save_asked = 0;
   struct sigaction handler = {};
   handler.sa_handler = note;

@@ -15,8 +15,12 @@ enum class SignalAction {
   Requeue,  ///< the same, and give the job back to the scheduler's queue
 };
 
+/// Whether this process ignores the signal, as those do that nohup or a shell's background started.
+bool is_ignored(int signal_number);
+
 /// While it lives, these signals are noted instead of ending the process; the second that asks to stop ends it at once.
-/// The handlers that were there before come back with its destruction. Only the program installs it.
+/// A signal that is ignored stays ignored. The handlers that were there before come back with its destruction. Only the
+/// program installs it.
 class SignalGuard {
  public:
   explicit SignalGuard(std::vector<std::pair<int, SignalAction>> actions);

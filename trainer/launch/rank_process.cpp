@@ -138,7 +138,12 @@ void RankProcess::give_up() {
   send(SIGQUIT);
 }
 
-void RankProcess::kill() const { send(SIGKILL); }
+void RankProcess::kill() {
+  killed_ = true;
+  send(SIGKILL);
+}
+
+bool RankProcess::has_exited_with(int code) const { return ended_ && WIFEXITED(status_) && code_ == code; }
 
 std::string RankProcess::how_it_ended() const {
   const std::string who =

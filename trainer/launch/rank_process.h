@@ -33,11 +33,14 @@ class RankProcess {
   /// Asks it where it is (write_stack_on SIGQUIT): it is not to end by itself any more, and `kill` comes next.
   void give_up();
   /// Ends it at once.
-  void kill() const;
+  void kill();
   bool was_given_up() const { return given_up_; }
+  bool was_killed() const { return killed_; }
 
   /// The exit code, or 128 and the signal that ended it.
   int code() const { return code_; }
+  /// Whether it has ended by itself, with this exit code.
+  bool has_exited_with(int code) const;
   /// Whether it says that it failed only because another rank did.
   bool lost_another() const { return lost_another_; }
   /// What it says of its failure; empty where nothing.
@@ -54,7 +57,7 @@ class RankProcess {
   int64_t rank_ = 0;
   ::pid_t pid_ = -1;
   std::filesystem::path log_ = {}, failure_file_ = {};
-  bool ended_ = false, given_up_ = false, lost_another_ = false;
+  bool ended_ = false, given_up_ = false, killed_ = false, lost_another_ = false;
   int status_ = 0, code_ = 0;
   std::string error_ = {}, state_ = {};
 };

@@ -6,6 +6,7 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/host_address.h>
 #include <levin/trainer/core/process_group.h>
+#include <levin/trainer/core/signals.h>
 #include <levin/trainer/launch/rank_process.h>
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +44,8 @@ void write_signal(int number) {
   errno = error;
 }
 
-/// While it lives, the forwarded signals and SIGCHLD are read from a pipe.
+/// While it lives, the forwarded signals and SIGCHLD are read from a pipe. A signal that is ignored stays ignored, and
+/// the ranks inherit that.
 class SignalPipe {
  public:
   SignalPipe() {
@@ -51,7 +53,11 @@ class SignalPipe {
     struct sigaction action = {};
     action.sa_handler = write_signal;
     action.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &before_[i]);
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      ::sigaction(kSignals[i], nullptr, &before_[i]);
+      // A process that ignores SIGCHLD could not wait for its children.
+      if (kSignals[i] == SIGCHLD || !is_ignored(kSignals[i])) ::sigaction(kSignals[i], &action, nullptr);
+    }
   }
   ~SignalPipe() {
     for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
@@ -107,24 +113,24 @@ class Start {
   /// Waits until all have ended; returns the exit code.
   int watch() {
     while (running() > 0) {
-      const auto time = failed_at_ ? std::chrono::milliseconds(50) : std::chrono::milliseconds(1000);
+      const auto time = failed_at_ || ends_by_ ? std::chrono::milliseconds(50) : std::chrono::milliseconds(1000);
       const int signal_number = signals_.wait(time);
       if (signal_number != 0 && signal_number != SIGCHLD) forward(signal_number);
       reap();
-      // After a signal the ranks may still save.
-      if (!failed_at_ || signalled_) continue;
+      if (ends_by_ && Clock::now() > *ends_by_) end_others();
+      if (!failed_at_) continue;
       const std::chrono::duration<double> since = Clock::now() - *failed_at_;
       if (since.count() > run_.grace_seconds) give_up_others();
       if (since.count() > run_.grace_seconds + kSecondsToAnswer) end_others();
     }
+    if (asked_by_ != 0) return code_after_signal();
     if (!failed_at_) return 0;
-    if (signalled_) return highest_code();
     const RankProcess& culprit = find_culprit();
     describe(culprit);
     return culprit.code() != 0 ? culprit.code() : 1;
   }
   /// Whether a signal has asked the run to end, so that it is not started again.
-  bool was_asked_to_end() const { return signalled_; }
+  bool was_asked_to_end() const { return asked_by_ != 0; }
 
  private:
   int64_t running() const {
@@ -132,15 +138,28 @@ class Start {
   }
 
   void forward(int signal_number) {
-    if (signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP) signalled_ = true;
-    for (RankProcess& rank : ranks_) rank.send(signal_number);
+    for (const RankProcess& rank : ranks_) rank.send(signal_number);
+    if (signal_number != SIGTERM && signal_number != SIGINT && signal_number != SIGHUP) return;
+    // A rank that is stopped could not answer, and the others would wait for it.
+    for (const RankProcess& rank : ranks_) rank.send(SIGCONT);
+    const std::string said = signal_name(signal_number) + (asked_by_ == 0 ? " goes on" : " goes on again") +
+                             " to the " + run_.called + "s; ";
+    if (asked_by_ == 0) {
+      asked_by_ = signal_number;
+      console::info(said + "a second signal ends them at once");
+    } else if (!ends_by_) {
+      ends_by_ = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(run_.grace_seconds * 1000));
+      console::info(said + c10::str("those that are left in ", run_.grace_seconds, " s are killed"));
+    }
   }
 
   void reap() {
     for (RankProcess& rank : ranks_)
       if (!rank.ended() && rank.reap()) {
         order_.push_back(&rank);
-        if (rank.code() != 0 && !failed_at_) failed_at_ = Clock::now();
+        // One that ends as a signal asked may do so before the others, which may still save.
+        const bool in_order = rank.code() == 0 || (asked_by_ != 0 && rank.has_exited_with(128 + asked_by_));
+        if (!in_order && !failed_at_) failed_at_ = Clock::now();
       }
   }
 
@@ -149,8 +168,8 @@ class Start {
       if (!rank.ended() && !rank.was_given_up()) rank.give_up();
   }
 
-  void end_others() const {
-    for (const RankProcess& rank : ranks_)
+  void end_others() {
+    for (RankProcess& rank : ranks_)
       if (!rank.ended()) rank.kill();
   }
 
@@ -167,10 +186,16 @@ class Start {
     return *order_.front();
   }
 
-  int highest_code() const {
-    int code = 0;
-    for (const RankProcess& rank : ranks_) code = std::max(code, rank.code());
-    return code;
+  /// 0 where all have ended so, or 128 and the signal; that of a rank which failed by itself, which is described.
+  int code_after_signal() const {
+    for (const RankProcess* rank : order_) {
+      const bool followed = rank->was_killed() || rank->lost_another() || rank->code() == 128 + asked_by_;
+      if (rank->code() == 0 || followed) continue;
+      describe(*rank);
+      return rank->code();
+    }
+    const bool all_well = std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r.code() == 0; });
+    return all_well ? 0 : 128 + asked_by_;
   }
 
   void describe(const RankProcess& culprit) const {
@@ -188,7 +213,8 @@ class Start {
   std::vector<RankProcess> ranks_ = {};
   std::vector<const RankProcess*> order_ = {};  ///< in which they ended
   std::optional<Clock::time_point> failed_at_ = {};
-  bool signalled_ = false;
+  int asked_by_ = 0;                               ///< the first signal that asked the run to end
+  std::optional<Clock::time_point> ends_by_ = {};  ///< after the second
 };
 
 }  // namespace

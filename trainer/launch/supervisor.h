@@ -29,7 +29,9 @@ struct SupervisedRun {
 ///
 /// Where a rank fails, the others are ended; which it was, how it ended, its error and its last lines go to stderr.
 /// With restarts left all are started again, with TORCHELASTIC_RESTART_COUNT one higher. SIGTERM, SIGINT, SIGHUP,
-/// SIGUSR1 and SIGUSR2 go on to the ranks. No rank outlives this process, however it ends.
+/// SIGUSR1 and SIGUSR2 go on to the ranks, unless this process ignores them. The first of SIGTERM, SIGINT and SIGHUP
+/// asks the ranks to end, and wakes those that are stopped; after a second one, ranks that are left when the grace is
+/// over are killed. No rank outlives this process, however it ends.
 ///
 /// Returns the exit code: 0, that of the rank that failed, or 128 and the signal that ended it.
 int supervise(const SupervisedRun& run);

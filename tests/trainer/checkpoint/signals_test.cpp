@@ -89,6 +89,20 @@ TEST_CASE("a second SIGINT ends the program at once") {
   CHECK((code == -SIGINT || code == 128 + SIGINT));
 }
 
+TEST_CASE("a signal that was ignored when the program began stays ignored") {
+  ProgramFit fit;
+  const std::string program = std::getenv("LEVIN_PROGRAM");
+  Spawned process({"/bin/sh", "-c", "trap '' INT HUP; exec \"$0\" \"$@\"", program, "fit", "--config",
+                   (fit.folder / "config.json").string(), "--default-root-dir", fit.folder.path().string()},
+                  fit.folder / "log");
+  fit.wait_for_rows(20);
+  ::kill(process.id(), SIGINT);
+  ::kill(process.id(), SIGHUP);
+  CHECK(process.wait() == 0);
+  INFO(fit.log());
+  CHECK_FALSE(contains(fit.log(), "stopped by"));
+}
+
 TEST_CASE("SIGUSR1 saves, and the training goes on") {
   ProgramFit fit;
   Spawned process = fit.start({});

@@ -1,5 +1,6 @@
 #pragma once
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -10,7 +11,7 @@
 
 extern char** environ;
 
-/// A program that runs; its stderr goes to a file.
+/// A program that runs; its stderr goes to a file. It ignores no signal, whatever its parent does.
 class Spawned {
  public:
   Spawned(std::vector<std::string> arguments, const std::filesystem::path& log,
@@ -26,7 +27,16 @@ class Spawned {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0666);
-    const int error = ::posix_spawnp(&process_, pointers[0], &actions, nullptr, pointers.data(), environment.data());
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&defaults, number);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    const int error =
+        ::posix_spawnp(&process_, pointers[0], &actions, &attributes, pointers.data(), environment.data());
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) throw std::runtime_error("cannot start " + arguments[0]);
   }

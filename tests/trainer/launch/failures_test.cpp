@@ -1,5 +1,7 @@
 // What becomes of a run when one of its ranks does not do what the others do: the supervisor names it, ends the others
 // and leaves nothing behind.
+#include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/trainer_state.h>
 #include <signal.h>
 
 #include <iostream>
@@ -66,13 +68,17 @@ struct Ranks {
   std::map<int, pid_t> ranks;
 };
 
+Spawned start_behaviour(const TemporaryFolder& folder, const std::string& name) {
+  const char* const program = std::getenv("LEVIN_RANK_PROGRAM");
+  REQUIRE(program != nullptr);
+  return Spawned({"/bin/sh", "-c", "exec \"$0\" \"$@\" > '" + (folder / "out").string() + "'", program,
+                  folder.path().string(), name},
+                 folder / "log");
+}
+
 struct Behaviour {
   explicit Behaviour(const std::string& name) {
-    const char* const program = std::getenv("LEVIN_RANK_PROGRAM");
-    REQUIRE(program != nullptr);
-    Spawned process({"/bin/sh", "-c", "exec \"$0\" \"$@\" > '" + (folder / "out").string() + "'", program,
-                     folder.path().string(), name},
-                    folder / "log");
+    Spawned process = start_behaviour(folder, name);
     code = process.wait();
     log = read_bytes(folder / "log");
     out = read_bytes(folder / "out");
@@ -141,6 +147,75 @@ TEST_CASE("SIGTERM to the supervisor saves once and ends all") {
   INFO(run.fits.log("run"));
   CHECK(contains(run.fits.log("run"), "stopped by SIGTERM, saved"));
   CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
+}
+
+TEST_CASE("a rank that is stopped does not keep the others from ending after a signal") {
+  for (const int number : {SIGTERM, SIGINT}) {
+    Ranks run({"--timeout-seconds", "100000"});
+    ::kill(run.ranks.at(1), SIGSTOP);
+    ::kill(run.process.id(), number);
+    CHECK(run.wait() == 128 + number);
+    INFO(run.fits.log("run"));
+    CHECK(contains(run.fits.log("run"),
+                   levin::signal_name(number) + " goes on to the ranks; a second signal ends them at once\n"));
+    CHECK(contains(run.fits.log("run"), "stopped by " + levin::signal_name(number) + ", saved"));
+    CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
+  }
+}
+
+TEST_CASE("ranks that ignore a signal are ended by the second") {
+  for (const int number : {SIGTERM, SIGINT}) {
+    const TemporaryFolder folder;
+    Spawned process = start_behaviour(folder, "ignores");
+    const auto said = [&](const char* text) { return contains(read_bytes(folder / "log"), text); };
+    for (const char* rank : {"ignores_0", "ignores_1"})
+      for (int i = 0; i < 6000 && !fs::exists(folder / rank); ++i) wait_a_moment();
+    ::kill(process.id(), number);
+    for (int i = 0; i < 1000 && !said("goes on to the ranks"); ++i) wait_a_moment();
+    CHECK(said("goes on to the ranks; a second signal ends them at once"));
+    CHECK(ranks_of(process.id()).size() == 2);
+    ::kill(process.id(), number);
+    CHECK(process.wait() == 128 + number);
+    CHECK(said("goes on again to the ranks; those that are left in 2 s are killed"));
+    CHECK(ranks_of(process.id()).empty());
+  }
+}
+
+TEST_CASE("ranks that nohup started are not ended by SIGHUP") {
+  const RankedFits fits;
+  Spawned process = fits.start("run", {"--devices", "2", "--max-epochs", "60", "--data.batch_size", "16"}, {"nohup"});
+  for (int i = 0; i < 6000 && fits.rows("run").size() < 20; ++i) wait_a_moment();
+  ::kill(process.id(), SIGHUP);
+  for (const auto& [rank, id] : ranks_of(process.id())) ::kill(id, SIGHUP);
+  CHECK(process.wait() == 0);
+  INFO(fits.log("run"));
+  CHECK(fs::exists(fits.run("run") / "weights.pt"));
+}
+
+TEST_CASE("a signal inside of a validation ends it on all ranks, and the run goes on from there") {
+  const RankedFits fits;
+  const RankedFits::Flags flags = {"--devices",       "2",    "--max-epochs",      "1", "--val-check-interval", "2",
+                                   "--data.val_size", "4000", "--data.batch_size", "4"};
+  const auto expected = fits.weights("unbroken", flags);
+  // Nearly all of the time goes into validations; a signal may still come between two of them.
+  bool was_inside = false;
+  for (int attempt = 0; attempt < 5 && !was_inside; ++attempt) {
+    const std::string name = "broken" + std::to_string(attempt);
+    Spawned process = fits.start(name, flags);
+    for (int i = 0; i < 6000 && fits.rows(name).size() < 8; ++i) wait_a_moment();
+    ::kill(process.id(), SIGTERM);
+    CHECK(process.wait() == 128 + SIGTERM);
+    INFO(fits.log(name));
+    const fs::path saved = fits.run(name) / "checkpoints" / "on_signal.ckpt";
+    REQUIRE(fs::exists(saved));
+    const levin::State counters = levin::load_state(saved).at("levin").at("trainer");
+    was_inside = counters.at("batch_phase").to_int() == static_cast<int64_t>(levin::BatchPhase::Validating) &&
+                 counters.at("evaluation_batch").to_int() > 0;
+    const auto weights = fits.weights(name, joined(flags, {"--ckpt-path", "last"}));
+    CHECK(difference(weights, expected) == 0);
+    CHECK(difference(fits.rows(name), fits.rows("unbroken")) == 0);
+  }
+  CHECK(was_inside);
 }
 
 TEST_CASE("SIGTERM to one rank alone ends all of them together") {
@@ -244,6 +319,17 @@ TEST_CASE("a rank that throws is shown with its error") {
   CHECK(contains(run.log, "failed with exit code 5"));
   CHECK(contains(run.log, "its error: the second rank has had enough"));
   CHECK(contains(run.log, "[rank 1] error: the second rank has had enough"));
+}
+
+TEST_CASE("hooks of a rank that throws ask nobody, and are told so") {
+  const Behaviour run("throws_with_hooks");
+  INFO(run.log << run.out);
+  CHECK(run.code == 5);
+  CHECK(contains(run.log, "its error: the second rank has had enough"));
+  CHECK(contains(run.out, "rank_loss is known: 1"));
+  CHECK(contains(run.out, "barrier: not while an exception is on its way"));
+  CHECK(contains(run.out, "no checkpoint is saved after the exception"));
+  CHECK_FALSE(contains(run.out, "threw as well"));
 }
 
 TEST_CASE("a rank that hangs in its own code says where") {

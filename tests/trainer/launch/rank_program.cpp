@@ -39,11 +39,13 @@ struct Net : levin::LightningModule {
     const bool dies = current_epoch() == 1 && batch_idx == 2 && second;
     if (dies && behaviour == "dies_in_forward") die_once();
     if (second && batch_idx == 2) {
-      if (behaviour == "throws") throw std::runtime_error("the second rank has had enough");
+      if (behaviour == "throws" || behaviour == "throws_with_hooks")
+        throw std::runtime_error("the second rank has had enough");
       while (behaviour == "hangs") std::this_thread::sleep_for(std::chrono::seconds(1));
       if (behaviour == "leaves") std::exit(0);
       if (behaviour == "returns_nothing") return {};
     }
+    if (behaviour == "ignores" && batch_idx == 2) ignore_signals();
     if (second && behaviour == "logs_another") log("only_here", 7.0);
     const auto output = head(batch.input());
     if (dies && behaviour == "dies_in_backward")
@@ -62,6 +64,22 @@ struct Net : levin::LightningModule {
     error(output, batch.target());
     log("val_error", error);
     seen += batch.size();
+  }
+  /// What asks the other ranks, who know nothing of the exception.
+  void on_exception(levin::Run& run, const std::exception&) override {
+    if (behaviour != "throws_with_hooks" || run.comm().rank() != 1) return;
+    std::cerr << "rank_loss is known: " << run.metric("rank_loss").has_value() << std::endl;
+    try {
+      run.comm().barrier();
+    } catch (const levin::Error& error) {
+      std::cerr << error.what() << std::endl;
+    }
+  }
+  /// Only SIGKILL ends it from here on.
+  static void ignore_signals() {
+    for (const int number : {SIGTERM, SIGINT, SIGQUIT}) ::signal(number, SIG_IGN);
+    std::ofstream(death_certificate.parent_path() / ("ignores_" + std::string(std::getenv("RANK")))) << "so it is";
+    for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   void on_train_batch_end(levin::Run& run) override {
     if (behaviour == "dies_in_collective" && current_epoch() == 1 && run.batch_idx() == 2 && !has_died())
@@ -112,6 +130,9 @@ int main(int, char** argv) {
     options.enable_progress_bar = options.enable_model_summary = false;
     options.num_sanity_val_steps = 0;
     options.max_restarts = std::string(argv[2]).rfind("dies", 0) == 0 ? 1 : 0;
+    if (argv[2] == std::string("throws_with_hooks"))
+      options.callbacks = {
+          levin::ModelCheckpoint({.filename = "best", .monitor = "rank_loss", .save_on_exception = true})};
     death_certificate = std::filesystem::path(argv[1]) / "died";
     levin::set_file_stage_hook(die_while_writing);
     levin::Trainer trainer(options);
