@@ -207,6 +207,12 @@ std::optional<int64_t> LightningModule::estimated_stepping_batches() const {
   return context("estimated_stepping_batches").run->estimated_stepping_batches();
 }
 
+void LightningModule::configure_model_once() {
+  if (model_is_configured_) return;
+  configure_model();
+  model_is_configured_ = true;
+}
+
 void LightningModule::set_context(StepContext* context) {
   context_ = context;
   if (context == nullptr) untoggle_optimizer();

@@ -56,7 +56,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
   virtual OptimizerConfig configure_optimizers();
   /// Callbacks that this module brings, added after the trainer's.
   virtual std::vector<CallbackEntry> configure_callbacks() { return {}; }
-  /// Called once before configure_optimizers, on the run's device: the place to build large parts.
+  /// Called once for each module, in the first run that uses it, after setup and before the module is moved to its
+  /// device: the place to build large parts. A replica under dp is a module of its own.
   virtual void configure_model() {}
 
   /// False: training_step calls manual_backward, optimizer(i).zero_grad() and optimizer(i).step() itself.
@@ -205,6 +206,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
 
   /// Sets the context of a run; null ends it.
   void set_context(StepContext* context);
+  /// Calls configure_model, unless that was done before.
+  void configure_model_once();
   /// Makes another module of the same class and arguments; empty unless make_module or the registry made this one.
   const std::function<std::shared_ptr<LightningModule>()>& factory() const { return factory_; }
   /// What the class overrides, where make_module or the registry made this module.
@@ -217,6 +220,7 @@ class LightningModule : public torch::nn::Module, public Hooks {
   void set_hyperparameters(const Schema& schema, const void* options);
 
   StepContext* context_ = nullptr;
+  bool model_is_configured_ = false;
   std::function<std::shared_ptr<LightningModule>()> factory_ = {};
   std::optional<ModuleOverrides> known_overrides_ = {};
   std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};

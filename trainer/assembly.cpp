@@ -136,7 +136,7 @@ void Assembly::setup() {
   prepare_data();
   if (data::DataModule* data = run.data_module()) data->setup(stage_);
   run.hooks.setup(run);
-  module_.configure_model();
+  module_.configure_model_once();
   if (run.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
     throw UsageError(
         "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "

@@ -60,7 +60,7 @@ std::shared_ptr<LightningModule> DataParallelStrategy::make_replica(LightningMod
   std::shared_ptr<LightningModule> replica;
   if (module.factory()) {
     replica = module.factory()();
-    replica->configure_model();
+    replica->configure_model_once();
   } else {
     try {
       replica = std::dynamic_pointer_cast<LightningModule>(module.clone(device));

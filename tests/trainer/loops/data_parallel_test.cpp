@@ -351,3 +351,20 @@ TEST_CASE("a module with a clone of its own needs no factory") {
   levin::Trainer(on_cpus(folder, 2)).fit(module, data.loader(4));
   CHECK(module.parameters()[0].grad().defined());
 }
+
+TEST_CASE("each replica builds its own parts in configure_model, once") {
+  struct Building : ToyModule {
+    void configure_model() override { head = register_module("head", torch::nn::Linear(1, 1)); }
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      return torch::mse_loss(head(net->forward(batch.input())), batch.target());
+    }
+    torch::nn::Linear head = nullptr;
+  };
+  const ToyData data(8);
+  const TemporaryFolder folder;
+  const auto module = levin::make_module<Building>();
+  levin::Trainer trainer(on_cpus(folder, 2));
+  trainer.fit(*module, data.loader(4));
+  trainer.fit(*module, data.loader(4));
+  CHECK(module->children().size() == 2);
+}

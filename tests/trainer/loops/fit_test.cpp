@@ -335,3 +335,43 @@ TEST_CASE("fit takes modules and data modules by pointer as well, and keeps what
   const std::shared_ptr<ToyModule> none;
   CHECK_THROWS_WITH(trainer.fit(none, ToyData(8).loader(4)), "a module was expected, this is a null pointer");
 }
+
+TEST_CASE("configure_model builds a module's parts once, whatever is done with it") {
+  struct Building : ToyModule {
+    void configure_model() override { head = register_module("head", torch::nn::Linear(1, 1)); }
+    torch::Tensor loss_of(const levin::Batch& batch) {
+      return torch::mse_loss(head(net->forward(batch.input())), batch.target());
+    }
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override { return loss_of(batch); }
+    void test_step(const levin::Batch& batch, int64_t, int64_t) override { log("test_loss", loss_of(batch)); }
+    torch::nn::Linear head = nullptr;
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.max_epochs = 1;
+  const ToyData data(8);
+  Building module;
+  levin::Trainer trainer(options);
+  trainer.fit(module, data.loader(4));
+  const torch::Tensor trained = module.head->weight.detach().clone();
+  CHECK(trainer.test(module, data.loader(4)).at(0).count("test_loss") == 1);
+  CHECK(torch::equal(module.head->weight, trained));
+  trainer.fit(module, data.loader(4));
+  CHECK(module.children().size() == 2);
+}
+
+TEST_CASE("each on_exception hook is called and each logger closed, whatever another throws") {
+  struct Throws : levin::Callback {
+    void on_exception(levin::Run&, const std::exception&) override { throw std::runtime_error("the first hook"); }
+  };
+  struct Counts : levin::Callback {
+    explicit Counts(int& calls_) : calls(&calls_) {}
+    void on_train_batch_end(levin::Run&) override { throw std::runtime_error("the step's end"); }
+    void on_exception(levin::Run&, const std::exception&) override { *calls += 1; }
+    int* calls;
+  };
+  int calls = 0;
+  ToyModule module;
+  CHECK_THROWS_WITH(fit(module, [&](auto& o) { o.callbacks = {Throws(), Counts(calls)}; }), "the step's end");
+  CHECK(calls == 1);
+}
