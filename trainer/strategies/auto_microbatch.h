@@ -38,6 +38,7 @@ class AutoMicrobatch final : public Strategy {
   }
   void backward(const at::Tensor& loss, bool sync) override { inner_->backward(loss, sync); }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return inner_->reduce_norm(norm); }
+  void zero_grad(torch::optim::Optimizer& optimizer) override { inner_->zero_grad(optimizer); }
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { inner_->step(optimizer, closure); }
   State optimizer_state(torch::optim::Optimizer& optimizer) override { return inner_->optimizer_state(optimizer); }
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
@@ -46,6 +47,8 @@ class AutoMicrobatch final : public Strategy {
   void backward_of_nothing() override { inner_->backward_of_nothing(); }
   void begin_sum_of_weights(double own) override { inner_->begin_sum_of_weights(own); }
   double sum_of_weights() override { return inner_->sum_of_weights(); }
+  State state_dict() const override { return inner_->state_dict(); }
+  void load_state_dict(const State& state) override { inner_->load_state_dict(state); }
   uint64_t agree(uint64_t bits) override { return inner_->agree(bits); }
   uint64_t agree_now(uint64_t bits) override { return inner_->agree_now(bits); }
 

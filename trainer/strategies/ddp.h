@@ -25,6 +25,7 @@ class DdpStrategy : public Strategy {
   std::string where() const override;
   Comm& comm() override { return group_; }
   c10::Device device() const override { return device_; }
+  void set_context(StepContext& /*context*/) override {}
   /// Makes the parameters those of rank 0. Throws levin::UsageError where ranks have different ones.
   void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
@@ -38,6 +39,7 @@ class DdpStrategy : public Strategy {
   double sum_of_weights() override;
   /// Gradients are those of all ranks already.
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
+  void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
   State optimizer_state(torch::optim::Optimizer& optimizer) override;
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;

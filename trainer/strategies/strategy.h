@@ -17,6 +17,8 @@ namespace levin {
 using EvaluationStep = void (LightningModule::*)(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
 
 /// Where a run's module lives and how its steps are made, on one device or many. The loops call nothing else.
+///
+/// All functions are pure, so that a strategy around another one can forget none of them.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -29,7 +31,7 @@ class Strategy {
   virtual c10::Device device() const = 0;
 
   /// What the module sees of the run; it outlives the strategy's use. Called before `place`.
-  virtual void set_context(StepContext& /*context*/) {}
+  virtual void set_context(StepContext& context) = 0;
   /// Moves the module to its device, unless it is to stay where it is. The module stays with the caller and must
   /// outlive the strategy's use.
   virtual void place(LightningModule& module) = 0;
@@ -54,7 +56,7 @@ class Strategy {
   /// The norm over all ranks, from that of this rank's share of the gradients.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   /// Called where an optimizer's gradients are dropped, for those that the strategy has beside its parameters'.
-  virtual void zero_grad(torch::optim::Optimizer& /*optimizer*/) {}
+  virtual void zero_grad(torch::optim::Optimizer& optimizer) = 0;
   virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
   /// The whole state of an optimizer, from wherever its parts are, in the layout of Python's optimizers; on the rank
   /// that writes checkpoints. Called by all ranks.
@@ -62,9 +64,9 @@ class Strategy {
   /// Puts such a state back. Throws levin::UsageError where it does not fit; the optimizer is then unchanged.
   virtual void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) = 0;
   /// What the strategy itself needs to go on exactly; nothing where it needs nothing.
-  virtual State state_dict() const { return {}; }
+  virtual State state_dict() const = 0;
   /// Called after `attach`. Throws levin::UsageError for the state of another module.
-  virtual void load_state_dict(const State& /*state*/) {}
+  virtual void load_state_dict(const State& state) = 0;
   /// What any rank has asked for, as bits, the same on all ranks. It costs no message of its own: what this rank asks
   /// for goes with the weights of the next window, and what comes back was sent with those of the last one.
   virtual uint64_t agree(uint64_t bits) = 0;

@@ -1,4 +1,7 @@
 // A step that runs out of memory is run in parts, and the training ends as if there had been room.
+#include <levin/trainer/strategies/auto_microbatch.h>
+#include <levin/trainer/strategies/one_process.h>
+
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -139,4 +142,38 @@ TEST_CASE("auto_microbatch refuses what it cannot split") {
   with_lbfgs.optimizers_of = [](ToyModule& m) { return levin::optim::LBFGS(m.parameters()); };
   CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer(options).fit(with_lbfgs, data.loader(4)); }),
                  "LBFGS evaluates a batch many times"));
+}
+
+TEST_CASE("auto_microbatch passes everything on that it does not do itself") {
+  struct Recording : levin::OneProcessStrategy {
+    explicit Recording(std::vector<std::string>& calls_) : calls(&calls_) {}
+    const char* name() const override { return "recording"; }
+    std::string where() const override { return "here"; }
+    c10::Device device() const override { return c10::kCPU; }
+    void set_context(levin::StepContext&) override { calls->push_back("set_context"); }
+    void place(levin::LightningModule&) override { calls->push_back("place"); }
+    void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>&) override { calls->push_back("attach"); }
+    levin::Batch to_device(levin::Batch batch) override { return batch; }
+    levin::StepOutput run_step(const levin::Batch&, int64_t) override { return {}; }
+    void run_evaluation_step(levin::EvaluationStep, const levin::Batch&, int64_t, int64_t) override {}
+    levin::Batch run_predict_step(const levin::Batch& batch, int64_t, int64_t) override { return batch; }
+    void zero_grad(torch::optim::Optimizer&) override { calls->push_back("zero_grad"); }
+    void step(torch::optim::Optimizer&, const levin::Closure&) override { calls->push_back("step"); }
+    levin::State state_dict() const override { return "a state"; }
+    void load_state_dict(const levin::State& state) override { calls->push_back("load " + state.to_string()); }
+    std::vector<std::string>* calls;
+  };
+  std::vector<std::string> calls;
+  levin::AutoMicrobatch strategy(std::make_unique<Recording>(calls));
+  ToyModule module;
+  levin::StepContext context;
+  levin::optim::SGD optimizer(module.parameters(), {.lr = 0.1});
+  strategy.set_context(context);
+  strategy.place(module);
+  strategy.attach({});
+  strategy.zero_grad(optimizer);
+  strategy.step(optimizer, [] { return torch::Tensor(); });
+  CHECK(strategy.state_dict().to_string() == "a state");
+  strategy.load_state_dict("another");
+  CHECK(calls == std::vector<std::string>{"set_context", "place", "attach", "zero_grad", "step", "load another"});
 }
