@@ -98,8 +98,18 @@ class Check {
     refuse("activation_checkpointing", o.activation_checkpointing, "a replay does not put random numbers back");
     refuse("detect_anomaly", o.detect_anomaly, "each gradient would be read on the host");
     refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
-    refuse(strategy_option(), strategy() == "dp" || strategy() == "zero1" || strategy().rfind("ddp", 0) == 0,
-           "a graph is of one device");
+    refuse(option_of_strategy(), choose_strategy(o).name != "single_device", "a graph is of one device");
+  }
+
+  void ranks() {
+    const StrategyChoice choice = choose_strategy(o);
+    if (!choice.has_ranks()) return;
+    const auto refuse = [&](const char* option, bool set, const char* why) {
+      if (set) contradict(option_of_strategy(), option, choice.name + " trains on several ranks: " + why);
+    };
+    refuse("auto_microbatch", o.auto_microbatch, "they would split their batches differently");
+    refuse("auto_scale_batch_size", o.auto_scale_batch_size.has_value(), "look for the size on one device");
+    refuse("auto_lr_find", o.auto_lr_find, "look for the rate on one device");
   }
 
   void samplers() {
@@ -153,6 +163,13 @@ class Check {
  private:
   /// As it is given, in the early spelling or the present one.
   const std::string& strategy() const { return o.distributed_backend ? *o.distributed_backend : o.strategy; }
+  /// What says that a strategy is the one that `choose_strategy` finds.
+  const char* option_of_strategy() const {
+    if (o.distributed_backend || o.strategy != "auto") return strategy_option();
+    if (o.nb_gpu_nodes.value_or(1) > 1) return "nb_gpu_nodes";
+    if (o.num_nodes > 1) return "num_nodes";
+    return o.gpus.is_set() ? "gpus" : "devices";
+  }
   const char* strategy_option() const { return o.distributed_backend ? "distributed_backend" : "strategy"; }
 
   template <class C>
@@ -178,6 +195,7 @@ std::vector<Contradiction> contradictions(const TrainerOptions& options) {
   check.strategies();
   check.precision();
   check.graphs();
+  check.ranks();
   check.samplers();
   check.callbacks();
   check.searches();

@@ -107,7 +107,11 @@ Trainer::Trainer(TrainerOptions options) {
   placement_ = choose_placement(given, visible_gpus(), find_launch_environment());
   if (const std::optional<int> code = launch_ranks(given, placement_)) std::exit(*code);
   options_.strategy = placement_.strategy.name;
-  refuse_under_ddp();
+  if (placement_.environment && !given.distributed_backend) {
+    TrainerOptions placed = given;  // a launcher makes it ddp where the options say nothing
+    placed.strategy = placement_.strategy.name;
+    check_options(placed);
+  }
   for (const std::string& warning : warnings) console::warn(warning);
 }
 
@@ -118,9 +122,7 @@ std::unique_ptr<Trainer> Trainer::for_plan(TrainerOptions options) {
     options.accelerator = "cpu";
     options.gpus = {};
   }
-  std::unique_ptr<Trainer> trainer(new Trainer(resolve(std::move(options)), placement, /*trials=*/false));
-  trainer->refuse_under_ddp();
-  return trainer;
+  return std::unique_ptr<Trainer>(new Trainer(resolve(std::move(options)), placement, /*trials=*/false));
 }
 
 Trainer::Trainer(TrainerOptions resolved, Placement placement, bool trials)
@@ -145,18 +147,6 @@ std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOpt
 ProcessGroup* Trainer::ranks() {
   if (placement_.strategy.has_ranks() && !ranks_) ranks_ = join_ranks(placement_, options_);
   return ranks_.get();
-}
-
-void Trainer::refuse_under_ddp() const {
-  if (!placement_.strategy.has_ranks()) return;
-  const auto refuse = [&](const char* option, bool set, const char* why) {
-    if (set)
-      throw UsageError("trainer.", option, ": not under ", placement_.strategy.name, ": ", why, "; leave it unset");
-  };
-  refuse("auto_microbatch", options_.auto_microbatch, "the ranks would split their batches differently");
-  refuse("cuda_graphs", options_.cuda_graphs, "a graph is of one device");
-  refuse("auto_scale_batch_size", options_.auto_scale_batch_size.has_value(), "look for the size on one device");
-  refuse("auto_lr_find", options_.auto_lr_find, "look for the rate on one device");
 }
 
 void Trainer::refuse_untuned() const {

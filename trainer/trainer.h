@@ -94,7 +94,6 @@ class Trainer {
   struct Sources;
   Trainer(TrainerOptions resolved, Placement placement, bool trials);
   void refuse_untuned() const;
-  void refuse_under_ddp() const;
   /// The ranks of ddp, which meet at the first call; null without.
   ProcessGroup* ranks();
   std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path, Comm& comm) const;

@@ -211,6 +211,17 @@ TEST_CASE("contradictions name both options") {
       {R"({"fast_dev_run": true, "auto_lr_find": true})",
        "trainer.fast_dev_run and trainer.auto_lr_find contradict each other: a test of one batch looks for no learning "
        "rate"},
+      {R"({"devices": 2, "auto_lr_find": true})",
+       "trainer.devices and trainer.auto_lr_find contradict each other: ddp trains on several ranks: look for the rate "
+       "on one device"},
+      {R"({"distributed_backend": "ddp", "auto_scale_batch_size": "power"})",
+       "trainer.distributed_backend and trainer.auto_scale_batch_size contradict each other: ddp trains on several "
+       "ranks: look for the size on one device"},
+      {R"({"strategy": "zero1", "auto_microbatch": true})",
+       "trainer.strategy and trainer.auto_microbatch contradict each other: zero1 trains on several ranks: they would "
+       "split their batches differently"},
+      {R"({"num_nodes": 2, "cuda_graphs": true})",
+       "trainer.cuda_graphs and trainer.num_nodes contradict each other: a graph is of one device"},
       {R"({"scale_lr": "sqrt"})",
        "trainer.scale_lr and trainer.auto_scale_batch_size contradict each other: the rate follows the batch size, and "
        "none is looked for"},

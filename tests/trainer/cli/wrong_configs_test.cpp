@@ -279,6 +279,10 @@ TEST_CASE("options that contradict each other are named as they were written") {
                 "barebones runs without it; leave logger unset\n  trainer.barebones (run.json:1) and "
                 "trainer.fast_dev_run (run.json:1)" +
                 both + "barebones runs without it; leave fast_dev_run unset"},
+           {R"({"trainer": {"accelerator": "cpu", "auto_lr_find": true}})",
+            "--devices and trainer.auto_lr_find (run.json:1)" + both +
+                "ddp trains on several ranks: look for the rate on one device",
+            {"--devices", "2"}},
            {R"({"seed": 1, "trainer": {"seed": 2}})",
             "run.json:1: seed and trainer.seed contradict each other: 1 and 2"},
        })
