@@ -21,8 +21,10 @@ struct LogOptions {
   std::optional<bool> on_step = {};
   /// Log the value reduced over the epoch. Unset: the opposite of on_step's default.
   std::optional<bool> on_epoch = {};
-  ReduceFx reduce_fx = ReduceFx::Mean;     ///< means are weighted by batch_size
-  bool sync_dist = false;                  ///< reduce over ranks
+  ReduceFx reduce_fx = ReduceFx::Mean;  ///< means are weighted by batch_size
+  /// Values are reduced over all ranks when they are read, at no cost between log points, so that `true` is implied;
+  /// `false` is accepted, with a warning where there are several ranks.
+  std::optional<bool> sync_dist = {};
   bool add_dataloader_idx = true;          ///< with several loaders: name/dataloader_idx_N
   std::optional<int64_t> batch_size = {};  ///< samples behind the value; unset: those of the batch
 };

@@ -1,6 +1,7 @@
 #include <levin/trainer/loops/metric_sink.h>
 #include <levin/data/batch_weight.h>
 #include <levin/trainer/core/comm.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/logged_metric.h>
 
@@ -53,6 +54,14 @@ double MetricSink::sample_weight(const LogOptions& options) {
   return batch_size_;
 }
 
+void MetricSink::warn_of_own_value(const std::string& name) {
+  if (reported_.insert("sync_dist of " + name).second && comm_->rank() == 0)
+    console::warn(
+        "log('" + name +
+        "'): sync_dist = false has no effect: what is logged is that of all ranks; keep this rank's own value "
+        "in a member of the module");
+}
+
 MetricAccumulator& MetricSink::accumulator(const std::string& name, const LogOptions& options) {
   MetricAccumulator& found = table_->accumulators[name];
   const bool on_step = options.on_step.value_or(on_step_by_default_);
@@ -62,6 +71,7 @@ MetricAccumulator& MetricSink::accumulator(const std::string& name, const LogOpt
     found.on_step = on_step;
     found.on_epoch = on_epoch;
     found.declared = true;
+    if (options.sync_dist == false && has_other_ranks()) warn_of_own_value(name);
   } else if (found.on_step != on_step || found.on_epoch != on_epoch || found.options.reduce_fx != options.reduce_fx) {
     throw UsageError("log('", name, "') was called before with other on_step, on_epoch or reduce_fx; use another name");
   }

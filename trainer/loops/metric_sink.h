@@ -88,6 +88,7 @@ class MetricSink final : public LogSink {
   void sync_metrics(Table& table);
   /// Throws levin::UsageError where another loader's values are counted in this metric.
   void check_one_loader(const std::string& name, const LoggedMetric& metric) const;
+  void warn_of_own_value(const std::string& name);
   /// The step values of a table that nobody has read yet.
   static Readings fresh_steps(Table& table);
   bool has_other_ranks() const;
@@ -110,7 +111,7 @@ class MetricSink final : public LogSink {
   double batch_size_ = -1;  ///< of batch_, once it was asked for
   bool on_step_by_default_ = false;
   bool enabled_ = true;
-  mutable std::set<std::string> reported_ = {};  ///< names that not all ranks have
+  mutable std::set<std::string> reported_ = {};  ///< what was said of names already
   Metrics all_ = {}, progress_bar_ = {};
   std::vector<Metrics> by_loader_ = {};
 };

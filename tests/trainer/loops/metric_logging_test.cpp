@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/thread_comm.h"
@@ -225,4 +226,19 @@ TEST_CASE("a logged metric's state goes on from a saved one") {
   second.update(torch::full({1}, 2.0), torch::zeros({1}));
   log(restored, second);
   CHECK(restored.read_train_epoch().at("mse") == 4.0);
+}
+
+TEST_CASE("sync_dist is implied with several ranks, and who asks for the opposite is told once") {
+  levin::ThreadGroup group(2);
+  levin::ThreadComm comm(group, 0);
+  levin::MetricSink sink;
+  sink.set_comm(comm, c10::kCPU);
+  const CapturedStderr captured;
+  sink.log("plain", 1.0, {});
+  sink.log("implied", 1.0, {.sync_dist = true});
+  CHECK(captured.text().empty());
+  sink.log("own", 1.0, {.sync_dist = false});
+  sink.forget_evaluation();
+  sink.log("own", 2.0, {.sync_dist = false});
+  CHECK(occurrences(captured.text(), "log('own'): sync_dist = false has no effect") == 1);
 }
