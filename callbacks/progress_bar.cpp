@@ -59,12 +59,13 @@ void ProgressBar::setup(Run& run) {
 
 void ProgressBar::teardown(Run& run) {
   leave_epoch_line(run);
+  end_line();
   in_fit_ = false;
 }
 
 void ProgressBar::on_exception(Run&, const std::exception&) {
-  if (line_is_open_) terminal_.write("\n");
-  line_is_open_ = epoch_is_over_ = false;
+  end_line();
+  epoch_is_over_ = false;
 }
 
 void ProgressBar::on_fit_start(Run&) { in_fit_ = true; }
@@ -102,7 +103,11 @@ void ProgressBar::on_train_epoch_end(Run& run) {
   if (terminal_.is_interactive()) draw(run, epoch_);
 }
 
-void ProgressBar::on_train_end(Run& run) { leave_epoch_line(run); }
+/// A run that ends inside of a validation leaves its epoch's line as it is.
+void ProgressBar::on_train_end(Run& run) {
+  leave_epoch_line(run);
+  end_line();
+}
 
 void ProgressBar::on_validation_start(Run&) { start_evaluation(in_sanity_check_ ? "Sanity check" : "Validation"); }
 void ProgressBar::on_validation_batch_end(Run& run) { evaluation_batch_end(run); }
@@ -169,6 +174,10 @@ void ProgressBar::draw(Run& run, Progress& progress) {
 
 void ProgressBar::leave(Run& run, Progress& progress) {
   draw(run, progress);
+  end_line();
+}
+
+void ProgressBar::end_line() {
   if (line_is_open_) terminal_.write("\n");
   line_is_open_ = false;
 }

@@ -78,6 +78,8 @@ class ProgressBar final : public Callback {
   void leave_epoch_line(Run& run);
   void leave(Run& run, Progress& progress);
   void erase();
+  /// What is said next begins a line.
+  void end_line();
   Clock::duration interval() const;
 
   Options options_;

@@ -215,6 +215,24 @@ TEST_CASE("An exception ends the line") {
   CHECK(lines[1].empty());
 }
 
+TEST_CASE("A run that ends inside of a validation leaves its line") {
+  std::ostringstream out;
+  ProgressBar bar(in_terminal(out));
+  FakeRun run;
+  run.num_batches_ = 3;
+  bar.setup(run);
+  bar.on_fit_start(run);
+  bar.on_train_epoch_start(run);
+  bar.on_train_batch_end(run);
+  bar.on_validation_start(run);
+  bar.on_validation_batch_end(run);
+  bar.on_train_end(run);
+  CHECK(out.str().back() == '\n');
+  bar.on_fit_end(run);
+  bar.teardown(run);
+  CHECK(screen(out.str()).size() == 2);
+}
+
 TEST_CASE("Other ranks show nothing") {
   struct SecondRank : Comm {
     int64_t rank() const override { return 1; }

@@ -3,17 +3,27 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace levin::console {
 namespace {
 
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 std::shared_ptr<spdlog::logger> logger() {
   static const std::shared_ptr<spdlog::logger> made = [] {
     if (auto existing = spdlog::get("levin")) return existing;
-    auto created = spdlog::stderr_color_mt("levin");
+    const std::string_view terminal = variable("TERM");
+    const bool draws = ::isatty(STDERR_FILENO) && !terminal.empty() && terminal != "dumb";
+    auto created = spdlog::stderr_color_mt(
+        "levin", draws && variable("NO_COLOR").empty() ? spdlog::color_mode::automatic : spdlog::color_mode::never);
     // In a terminal a progress bar may stand in the line; it is drawn anew below the message.
-    created->set_pattern(::isatty(STDERR_FILENO) ? "\r\x1b[Klevin: %^%v%$" : "levin: %v");
+    created->set_pattern(draws ? "\r\x1b[Klevin: %^%v%$" : "levin: %v");
     return created;
   }();
   return made;
