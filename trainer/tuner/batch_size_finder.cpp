@@ -152,6 +152,11 @@ BatchSizeResult find_batch_size(Trainer& trainer, ModuleRef module, const std::o
   if (bisect && met_limit)
     result.batch_size =
         std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(result.batch_size) * (1 - options.margin)));
+  const BatchSizeTrial& last = result.trials.back();
+  if (last.fits && last.whole_data && result.batch_size >= last.samples)
+    console::warn(c10::str("the whole training set, ", last.samples,
+                           " samples, fits into one batch, and each epoch would be a single step; set a smaller batch "
+                           "size, or a limit of the search (BatchSizeOptions::max_val)"));
   setter.keep(result.batch_size);
   console::info(c10::str("batch size ", result.batch_size, " found in ", result.trials.size(), " trials"));
   Tuned tuned = trainer.tuned();

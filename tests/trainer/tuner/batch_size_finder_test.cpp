@@ -2,6 +2,7 @@
 #include <levin/trainer/tuner/batch_size_search.h>
 #include <levin/trainer/tuner/tuner.h>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/trainer/tuner/tuned.h"
@@ -80,11 +81,17 @@ TEST_CASE("the search ends at the data's end, at max_val and after max_trials") 
   levin::Trainer trainer(quiet(folder));
   Tuned module;
   TunedData data(100);
-  CHECK(levin::scale_batch_size(trainer, module, data).batch_size == 100);
+  {
+    const CapturedStderr captured;
+    CHECK(levin::scale_batch_size(trainer, module, data).batch_size == 100);
+    CHECK(contains(captured.text(), "the whole training set, 100 samples, fits into one batch"));
+  }
   CHECK(levin::scale_batch_size(trainer, module, data, {.mode = "binsearch"}).batch_size == 100);
   data.drop_last = true;
   CHECK(levin::scale_batch_size(trainer, module, data).batch_size == 64);
+  const CapturedStderr captured;
   CHECK(levin::scale_batch_size(trainer, module, data, {.max_val = 24}).batch_size == 24);
+  CHECK_FALSE(contains(captured.text(), "the whole training set"));
   CHECK(levin::scale_batch_size(trainer, module, data, {.max_trials = 3}).batch_size == 8);
 }
 
