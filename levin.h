@@ -132,6 +132,7 @@
 #include <levin/trainer/core/logged_metric.h>
 #include <levin/trainer/core/option.h>
 #include <levin/trainer/core/process_group.h>
+#include <levin/trainer/core/seed_everything.h>
 #include <levin/trainer/core/state.h>
 #include <levin/trainer/core/state_file.h>
 #include <levin/trainer/launch/environment.h>

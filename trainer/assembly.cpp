@@ -94,6 +94,7 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Pr
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
       run(options, module, data_module, *strategy_, *precision_, stage) {
   if (options.keep_freed_memory) heap_.emplace();
+  in_progress_.emplace(options.seed.has_value());
   if (options.seed) {
     generator_as_before_.emplace();
     // Each rank draws numbers of its own; weights are rank 0's, and the order of samples has its own seed.
@@ -175,6 +176,7 @@ void Assembly::teardown() {
 
 void Assembly::end() {
   run.end();
+  in_progress_.reset();
   generator_as_before_.reset();
   heap_.reset();
   settings_.reset();

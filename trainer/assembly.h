@@ -3,6 +3,7 @@
 #include <levin/trainer/core/heap.h>
 #include <levin/trainer/core/process_group.h>
 #include <levin/trainer/core/rng_guard.h>
+#include <levin/trainer/core/runs_in_progress.h>
 #include <levin/trainer/core/torch_settings.h>
 #include <levin/trainer/loops/run_context.h>
 #include <levin/trainer/placement.h>
@@ -59,6 +60,7 @@ class Assembly {
   std::optional<KeptHeap> heap_ = {};
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<PrecisionPlugin> precision_;
+  std::optional<RunInProgress> in_progress_ = {};
   std::optional<RngGuard> generator_as_before_ = {};
 
  public:

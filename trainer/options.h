@@ -105,7 +105,11 @@ struct TrainerOptions {
 
   // levin's own.
   std::string name = LEVIN_OPTION(name, "levin_logs", "Name of the runs: their folder under default_root_dir");
-  std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of all random numbers; unset: not seeded", {.min = 0});
+  std::optional<int64_t> seed = LEVIN_OPTION(
+      seed, {},
+      "Seed of the run's random numbers, and in the program of the initial weights; in a program of your own "
+      "levin::seed_everything comes before the module is made. Unset: not seeded",
+      {.min = 0});
   std::string launcher = LEVIN_OPTION(launcher, "auto", "Who starts the ranks; none: levin starts no process",
                                       {.choices = {"auto", "none"}});
   bool keep_freed_memory = LEVIN_OPTION(

@@ -1,0 +1,78 @@
+// Several trainers in one process, and the one generator of random numbers that they share.
+#include <atomic>
+#include <thread>
+
+#include "tests/captured_stderr.h"
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/trainer/loops/toy.h"
+
+namespace {
+
+constexpr const char* kWarning = "two threads run trainers at the same time";
+
+/// Trains one epoch; each batch waits until as many runs are in their first batch.
+void train_beside(std::atomic<int>& running, int wanted, std::optional<int64_t> seed) {
+  struct Waiting : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+      if (batch_idx == 0) *running += 1;
+      while (*running < wanted) std::this_thread::yield();
+      return ToyModule::training_step(batch, batch_idx);
+    }
+    std::atomic<int>* running = nullptr;
+    int wanted = 1;
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.max_epochs = 1;
+  options.seed = seed;
+  Waiting module;
+  module.running = &running;
+  module.wanted = wanted;
+  levin::Trainer(options).fit(module, ToyData(8).loader(4));
+}
+
+}  // namespace
+
+TEST_CASE("runs in two threads of which one has a seed are told that the seed does not decide, once") {
+  const CapturedStderr captured;
+  for (int i = 0; i < 2; ++i) {
+    std::atomic<int> running = 0;
+    train_beside(running, 1, 1);
+    CHECK(occurrences(captured.text(), kWarning) == (i == 0 ? 0 : 1));
+    running = 0;
+    std::thread other([&] { train_beside(running, 2, {}); });
+    train_beside(running, 2, 7);
+    other.join();
+    CHECK(occurrences(captured.text(), kWarning) == 1);
+  }
+}
+
+TEST_CASE("a run inside of another one's hook is of the same thread") {
+  struct Nested : levin::Callback {
+    void on_train_start(levin::Run&) override {
+      std::atomic<int> running = 0;
+      train_beside(running, 1, 3);
+    }
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.max_epochs = 1;
+  options.seed = 1;
+  options.callbacks = {Nested()};
+  ToyModule module;
+  const CapturedStderr captured;
+  levin::Trainer(options).fit(module, ToyData(8).loader(4));
+  CHECK_FALSE(contains(captured.text(), kWarning));
+}
+
+TEST_CASE("seed_everything decides the weights of a module that is made before its trainer") {
+  const auto weights = [](int64_t seed) {
+    levin::seed_everything(seed);
+    ToyModule module;
+    return copies(module.parameters());
+  };
+  CHECK(bit_equal(weights(3), weights(3)));
+  CHECK_FALSE(bit_equal(weights(3), weights(4)));
+  CHECK(contains(error_text<levin::UsageError>([] { levin::seed_everything(-1); }), "expected at least 0, got -1"));
+}
