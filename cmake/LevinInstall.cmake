@@ -4,15 +4,39 @@ include(CMakePackageConfigHelpers)
 
 set(levin_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/levin")
 
+# Debug information stays in the build folder: it is most of what would be installed.
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  option(LEVIN_INSTALL_STRIPPED "Install without debug information" OFF)
+else()
+  option(LEVIN_INSTALL_STRIPPED "Install without debug information" ON)
+endif()
+if(LEVIN_INSTALL_STRIPPED)
+  install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
+endif()
+
+install(TARGETS levin_weights EXPORT levinWeightsTargets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(TARGETS levin EXPORT levinTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# CMake itself strips no archives.
+if(CMAKE_STRIP AND NOT BUILD_SHARED_LIBS)
+  foreach(library levin levin_weights)
+    install(CODE "if(CMAKE_INSTALL_DO_STRIP)
+  execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:${library}>\")
+endif()")
+  endforeach()
+endif()
 if(TARGET levin_program)
   install(TARGETS levin_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
 install(FILES levin.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
 install(DIRECTORY ${levin_folders} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin" FILES_MATCHING PATTERN "*.h")
+install(EXPORT levinWeightsTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 install(EXPORT levinTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 
 configure_package_config_file(cmake/levinConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"

@@ -2,9 +2,9 @@
 include("${SETTINGS}")
 set(prefix "${WORK}/prefix")
 set(build "${WORK}/consumer")
-file(REMOVE_RECURSE "${prefix}" "${build}")
+file(REMOVE_RECURSE "${prefix}" "${build}" "${WORK}/weights_consumer")
 
-run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}" --strip)
 file(GLOB_RECURSE files RELATIVE "${prefix}/include" "${prefix}/include/*")
 foreach(file IN LISTS files)
   if(NOT file MATCHES "^levin/.*\\.h$")
@@ -20,6 +20,33 @@ run("${CMAKE_COMMAND}" --build "${build}")
 run("${build}/consumer")
 if(NOT output MATCHES "slope")
   message(FATAL_ERROR "The consumer printed: ${output}")
+endif()
+
+# What reads weights alone: a program of its own, without the other libraries.
+configure("${CMAKE_CURRENT_LIST_DIR}/weights_consumer" "${WORK}/weights_consumer" "-DCMAKE_PREFIX_PATH=${prefix}"
+  "-DLEVIN_VERSION_EXPECTED=${VERSION}")
+run("${CMAKE_COMMAND}" --build "${WORK}/weights_consumer")
+execute_process(COMMAND "${WORK}/weights_consumer/weights_consumer" WORKING_DIRECTORY "${WORK}/weights_consumer"
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT result EQUAL 0 OR NOT output MATCHES "equal")
+  message(FATAL_ERROR "The program that reads weights ended with ${result}: ${output}")
+endif()
+
+find_program(readelf readelf)
+if(readelf)
+  run("${readelf}" -d "${WORK}/weights_consumer/weights_consumer")
+  if(output MATCHES "NEEDED[^\n]*(curl|archive|spdlog|jpeg|png)")
+    message(FATAL_ERROR "The program that reads weights needs other libraries:\n${output}")
+  endif()
+  # Without debug information, which is most of a build.
+  file(GLOB libraries "${prefix}/lib*/*levin*" "${prefix}/lib*/*/*levin*.a" "${prefix}/bin/levin")
+  list(FILTER libraries EXCLUDE REGEX "/cmake/")
+  foreach(library IN LISTS libraries)
+    run("${readelf}" -S -W "${library}")
+    if(output MATCHES "\\.debug_info")
+      message(FATAL_ERROR "${library} was installed with debug information")
+    endif()
+  endforeach()
 endif()
 
 if(EXISTS "${prefix}/bin/levin")
