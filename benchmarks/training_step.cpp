@@ -10,6 +10,7 @@
 // levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch that stays), forward_backward_16
 // and accumulate_16 (by hand and under fit: gradients of 16 such batches add up), one_batch (levin's optimizer, no
 // loading: less forward_backward it is the loop's own cost)
+#include <levin/trainer/core/private_folder.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -153,7 +154,7 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   torch::manual_seed(0);
   BenchmarkModule module(which, how.levins_optimizer);
   const auto stopwatch = std::make_shared<Stopwatch>();
-  const auto folder = std::filesystem::temp_directory_path() / "levin_benchmark";
+  const levin::PrivateFolder folder("benchmark");
   levin::TrainerOptions options;
   options.callbacks = {stopwatch};
   if (how.phases) options.callbacks.push_back(how.phases);
@@ -163,7 +164,7 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   options.precision = how.precision;
   options.enable_progress_bar = how.bar;
   options.enable_checkpointing = false;  // as the peers
-  options.default_root_dir = folder.string();
+  options.default_root_dir = folder.path().string();
   levin::Trainer trainer(options);
   levin::data::Loaders loader = levin::data::DataLoader(levin::data::TensorDataset(data.input, data.target),
                                                         {.batch_size = which.batch_size,
@@ -176,7 +177,6 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
     loader = std::vector<levin::Batch>(static_cast<size_t>(batches), first_batch(which, data));
   }
   trainer.fit(module, loader);
-  std::filesystem::remove_all(folder);
   return microseconds_per_step(stopwatch->begin, stopwatch->end, steps);
 }
 

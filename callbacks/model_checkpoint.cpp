@@ -164,7 +164,7 @@ std::optional<fs::path> ModelCheckpoint::place(Run& run, std::vector<fs::path>& 
     if (!score) throw UsageError("ModelCheckpoint.monitor: ", absent_metric(*options_.monitor, run.metrics()));
     return place_scored(run, *score, replaced);
   }
-  if (options_.save_top_k == 1 && !best_model_path_.empty() && best_model_path_.parent_path() == folder_)
+  if (options_.save_top_k == 1 && best_model_path_.parent_path() == folder_ && may_replace(run, best_model_path_))
     replaced.push_back(best_model_path_);
   best_model_path_ = new_path(run, replaced);
   return best_model_path_;
@@ -177,10 +177,10 @@ std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, st
   current_score_ = score;
   const bool full = options_.save_top_k > 0 && static_cast<int64_t>(best_k_models_.size()) >= options_.save_top_k;
   if (full && !better(score, worst().second)) return {};
-  if (full) replaced.push_back(worst().first);
+  const fs::path dropped = full ? worst().first : fs::path();
+  if (full && may_replace(run, dropped)) replaced.push_back(dropped);
   const fs::path path = new_path(run, replaced);
-  std::erase_if(best_k_models_,
-                [&](const Scored& one) { return one.first == path || (full && one.first == replaced[0]); });
+  std::erase_if(best_k_models_, [&](const Scored& one) { return one.first == path || one.first == dropped; });
   best_k_models_.emplace_back(path, score);
   const auto best = std::min_element(best_k_models_.begin(), best_k_models_.end(),
                                      [&](const Scored& a, const Scored& b) { return better(a.second, b.second); });
@@ -200,6 +200,11 @@ fs::path ModelCheckpoint::new_path(Run& run, const std::vector<fs::path>& replac
   for (int version = 1; options_.enable_version_counter && is_taken(path); ++version)
     path = folder_ / (name + "-v" + std::to_string(version) + kExtension);
   return path;
+}
+
+bool ModelCheckpoint::may_replace(Run& run, const fs::path& path) {
+  std::error_code none;
+  return run.resumed_from().empty() || !fs::equivalent(path, run.resumed_from(), none);
 }
 
 bool ModelCheckpoint::is_known(const fs::path& path) const {

@@ -17,7 +17,8 @@ namespace levin {
 ///
 /// Without a trigger (every_n_train_steps, every_n_epochs, train_time_interval) it saves at the end of each epoch, or
 /// after each validation where these are not one per epoch. Without `monitor` the newest is kept. Files are removed
-/// once the file that takes their place is whole. Source: lightning.pytorch.callbacks.ModelCheckpoint
+/// once the file that takes their place is whole; the checkpoint that a run was resumed from stays. Source:
+/// lightning.pytorch.callbacks.ModelCheckpoint
 class ModelCheckpoint : public Callback {
  public:
   struct Options {
@@ -83,6 +84,8 @@ class ModelCheckpoint : public Callback {
                                                     std::vector<std::filesystem::path>& replaced);
   std::filesystem::path new_path(Run& run, const std::vector<std::filesystem::path>& replaced) const;
   bool is_known(const std::filesystem::path& path) const;
+  /// False for the checkpoint that the run was resumed from, which is the user's, also under another name.
+  static bool may_replace(Run& run, const std::filesystem::path& path);
   bool better(double value, double than) const;
   const Scored& worst() const;
 

@@ -28,6 +28,11 @@ void load_saved_weights(LightningModule& module, const SavedModule& saved, const
 
 void set_saved_options(const Schema& schema, void* options, const SavedModule& saved,
                        const std::filesystem::path& path) {
+  if (const size_t at = saved.hyperparameters.find("${env:"); at != std::string::npos)
+    throw UsageError(path.string(), ": its hyper_parameters have ",
+                     saved.hyperparameters.substr(at, saved.hyperparameters.find('}', at) - at + 1),
+                     ", a value of the environment that is not saved; pass the module's own arguments to "
+                     "load_from_checkpoint");
   try {
     schema.set(options, "hyper_parameters", Json::parse(saved.hyperparameters));
   } catch (const UsageError& error) {

@@ -32,12 +32,14 @@ class FakeRun : public Run {
 
   std::vector<std::pair<std::filesystem::path, SaveCheckpointOptions>> saves_ = {};
   bool continues_in_folder_ = false;
+  std::filesystem::path resumed_from_ = {};
 
   const TrainerState& state() const override { return state_; }
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override {
     saves_.emplace_back(path, std::move(how));
   }
   bool continues_in_folder() const override { return continues_in_folder_; }
+  const std::filesystem::path& resumed_from() const override { return resumed_from_; }
   std::filesystem::path checkpoint_folder() const override { return folder_ / "checkpoints"; }
   LightningModule& module() override { none("module"); }
   data::DataModule* data_module() override { return nullptr; }

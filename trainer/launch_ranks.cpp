@@ -5,6 +5,7 @@
 #include <levin/trainer/core/file_bytes.h>
 #include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/core/host_address.h>
+#include <levin/trainer/core/private_folder.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/loops/run_context.h>
@@ -62,12 +63,12 @@ Machine this_machine(int64_t num_nodes, std::chrono::milliseconds timeout) {
   return machine;
 }
 
+/// The folder of a run's ranks; empty where the run leaves nothing behind.
 std::filesystem::path log_folder_of(const TrainerOptions& options) {
-  const std::string process = "ranks_of_process_" + std::to_string(::getpid());
-  const bool writes = !options.fast_dev_run && !options.barebones;
-  return (writes ? std::filesystem::path(options.default_root_dir) / options.name
-                 : std::filesystem::temp_directory_path()) /
-         process;
+  const TrainerOptions resolved = resolve(options);
+  if (!resolved.logger.is_on() && !*resolved.enable_checkpointing) return {};
+  return std::filesystem::path(options.default_root_dir) / options.name /
+         ("ranks_of_process_" + std::to_string(::getpid()));
 }
 
 /// What tells one build from another.
@@ -100,17 +101,23 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
     console::info(c10::str("whoever reaches port ", machine.master_port,
                            " of this machine can take part in the run; LEVIN_SECRET, the same text in the environment "
                            "of all machines, turns others away"));
-  const std::filesystem::path logs = log_folder_of(given);
-  console::info(c10::str("starts ", ranks, " ranks (", placement.strategy.why,
-                         "); the output of all but the first is in ", logs.string()));
-  return supervise({.ranks = ranks,
-                    .node_rank = machine.node_rank,
-                    .num_nodes = placement.num_nodes,
-                    .master_addr = machine.master_addr,
-                    .master_port = machine.master_port,
-                    .secret = secret,
-                    .max_restarts = given.max_restarts,
-                    .log_folder = logs});
+  std::filesystem::path logs = log_folder_of(given);
+  // Elsewhere the output is for a failure alone.
+  std::optional<PrivateFolder> temporary;
+  if (logs.empty()) logs = temporary.emplace("ranks").path();
+  if (!given.quiet)
+    console::info(c10::str("starts ", ranks, " ranks (", placement.strategy.why,
+                           "); the output of all but the first is in ", logs.string()));
+  const int code = supervise({.ranks = ranks,
+                              .node_rank = machine.node_rank,
+                              .num_nodes = placement.num_nodes,
+                              .master_addr = machine.master_addr,
+                              .master_port = machine.master_port,
+                              .secret = secret,
+                              .max_restarts = given.max_restarts,
+                              .log_folder = logs});
+  if (temporary && code != 0) temporary->keep();
+  return code;
 }
 
 std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const TrainerOptions& options) {
@@ -135,9 +142,15 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Train
 void check_same_run(const RunContext& run) {
   if (run.strategy.comm().world_size() == 1) return;
   check_same_program(run.strategy.comm());
-  const std::string first = text_of_rank_zero(run.config, run.strategy.comm());
-  if (first == run.config) return;
-  const auto differs = std::mismatch(first.begin(), first.end(), run.config.begin(), run.config.end());
+  const std::string& own = run.config.json;
+  const std::string first = text_of_rank_zero(own, run.strategy.comm());
+  const std::string digest = text_of_rank_zero(run.config.digest, run.strategy.comm());
+  if (first == own && digest == run.config.digest) return;
+  if (first == own)
+    throw UsageError("rank ", run.strategy.comm().rank(),
+                     " has other values in the environment for the config's ${env:...} than rank 0; start all ranks "
+                     "with the same environment");
+  const auto differs = std::mismatch(first.begin(), first.end(), own.begin(), own.end());
   const auto line = [](const std::string& text, size_t at) {
     const size_t begin = text.rfind('\n', at);
     const size_t from = begin == std::string::npos ? 0 : begin + 1;
@@ -145,7 +158,7 @@ void check_same_run(const RunContext& run) {
     return text.substr(trimmed, text.find('\n', at) - trimmed);
   };
   throw UsageError("rank ", run.strategy.comm().rank(), " was started with another config than rank 0: ",
-                   line(run.config, static_cast<size_t>(differs.second - run.config.begin())), " in place of ",
+                   line(own, static_cast<size_t>(differs.second - own.begin())), " in place of ",
                    line(first, static_cast<size_t>(differs.first - first.begin())),
                    "; start all ranks with the same options");
 }

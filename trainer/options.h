@@ -158,7 +158,7 @@ struct TrainerOptions {
   std::string gradient_compression = LEVIN_OPTION(gradient_compression, "none", "ddp: what gradients are sent as",
                                                   {.choices = {"none", "fp16", "bf16"}});
   int64_t max_restarts = LEVIN_OPTION(
-      max_restarts, 0, "ddp: how often all ranks are started again from the newest checkpoint", {.min = 0});
+      max_restarts, 0, "ddp: how often all ranks are started again from their newest checkpoint", {.min = 0});
   bool keep_global_batch =
       LEVIN_OPTION(keep_global_batch, false,
                    "ddp: a run that goes on from a checkpoint of another number of ranks keeps its samples per step; "
@@ -166,6 +166,8 @@ struct TrainerOptions {
   std::string process_group_backend =
       LEVIN_OPTION(process_group_backend, "auto", "ddp: what ranks speak by; auto: NCCL between GPUs, else Gloo",
                    {.choices = {"auto", "mpi"}});
+  bool quiet = LEVIN_OPTION(quiet, false,
+                            "Print nothing but warnings, errors and results: no start line, progress bar or summary");
 };
 
 /// How a run is distributed, and what was asked for that made it so.

@@ -121,6 +121,11 @@ class Check {
     if (!o.enable_progress_bar.value_or(!o.barebones) && has_callback<ProgressBar>())
       contradict(o.barebones ? "barebones" : "enable_progress_bar", "callbacks",
                  "no progress bar, and a ProgressBar among the callbacks");
+    if (o.quiet && o.enable_progress_bar.value_or(has_callback<ProgressBar>()))
+      contradict("quiet", o.enable_progress_bar ? "enable_progress_bar" : "callbacks",
+                 "nothing is printed, and a bar is");
+    if (o.quiet && o.enable_model_summary.value_or(false))
+      contradict("quiet", "enable_model_summary", "nothing is printed, and a summary is");
     if (o.enable_checkpointing.value_or(!o.barebones)) return;
     for (const auto& [name, is_there] : {std::pair("a ModelCheckpoint", has_callback<ModelCheckpoint>()),
                                          std::pair("an OnExceptionCheckpoint", has_callback<OnExceptionCheckpoint>())})

@@ -1,7 +1,7 @@
 #include <levin/trainer/run_result.h>
 #include <levin/callbacks/model_checkpoint.h>
-#include <levin/trainer/loggers/run_summary.h>
 #include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/run_folder.h>
 
 namespace levin {
 namespace {
@@ -30,20 +30,18 @@ RunResult result_of(const RunContext& run) {
           .metrics = run.metrics(),
           .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
           .best_score = best ? best->best_model_score() : std::nullopt,
-          .folder = run.run_folder};
+          .folder = run.run_folder.path()};
 }
 
-void write_summary(const RunResult& result) {
-  if (result.folder.empty()) return;
-  write_run_summary(result.folder,
-                    {.status = result.status,
-                     .epochs = result.epochs,
-                     .global_step = result.global_step,
-                     .wall_seconds = result.wall_seconds,
-                     .metrics = result.metrics,
-                     .best_checkpoint =
-                         result.best_checkpoint.empty() ? std::nullopt : std::optional(result.best_checkpoint.string()),
-                     .best_score = result.best_score});
+void write_summary(const RunResult& result, const RunFolder& folder) {
+  const bool has_best = !result.best_checkpoint.empty();
+  folder.write_summary({.status = result.status,
+                        .epochs = result.epochs,
+                        .global_step = result.global_step,
+                        .wall_seconds = result.wall_seconds,
+                        .metrics = result.metrics,
+                        .best_checkpoint = has_best ? std::optional(result.best_checkpoint.string()) : std::nullopt,
+                        .best_score = result.best_score});
 }
 
 }  // namespace levin

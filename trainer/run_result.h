@@ -9,6 +9,7 @@
 namespace levin {
 
 class RunContext;
+class RunFolder;
 
 /// How a fit ended.
 struct RunResult {
@@ -20,13 +21,13 @@ struct RunResult {
   Metrics metrics = {};                        ///< the last value of everything that was logged
   std::filesystem::path best_checkpoint = {};  ///< empty without checkpoints
   std::optional<double> best_score = {};       ///< of best_checkpoint, where a ModelCheckpoint has a monitor
-  std::filesystem::path folder = {};           ///< the run's folder; empty with fast_dev_run and barebones
+  std::filesystem::path folder = {};           ///< the run's folder; empty where it leaves nothing behind
 };
 
 /// Of a run that has ended, or is to end now.
 RunResult result_of(const RunContext& run);
 
 /// Writes it as summary.json into the run's folder, where there is one.
-void write_summary(const RunResult& result);
+void write_summary(const RunResult& result, const RunFolder& folder);
 
 }  // namespace levin

@@ -3,18 +3,21 @@
 #include <levin/modules/weights.h>
 #include <levin/trainer/assembly.h>
 #include <levin/trainer/checkpoint/checkpoint_files.h>
+#include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/core/state_file.h>
+#include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/launch_ranks.h>
-#include <levin/trainer/loggers/run_folder.h>
 #include <levin/trainer/loops/checkpoint_state.h>
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
+#include <levin/trainer/run_folder.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 
 namespace levin {
@@ -50,35 +53,75 @@ struct Trainer::Sources {
 
 namespace {
 
-/// The folder with its config.json, and the loggers; nothing for runs that leave nothing behind. A run that goes on
-/// from a checkpoint in `continued` goes on there.
-void open_run_folder(RunContext& run, const std::filesystem::path& continued) {
+/// Whether a run leaves a folder with its config and its end behind: nobody wants it where neither a logger nor
+/// checkpoints are to write there.
+bool has_folder(const RunContext& run) {
   const TrainerOptions& options = run.options;
-  if (options.fast_dev_run || options.barebones || run.trial) return;
-  run.continued_folder = !continued.empty();
-  run.run_folder = continued;
-  if (run.run_folder.empty() && run.is_rank_zero())
-    run.run_folder = create_run_folder(options.default_root_dir, options.name).lexically_normal();
-  run.run_folder = text_of_rank_zero(run.run_folder.string(), run.comm());
-  if (!run.is_rank_zero()) return;
-  std::filesystem::remove(run.run_folder / "summary.json");  // of the session before: this one may be killed
-  write_text_file_atomically(run.run_folder / "config.json", run.config);
-  run.loggers = options.logger.make(run.run_folder);
-  for (const auto& logger : run.loggers) logger->log_hyperparameters(run.module().hyperparameters());
+  return !run.trial && (options.logger.is_on() || *options.enable_checkpointing);
+}
+
+/// The run's folder, with its config.json, and the loggers. A fit that continues a run goes on in the folder of
+/// `found`.
+void open_run_folder(RunContext& run, FoundCheckpoint* found, const std::string& start) {
+  if (!has_folder(run)) return;
+  const TrainerOptions& options = run.options;
+  const bool resumes = found != nullptr && found->continues_in_folder;
+  if (run.is_rank_zero())
+    run.run_folder = resumes ? RunFolder::resume(found->run_folder, std::move(found->lock), start)
+                             : RunFolder::create(options.default_root_dir, options.name, start);
+  const std::string path = text_of_rank_zero(run.run_folder.path().string(), run.comm());
+  if (!run.is_rank_zero()) {
+    run.run_folder = RunFolder::of_rank_zero(path, resumes);
+    return;
+  }
+  run.run_folder.write_config(run.config.json);
+  run.loggers = options.logger.make(run.run_folder.path());
+  for (const auto& logger : run.loggers) logger->log_hyperparameters(run.config.hyperparameters);
+}
+
+/// What each fit of the process is called that can be restarted; ranks begin the same fits in the same order.
+StartIdentity start_of_next_fit() {
+  static std::atomic<int64_t> fits = 0;
+  StartIdentity start = find_start();
+  start.id = start.of_fit(++fits);
+  return start;
+}
+
+/// Rank 0 finds it, since another rank may see files that come and go; all read it. Called by all ranks together.
+std::optional<FoundCheckpoint> find_together(const CheckpointRequest& request, Comm& comm) {
+  std::optional<FoundCheckpoint> found;
+  if (comm.rank() == 0) found = find_checkpoint(request);
+  if (comm.world_size() == 1) return found;
+  Json told;
+  if (found)
+    told = {{"file", found->checkpoint.file.string()},
+            {"run_folder", found->run_folder.string()},
+            {"continues_in_folder", found->continues_in_folder},
+            {"is_own", found->is_own}};
+  told = Json::parse(text_of_rank_zero(told.dump(), comm));
+  if (comm.rank() == 0 || told.is_null()) return found;
+  const std::string file = told["file"];
+  found.emplace();
+  found->checkpoint = {file, load_state(file)};
+  found->run_folder = told["run_folder"].get<std::string>();
+  found->continues_in_folder = told["continues_in_folder"];
+  found->is_own = told["is_own"];
+  return found;
 }
 
 std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
 
-void say_start(RunContext& run, const Placement& placement) {
-  if (run.options.barebones || run.trial || !run.is_rank_zero()) return;
+/// `from`: the checkpoint that the run goes on from, if any.
+void say_start(RunContext& run, const Placement& placement, const std::string& from) {
+  if (run.options.barebones || run.options.quiet || run.trial || !run.is_rank_zero()) return;
   std::string line = c10::str("fit on ", run.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
                               " on ", counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (",
                               placement.strategy.why, ")");
   if (run.options.precision != Precision()) line += std::string(", precision ") + run.precision.name();
-  if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.string();
+  if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.path().string();
   if (run.resumed)
     line += c10::str(", goes on after ", counted(run.counters.global_step, "step"), " and ",
-                     counted(run.counters.epoch, "epoch"));
+                     counted(run.counters.epoch, "epoch"), " of ", from);
   console::info(line);
 }
 
@@ -87,6 +130,36 @@ void load_for_evaluation(Assembly& parts, const ReadCheckpoint& checkpoint) {
   announce_checkpoint(parts.run, checkpoint.state, checkpoint.file.string());
   parts.place();
   apply_weights(parts.run, checkpoint.state, checkpoint.file.string());
+}
+
+/// What was changed on purpose is known; what was not is seen here.
+void say_config_changes(const RunContext& run, const State& checkpoint) {
+  constexpr size_t kMost = 10;
+  const State* own = checkpoint.find("levin");
+  if (own == nullptr || run.options.quiet || run.trial || !run.is_rank_zero()) return;
+  std::vector<std::string> changes = config_changes(own->at("config").to_string(), run.config.json);
+  if (changes.empty()) return;
+  const size_t more = changes.size() - std::min(changes.size(), kMost);
+  if (more > 0) changes.resize(kMost);
+  std::string line = "the config differs from the checkpoint's: ";
+  for (const std::string& change : changes) line += (&change == changes.data() ? "" : "; ") + change;
+  console::info(more > 0 ? c10::str(line, "; and ", more, " more") : line);
+}
+
+/// Why a run that was asked to go on begins anew.
+void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
+                     const std::filesystem::path& runs) {
+  if (run.options.quiet || run.trial || !run.is_rank_zero()) return;
+  if (ckpt_path == "last")
+    console::info(
+        c10::str("ckpt_path \"last\": there is no checkpoint below ", runs.string(), "; the run begins anew"));
+  else if (start.restarts > 0 && !start.id.empty())
+    console::info("it was restarted, and has saved no checkpoint yet: the run begins anew");
+}
+
+void say_weights(const RunContext& run, Stage stage, const std::filesystem::path& file) {
+  if (!run.options.quiet && run.is_rank_zero())
+    console::info(c10::str(to_string(stage), ": weights of ", file.string()));
 }
 
 std::filesystem::path runs_folder(const TrainerOptions& options) {
@@ -187,26 +260,18 @@ std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders
   return run_prediction(module, {.evaluation = std::move(loaders), .ckpt_path = ckpt_path});
 }
 
-std::optional<ReadCheckpoint> Trainer::read_checkpoint(const std::string& ckpt_path, Comm& comm) const {
-  if (ckpt_path.empty()) return {};
-  if (ckpt_path != "last" && ckpt_path != "best") return ReadCheckpoint{ckpt_path, load_state(ckpt_path)};
-  const std::filesystem::path runs = runs_folder(options_);
-  // Which it is, one rank says: another may see files that come and go.
-  std::optional<ReadCheckpoint> newest;
-  if (comm.rank() == 0) newest = newest_checkpoint(runs);
-  const std::string file = text_of_rank_zero(newest ? newest->file.string() : "", comm);
-  if (!newest && !file.empty()) newest = ReadCheckpoint{file, load_state(file)};
-  if (ckpt_path == "last") return newest;
-  if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", runs.string());
-  const std::filesystem::path best = best_model_path(*newest);
-  return ReadCheckpoint{best, load_state(best)};
+std::optional<FoundCheckpoint> Trainer::find_for_evaluation(const std::string& ckpt_path, Comm& comm) const {
+  const CheckpointRequest request{.runs = runs_folder(options_), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights};
+  std::optional<FoundCheckpoint> found = find_together(request, comm);
+  if (ckpt_path == "last" && !found)
+    throw UsageError("ckpt_path \"last\": there is no checkpoint below ", request.runs.string());
+  return found;
 }
 
-std::optional<ReadCheckpoint> Trainer::read_for_evaluation(const std::string& ckpt_path, Comm& comm) const {
-  std::optional<ReadCheckpoint> found = read_checkpoint(ckpt_path, comm);
-  if (ckpt_path == "last" && !found)
-    throw UsageError("ckpt_path \"last\": there is no checkpoint below ", runs_folder(options_).string());
-  return found;
+void Trainer::set_config_of(RunContext& run) const {
+  run.config = config_;
+  if (run.config.json.empty()) run.config.json = config_of(options_);
+  if (run.config.hyperparameters.empty()) run.config.hyperparameters = run.module().hyperparameters();
 }
 
 RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
@@ -235,39 +300,45 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
                            batches_of_step(run.counters.accumulate_grad_batches, run.callbacks, here));
   };
   RunResult result;
+  const StartIdentity start = trials_ || placement_.planned ? StartIdentity() : start_of_next_fit();
   const auto end_failed = [&] {
     if (trials_) run.sink.reset_metrics();
     result = result_of(run);
     result.status = "failed";
-    if (run.is_rank_zero()) write_summary(result);
+    if (run.is_rank_zero()) write_summary(result, run.run_folder);
+    // A start whose name may have been another's is known by its folder.
+    if (run.is_rank_zero() && run.counters.batches_seen == 0 && start.is_unique) run.run_folder.remove_if_bare();
     fit_.reset();
   };
   std::optional<FitLoop> loop;  // outlives an exception: a checkpoint may be saved then
-  // Ranks that were started again go on where they were.
-  const bool restarted = placement_.environment && placement_.environment->restarts > 0;
-  const std::string ckpt_path = restarted && sources.ckpt_path.empty() ? "last" : sources.ckpt_path;
-  std::optional<ReadCheckpoint> checkpoint = read_checkpoint(ckpt_path, run.comm());
-  if (ckpt_path == "last" && !checkpoint && run.is_rank_zero())
-    console::info(c10::str("ckpt_path \"last\": there is no checkpoint below ", runs_folder(options_).string(),
-                           "; the run begins anew"));
+  // Who was restarted goes on where it was.
+  std::optional<FoundCheckpoint> found = find_together(
+      {.runs = runs_folder(options_), .ckpt_path = sources.ckpt_path, .restarted = start.restarts > 0 ? start.id : ""},
+      run.comm());
+  if (!found) say_begins_anew(run, sources.ckpt_path, start, runs_folder(options_));
   try {
     parts.guarded([&] {
       parts.setup();
       run.configure_optimizers = [&] {
-        if (checkpoint) parts.place();
+        if (found) parts.place();
         parts.configure_optimizers({.lr = tuned_.lr, .factor = tuned_.lr_factor});
       };
-      if (checkpoint) announce_checkpoint(run, checkpoint->state, checkpoint->file.string());
+      if (found) announce_checkpoint(run, found->checkpoint.state, found->checkpoint.file.string());
       run.optimizers();
-      run.config = config_.empty() ? config_of(options_) : config_;
-      const std::filesystem::path written_by =
-          checkpoint ? run_folder_of(checkpoint->file, runs_folder(options_)) : std::filesystem::path();
-      const bool goes_on = !written_by.empty() && !ended_in_order(written_by);
+      set_config_of(run);
+      // A restart repeats what was asked for; a person who continues a run that has ended wants it to go on.
+      const bool goes_on =
+          found && (found->is_own || (!found->run_folder.empty() && !ended_in_order(found->run_folder)));
       check_same_run(run);
-      open_run_folder(run, ckpt_path == "last" ? written_by : std::filesystem::path());
-      if (checkpoint) apply_checkpoint(run, checkpoint->state, checkpoint->file.string(), goes_on);
-      checkpoint.reset();
-      say_start(run, placement_);
+      open_run_folder(run, found ? &*found : nullptr, start.id);
+      const std::string from = found ? found->checkpoint.file.string() : "";
+      if (found) {
+        if (!found->continues_in_folder) run.resumed_file = std::filesystem::absolute(from);
+        apply_checkpoint(run, found->checkpoint.state, from, goes_on);
+        say_config_changes(run, found->checkpoint.state);
+      }
+      found.reset();
+      say_start(run, placement_, from);
       loop.emplace(run, LoaderSource{train_loaders, sources.evaluation_source(lightning_module, Stage::Validate)});
       run.hooks.on_fit_start(run);
       loop->run();
@@ -279,7 +350,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   } catch (const LostRankError& error) {
     const LostRankError with_place(error.what(), place_in(run.counters));
     report_failure(with_place);
-    write_newest_calls(*ranks_, run.run_folder);
+    write_newest_calls(*ranks_, run.run_folder.path());
     end_failed();
     throw with_place;
   } catch (const std::exception& error) {
@@ -293,7 +364,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   result = result_of(run);
   for (const auto& logger : run.loggers) logger->finalize(result.status);
   if (!result.folder.empty() && run.is_rank_zero()) save_weights(lightning_module, result.folder / "weights.pt");
-  if (run.is_rank_zero()) write_summary(result);
+  if (run.is_rank_zero()) write_summary(result, run.run_folder);
   parts.end();
   return result;
 }
@@ -310,10 +381,11 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointO
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& sources, Stage stage) {
   Assembly parts(options_, placement_, ranks(), module, sources.data_module, stage);
   RunContext& run = parts.run;
-  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path, parts.run.comm());
+  const std::optional<FoundCheckpoint> found = find_for_evaluation(sources.ckpt_path, parts.run.comm());
+  if (found) say_weights(run, stage, found->checkpoint.file);
   parts.guarded([&] {
     parts.setup();
-    if (checkpoint) load_for_evaluation(parts, *checkpoint);
+    if (found) load_for_evaluation(parts, found->checkpoint);
     EvaluationLoop loop(run, stage, sources.evaluation_source(*module.module, stage));
     loop.load();
     if (!loop.enabled())
@@ -328,10 +400,11 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const Sources& so
 std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const Sources& sources) {
   Assembly parts(options_, placement_, ranks(), module, sources.data_module, Stage::Predict);
   std::vector<std::vector<Batch>> predictions;
-  const std::optional<ReadCheckpoint> checkpoint = read_for_evaluation(sources.ckpt_path, parts.run.comm());
+  const std::optional<FoundCheckpoint> found = find_for_evaluation(sources.ckpt_path, parts.run.comm());
+  if (found) say_weights(parts.run, Stage::Predict, found->checkpoint.file);
   parts.guarded([&] {
     parts.setup();
-    if (checkpoint) load_for_evaluation(parts, *checkpoint);
+    if (found) load_for_evaluation(parts, found->checkpoint);
     const data::Loaders loaders = sources.evaluation_source(*module.module, Stage::Predict)();
     if (loaders.empty()) throw UsageError("predict: there is no loader; give one, or override predict_dataloader()");
     predictions = run_predict_loop(parts.run, loaders);

@@ -6,6 +6,7 @@
 #include <levin/trainer/core/run.h>
 #include <levin/trainer/options.h>
 #include <levin/trainer/placement.h>
+#include <levin/trainer/run_folder.h>
 #include <levin/trainer/run_result.h>
 
 #include <cstdint>
@@ -29,7 +30,8 @@ struct Tuned {
 
 class Assembly;
 class ProcessGroup;
-struct ReadCheckpoint;
+class RunContext;
+struct FoundCheckpoint;
 
 /// Trains, validates, tests and predicts with a LightningModule; everything else comes from TrainerOptions.
 ///
@@ -41,9 +43,10 @@ struct ReadCheckpoint;
 /// calls on_exception, keeps the logs, and is thrown on.
 ///
 /// `ckpt_path` is a checkpoint of levin or PyTorch Lightning: fit goes on from it to the bit, the others take its
-/// weights. It is a file, or "last": the newest whole one below <default_root_dir>/<name> (fit then goes on in that
-/// run's folder, and begins anew where there is none), or "best": the one that a ModelCheckpoint with a monitor holds
-/// for the best.
+/// weights. It is a file; or a folder, of a run or of checkpoints: its newest whole one, and fit goes on in that run's
+/// folder; or "last": the same for all runs below <default_root_dir>/<name> (fit begins anew where there is none); or
+/// "best": the one that a ModelCheckpoint with a monitor holds for the best. A fit that is restarted (max_restarts,
+/// torchrun, a SLURM job that is queued again) goes on from what it has saved itself, whatever `ckpt_path` says.
 class Trainer {
  public:
   /// Throws levin::UsageError where an option is out of its limits, contradicts another, or cannot run yet.
@@ -87,8 +90,8 @@ class Trainer {
   /// What levin::tune has found: the fits to come run though auto_lr_find or auto_scale_batch_size is set.
   void set_tuned(Tuned tuned) { tuned_ = tuned; }
   const Tuned& tuned() const { return tuned_; }
-  /// What fit writes into the run's folder as config.json; by default the trainer's own options.
-  void set_config(std::string json) { config_ = std::move(json); }
+  /// What fit keeps as its config; by default the trainer's own options and the module's hyperparameters.
+  void set_config(RunConfig config) { config_ = std::move(config); }
 
  private:
   struct Sources;
@@ -96,8 +99,8 @@ class Trainer {
   void refuse_untuned() const;
   /// The ranks of ddp, which meet at the first call; null without.
   ProcessGroup* ranks();
-  std::optional<ReadCheckpoint> read_checkpoint(const std::string& ckpt_path, Comm& comm) const;
-  std::optional<ReadCheckpoint> read_for_evaluation(const std::string& ckpt_path, Comm& comm) const;
+  std::optional<FoundCheckpoint> find_for_evaluation(const std::string& ckpt_path, Comm& comm) const;
+  void set_config_of(RunContext& run) const;
   RunResult run_fit(ModuleRef module, const Sources& sources);
   std::vector<Metrics> run_evaluation(ModuleRef module, const Sources& sources, Stage stage);
   std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const Sources& sources);
@@ -106,7 +109,7 @@ class Trainer {
   Placement placement_;
   std::shared_ptr<ProcessGroup> ranks_ = {};  ///< of ddp, once a run has begun
   std::shared_ptr<Assembly> fit_ = {};        ///< the newest, also when it is over
-  std::string config_ = {};
+  RunConfig config_ = {};
   bool trials_ = false;
   Tuned tuned_ = {};
 };

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/npy_header.h>
+#include <levin/trainer/core/private_folder.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -121,8 +122,7 @@ void print_ratio(const char* what, const std::vector<double>& ratios) {
 }
 
 void compare(const Samples& samples, int rounds, bool cold) {
-  const auto folder = std::filesystem::temp_directory_path() / ("levin_benchmark_tar_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
+  const levin::PrivateFolder folder("benchmark_tar");
   std::vector<std::string> files;
   double bytes = 0;
   for (int64_t shard = 0; shard < kShards; ++shard) {
@@ -152,7 +152,6 @@ void compare(const Samples& samples, int rounds, bool cold) {
     print_ratio(", to read() into memory of a batch's size", large_ratios);
     std::printf("\n");
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -4,12 +4,11 @@
 // that go on from "last". What a module keeps outside of its parameters and buffers it must put into the checkpoint
 // itself: here the number of samples of each class that it has seen.
 #include <levin/levin.h>
+#include <levin/trainer/core/private_folder.h>
 
-#include <filesystem>
 #include <iostream>
 
 namespace F = torch::nn::functional;
-namespace fs = std::filesystem;
 
 struct Classifier : levin::LightningModule {
   Classifier()
@@ -45,10 +44,9 @@ levin::data::DataLoader shuffled_points() {
 }
 
 int main() {
-  const fs::path folder = fs::temp_directory_path() / "levin_example_resume";
-  fs::remove_all(folder);
+  const levin::PrivateFolder folder("example_resume");
   levin::TrainerOptions options{.max_epochs = 6, .enable_progress_bar = false, .enable_model_summary = false};
-  options.default_root_dir = folder.string();
+  options.default_root_dir = folder.path().string();
   options.seed = 1;
 
   torch::manual_seed(1);
@@ -72,6 +70,5 @@ int main() {
     equal = equal && torch::equal(parameter.value(), unbroken.named_parameters()[parameter.key()]);
   std::cout << result.global_step << " steps in two sessions, " << result.folder.string() << ": "
             << (equal ? "equal to the unbroken run, to the bit" : "NOT equal to the unbroken run") << "\n";
-  fs::remove_all(folder);
   return equal ? 0 : 1;
 }

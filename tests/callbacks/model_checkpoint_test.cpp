@@ -120,6 +120,41 @@ TEST_CASE("a name that another run's file has gets a version; a killed session's
   CHECK(test.end_epoch(own, 1) == "epoch=0.ckpt");
 }
 
+TEST_CASE("the checkpoint that a run was resumed from is neither removed nor written again") {
+  CheckpointRun test;
+  fs::create_directories(test.folder / "fixed");
+  const std::string dirpath = (test.folder / "fixed").string();
+  for (const bool monitored : {false, true}) {
+    ModelCheckpoint::Options options{.dirpath = dirpath, .filename = "{epoch}"};
+    if (monitored) options.monitor = "val_loss";
+    ModelCheckpoint first(options);
+    test.run.state_ = {};
+    test.run.resumed_from_ = {};
+    first.on_fit_start(test.run);
+    REQUIRE(test.end_epoch(first, 0.5) == "epoch=0.ckpt");
+    std::ofstream(test.folder / "fixed" / "epoch=0.ckpt") << "saved";
+    // The next session in the same folder, from that file.
+    ModelCheckpoint second(options);
+    second.load_state_dict(first.state_dict());
+    test.run.resumed_from_ = test.folder / "fixed" / "epoch=0.ckpt";
+    second.on_fit_start(test.run);
+    REQUIRE(test.end_epoch(second, 0.4) == "epoch=1.ckpt");
+    CHECK(test.run.saves_.back().second.then_remove.empty());
+    // What the session has saved itself is replaced as ever.
+    REQUIRE(test.end_epoch(second, 0.3) == "epoch=2.ckpt");
+    CHECK(test.run.saves_.back().second.then_remove ==
+          std::vector<fs::path>{fs::absolute(test.folder / "fixed" / "epoch=1.ckpt")});
+    fs::remove(test.folder / "fixed" / "epoch=0.ckpt");
+  }
+  ModelCheckpoint same({.dirpath = dirpath, .filename = "model"});
+  test.run.resumed_from_ = {};
+  same.on_fit_start(test.run);
+  REQUIRE(test.end_epoch(same, 1) == "model.ckpt");
+  std::ofstream(test.folder / "fixed" / "model.ckpt") << "saved";
+  test.run.resumed_from_ = test.folder / "fixed" / "model.ckpt";
+  CHECK(test.end_epoch(same, 1) == "model-v1.ckpt");
+}
+
 TEST_CASE("triggers: every so many steps, epochs, and after validations") {
   CheckpointRun test;
   ModelCheckpoint steps({.every_n_train_steps = 4});

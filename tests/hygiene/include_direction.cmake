@@ -14,6 +14,7 @@ set(levels
   "trainer/loggers/ 3"
   "trainer/profilers/ 3"
   "trainer/options 4"
+  "trainer/run_folder. 4"
   "trainer/placement. 5"
   "trainer/loops/ 5"
   "trainer/assembly. 6"

@@ -1,13 +1,16 @@
 #include <levin/trainer/checkpoint/checkpoint_files.h>
+#include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <string>
+#include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,29 +18,139 @@ namespace levin {
 namespace fs = std::filesystem;
 namespace {
 
-/// Newest first.
-std::vector<fs::path> checkpoints_below(const fs::path& folder) {
-  std::vector<std::pair<fs::file_time_type, fs::path>> found;
+/// One that is given or found; `run` is the id that it must have where it lies among the files of others.
+struct Candidate {
+  fs::file_time_type time = {};
+  fs::path file = {};
+  std::string run = {};
+};
+
+/// The entries of a folder; one that cannot be read, or that goes meanwhile, is said and has none.
+std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
+  std::vector<fs::directory_entry> entries;
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() != ".ckpt") continue;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    entries.push_back(*entry);
+  if (error && error != std::errc::no_such_file_or_directory)
+    console::warn(c10::str(folder.string(), " cannot be read, and checkpoints in it are not found: ", error.message()));
+  return entries;
+}
+
+void add_candidate(const fs::directory_entry& entry, const std::string& run, std::vector<Candidate>& found) {
+  if (entry.path().extension() != ".ckpt") return;
+  std::error_code gone;
+  const fs::file_time_type time = entry.last_write_time(gone);
+  if (!gone) found.push_back({time, entry.path(), run});
+}
+
+/// Those below a folder, and those that the runs in it have saved elsewhere.
+void add_checkpoints_below(const fs::path& folder, std::vector<Candidate>& found) {
+  if (const std::optional<RunRecord> record = read_run_record(folder))
+    for (const std::string& elsewhere : record->checkpoint_folders)
+      for (const fs::directory_entry& entry : entries_of(elsewhere)) add_candidate(entry, record->id, found);
+  for (const fs::directory_entry& entry : entries_of(folder)) {
     std::error_code gone;
-    const fs::file_time_type time = entry->last_write_time(gone);
-    if (!gone) found.emplace_back(time, entry->path());
+    if (entry.is_directory(gone) && !entry.is_symlink(gone))
+      add_checkpoints_below(entry.path(), found);
+    else
+      add_candidate(entry, "", found);
+  }
+}
+
+/// Newest first.
+std::vector<Candidate> candidates_of(const fs::path& folder) {
+  std::vector<Candidate> found;
+  add_checkpoints_below(folder, found);
+  std::sort(found.begin(), found.end(),
+            [](const Candidate& a, const Candidate& b) { return std::tie(a.time, a.file) > std::tie(b.time, b.file); });
+  return found;
+}
+
+std::string run_id_of(const State& checkpoint) {
+  const State* own = checkpoint.is_dict() ? checkpoint.find("levin") : nullptr;
+  const State* run = own != nullptr ? own->find("run") : nullptr;
+  return run != nullptr && !run->is_none() ? run->to_string() : "";
+}
+
+bool serves(const State& state, CheckpointUse use) {
+  return state.is_dict() && state.contains(use == CheckpointUse::Resume ? "optimizer_states" : "state_dict");
+}
+
+/// N of a folder version_<N>.
+std::optional<int64_t> version_of(const fs::path& folder) {
+  constexpr std::string_view kPrefix = "version_";
+  const std::string name = folder.filename().string();
+  if (name.rfind(kPrefix, 0) != 0) return {};
+  int64_t version = 0;
+  const char* const end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, version);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return {};
+  return version;
+}
+
+/// Those in `runs` that the fit `start` has written, the newest first.
+std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& start) {
+  std::vector<std::pair<int64_t, fs::path>> found;
+  std::error_code error;
+  if (!fs::is_directory(runs, error)) return {};
+  for (const fs::directory_entry& entry : entries_of(runs)) {
+    const std::optional<int64_t> version = version_of(entry.path());
+    const std::optional<RunRecord> record = version ? read_run_record(entry.path()) : std::nullopt;
+    if (record && record->has_start(start)) found.emplace_back(*version, entry.path());
   }
   std::sort(found.rbegin(), found.rend());
-  std::vector<fs::path> files;
-  for (auto& [time, file] : found) files.push_back(std::move(file));
-  return files;
+  std::vector<fs::path> folders;
+  for (auto& [version, folder] : found) folders.push_back(std::move(folder));
+  return folders;
+}
+
+/// Locks the run's folder and looks for its newest checkpoint then, since who had the lock may have saved another.
+std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder) {
+  FoundCheckpoint found{.run_folder = run_folder, .continues_in_folder = true, .lock = RunLock(run_folder)};
+  std::optional<ReadCheckpoint> newest = newest_checkpoint(run_folder);
+  if (!newest) return {};
+  found.checkpoint = std::move(*newest);
+  return found;
+}
+
+/// The newest of the fit's own, which may have begun several times before it saved anything. A folder that somebody
+/// writes is that of another process with the same start: such a job runs one command twice.
+std::optional<FoundCheckpoint> find_own(const fs::path& runs, const std::string& start) {
+  for (const fs::path& folder : own_run_folders(runs, start)) {
+    if (const std::optional<std::string> holder = RunLock::holder(folder)) {
+      console::warn(c10::str("the run in ", folder.string(), " is not continued: it is being written by ", *holder));
+      continue;
+    }
+    std::optional<FoundCheckpoint> found = continue_in(folder);
+    if (found) found->is_own = true;
+    return found;
+  }
+  return {};
+}
+
+std::optional<FoundCheckpoint> newest_of(const CheckpointRequest& request, const fs::path& folder) {
+  std::optional<ReadCheckpoint> newest = newest_checkpoint(folder, request.use);
+  if (!newest) return {};
+  fs::path run_folder = run_folder_of(*newest, request.runs);
+  if (request.use == CheckpointUse::Resume && !run_folder.empty())
+    if (std::optional<FoundCheckpoint> found = continue_in(run_folder)) return found;
+  return FoundCheckpoint{.checkpoint = std::move(*newest), .run_folder = std::move(run_folder)};
+}
+
+std::optional<FoundCheckpoint> read_file(const CheckpointRequest& request, const fs::path& file) {
+  FoundCheckpoint found{.checkpoint = {file, load_state(file)}};
+  found.run_folder = run_folder_of(found.checkpoint, request.runs);
+  return found;
 }
 
 }  // namespace
 
-std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder) {
-  for (const fs::path& file : checkpoints_below(folder)) {
+std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder, CheckpointUse use) {
+  for (const Candidate& candidate : candidates_of(folder)) {
     try {
-      State state = load_state(file);
-      if (state.is_dict() && state.contains("optimizer_states")) return ReadCheckpoint{file, std::move(state)};
+      State state = load_state(candidate.file);
+      if (!candidate.run.empty() && run_id_of(state) != candidate.run) continue;
+      if (serves(state, use)) return ReadCheckpoint{candidate.file, std::move(state)};
     } catch (const UsageError& error) {
       console::warn(c10::str("an older checkpoint is looked for: ", error.what()));
     }
@@ -61,17 +174,46 @@ fs::path best_model_path(const ReadCheckpoint& newest) {
                    " has a monitor, the metric that says which is the best; give it one, or choose \"last\" or a file");
 }
 
-fs::path run_folder_of(const fs::path& file, const fs::path& runs) {
-  const fs::path below =
-      fs::absolute(file).lexically_normal().lexically_relative(fs::absolute(runs).lexically_normal());
-  if (below.empty() || below.begin()->string().rfind("version_", 0) != 0) return {};
-  return (runs / *below.begin()).lexically_normal();
+fs::path run_folder_of(const ReadCheckpoint& checkpoint, const fs::path& runs) {
+  const fs::path file = checkpoint.file.lexically_normal();
+  for (fs::path folder = file.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (version_of(folder) || fs::exists(folder / kRunRecordFile)) return folder;
+    if (folder == folder.root_path()) break;
+  }
+  const std::string id = run_id_of(checkpoint.state);
+  std::error_code error;
+  if (id.empty() || !fs::is_directory(runs, error)) return {};
+  for (const fs::directory_entry& entry : entries_of(runs)) {
+    const std::optional<RunRecord> record = read_run_record(entry.path());
+    if (record && record->id == id) return entry.path().lexically_normal();
+  }
+  return {};
 }
 
 bool ended_in_order(const fs::path& run_folder) {
   std::ifstream file(run_folder / "summary.json");
   const auto summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   return summary.is_object() && summary.value("status", "failed") != "failed";
+}
+
+std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request) {
+  if (!request.restarted.empty())
+    if (std::optional<FoundCheckpoint> own = find_own(request.runs, request.restarted)) return own;
+  const std::string& wanted = request.ckpt_path;
+  if (wanted.empty()) return {};
+  if (wanted == "last") return newest_of(request, request.runs);
+  if (wanted == "best") {
+    const std::optional<ReadCheckpoint> newest = newest_checkpoint(request.runs);
+    if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", request.runs.string());
+    return read_file(request, best_model_path(*newest));
+  }
+  std::error_code error;
+  if (!fs::is_directory(wanted, error)) return read_file(request, wanted);
+  std::optional<FoundCheckpoint> found = newest_of(request, wanted);
+  if (!found)
+    throw UsageError("ckpt_path: there is no ", request.use == CheckpointUse::Resume ? "resumable " : "",
+                     "checkpoint in the folder ", wanted);
+  return found;
 }
 
 }  // namespace levin

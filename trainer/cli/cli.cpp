@@ -72,7 +72,7 @@ int run_from_arguments(const std::string& command, const std::vector<std::string
   }
   return run_command(command, options,
                      {line.flags.ckpt_path, line.flags.dry_run, line.flags.bandwidths,
-                      command_line_without_checkpoint(command, arguments)});
+                      command_line_without_checkpoint(command, arguments), KeptReferences(line.config, options)});
 }
 
 int verify_from_arguments(std::vector<std::string> arguments) {

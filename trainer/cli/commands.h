@@ -15,6 +15,7 @@ struct RunFlags {
   bool dry_run = false;                 ///< for "fit": runs one batch of each loader and says what the fit would do
   std::vector<double> bandwidths = {};  ///< for a dry run: Gbit/s between ranks
   std::string command_line = {};        ///< as it was typed, without --ckpt-path
+  KeptReferences references = {};       ///< of the config
 };
 
 /// Makes the module and the data that the config chooses and hands them to a Trainer, for fit after the search that

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Config {
   std::map<std::string, std::string> origins = {};
   /// By path: the text of a value that was written with `${...}` in it.
   std::map<std::string, std::string> references = {};
+  /// Paths of `references` whose value comes from the environment, also by way of another value: perhaps a secret.
+  std::set<std::string> from_environment = {};
 
   /// The origin of that value or of what it stands in; empty where nothing of it was written.
   std::string nearest_origin(std::string path) const;

@@ -1,4 +1,5 @@
 #include <levin/trainer/cli/dry_run.h>
+#include <levin/callbacks/model_checkpoint.h>
 #include <levin/data/combined_loader.h>
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
@@ -90,15 +91,36 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Traine
   out << "\n";
 }
 
+/// "checkpoints/{epoch}-{step}.ckpt, checkpoints/last.ckpt"; a folder of its own is named as it is.
+void add_files_of(const ModelCheckpoint::Options& options, std::vector<std::string>& files) {
+  const std::filesystem::path folder = options.dirpath.empty() ? "checkpoints" : options.dirpath;
+  if (options.save_top_k != 0) files.push_back((folder / (options.filename + ".ckpt")).string());
+  if (options.save_last) files.push_back((folder / "last.ckpt").string());
+}
+
+std::vector<std::string> checkpoint_files(const TrainerOptions& options) {
+  std::vector<std::string> files;
+  if (!*options.enable_checkpointing) return files;
+  bool any = false;
+  for (const CallbackEntry& entry : options.callbacks)
+    if (const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get())) {
+      add_files_of(one->options(), files);
+      any = true;
+    }
+  if (!any) add_files_of({.save_last = true}, files);
+  return files;
+}
+
 void print_files(std::ostream& out, const TrainerOptions& options) {
-  if (options.fast_dev_run || options.barebones) {
+  if (!options.logger.is_on() && !*options.enable_checkpointing) {
     out << "it would write nothing\n";
     return;
   }
   const auto folder = std::filesystem::path(options.default_root_dir) / options.name / "version_<n>";
   out << "it would write to " << folder.lexically_normal().string() << ": config.json, ";
   for (const std::string& file : options.logger.files()) out << file << ", ";
-  out << "weights.pt, summary.json\n";
+  for (const std::string& file : checkpoint_files(options)) out << file << ", ";
+  out << "run.json, weights.pt, summary.json\n";
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ void HandleSignals::stop(Run& run) {
   const std::string name =
       requeue_is_asked() ? "hpc_ckpt_" + std::to_string(slurm_restarts() + 1) + ".ckpt" : "on_signal.ckpt";
   saved_ = run.checkpoint_folder() / name;
+  run_folder_ = run.folder();
   run.save_checkpoint(name, {.link_as = "last.ckpt"});
 }
 

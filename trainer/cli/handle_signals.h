@@ -34,13 +34,15 @@ class HandleSignals : public Callback {
 
   /// The checkpoint that was saved before the end that a signal asked for; empty without one.
   const std::filesystem::path& saved() const { return saved_; }
+  /// Of the run that it belongs to.
+  const std::filesystem::path& run_folder() const { return run_folder_; }
 
  private:
   void handle(Run& run);
   void stop(Run& run);
   void end_evaluation() const;
   bool is_fit_, saves_;
-  std::filesystem::path saved_ = {};
+  std::filesystem::path saved_ = {}, run_folder_ = {};
 };
 
 }  // namespace levin::cli

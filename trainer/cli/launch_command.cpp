@@ -2,9 +2,9 @@
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/private_folder.h>
 #include <levin/trainer/core/secret.h>
 #include <levin/trainer/launch/supervisor.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -93,7 +93,6 @@ int launch_command(std::vector<std::string> arguments) {
       throw UsageError("launch: ", word, ": the number of machines is that of --hosts");
   const std::vector<std::string> hosts = split_hosts(*list);
   SupervisedRun nodes{.ranks = static_cast<int64_t>(hosts.size()), .called = "node"};
-  nodes.log_folder = std::filesystem::temp_directory_path() / ("levin_launch_" + std::to_string(::getpid()));
   if (!runs) {
     for (size_t node = 0; node < hosts.size(); ++node)
       std::cout << ssh << " " << hosts[node] << " " << shell_word(command_on(node, hosts, port, run, "")) << "\n";
@@ -107,6 +106,9 @@ int launch_command(std::vector<std::string> arguments) {
     nodes.commands.push_back(
         {"/bin/sh", "-c", run_on(hosts[node], ssh, command_on(node, hosts, port, run, file), file)});
   }
+  PrivateFolder logs("launch");
+  logs.keep();
+  nodes.log_folder = logs.path();
   std::cout << "starts " << hosts.size() << " machines; the output of all but " << hosts.front() << " is in "
             << nodes.log_folder.string() << std::endl;
   return supervise(nodes);

@@ -107,14 +107,29 @@ class Resolver {
   }
 
   Json value_of(const Keys& keys, const std::string& reference) {
-    if (const std::optional<std::string> name = environment_name(reference))
+    if (const std::optional<std::string> name = environment_name(reference)) {
+      note_environment();
       return read_as(keys, environment_value(*name));
+    }
     if (keys.back() == "class")
       throw UsageError("a class can refer to the environment only (${env:NAME}), got ${", reference, "}");
     Keys wanted = keys_of(reference);
     if (wanted.size() == 2 && wanted[0] == "trainer" && (wanted[1] == "seed" || wanted[1] == "name"))
       wanted.erase(wanted.begin());  // they stand at the top of a config
     return value_at(wanted, reference);
+  }
+
+  /// What is being put in, and what that is for, comes from the environment.
+  void note_environment() { config_.from_environment.insert(open_.begin(), open_.end()); }
+
+  /// Whether the value there, a part of it, or what it is a part of comes from the environment.
+  bool is_from_environment(const std::string& path) const {
+    const auto is_part = [](const std::string& part, const std::string& whole) {
+      return part.rfind(whole, 0) == 0 &&
+             (part.size() == whole.size() || part[whole.size()] == '.' || part[whole.size()] == '[');
+    };
+    return std::any_of(config_.from_environment.begin(), config_.from_environment.end(),
+                       [&](const std::string& one) { return is_part(one, path) || is_part(path, one); });
   }
 
   /// The value of an option that is written in the config, or else its default.
@@ -129,6 +144,7 @@ class Resolver {
     }
     Json& found = *const_cast<Json*>(find_value(config_.values, wanted));
     resolve_within(wanted, found);
+    if (is_from_environment(path_of(wanted))) note_environment();
     if (found.is_null() && std::find(wrong_.begin(), wrong_.end(), path_of(wanted)) != wrong_.end())
       throw NeedsWrongValue();
     return found;

@@ -4,6 +4,7 @@
 #include <levin/trainer/cli/dry_run.h>
 #include <levin/trainer/cli/handle_signals.h>
 #include <levin/trainer/cli/report.h>
+#include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/tune_config.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/signals.h>
@@ -51,11 +52,12 @@ void run(const std::string& command, Trainer& trainer, LightningModule& module,
   }
 }
 
-/// Where a signal ended the run, and how it goes on.
+/// Where a signal ended the run, and how it goes on: by its folder, since another run may be the newest by then.
 void say_stopped(const HandleSignals& signals, const std::string& command_line) {
   std::cerr << "levin: stopped by " << signal_name(received_signal());
   if (!signals.saved().empty())
-    std::cerr << ", saved " << signals.saved().string() << "; continue with: " << command_line << " --ckpt-path last";
+    std::cerr << ", saved " << signals.saved().string() << "; continue with: " << command_line << " --ckpt-path "
+              << shell_word(signals.run_folder().string());
   std::cerr << std::endl;
 }
 
@@ -77,10 +79,6 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   if (!dry_run) {
     const Placement placement = choose_placement(options.trainer, visible_gpus(), find_launch_environment());
     if (const std::optional<int> code = launch_ranks(options.trainer, placement)) return *code;
-  }
-  if (command == "fit" && flags.ckpt_path.empty() && slurm_restarts() > 0) {
-    console::info("this SLURM job was queued again: the run goes on from its newest checkpoint (--ckpt-path last)");
-    flags.ckpt_path = "last";
   }
   const SignalGuard guard(signal_actions(options.trainer));
   if (command == "fit" && !dry_run && asks_for_tuning(options.trainer)) {
@@ -105,7 +103,7 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   const std::unique_ptr<Trainer> made =
       dry_run ? Trainer::for_plan(std::move(trainer_options)) : std::make_unique<Trainer>(std::move(trainer_options));
   Trainer& trainer = *made;
-  trainer.set_config(config_text(options));
+  trainer.set_config(flags.references.config_of_run(options, module->hyperparameters()));
   try {
     run(command, trainer, *module, data, flags);
     if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.trainer, flags.bandwidths);

@@ -1,6 +1,7 @@
 #include <levin/trainer/cli/run_options.h>
 #include <levin/trainer/cli/problems.h>
 #include <levin/trainer/cli/reference_text.h>
+#include <levin/trainer/core/crc32.h>
 #include <levin/trainer/core/error.h>
 
 #include <nlohmann/json.hpp>
@@ -58,6 +59,43 @@ Json resolved_config(const RunOptions& options) {
 
 std::string config_text(const RunOptions& options) {
   return with_escaped_references(resolved_config(options)).dump(2) + "\n";
+}
+
+KeptReferences::KeptReferences(const Config& config, const RunOptions& options) {
+  for (const std::string& path : config.from_environment) texts_[path] = config.references.at(path);
+  if (!texts_.empty()) values_ = resolved_config(options);
+}
+
+Json KeptReferences::with_texts(Json json, const std::string& section) const {
+  const Json before = json;
+  json = with_escaped_references(std::move(json));
+  for (const auto& [path, text] : texts_) {
+    if (path.rfind(section, 0) != 0) continue;
+    const std::vector<std::string> keys = keys_of(path.substr(section.size()));
+    const Json* const now = find_value(before, keys);
+    const Json* const then = find_value(values_, keys_of(path));
+    if (now == nullptr || then == nullptr || *now != *then) continue;
+    auto& value = *const_cast<Json*>(find_value(json, keys));
+    // A class that was written as mere text, and has its options here.
+    if (value.is_object() && value.contains("class"))
+      value["class"] = text;
+    else
+      value = text;
+  }
+  return json;
+}
+
+RunConfig KeptReferences::config_of_run(const RunOptions& options, const std::string& hyperparameters) const {
+  if (texts_.empty()) return {config_text(options), hyperparameters};
+  RunConfig kept;
+  kept.json = with_texts(resolved_config(options), "").dump(2) + "\n";
+  // They are values, no config: a `${` that is no reference stays as it is.
+  Json plain = Json::parse(hyperparameters);
+  kept.hyperparameters = with_texts(plain, "model.") == with_escaped_references(plain)
+                             ? hyperparameters
+                             : with_texts(std::move(plain), "model.").dump();
+  kept.digest = std::to_string(crc32_of(config_text(options)));
+  return kept;
 }
 
 }  // namespace levin::cli

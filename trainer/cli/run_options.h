@@ -3,8 +3,11 @@
 #include <levin/modules/registry.h>
 #include <levin/trainer/cli/config.h>
 #include <levin/trainer/options.h>
+#include <levin/trainer/run_folder.h>
 
 #include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,5 +36,23 @@ std::vector<std::string> contradictions_of(const Config& config, const TrainerOp
 Json resolved_config(const RunOptions& options);
 /// The same as the text of a config file.
 std::string config_text(const RunOptions& options);
+
+/// Values of a config that came from the environment, perhaps secrets, in whose place files have the text that was
+/// written: "${env:NAME}".
+class KeptReferences {
+ public:
+  /// None.
+  KeptReferences() = default;
+  KeptReferences(const Config& config, const RunOptions& options);
+
+  /// What a run of `options` keeps as its config. A value that has changed since, by a search, stays as it is.
+  RunConfig config_of_run(const RunOptions& options, const std::string& hyperparameters) const;
+
+ private:
+  Json with_texts(Json json, const std::string& section) const;
+
+  std::map<std::string, std::string> texts_ = {};  ///< by path
+  Json values_ = nullptr;                          ///< the whole config, with the values
+};
 
 }  // namespace levin::cli

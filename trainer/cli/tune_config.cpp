@@ -3,7 +3,7 @@
 #include <levin/trainer/checkpoint/checkpoint_files.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/tuner/lr_scaling.h>
 #include <levin/trainer/tuner/tuner.h>
 
@@ -38,20 +38,17 @@ Pointer batch_size_place(const Json& config) {
   return place_of(config, {"/data/batch_size"}, "auto_scale_batch_size", "batch size");
 }
 
-/// The config of the run that a checkpoint belongs to; nothing where the run begins anew.
+/// The config of the run that the fit goes on with; nothing where it begins anew.
 std::optional<Json> config_of_checkpoint(const TrainerOptions& options, const std::string& ckpt_path) {
-  if (ckpt_path.empty()) return {};
-  State state;
-  if (ckpt_path == "last" || ckpt_path == "best") {
-    auto newest = newest_checkpoint(std::filesystem::path(options.default_root_dir) / options.name);
-    if (!newest) return {};
-    state = std::move(newest->state);
-  } else {
-    state = load_state(ckpt_path);
-  }
-  const State* own = state.find("levin");
+  const StartIdentity start = find_start();
+  const std::optional<FoundCheckpoint> found =
+      find_checkpoint({.runs = std::filesystem::path(options.default_root_dir) / options.name,
+                       .ckpt_path = ckpt_path,
+                       .restarted = start.restarts > 0 ? start.of_fit(1) : ""});
+  if (!found) return {};
+  const State* own = found->checkpoint.state.find("levin");
   if (own == nullptr)
-    throw UsageError(ckpt_path,
+    throw UsageError(found->checkpoint.file.string(),
                      ": PyTorch Lightning's checkpoint does not say which batch size and rate its run had; "
                      "set them in the config, and leave auto_lr_find and auto_scale_batch_size unset");
   return Json::parse(own->at("config").to_string());

@@ -6,9 +6,9 @@
 #include <levin/trainer/cli/commands.h>
 #include <levin/trainer/cli/run_options.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/private_folder.h>
 #include <levin/trainer/core/state_file.h>
 #include <levin/trainer/trainer.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,26 +22,6 @@
 namespace levin::cli {
 namespace fs = std::filesystem;
 namespace {
-
-/// Removed with all that is in it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "levin_verify_resume_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error("no temporary folder can be made in ", name);
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 /// Saves after so many steps (with accumulated gradients inside the window that follows) and ends the run there.
 class SaveAndStop : public Callback {
@@ -72,7 +52,7 @@ struct SessionPlan {
 };
 
 /// One session with a module, data and callbacks of its own; gives its checkpoint and its rows.
-std::vector<std::string> run_session(const Config& config, const ScratchFolder& scratch, const fs::path& checkpoint,
+std::vector<std::string> run_session(const Config& config, const PrivateFolder& scratch, const fs::path& checkpoint,
                                      const SessionPlan& plan) {
   RunOptions options = read_run_options(config);
   require_model(options);
@@ -129,7 +109,7 @@ void forget_times(const fs::path& file) {
 
 bool verify_resume(std::ostream& out, const Config& config, int64_t steps) {
   if (steps < 2) throw UsageError("--steps: expected at least 2, got ", steps);
-  const ScratchFolder scratch;
+  const PrivateFolder scratch("verify_resume");
   const bool accumulates = read_run_options(config).trainer.accumulate_grad_batches > 1;
   const fs::path whole = scratch / "unbroken.ckpt", middle = scratch / "middle.ckpt", again = scratch / "resumed.ckpt";
   const auto rows = run_session(config, scratch, whole, {"unbroken", steps, steps});

@@ -1,7 +1,11 @@
 #include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/leftover_files.h>
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,10 +23,42 @@ std::string describe(int error) { return std::generic_category().message(error);
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-fs::path temporary_name(const fs::path& path) {
+fs::path next_temporary_name(const fs::path& path) {
   static std::atomic<uint64_t> counter = 0;
-  const std::string suffix = "." + std::to_string(::getpid()) + "." + std::to_string(counter++) + ".tmp";
-  return folder_of(path) / ("." + path.filename().string() + suffix);
+  remove_leftovers_once(folder_of(path), path.extension().string());
+  return folder_of(path) / temporary_name(path.filename().string(), ::getpid(), counter++);
+}
+
+/// A new empty file that is locked as long as it is open, where the file system knows locks.
+int open_locked(const fs::path& temporary) {
+  const int descriptor = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (descriptor >= 0) ::flock(descriptor, LOCK_EX | LOCK_NB);
+  return descriptor;
+}
+
+/// False where the file system makes no clones; then nothing is left.
+bool clone_file(const fs::path& file, const fs::path& temporary) {
+  const int from = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) return false;
+  const int to = open_locked(temporary);
+  const bool cloned = to >= 0 && ::ioctl(to, FICLONE, from) == 0 && ::fsync(to) == 0;
+  if (to >= 0) ::close(to);
+  ::close(from);
+  if (to >= 0 && !cloned) ::unlink(temporary.c_str());
+  return cloned;
+}
+
+std::error_code make_second_file(const fs::path& file, const fs::path& temporary) {
+  std::error_code error;
+  if (clone_file(file, temporary)) return error;
+  fs::create_hard_link(file, temporary, error);
+  if (!error || error == std::errc::no_space_on_device) return error;
+  fs::copy_file(file, temporary, error);
+  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return error;
+  ::fsync(descriptor);
+  ::close(descriptor);
+  return error;
 }
 
 /// Makes the rename itself last through a power cut; a folder that cannot be synced (some network mounts) is left.
@@ -47,18 +83,8 @@ int file_stage(const char* stage) {
 void link_atomically(const fs::path& file, const fs::path& link) {
   if (file == link) return;
   std::error_code error(file_stage("link"), std::generic_category());
-  const fs::path temporary = temporary_name(link);
-  if (!error) {
-    fs::create_hard_link(file, temporary, error);
-    if (error && error != std::errc::no_space_on_device) {
-      fs::copy_file(file, temporary, error);
-      const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
-      if (descriptor >= 0) {
-        ::fsync(descriptor);
-        ::close(descriptor);
-      }
-    }
-  }
+  const fs::path temporary = next_temporary_name(link);
+  if (!error) error = make_second_file(file, temporary);
   if (!error) fs::rename(temporary, link, error);
   std::error_code ignored;
   // Two names of one file: the rename does nothing then.
@@ -67,13 +93,13 @@ void link_atomically(const fs::path& file, const fs::path& link) {
   sync_folder(folder_of(link));
 }
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path), temporary_(temporary_name(path)) {
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), temporary_(next_temporary_name(path)) {
   std::error_code ignored;
   if (!path.has_filename() || fs::is_directory(path, ignored))
     throw UsageError(path.string(), ": cannot be written, it is a folder; give the name of a file");
   int error = file_stage("open");
   if (error == 0) {
-    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    descriptor_ = open_locked(temporary_);
     if (descriptor_ >= 0) return;
     error = errno;
   }
@@ -111,12 +137,19 @@ void AtomicFile::write(const void* data, size_t bytes) noexcept {
 void AtomicFile::commit() {
   if (reached("sync") && ::fsync(descriptor_) != 0 && errno != EINVAL) error_ = errno;
   if (error_ != 0) fail(error_);
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
   if (!reached("rename")) fail(error_);
+  // Its lock ends when it has its name: what is locked is not taken for a leftover.
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  ::close(std::exchange(descriptor_, -1));
   temporary_.clear();
   sync_folder(folder_of(path_));
   file_stage("done");
+}
+
+void write_text_file_atomically(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
 }
 
 void AtomicFile::fail(int error) const {

@@ -1,10 +1,15 @@
 #pragma once
 #include <cstddef>
 #include <filesystem>
+#include <string_view>
 
 namespace levin {
 
 /// A file that appears whole or not at all: written under a temporary name in the same folder, synced, then renamed.
+///
+/// The temporary file (.NAME.PID.N.tmp) is locked while it is written. What killed processes have left of files with
+/// the same extension is removed the first time that a process writes such a file into the folder; what a live process
+/// writes, on this machine or another, stays.
 class AtomicFile {
  public:
   /// Throws levin::UsageError where the folder is missing or no file can be made in it.
@@ -30,8 +35,12 @@ class AtomicFile {
   int error_ = 0;
 };
 
-/// Gives `file` the second name `link`, which replaces what was there in one go: a hard link, or a copy where the file
-/// system has none. A killed process leaves the old or the new one. Throws levin::Error.
+/// Writes a file whole or not at all, as AtomicFile. Throws levin::Error naming the file.
+void write_text_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Gives `file` the second name `link`, which replaces what was there in one go: a clone that shares its blocks where
+/// the file system can make one (btrfs, XFS), else a hard link, else a copy. A killed process leaves the old or the new
+/// one. Throws levin::Error.
 void link_atomically(const std::filesystem::path& file, const std::filesystem::path& link);
 
 /// For tests: called before each stage of making a file ("open", "write", "sync", "rename", "link", "remove") and after

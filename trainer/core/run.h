@@ -95,6 +95,8 @@ class Run {
   virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
   /// Whether the run was continued from a checkpoint, in the folder of the run that wrote it.
   virtual bool continues_in_folder() const = 0;
+  /// The checkpoint that the run was resumed from, where it is not the run's own to replace; else empty.
+  virtual const std::filesystem::path& resumed_from() const = 0;
   /// `checkpoints` in the run's folder, or in the working directory where there is none.
   virtual std::filesystem::path checkpoint_folder() const = 0;
   /// Changes the number of micro-batches per optimizer step, from the next window on; at least 1.

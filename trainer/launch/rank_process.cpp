@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/signals.h>
+#include <levin/trainer/launch/start_identity.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -72,8 +73,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 
 RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& environment, int64_t local_rank)
     : called_(run.called), rank_(run.node_rank * run.ranks + local_rank) {
-  failure_file_ = std::filesystem::temp_directory_path() /
-                  ("levin_" + std::to_string(::getpid()) + "_rank_" + std::to_string(rank_) + ".error");
+  failure_file_ = environment.failure_folder / ("rank_" + std::to_string(rank_) + ".error");
   std::filesystem::remove(failure_file_);
   const bool own_output = local_rank == 0 || run.log_folder.empty();
   if (!own_output) log_ = run.log_folder / (run.called + "_" + std::to_string(rank_) + ".log");
@@ -89,6 +89,7 @@ RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& enviro
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(environment.restarts)},
       {"LEVIN_SUPERVISOR", std::to_string(::getpid())},
       {RankEnvironment::kFailureFile, failure_file_.string()},
+      {kStartVariable, environment.start},
   };
   if (!environment.secret.empty()) values["LEVIN_SECRET"] = environment.secret;
   if (std::getenv("OMP_NUM_THREADS") == nullptr) values["OMP_NUM_THREADS"] = std::to_string(environment.threads);
@@ -97,7 +98,7 @@ RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& enviro
   std::vector<std::string> words = is_own ? own_command() : run.commands.at(static_cast<size_t>(local_rank));
   const std::string program = is_own ? "/proc/self/exe" : words.front();
   std::vector<char*> argument_pointers = pointers_to(words), variable_pointers = pointers_to(variables);
-  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | (environment.restarts > 0 ? O_APPEND : O_TRUNC);
+  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (environment.restarts > 0 ? O_APPEND : O_TRUNC);
   const int output = own_output ? -1 : ::open(log_.c_str(), mode, 0666);
   if (!own_output && output < 0) throw UsageError(log_.string(), ": cannot be written");
   const ::pid_t supervisor = ::getpid();

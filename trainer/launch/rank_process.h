@@ -12,6 +12,8 @@ namespace levin {
 struct RankEnvironment {
   static constexpr const char* kFailureFile = "LEVIN_FAILURE_FILE";
 
+  std::filesystem::path failure_folder = {};  ///< for what ranks say of their failure
+  std::string start = {};                     ///< what all starts of the ranks have in common
   std::string master_addr = {};
   int64_t master_port = 0;
   std::string secret = {};

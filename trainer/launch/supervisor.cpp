@@ -5,9 +5,11 @@
 #include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/host_address.h>
+#include <levin/trainer/core/private_folder.h>
 #include <levin/trainer/core/process_group.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/launch/rank_process.h>
+#include <levin/trainer/launch/start_identity.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -224,7 +226,10 @@ int supervise(const SupervisedRun& run) {
   std::optional<StoreServer> store;
   const StoreAccess access{.on_loopback = is_loopback(run.master_addr), .secret = run.num_nodes > 1 ? run.secret : ""};
   if (run.node_rank == 0) store.emplace(run.master_port, access);
-  RankEnvironment environment{.master_addr = run.master_addr,
+  const PrivateFolder failures("failures");
+  RankEnvironment environment{.failure_folder = failures.path(),
+                              .start = start_of_ranks(),
+                              .master_addr = run.master_addr,
                               .master_port = store ? store->port() : run.master_port,
                               .secret = run.secret,
                               .threads = std::max<int64_t>(1, cores_of_process() / run.ranks)};
@@ -233,8 +238,8 @@ int supervise(const SupervisedRun& run) {
     Start start(run, environment, signals);
     const int code = start.watch();
     if (code == 0 || start.was_asked_to_end() || environment.restarts >= run.max_restarts) return code;
-    console::warn(c10::str("all ranks are started again from the newest checkpoint (restart ", environment.restarts + 1,
-                           " of ", run.max_restarts, ")"));
+    console::warn(c10::str("all ranks are started again from their newest checkpoint (restart ",
+                           environment.restarts + 1, " of ", run.max_restarts, ")"));
   }
 }
 

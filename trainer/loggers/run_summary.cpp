@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/run_summary.h>
+#include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/loggers/json_number.h>
-#include <levin/trainer/loggers/run_folder.h>
 
 namespace levin {
 

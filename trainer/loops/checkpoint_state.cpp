@@ -144,7 +144,8 @@ State levin_section(RunContext& run) {
       {"strategy", run.strategy.state_dict()},
       {"non_finite_step", run.non_finite_step() ? State(*run.non_finite_step()) : State()},
       {"stop_reason", stops_for_good(run) ? State(*run.stop_reason) : State()},
-      {"config", run.config},
+      {"config", run.config.json},
+      {"run", run.run_folder.id()},
       {"saved_at", unix_time()},
   });
   section["ranks"] = State(gather_states(section_of_rank(run), run.comm()));
@@ -316,7 +317,7 @@ State checkpoint_of(RunContext& run, bool weights_only) {
     checkpoint["levin"] = levin_section(run);
     save_precision_state(run, checkpoint);
   }
-  if (const std::string& hyperparameters = run.module().hyperparameters(); hyperparameters != "{}") {
+  if (const std::string& hyperparameters = run.config.hyperparameters; hyperparameters != "{}") {
     checkpoint["hparams_name"] = "kwargs";
     checkpoint["hyper_parameters"] = state_of_json(hyperparameters);
   }

@@ -31,6 +31,7 @@ RunContext::RunContext(const TrainerOptions& options_, ModuleRef module, std::op
   strategy.set_context(step_context);
   enter(stage, 0);
   counters.accumulate_grad_batches = options.accumulate_grad_batches;
+  config.hyperparameters = module_.module->hyperparameters();
   module_.module->set_context(&step_context);
 }
 
@@ -47,6 +48,7 @@ void RunContext::end() {
   total_steps = {};
   writer.release();
   data_module_.reset();
+  run_folder.unlock();
   ended_ = true;
 }
 
@@ -102,7 +104,7 @@ void RunContext::divide_among_ranks(const data::Loaders& loaders) const {
   for (const auto& loader : loaders) loader->shard(ranks.rank(), ranks.world_size());
 }
 
-std::filesystem::path RunContext::checkpoint_folder() const { return run_folder / "checkpoints"; }
+std::filesystem::path RunContext::checkpoint_folder() const { return run_folder.path() / "checkpoints"; }
 
 void RunContext::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {
   if (path.empty()) throw UsageError("save_checkpoint: expected the path of a file, got \"\"");
@@ -133,6 +135,7 @@ void RunContext::save_now() {
     finish_saves();
     try {
       std::filesystem::create_directories(request.path.parent_path());
+      if (!request.how.weights_only) run_folder.note_checkpoint(request.path);
       writer.save(checkpoint, {request.path, request.how.link_as, request.how.then_remove});
     } catch (const std::filesystem::filesystem_error& error) {
       report_failed_save(UsageError(request.path.string(), ": cannot be written: ", error.code().message()));
@@ -166,8 +169,8 @@ void RunContext::report_failed_save(const std::exception& error) const {
     console::warn(std::string("a checkpoint was not saved: ") + error.what());
   else
     throw Error("a checkpoint was not saved: ", error.what(),
-                "; free space or choose another folder, and continue with ckpt_path \"last\" (--ckpt-path last). With "
-                "checkpoint_errors \"warn\" the training would go on");
+                "; free space or choose another folder, and continue with ckpt_path ", run_folder.path().string(),
+                " (--ckpt-path). With checkpoint_errors \"warn\" the training would go on");
 }
 
 Batch RunContext::to_device(Batch batch) {

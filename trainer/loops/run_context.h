@@ -11,6 +11,7 @@
 #include <levin/trainer/loops/save_request.h>
 #include <levin/trainer/options.h>
 #include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/run_folder.h>
 #include <levin/trainer/strategies/strategy.h>
 
 #include <chrono>
@@ -39,7 +40,7 @@ class RunContext final : public Run {
   data::DataModule* data_module() override { return data_module_ ? data_module_->module : nullptr; }
   c10::Device device() const override { return strategy.device(); }
   Comm& comm() override { return strategy.comm(); }
-  const std::filesystem::path& folder() const override { return run_folder; }
+  const std::filesystem::path& folder() const override { return run_folder.path(); }
   bool fitting() const override { return fitting_; }
   const Batch& batch() const override;
   int64_t batch_idx() const override { return current_batch_idx; }
@@ -59,7 +60,8 @@ class RunContext final : public Run {
   bool validates_once_per_epoch() const override;
   void request_stop(const std::string& reason) override;
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override;
-  bool continues_in_folder() const override { return continued_folder; }
+  bool continues_in_folder() const override { return run_folder.is_resumed(); }
+  const std::filesystem::path& resumed_from() const override { return resumed_file; }
   std::filesystem::path checkpoint_folder() const override;
   void set_accumulate_grad_batches(int64_t k) override;
 
@@ -110,8 +112,8 @@ class RunContext final : public Run {
   LossWatch loss_watch = {};
   StepContext step_context = {};
   std::vector<std::shared_ptr<Logger>> loggers = {};
-  std::filesystem::path run_folder = {};
-  std::string config = {};  ///< of config.json
+  RunFolder run_folder = {};
+  RunConfig config = {};
   std::vector<CallbackEntry> callbacks = {};
   std::function<void()> configure_optimizers = {};  ///< until they are made: by the trainer, or earlier where asked
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizer_list = {};
@@ -137,7 +139,7 @@ class RunContext final : public Run {
   bool stop_agreed = false;  ///< by all ranks
   bool trial = false;        ///< of levin::tune: a callback ends it, schedulers hold still
   bool resumed = false;
-  bool continued_folder = false;
+  std::filesystem::path resumed_file = {};  ///< given by the user, unless the run goes on in its folder
   bool said_optimizer_is_unknown = false;
   bool session_ends = false;         ///< the stop is this process's alone, and not the run's
   bool interrupted = false;          ///< a signal ended the validation at hand, whose place is saved

@@ -2,9 +2,9 @@
 #include <c10/util/StringUtil.h>
 #include <levin/modules/optim/learning_rate.h>
 
+#include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
-#include <levin/trainer/loggers/run_folder.h>
 #include <levin/trainer/tuner/lr_suggestion.h>
 #include <levin/trainer/tuner/trials.h>
 

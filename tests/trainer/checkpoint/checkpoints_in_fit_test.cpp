@@ -25,6 +25,76 @@ TEST_CASE("a run that goes on from \"last\" writes on in its folder") {
   CHECK(first_difference(second.weights, unbroken.weights) == "");
 }
 
+TEST_CASE("a run in a fixed dirpath keeps the file that it was resumed from, and \"last\" finds the newer one there") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder / "runs");
+  options.enable_checkpointing = true;
+  options.callbacks = {levin::ModelCheckpoint({.dirpath = (folder / "fixed").string(), .filename = "{epoch}"})};
+  options.max_epochs = 1;
+  const Ended first = train(options);
+  const fs::path file = folder / "fixed" / "epoch=0.ckpt";
+  REQUIRE(fs::exists(file));
+  const auto fresh = [&](int64_t epochs) {
+    levin::TrainerOptions again = options;
+    again.callbacks = {levin::ModelCheckpoint({.dirpath = (folder / "fixed").string(), .filename = "{epoch}"})};
+    again.max_epochs = epochs;
+    return again;
+  };
+  const Ended second = train(fresh(2), {}, file.string());
+  CHECK(second.result.folder != first.result.folder);
+  CHECK(fs::exists(file));
+  CHECK(fs::exists(folder / "fixed" / "epoch=1.ckpt"));
+  // The run's own file is replaced.
+  const Ended third = train(fresh(3), {}, "last");
+  CHECK(third.result.folder == second.result.folder);
+  CHECK(fs::exists(file));
+  CHECK_FALSE(fs::exists(folder / "fixed" / "epoch=1.ckpt"));
+  CHECK(fs::exists(folder / "fixed" / "epoch=2.ckpt"));
+}
+
+TEST_CASE("a fit that fails before its first batch leaves no folder, one that fails later does") {
+  struct Failing : Learner {
+    explicit Failing(int64_t batch) : batch_(batch) {}
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+      if (batch_idx == batch_) throw std::runtime_error("no more");
+      return Learner::training_step(batch, batch_idx);
+    }
+    int64_t batch_;
+  };
+  for (const bool first_batch : {true, false}) {
+    const TemporaryFolder folder;
+    levin::TrainerOptions options = resumable(folder.path());
+    options.enable_checkpointing = true;
+    Failing module(first_batch ? 0 : 1);
+    Points data;
+    levin::Trainer trainer(options);
+    CHECK(error_text<std::runtime_error>([&] { trainer.fit(module, data); }) == "no more");
+    CHECK(fs::exists(folder / "run" / "version_0") == !first_batch);
+  }
+}
+
+TEST_CASE("without loggers and checkpoints a quiet fit prints and writes nothing, and callbacks and metrics work") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.logger = false;
+  options.quiet = true;
+  options.enable_progress_bar = options.enable_model_summary = {};
+  int epochs = 0;
+  struct Counter : levin::Callback {
+    explicit Counter(int& count) : count_(&count) {}
+    void on_train_epoch_end(levin::Run&) override { ++*count_; }
+    int* count_;
+  };
+  options.callbacks = {Counter(epochs)};
+  const CapturedStderr captured;
+  const Ended ended = train(options);
+  CHECK(captured.text() == "");
+  CHECK(fs::is_empty(folder.path()));
+  CHECK(ended.result.folder.empty());
+  CHECK(epochs == 3);
+  CHECK(ended.result.metrics.contains("val_loss"));
+}
+
 TEST_CASE("\"last\" without a checkpoint begins anew") {
   const TemporaryFolder folder;
   const Ended plain = train(resumable(folder / "plain"));

@@ -11,49 +11,9 @@
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
-#include "tests/trainer/checkpoint/learner.h"
-#include "tests/trainer/checkpoint/spawn.h"
+#include "tests/trainer/checkpoint/program_fit.h"
 
 namespace fs = std::filesystem;
-
-namespace {
-
-/// A fit of the program in a folder of its own.
-struct ProgramFit {
-  /// `epochs` of 100 batches, so many that a signal comes before the end on any machine.
-  explicit ProgramFit(int epochs = 30) {
-    write_bytes(folder / "config.json", R"({
-      "seed": 3, "name": "run",
-      "trainer": {"max_epochs": )" + std::to_string(epochs) +
-                                            R"(, "limit_train_batches": 100, "limit_val_batches": 2,
-                  "log_every_n_steps": 1, "enable_progress_bar": false, "enable_model_summary": false},
-      "model": {"class": "ImageClassifier", "net": "mlp", "optimizer": {"class": "Adam", "lr": 0.001}},
-      "data": {"class": "SyntheticDigits", "train_size": 3200, "val_size": 640, "batch_size": 32}})");
-  }
-
-  Spawned start(const std::vector<std::string>& flags, const std::vector<std::string>& variables = {}) const {
-    const char* program = std::getenv("LEVIN_PROGRAM");
-    REQUIRE(program != nullptr);
-    std::vector<std::string> arguments = {
-        program, "fit", "--config", (folder / "config.json").string(), "--default-root-dir", folder.path().string()};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    return Spawned(arguments, folder / "log", variables);
-  }
-
-  fs::path run(int version = 0) const { return folder / "run" / ("version_" + std::to_string(version)); }
-  size_t rows(int version = 0) const { return rows_in(run(version)).size(); }
-  std::string log() const { return read_bytes(folder / "log"); }
-
-  /// Until there are so many rows.
-  void wait_for_rows(size_t count) const {
-    for (int i = 0; i < 6000 && rows() < count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    REQUIRE(rows() >= count);
-  }
-
-  TemporaryFolder folder;
-};
-
-}  // namespace
 
 TEST_CASE("SIGTERM and SIGINT: the fit saves, exits 143 or 130, and goes on as if nothing had been") {
   ProgramFit unbroken, broken;
@@ -67,7 +27,7 @@ TEST_CASE("SIGTERM and SIGINT: the fit saves, exits 143 or 130, and goes on as i
     INFO(broken.log());
     CHECK(contains(broken.log(), std::string("stopped by ") + (number == SIGTERM ? "SIGTERM" : "SIGINT")));
     CHECK(contains(broken.log(), "on_signal.ckpt; continue with: levin fit --config "));
-    CHECK(contains(broken.log(), " --ckpt-path last"));
+    CHECK(contains(broken.log(), " --ckpt-path " + broken.run().string() + "\n"));
     CHECK_NOTHROW(levin::load_state(broken.run() / "checkpoints" / "last.ckpt"));
     rows = broken.rows() + 20;
   }

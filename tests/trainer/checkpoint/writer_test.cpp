@@ -1,9 +1,12 @@
 #include <ATen/Functions.h>
 #include <levin/trainer/checkpoint/checkpoint_files.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
+#include <levin/trainer/checkpoint/config_changes.h>
+#include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/atomic_file.h>
 #include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/core/state_file.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -151,8 +154,8 @@ TEST_CASE("the newest whole checkpoint is found, a damaged one passed over") {
   const auto found = levin::newest_checkpoint(folder.path());
   REQUIRE(found);
   CHECK(found->file == checkpoints / "new.ckpt");
-  CHECK(levin::run_folder_of(found->file, folder.path()) == folder / "version_0");
-  CHECK(levin::run_folder_of("elsewhere/x.ckpt", folder.path()).empty());
+  CHECK(levin::run_folder_of(*found, folder.path()) == folder / "version_0");
+  CHECK(levin::run_folder_of({"elsewhere/x.ckpt", State::dict()}, folder.path()).empty());
 
   std::string bytes = read_bytes(checkpoints / "new.ckpt");
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
@@ -162,6 +165,70 @@ TEST_CASE("the newest whole checkpoint is found, a damaged one passed over") {
   REQUIRE(older);
   CHECK(older->file == checkpoints / "old.ckpt");
   CHECK(contains(captured.text(), "new.ckpt"));
+}
+
+TEST_CASE("a folder that cannot be read is named, and checkpoints elsewhere are found") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "a");
+  fs::create_directories(folder / "b");
+  levin::save_state(state_with(at::full({4}, 1.0)), folder / "a" / "x.ckpt");
+  fs::permissions(folder.path(), fs::perms(0755));
+  for (const char* sealed : {"a", "b"}) {
+    // Its checkpoint is found only if the search goes on behind the other folder.
+    const std::string open = std::string(sealed) == "a" ? "b" : "a";
+    if (open == "b") fs::rename(folder / "a" / "x.ckpt", folder / "b" / "x.ckpt");
+    fs::permissions(folder / sealed, fs::perms::none);
+    const CapturedStderr captured;
+    // The superuser reads everything.
+    const bool is_root = ::geteuid() == 0;
+    if (is_root) REQUIRE(::seteuid(65534) == 0);
+    const auto found = levin::newest_checkpoint(folder.path());
+    if (is_root) REQUIRE(::seteuid(0) == 0);
+    fs::permissions(folder / sealed, fs::perms(0755));
+    if (open == "b") fs::rename(folder / "b" / "x.ckpt", folder / "a" / "x.ckpt");
+    REQUIRE(found);
+    CHECK(found->file == folder / open / "x.ckpt");
+    CHECK(contains(captured.text(), (folder / sealed).string() + " cannot be read"));
+  }
+}
+
+TEST_CASE("a folder is the newest checkpoint of a run, also of one that saves elsewhere") {
+  const TemporaryFolder folder;
+  const auto saved_by = [](const std::string& run) {
+    State state = state_with(at::full({4}, 1.0));
+    state["levin"] = State::dict({{"run", run}});
+    return state;
+  };
+  for (const std::string run : {"version_0", "version_1"}) {
+    fs::create_directories(folder / "runs" / run);
+    levin::write_run_record(folder / "runs" / run, {.id = run, .checkpoint_folders = {(folder / "all").string()}});
+  }
+  fs::create_directories(folder / "all");
+  levin::save_state(saved_by("version_0"), folder / "all" / "zero.ckpt");
+  levin::save_state(saved_by("version_1"), folder / "all" / "one.ckpt");
+  for (const auto& [run, file] : {std::pair("version_0", "zero.ckpt"), std::pair("version_1", "one.ckpt")}) {
+    const auto found = levin::find_checkpoint({folder / "runs", (folder / "runs" / run).string()});
+    REQUIRE(found);
+    CHECK(found->checkpoint.file == folder / "all" / file);
+    CHECK(found->run_folder == folder / "runs" / run);
+    CHECK(found->continues_in_folder);
+  }
+  const std::string text = error_text<levin::UsageError>([&] {
+    fs::create_directories(folder / "empty");
+    levin::find_checkpoint({folder / "runs", (folder / "empty").string()});
+  });
+  CHECK(contains(text, "there is no resumable checkpoint in the folder"));
+}
+
+TEST_CASE("what a config has changed is told by path, and no value of the environment") {
+  using levin::config_changes;
+  CHECK(config_changes("{}", "{}").empty());
+  CHECK(config_changes("no JSON", "{}").empty());
+  CHECK(config_changes(R"({"a": {"b": 1, "c": [1]}, "d": 1})", R"({"a": {"b": 2, "c": [1, 2]}, "e": "x"})") ==
+        std::vector<std::string>{"a.b: 2 (it was 1)", "a.c: [1,2] (it was [1])", "d: unset (it was 1)",
+                                 "e: \"x\" (it was unset)"});
+  CHECK(config_changes(R"({"token": "secret"})", R"({"token": "${env:TOKEN}"})") ==
+        std::vector<std::string>{"token: now or then a value of the environment"});
 }
 
 TEST_CASE("every rank gets the states of all") {

@@ -128,8 +128,10 @@ TEST_CASE("a dry run tries one batch, says what the fit would do, and writes not
   const ProgramRun writing = run_line("fit", folder, {"--dry-run", "--max-steps", "5", "--limit-train-batches", "0.5"});
   CHECK(writing.out.find("the fit would make 5 optimizer steps: 2 training batches per epoch, 1 batch per step\n") !=
         std::string::npos);
-  CHECK(writing.out.find("it would write to " + (folder.path() / "levin_logs" / "version_<n>").string() +
-                         ": config.json, metrics.csv, metrics.jsonl, weights.pt, summary.json\n") != std::string::npos);
+  CHECK(writing.out.find(
+            "it would write to " + (folder.path() / "levin_logs" / "version_<n>").string() +
+            ": config.json, metrics.csv, metrics.jsonl, checkpoints/{epoch}-{step}.ckpt, checkpoints/last.ckpt, "
+            "run.json, weights.pt, summary.json\n") != std::string::npos);
   CHECK(run_line("fit", folder, {"--dry-run", "--model.mishap", "throw"}).code == 1);
   CHECK(std::filesystem::is_empty(folder.path()));
 }

@@ -1,5 +1,6 @@
 // What launchers' variables mean.
 #include <levin/trainer/launch/environment.h>
+#include <levin/trainer/launch/start_identity.h>
 
 #include <map>
 
@@ -44,6 +45,40 @@ Variables without(Variables variables, const std::string& name) {
 }
 
 }  // namespace
+
+TEST_CASE("a start has the same id when it is repeated, and another than all others") {
+  const auto start = [](const Variables& variables, const std::string& command = "fit") {
+    return levin::find_start(
+        [&](const char* name) -> const char* {
+          const auto found = variables.find(name);
+          return found == variables.end() ? nullptr : found->second.c_str();
+        },
+        command, "parent");
+  };
+  CHECK(start({}).id.empty());
+  CHECK(start({}).of_fit(1).empty());
+  const Variables job = {{"SLURM_JOB_ID", "7"}, {"SLURM_CLUSTER_NAME", "a"}};
+  CHECK(start(with(job, "SLURM_RESTART_COUNT", "2")).id == start(job).id);
+  CHECK(start(with(job, "SLURM_RESTART_COUNT", "2")).restarts == 2);
+  CHECK(start(with(job, "SLURM_JOB_ID", "8")).id != start(job).id);
+  CHECK(start(with(job, "SLURM_CLUSTER_NAME", "b")).id != start(job).id);
+  // A script has several commands; a task of an array is queued again under another job's number.
+  CHECK(start(job, "fit --seed 2").id != start(job).id);
+  CHECK(start(job).of_fit(1) != start(job).of_fit(2));
+  const Variables task = {{"SLURM_ARRAY_JOB_ID", "7"}, {"SLURM_ARRAY_TASK_ID", "1"}, {"SLURM_JOB_ID", "9"}};
+  CHECK(start(with(task, "SLURM_ARRAY_TASK_ID", "2")).id != start(task).id);
+  CHECK(start(with(task, "SLURM_JOB_ID", "12")).id == start(task).id);
+  // torchrun's name of a run is "none" unless the user gives one, and then it tells nothing.
+  const Variables named = with(kTorchrun, "TORCHELASTIC_RUN_ID", "mine");
+  CHECK(contains(start(named).id, "mine"));
+  CHECK_FALSE(start(named).is_unique);
+  const Variables nameless = with(kTorchrun, "TORCHELASTIC_RUN_ID", "none");
+  CHECK(contains(start(nameless).id, "parent"));
+  CHECK(start(nameless).is_unique);
+  CHECK(start(with(nameless, "TORCHELASTIC_RESTART_COUNT", "1")).restarts == 1);
+  // levin's supervisor has read the job's number.
+  CHECK(start(with(job, levin::kStartVariable, "handed down")).id == "handed down");
+}
 
 TEST_CASE("without a launcher there is no environment") {
   CHECK(place({}) == "none");

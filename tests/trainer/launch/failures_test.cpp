@@ -2,6 +2,7 @@
 // and leaves nothing behind.
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/core/trainer_state.h>
+#include <levin/trainer/launch/supervisor.h>
 #include <signal.h>
 
 #include <iostream>
@@ -77,7 +78,13 @@ Spawned start_behaviour(const TemporaryFolder& folder, const std::string& name) 
 }
 
 struct Behaviour {
-  explicit Behaviour(const std::string& name) {
+  /// `name` behaves after a run of `before` has ended in the same folder.
+  explicit Behaviour(const std::string& name, const std::string& before = "") {
+    if (!before.empty()) run(before);
+    out.clear();
+    run(name);
+  }
+  void run(const std::string& name) {
     Spawned process = start_behaviour(folder, name);
     code = process.wait();
     log = read_bytes(folder / "log");
@@ -303,12 +310,59 @@ TEST_CASE(
     CHECK(run.code == 0);
     CHECK(contains(run.log, "levin: rank " + std::to_string(rank) + " ("));
     CHECK(contains(run.log, "was ended by SIGKILL"));
-    CHECK(contains(run.log, "started again from the newest checkpoint (restart 1 of 1)"));
+    CHECK(contains(run.log, "started again from their newest checkpoint (restart 1 of 1)"));
     CHECK(contains(run.log, "goes on after 5 steps and 1 epoch"));
     CHECK(end(run) == end(plain));
     for (const auto& file : fs::recursive_directory_iterator(run.folder.path()))
       if (file.path().extension() == ".ckpt") CHECK_NOTHROW(levin::load_state(file.path()));
   }
+}
+
+TEST_CASE("ranks that fail before their first checkpoint begin anew, beside an older run that has ended") {
+  const Behaviour plain("plain"), run("dies_before_saving", "plain");
+  INFO(run.log << run.out);
+  CHECK(run.code == 0);
+  CHECK(contains(run.log, "has saved no checkpoint yet: the run begins anew"));
+  CHECK(contains(run.out, "rank 0: completed  after 10 steps"));
+  const auto weights = [](const Behaviour& of, const char* version) {
+    return read_bytes(of.folder / "levin_logs" / version / "weights.pt");
+  };
+  CHECK(weights(run, "version_2") == weights(plain, "version_0"));
+  // Those that were killed have left version_1.
+  CHECK_FALSE(fs::exists(run.folder / "levin_logs" / "version_1" / "weights.pt"));
+  CHECK(fs::exists(run.folder / "levin_logs" / "version_0" / "summary.json"));
+}
+
+TEST_CASE("logs of ranks follow no link that somebody has planted") {
+  const TemporaryFolder folder;
+  write_bytes(folder / "victim", "precious");
+  fs::create_symlink(folder / "victim", folder / "rank_1.log");
+  const std::vector<std::string> command = {"/bin/true"};
+  const std::string text = error_text<levin::UsageError>(
+      [&] { levin::supervise({.ranks = 2, .log_folder = folder.path(), .commands = {command, command}}); });
+  CHECK(contains(text, "rank_1.log: cannot be written"));
+  CHECK(read_bytes(folder / "victim") == "precious");
+}
+
+TEST_CASE("ranks that leave nothing behind write to a temporary folder of an unknown name, which goes") {
+  const RankedFits fits;
+  const fs::path temporary = fits.folder / "tmp";
+  fs::create_directories(temporary);
+  Spawned process =
+      fits.start("run", {"--devices", "2", "--fast-dev-run", "true"}, {}, {"TMPDIR=" + temporary.string()});
+  bool predictable = false;
+  size_t seen = 0;
+  for (int i = 0; i < 6000 && ::kill(process.id(), 0) == 0 && ranks_of(process.id()).size() < 2; ++i) wait_a_moment();
+  for (const auto& entry : fs::directory_iterator(temporary)) {
+    const std::string name = entry.path().filename();
+    predictable |= contains(name, std::to_string(process.id()));
+    seen += name.rfind("levin_ranks_", 0) == 0;
+  }
+  CHECK_FALSE(predictable);
+  CHECK(seen == 1);
+  CHECK(process.wait() == 0);
+  CHECK(fs::is_empty(temporary));
+  CHECK_FALSE(fs::exists(fits.folder / "run"));
 }
 
 TEST_CASE("a rank that throws is shown with its error") {

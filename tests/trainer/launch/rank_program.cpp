@@ -1,5 +1,5 @@
 // A program of a user's own that trains on two ranks: `rank_program FOLDER BEHAVIOUR`, where a rank behaves so: rank 1,
-// or for dies_in_checkpoint the one that writes. A rank dies once, in the second epoch.
+// or for dies_in_checkpoint the one that writes. A rank dies once, in the second epoch, or before_saving in the first.
 #include <levin/levin.h>
 #include <levin/trainer/core/atomic_file.h>
 #include <signal.h>
@@ -39,6 +39,7 @@ struct Net : levin::LightningModule {
     const bool dies = current_epoch() == 1 && batch_idx == 2 && second;
     if (dies && behaviour == "dies_in_forward") die_once();
     if (second && batch_idx == 2) {
+      if (behaviour == "dies_before_saving") die_once();
       if (behaviour == "throws" || behaviour == "throws_with_hooks")
         throw std::runtime_error("the second rank has had enough");
       while (behaviour == "hangs") std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -1,0 +1,41 @@
+#include <levin/trainer/checkpoint/run_record.h>
+#include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/core/random_id.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace levin {
+namespace {
+
+std::vector<std::string> texts_of(const nlohmann::json& json, const char* key) {
+  std::vector<std::string> texts;
+  if (!json.contains(key) || !json[key].is_array()) return texts;
+  for (const auto& item : json[key])
+    if (item.is_string()) texts.push_back(item.get<std::string>());
+  return texts;
+}
+
+}  // namespace
+
+bool RunRecord::has_start(const std::string& start) const {
+  return !start.empty() && std::find(starts.begin(), starts.end(), start) != starts.end();
+}
+
+RunRecord new_run_record() { return {.id = random_id()}; }
+
+std::optional<RunRecord> read_run_record(const std::filesystem::path& run_folder) {
+  std::ifstream file(run_folder / kRunRecordFile);
+  const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) return {};
+  return RunRecord{json["id"].get<std::string>(), texts_of(json, "starts"), texts_of(json, "checkpoint_folders")};
+}
+
+void write_run_record(const std::filesystem::path& run_folder, const RunRecord& record) {
+  const nlohmann::ordered_json json = {
+      {"id", record.id}, {"starts", record.starts}, {"checkpoint_folders", record.checkpoint_folders}};
+  write_text_file_atomically(run_folder / kRunRecordFile, json.dump(2) + "\n");
+}
+
+}  // namespace levin
