@@ -109,8 +109,6 @@ void AutoMicrobatch::attach(const std::vector<std::shared_ptr<torch::optim::Opti
   for (const auto& optimizer : optimizers)
     if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
       throw UsageError("trainer.auto_microbatch: LBFGS evaluates a batch many times in one step; set it to false");
-  for (const at::Tensor& parameter : module_->parameters())
-    if (parameter.requires_grad()) parameters_.push_back(parameter);
 }
 
 /// One step of the inner strategy that logs to `sink`.
@@ -173,6 +171,9 @@ StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std
 }
 
 StepOutput AutoMicrobatch::run_step(const Batch& batch, int64_t batch_idx) {
+  parameters_.clear();  // layers may have been unfrozen since the last step
+  for (const at::Tensor& parameter : module_->parameters())
+    if (parameter.requires_grad()) parameters_.push_back(parameter);
   auto pass = c10::make_intrusive<Pass>();
   pass->strategy = this;
   pass->batch = batch;

@@ -128,6 +128,12 @@ TEST_CASE("layers that are unfrozen by a new group train as in the loop written 
     CHECK(largest_difference(fit, unfrozen_by_hand(1, {})) < 1e-5);
     CHECK(module->left_over == 0);
   }
+  SECTION("with batches that may be split") {
+    torch::manual_seed(1);
+    Unfreezing module;
+    CHECK(largest_difference(fitted(module, [](auto& o) { o.auto_microbatch = true; }), unfrozen_by_hand(1, {})) <
+          1e-6);
+  }
 }
 
 TEST_CASE("a tensor that takes another's place in a group trains as in the loop written by hand") {
