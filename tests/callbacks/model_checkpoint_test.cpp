@@ -129,7 +129,7 @@ TEST_CASE("the checkpoint that a run was resumed from is neither removed nor wri
     if (monitored) options.monitor = "val_loss";
     ModelCheckpoint first(options);
     test.run.state_ = {};
-    test.run.resumed_from_ = {};
+    test.run.resumed_from_.clear();
     first.on_fit_start(test.run);
     REQUIRE(test.end_epoch(first, 0.5) == "epoch=0.ckpt");
     std::ofstream(test.folder / "fixed" / "epoch=0.ckpt") << "saved";
@@ -147,7 +147,7 @@ TEST_CASE("the checkpoint that a run was resumed from is neither removed nor wri
     fs::remove(test.folder / "fixed" / "epoch=0.ckpt");
   }
   ModelCheckpoint same({.dirpath = dirpath, .filename = "model"});
-  test.run.resumed_from_ = {};
+  test.run.resumed_from_.clear();
   same.on_fit_start(test.run);
   REQUIRE(test.end_epoch(same, 1) == "model.ckpt");
   std::ofstream(test.folder / "fixed" / "model.ckpt") << "saved";
