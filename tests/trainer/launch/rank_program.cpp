@@ -72,8 +72,8 @@ struct Net : levin::LightningModule {
     std::cerr << "rank_loss is known: " << run.metric("rank_loss").has_value() << std::endl;
     try {
       run.comm().barrier();
-    } catch (const levin::Error& error) {
-      std::cerr << error.what() << std::endl;
+    } catch (const levin::Error& refused) {
+      std::cerr << refused.what() << std::endl;
     }
   }
   /// Only SIGKILL ends it from here on.
