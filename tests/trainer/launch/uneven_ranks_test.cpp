@@ -162,9 +162,13 @@ TEST_CASE("ranks that are new draw numbers of their own") {
   const Learners learners;
   learners.resume("resumed", {"ranks=1", "batch=8", "epochs=1", "save_at=1"}, {"ranks=3", "batch=8", "epochs=2"});
   std::set<std::string> drawn;
+  const auto take = [&](const std::string& text) {
+    const size_t at = text.find("drawn ");
+    if (at != std::string::npos) drawn.insert(text.substr(at, text.find('\n', at) - at));
+  };
   for (const auto& file : fs::recursive_directory_iterator(learners.folder / "resumed"))
-    if (file.path().extension() == ".log") drawn.insert(read_bytes(file.path()));
-  drawn.insert(learners.out("resumed"));
+    if (file.path().extension() == ".log") take(read_bytes(file.path()));
+  take(learners.out("resumed"));
   CHECK(drawn.size() == 3);
 }
 
