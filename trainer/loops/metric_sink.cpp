@@ -21,6 +21,12 @@ Reading reading_of(const MetricAccumulator& metric, double value, double weight)
           .on_epoch = metric.on_epoch};
 }
 
+/// Lets the bar have a step's value where reading it is no sync.
+void show_newest(Metrics& progress_bar, const std::string& name, const MetricAccumulator& metric) {
+  if (!metric.on_step || metric.newest_on_device.defined()) return;
+  progress_bar[metric.on_epoch ? name + "_step" : name] = metric.newest;
+}
+
 }  // namespace
 
 bool MetricSink::has_other_ranks() const { return comm_ != nullptr && comm_->world_size() > 1; }
@@ -81,12 +87,16 @@ MetricAccumulator& MetricSink::accumulator(const std::string& name, const LogOpt
 void MetricSink::log(const std::string& name, const at::Tensor& value, const LogOptions& options) {
   if (!enabled_) return;
   check_one_element(name, value);
-  accumulator(name, options).add(value, sample_weight(options));
+  MetricAccumulator& metric = accumulator(name, options);
+  metric.add(value, sample_weight(options));
+  if (options.prog_bar && table_ == &train_ && !has_other_ranks()) show_newest(progress_bar_, name, metric);
 }
 
 void MetricSink::log(const std::string& name, double value, const LogOptions& options) {
   if (!enabled_) return;
-  accumulator(name, options).add(value, sample_weight(options));
+  MetricAccumulator& metric = accumulator(name, options);
+  metric.add(value, sample_weight(options));
+  if (options.prog_bar && table_ == &train_ && !has_other_ranks()) show_newest(progress_bar_, name, metric);
 }
 
 void MetricSink::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) {

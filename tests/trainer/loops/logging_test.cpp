@@ -179,3 +179,16 @@ TEST_CASE("modes of submodules survive validation") {
   CHECK(module.net->ptr(1)->is_training());
   CHECK_FALSE(module.net->ptr(2)->is_training());
 }
+
+TEST_CASE("the bar has a CPU value from the first step on, before any log point") {
+  levin::MetricSink sink;
+  sink.use_train_table();
+  sink.set_batch(nullptr, /*on_step_by_default=*/true);
+  sink.log("loss", 0.5, {.prog_bar = true});
+  sink.log("both", torch::tensor(2.0), {.prog_bar = true, .on_epoch = true});
+  sink.log("other", 3.0, {});
+  CHECK(sink.progress_bar() == levin::Metrics{{"loss", 0.5}, {"both_step", 2.0}});
+  sink.log("loss", 0.25, {.prog_bar = true});
+  CHECK(sink.progress_bar().at("loss") == 0.25);
+  CHECK(sink.read_step().at("loss") == 0.25);
+}
