@@ -92,4 +92,14 @@ ImageFiles find_image_files(const fs::path& root, std::vector<std::string> class
   return files;
 }
 
+ImageFiles find_unlabelled_images(const fs::path& root, std::vector<std::string> classes) {
+  std::vector<std::string> paths;
+  collect(root, paths);
+  if (paths.empty()) throw UsageError(root.string(), ": there is no ", kKinds, " file");
+  std::ranges::sort(paths);
+  ImageFiles files{.classes = std::move(classes)};
+  for (std::string& path : paths) files.items.push_back({std::move(path), -1});
+  return files;
+}
+
 }  // namespace levin::data

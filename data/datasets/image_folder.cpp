@@ -39,13 +39,13 @@ const fs::path& ImageFolder::root() {
 
 bool ImageFolder::is_divided() {
   if (is_divided_) return *is_divided_;
-  constexpr std::array<const char*, 3> parts = {"train", "val", "test"};
+  constexpr std::array<const char*, 4> parts = {"train", "val", "test", "predict"};
   const std::vector<std::string> names = subfolders(root());
   const auto has = [&](const char* name) { return std::ranges::count(names, name) > 0; };
   const bool only_parts = !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
     return std::ranges::find(parts, name) != parts.end();
   });
-  return is_divided_.emplace(only_parts || (has("train") && (has("val") || has("test"))));
+  return is_divided_.emplace(only_parts || (has("train") && (has("val") || has("test") || has("predict"))));
 }
 
 const ImageFolder::Files& ImageFolder::train_files() {
@@ -75,6 +75,27 @@ DatasetPtr ImageFolder::images_in(const char* name) {
   return images(std::make_shared<const ImageFiles>(find_image_files(root() / name, std::move(classes))), false);
 }
 
+std::vector<std::string> ImageFolder::known_classes() {
+  const fs::path given = options_.root;
+  if (!is_folder(given) && !is_folder(cache_folder() / given)) return {};
+  if (!is_divided()) return subfolders(root());
+  return is_folder(root() / "train") ? subfolders(root() / "train") : std::vector<std::string>();
+}
+
+DatasetPtr ImageFolder::predict_images() {
+  const auto unlabelled = [&](const fs::path& folder) {
+    return images(std::make_shared<const ImageFiles>(find_unlabelled_images(folder, known_classes())), false);
+  };
+  if (!options_.predict_root.empty()) {
+    if (!is_folder(options_.predict_root))
+      throw UsageError("data.predict_root: no folder ", options_.predict_root, "; give the folder with the images");
+    return unlabelled(options_.predict_root);
+  }
+  if (is_folder(root()) && subfolders(root()).empty()) return unlabelled(root());
+  if (is_divided() && is_folder(root() / "predict")) return unlabelled(root() / "predict");
+  return images_in("test");
+}
+
 DatasetPtr ImageFolder::part(bool training) {
   DatasetPtr all = images(train_files(), training);
   const double fraction = options_.val_fraction;
@@ -89,7 +110,8 @@ DatasetPtr ImageFolder::part(bool training) {
 }
 
 DatasetPtr ImageFolder::make_dataset(Split split) {
-  if (split == Split::Test || split == Split::Predict) return images_in("test");
+  if (split == Split::Predict) return predict_images();
+  if (split == Split::Test) return images_in("test");
   const bool has_val = is_divided() && is_folder(root() / "val");
   if (split == Split::Val) return has_val ? images_in("val") : part(false);
   DatasetPtr train = has_val ? images(train_files(), true) : part(true);

@@ -41,6 +41,10 @@ struct ImageFolderOptions {
                                     "with slightly other pixels");
   std::string on_error = LEVIN_OPTION(on_error, "raise", "Images that cannot be read: end with an error, or leave out",
                                       {.choices = {"raise", "skip"}});
+  std::string predict_root = LEVIN_OPTION(
+      predict_root, "",
+      "Folder of images without labels, for predict; empty: root/predict, or root/test, or root itself if it "
+      "has no subfolders");
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
@@ -48,8 +52,10 @@ struct ImageFolderOptions {
 /// root/test. The latter is assumed where root has train beside val or test, or no other folders than these.
 ///
 /// Inputs are float32 [samples, 3, image_size, image_size], `((x / 255) - mean) / std`; targets int64 [samples], the
-/// classes of training by name. There are test and predict batches where root/test is. A root that is not there is
-/// looked for in the cache folder. Throws levin::UsageError that names the folder or the file.
+/// classes of training by name. There are test batches where root/test is. Predict batches are the images of
+/// `predict_root`, of root/predict, of root/test, or of a root without subfolders; those without labels have target -1.
+/// A root that is not there is looked for in the cache folder. Throws levin::UsageError that names the folder or the
+/// file.
 class ImageFolder : public DatasetModule {
  public:
   using Options = ImageFolderOptions;
@@ -65,6 +71,10 @@ class ImageFolder : public DatasetModule {
   bool is_divided();
   const Files& train_files();
   DatasetPtr images(Files files, bool training) const;
+  /// What predict is for; null where there is none.
+  DatasetPtr predict_images();
+  /// The names of the classes of training, as far as their folders are there.
+  std::vector<std::string> known_classes();
   /// Those in root/`name`; null where there is no such folder.
   DatasetPtr images_in(const char* name);
   /// The part of the training images that is for training, or that for validation.
