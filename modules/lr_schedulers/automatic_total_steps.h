@@ -9,4 +9,10 @@ namespace levin {
 int64_t automatic_total_steps(const char* scheduler, const LRSchedulerConfig& own_config,
                               const LRSchedulerContext& context);
 
+/// The total_steps of a schedule whose state is loaded: `saved` is what it was made for, `planned` what this run's
+/// options say. Where the run is longer, `when_longer` ("refuse", "hold" or "stretch") decides, and it is said what
+/// becomes of the schedule. Throws levin::UsageError for "refuse" where the schedule, at `last_epoch`, is at its end.
+int64_t continued_total_steps(const char* scheduler, int64_t saved, int64_t planned, int64_t last_epoch,
+                              const std::string& when_longer);
+
 }  // namespace levin

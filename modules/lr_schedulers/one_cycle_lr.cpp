@@ -67,15 +67,16 @@ class BoundOneCycleLR : public LRScheduler {
   }
   void load_state_dict(const State& state) override {
     LRScheduler::load_state_dict(state);
-    set_total_steps(state.at("total_steps").to_int());
+    set_total_steps(continued_total_steps("OneCycleLR", state.at("total_steps").to_int(), total_steps_, last_epoch(),
+                                          options_.when_longer));
   }
 
  protected:
   std::vector<double> next_lr(const std::vector<double>& current) override {
-    if (last_epoch() > total_steps_)
+    if (last_epoch() > total_steps_ && options_.when_longer != "hold")
       throw UsageError("OneCycleLR: step ", last_epoch(), " is beyond total_steps = ", total_steps_,
-                       "; set total_steps to the number of times the scheduler steps in the whole run (\"auto\" with "
-                       "interval \"step\" does), or train for fewer steps");
+                       "; train for fewer steps, set when_longer to \"hold\" to keep the last rates, or begin a run "
+                       "whose total_steps are all of its steps (\"auto\" with interval \"step\" does that)");
     std::vector<double> rates = current;
     for (size_t i = 0; i < rates.size(); ++i) {
       const Bounds& bounds = bounds_[i];
@@ -103,7 +104,8 @@ class BoundOneCycleLR : public LRScheduler {
 
   /// The phase of this step, and how much of it is done.
   std::pair<Phase, double> position() const {
-    const auto step = static_cast<double>(last_epoch());
+    // Beyond the cycle its last step holds.
+    const auto step = static_cast<double>(last_epoch() > total_steps_ ? total_steps_ - 1 : last_epoch());
     double start = 0;
     size_t i = 0;
     for (; i + 1 < phases_.size() && step > phases_[i].end_step; ++i) start = phases_[i].end_step;

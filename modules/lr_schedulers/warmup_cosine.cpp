@@ -17,12 +17,19 @@ class BoundWarmupCosine : public LRScheduler {
         warmup_steps_(*options.warmup_steps),
         total_steps_(total_steps),
         start_factor_(options.warmup_start_factor),
-        eta_min_(options.eta_min) {
+        eta_min_(options.eta_min),
+        when_longer_(options.when_longer) {
     keep_in_state("warmup_steps", &warmup_steps_);
     keep_in_state("total_steps", &total_steps_);
     keep_in_state("warmup_start_factor", &start_factor_);
     keep_in_state("eta_min", &eta_min_);
     start();
+  }
+
+  void load_state_dict(const State& state) override {
+    const int64_t planned = total_steps_;
+    LRScheduler::load_state_dict(state);
+    total_steps_ = continued_total_steps("WarmupCosine", total_steps_, planned, last_epoch(), when_longer_);
   }
 
  private:
@@ -44,6 +51,7 @@ class BoundWarmupCosine : public LRScheduler {
 
   int64_t warmup_steps_, total_steps_;
   double start_factor_, eta_min_;
+  std::string when_longer_;
 };
 
 }  // namespace

@@ -112,7 +112,8 @@ TEST_CASE("total_steps auto is the length of the run") {
     const Json json = {{"class", "OneCycleLR"}, {"max_lr", 0.1}, {"interval", "step"}, {"frequency", 2}};
     const auto scheduler = bind_json(json, *optimizer, run_of(20));
     for (int i = 0; i < 10; ++i) scheduler->step();
-    says([&] { scheduler->step(); }, "OneCycleLR: step 11 is beyond total_steps = 10; set total_steps");
+    says([&] { scheduler->step(); },
+         "OneCycleLR: step 11 is beyond total_steps = 10; train for fewer steps, set when_longer to \"hold\"");
   }
   SECTION("of WarmupCosine, which stays at the lowest rate") {
     const auto optimizer = sgd();
