@@ -18,7 +18,7 @@ void fuzz_flags(const std::string& input) try {
     arguments.push_back(argument.substr(0, argument.find('\0')));  // as in argv
   cli::config_files_of(arguments);
   cli::Config config, with_classes;
-  cli::apply(schema, with_classes, cli::class_overrides(arguments));
+  cli::apply(schema, with_classes, cli::likely_overrides(arguments));
   const cli::Flags flags = cli::read_flags(schema, "fit", arguments, with_classes.values);
   if (!flags.help.empty()) return;
   cli::throw_problems(flags.problems);
@@ -43,6 +43,9 @@ const std::vector<std::string>& flag_seeds() {
       "--trainer.devices\n0,1\n--precision\n32\n--limit\n0.5\n--interval\n00:00:10:00\n--max-time\n90\n--callbacks\n["
       "\"Step\"]",
       "--fast-dev-run\nfalse\n--fast_dev_run=2\n--seed\n${trainer.max_steps}\n--name\n$${x}",
+      "--callbacks\nStep\n--callbacks={\"class\": "
+      "\"Other\"}\n--callbacks.0.lr\n1\n--callbacks.1.mode=max\n--callbacks+=Step",
+      "--model.optimizer.betas.1\n0.5\n--callbacks.3.lr\n1\n--callbacks+\n[]\n--trainer.callbacks.0.class\nOther",
       "--help",
       "-h",
       "--max-epoch\n3\nstray\n--\n--dry-run\n--print-config",

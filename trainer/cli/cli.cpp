@@ -4,7 +4,10 @@
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/cli/verify_resume.h>
+#include <levin/trainer/cli/without_effect.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/supervisor.h>
 
 #include <iostream>
@@ -59,6 +62,13 @@ std::string command_line_without_checkpoint(const std::string& command, const st
   return line;
 }
 
+/// Says what cannot matter in a fit, once where several ranks are started.
+void warn_without_effect(const CommandLine& line) {
+  const std::optional<LaunchEnvironment> ranks = find_launch_environment();
+  if (ranks && (ranks->rank != 0 || ranks->launcher == "levin")) return;
+  for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config)) console::warn(text);
+}
+
 int run_from_arguments(const std::string& command, const std::vector<std::string>& arguments) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), command, arguments);
   if (!line.flags.help.empty()) {
@@ -70,9 +80,11 @@ int run_from_arguments(const std::string& command, const std::vector<std::string
     std::cout << config_text(options) << std::flush;
     return 0;
   }
-  return run_command(command, options,
-                     {line.flags.ckpt_path, line.flags.dry_run, line.flags.bandwidths,
-                      command_line_without_checkpoint(command, arguments), KeptReferences(line.config, options)});
+  if (command == "fit") warn_without_effect(line);
+  return run_command(
+      command, options,
+      {line.flags.ckpt_path, line.flags.dry_run, line.flags.bandwidths,
+       command_line_without_checkpoint(command, arguments), KeptReferences(line.config, options), line.flags.output});
 }
 
 int verify_from_arguments(std::vector<std::string> arguments) {

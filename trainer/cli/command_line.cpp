@@ -14,6 +14,14 @@ void append(std::vector<std::string>& list, std::vector<std::string> more) {
   std::move(more.begin(), more.end(), std::back_inserter(list));
 }
 
+void merge_file(const Schema& schema, Config& config, const Config& file) {
+  try {
+    merge(schema, config, file);
+  } catch (const UsageError& error) {
+    throw UsageError(with_place(file, error.what()));
+  }
+}
+
 /// All files merged; `problems` receives what is wrong with those that cannot be read.
 Config read_files(const Schema& schema, const std::vector<std::string>& files, std::vector<std::string>& problems) {
   Config config;
@@ -21,7 +29,7 @@ Config read_files(const Schema& schema, const std::vector<std::string>& files, s
     try {
       Config file = read_config_file(path);
       lift_seed_and_name(file);
-      merge(schema, config, file);
+      merge_file(schema, config, file);
     } catch (const UsageError& error) {
       problems.push_back(error.what());
     }
@@ -55,7 +63,7 @@ CommandLine read_command_line(const Schema& schema, const std::string& command,
   line.config = read_files(schema, line.files, problems);
   const std::vector<Override> environment = environment_overrides();
   std::vector<Override> classes = environment;
-  for (Override& chosen : class_overrides(arguments)) classes.push_back(std::move(chosen));
+  for (Override& given : likely_overrides(arguments)) classes.push_back(std::move(given));
   Config with_classes = line.config;
   apply(schema, with_classes, std::move(classes));
   line.flags = read_flags(schema, command, arguments, with_classes.values);

@@ -16,6 +16,7 @@ struct RunFlags {
   std::vector<double> bandwidths = {};  ///< for a dry run: Gbit/s between ranks
   std::string command_line = {};        ///< as it was typed, without --ckpt-path
   KeptReferences references = {};       ///< of the config
+  std::string output = {};              ///< for "predict": the file that gets the predictions; empty: none
 };
 
 /// Makes the module and the data that the config chooses and hands them to a Trainer, for fit after the search that

@@ -31,6 +31,9 @@ struct Config {
 
 /// Writes `over` into `base`, object by object; lists replace lists. An object that names another "class" replaces the
 /// one before, whose options belong to another class; `schema` tells which class is meant where none is named.
+///
+/// A key "callbacks+=" adds its value, or each of its values, to the list "callbacks"; an object of keys "[2]" changes
+/// these items of a list. Throws UsageError where there is no such item, or no list.
 void merge(const Schema& schema, Config& base, const Config& over);
 
 /// The class that a part of a config names, by its "class" or as mere text; empty without one. `${env:NAME}` is

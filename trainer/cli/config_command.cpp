@@ -3,6 +3,8 @@
 #include <levin/trainer/cli/config_docs.h>
 #include <levin/trainer/cli/explain.h>
 #include <levin/trainer/cli/json_schema.h>
+#include <levin/trainer/cli/without_effect.h>
+#include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 
 #include <iostream>
@@ -82,6 +84,7 @@ void print_check(const CommandLine& line) {
   std::cout << "ok";
   for (size_t i = 0; i < line.files.size(); ++i) std::cout << (i == 0 ? ": " : ", ") << line.files[i];
   std::cout << std::endl;
+  for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config)) console::warn(text);
 }
 
 void print_explanation(const CommandLine& line, const RunOptions& options) {

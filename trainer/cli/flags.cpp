@@ -1,5 +1,6 @@
 #include <levin/trainer/cli/flags.h>
 #include <levin/trainer/cli/help_format.h>
+#include <levin/trainer/cli/option_groups.h>
 #include <levin/trainer/core/class_list.h>
 #include <levin/trainer/core/error.h>
 
@@ -38,10 +39,10 @@ std::string help_text(const Field& field, const Json& by_default) {
 class Declaration {
  public:
   Declaration(CLI::App& app, Flags& flags, const Schema& schema, const std::vector<std::string>& arguments,
-              const Json& config)
-      : app_(app), flags_(flags), schema_(schema), arguments_(arguments), config_(config) {}
+              const Json& config, const std::string& command)
+      : app_(app), flags_(flags), schema_(schema), arguments_(arguments), config_(config), command_(command) {}
 
-  void declare_general(bool is_fit) {
+  void declare_general() {
     // Read already, by config_files_of; here for --help and so that its values are no strays.
     app_.add_option("--config", config_files_, "JSON files; they are merged, later ones win")
         ->type_name("FILE...")
@@ -52,7 +53,12 @@ class Declaration {
     app_.add_flag("--print-config,--print_config", flags_.print_config,
                   "Print the resolved config, as `levin config show` does, and end")
         ->group("General");
-    if (is_fit) {
+    if (command_ == "predict")
+      app_.add_option("--output", flags_.output,
+                      "Write the predictions to this file: a table (.csv), JSON lines (.jsonl) or an array (.npy)")
+          ->type_name("FILE")
+          ->group("General");
+    if (command_ == "fit") {
       app_.add_flag("--dry-run,--dry_run", flags_.dry_run,
                     "Build everything, run one batch of each loop, say what the fit would do, and write nothing")
           ->group("General");
@@ -63,7 +69,7 @@ class Declaration {
           ->group("General");
     }
     for (const char* name : {"seed", "name"})
-      if (const Field* field = schema_.find(name)) declare(*field, {name}, {}, "General", {std::string("--") + name});
+      if (const Field* field = schema_.find(name)) declare({name}, *field, {}, "General");
     app_.set_help_flag("--help,-h", "Show this text")->group("General");
   }
 
@@ -72,8 +78,10 @@ class Declaration {
     const Json defaults = schema.defaults();
     for (const Field& field : schema.fields()) {
       if (field.name == "seed" || field.name == "name") continue;  // general ones
-      declare(field, {"trainer", field.name}, defaults[field.name], "Trainer",
-              {"--" + with_dashes(field.name), "--" + field.name, "--trainer." + field.name});
+      const Json given =
+          config_.value("trainer", Json()).is_object() ? config_["trainer"].value(field.name, Json()) : Json();
+      declare({"trainer", field.name}, field, defaults[field.name], group_of_option(field.name, command_));
+      declare_items({"trainer", field.name}, field, given, defaults[field.name], "Trainer: items of " + field.name);
     }
   }
 
@@ -102,9 +110,9 @@ class Declaration {
       std::vector<std::string> inner = path;
       inner.push_back(field.name);
       const Json inner_default = defaults.is_object() ? defaults.value(field.name, Json()) : Json();
-      declare(field, inner, inner_default.is_object() ? inner_default.value("class", Json()) : inner_default, group,
-              {"--" + dotted(inner), "--" + with_dashes(dotted(inner))});
+      declare(inner, field, inner_default.is_object() ? inner_default.value("class", Json()) : inner_default, group);
       const Json inner_given = given.is_object() ? given.value(field.name, Json()) : Json();
+      declare_items(inner, field, inner_given, inner_default, group);
       if (!field.type->inner(class_name_of(inner_given.is_null() ? inner_default : inner_given)) &&
           !field.type->classes())
         continue;
@@ -114,37 +122,88 @@ class Declaration {
   }
 
   void declare_class_flag(std::vector<std::string> path, const OptionType& type, const std::string& group) {
-    // The items of a list have no flags of their own.
     if (!type.classes() || type.is_list()) return;
     path.push_back("class");
     const Field field{.name = "class", .help = "Which " + type.classes()->noun(), .type = &type};
-    declare(field, path, Json(), group, {"--" + dotted(path), "--" + with_dashes(dotted(path))});
+    declare(path, field, Json(), group);
   }
 
-  /// One flag with its spellings.
-  void declare(const Field& field, const std::vector<std::string>& path, const Json& by_default,
-               const std::string& group, std::vector<std::string> spellings) {
-    std::vector<std::string> unique;
-    for (std::string& spelling : spellings)
-      if (std::find(unique.begin(), unique.end(), spelling) == unique.end()) unique.push_back(std::move(spelling));
+  /// The flags of a list's items: `--callbacks.0.monitor`. Those of plain values are not shown by --help.
+  void declare_items(const std::vector<std::string>& path, const Field& field, const Json& given,
+                     const Json& by_default, const std::string& group) {
+    if (!field.type->is_list()) return;
+    const OptionType& type = *field.type->item();
+    Json items = given.is_null() ? by_default : given;
+    if (items.is_object() || (items.is_string() && type.classes())) items = Json::array({items});
+    for (size_t i = 0; items.is_array() && i < items.size(); ++i) {
+      std::vector<std::string> inner = path;
+      inner.push_back(std::to_string(i));
+      if (!type.classes() && is_mentioned(inner))
+        declare(inner, {.help = field.help, .limits = field.limits, .type = &type}, Json(), "");
+      declare_class_flag(inner, type, group);
+      declare_inner(inner, type, items[i], Json(), group);
+    }
+  }
+
+  /// Whether an argument names the flag: plain lists may be long.
+  bool is_mentioned(const std::vector<std::string>& path) const {
+    const std::vector<std::string> spellings = spellings_of(path);
+    return std::any_of(arguments_.begin(), arguments_.end(), [&](const std::string& argument) {
+      return std::find(spellings.begin(), spellings.end(), argument.substr(0, argument.find('='))) != spellings.end();
+    });
+  }
+
+  /// Those of the trainer need not name it; dashes stand for underscores.
+  static std::vector<std::string> spellings_of(const std::vector<std::string>& path) {
+    const std::string whole = dotted(path);
+    const std::string brief = path[0] == "trainer" ? whole.substr(std::string("trainer.").size()) : whole;
+    std::vector<std::string> spellings;
+    for (const std::string& name : path[0] == "trainer"
+                                       ? std::vector{with_dashes(brief), brief, whole, with_dashes(whole)}
+                                       : std::vector{whole, with_dashes(whole)})
+      if (std::find(spellings.begin(), spellings.end(), "--" + name) == spellings.end())
+        spellings.push_back("--" + name);
+    return spellings;
+  }
+
+  /// One flag with its spellings, and for a list another that adds to it.
+  void declare(const std::vector<std::string>& path, const Field& field, const Json& by_default,
+               const std::string& group) {
+    const std::vector<std::string> spellings = spellings_of(path);
+    CLI::Option* const option = add(path, field, spellings, /*adds=*/false);
+    option->description(help_text(field, by_default))->type_name(value_word(*field.type, field.limits))->group(group);
+    if (!field.type->is_list()) return;
+    std::vector<std::string> adding = spellings;
+    for (std::string& spelling : adding) spelling += "+";
+    add(path, field, adding, /*adds=*/true)->group("");
+  }
+
+  CLI::Option* add(const std::vector<std::string>& path, const Field& field, const std::vector<std::string>& spellings,
+                   bool adds) {
     std::string names;
-    for (const std::string& spelling : unique) names += (names.empty() ? "" : ",") + spelling;
-    const bool is_switch = field.type->is_switch();
-    CLI::Option* option = app_.add_option_function<std::string>(
-        names,
-        [this, path, unique, is_switch](const std::string& text) {
-          const bool bare = is_switch && (text.empty() || text == "{}");
-          const std::string flag = as_spelled(unique);
-          const auto& given = arguments_;
-          const bool follows = std::find(given.begin(), given.end(), flag + "=" + text) == given.end();
-          if (text.rfind("--", 0) == 0 && follows)
-            flags_.problems.push_back(flag + ": expected a value, got " + text);
-          else
-            flags_.overrides.push_back({flag, path, bare ? "true" : text});
-        },
-        help_text(field, by_default));
-    option->type_name(value_word(*field.type, field.limits))->group(group)->take_last();
-    if (is_switch) option->expected(0, 1);
+    for (const std::string& spelling : spellings) names += (names.empty() ? "" : ",") + spelling;
+    const bool is_switch = field.type->is_switch(), is_list = field.type->is_list();
+    CLI::Option* const option =
+        app_.add_option(names, [this, path, spellings, is_switch, is_list, adds](const CLI::results_t& texts) {
+          if (texts.empty()) take(path, as_spelled(spellings), "", is_switch, adds);
+          for (size_t i = 0; i < texts.size(); ++i)
+            take(path, as_spelled(spellings), texts[i], is_switch, adds || i > 0);
+          return true;
+        });
+    option->allow_extra_args(false);
+    option->expected(is_switch ? 0 : 1, 1)
+        ->multi_option_policy(is_list ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
+    return option;
+  }
+
+  void take(const std::vector<std::string>& path, const std::string& flag, const std::string& text, bool is_switch,
+            bool adds) {
+    const bool bare = is_switch && (text.empty() || text == "{}");
+    const bool follows = std::find(arguments_.begin(), arguments_.end(), flag + "=" + text) == arguments_.end();
+    if (text.rfind("--", 0) == 0 && follows)
+      flags_.problems.push_back(flag + ": expected a value, got " + text);
+    else
+      flags_.overrides.push_back({flag, path, bare ? "true" : text, adds});
   }
 
   /// The spelling of a flag that the arguments have, the last where there are several.
@@ -161,6 +220,7 @@ class Declaration {
   const Schema& schema_;
   const std::vector<std::string>& arguments_;
   const Json& config_;
+  const std::string& command_;
 };
 
 /// What is wrong with the arguments that are no flags and no values of flags. `has_unknown`: another mistake explains
@@ -170,7 +230,8 @@ std::vector<std::string> unknown_arguments(const CLI::App& app, const std::vecto
   const std::vector<std::string> extras = app.remaining();
   std::vector<std::string> known, problems;
   for (const CLI::Option* option : app.get_options())
-    if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
+    for (const std::string& name : option->get_lnames())
+      if (name.back() != '+') known.push_back("--" + name);
   for (const std::string& argument : extras) {
     const std::string flag = argument.substr(0, argument.find('='));
     if (argument.rfind("-", 0) != 0) continue;
@@ -206,8 +267,8 @@ Flags read_flags(const Schema& schema, const std::string& command, const std::ve
   CLI::App app("", "levin " + command);
   app.formatter(std::make_shared<HelpFormatter>());
   app.allow_extras();
-  Declaration declaration(app, flags, schema, arguments, config);
-  declaration.declare_general(command == "fit");
+  Declaration declaration(app, flags, schema, arguments, config, command);
+  declaration.declare_general();
   declaration.declare_trainer();
   declaration.declare_section("model", "Model");
   declaration.declare_section("data", "Data");

@@ -9,6 +9,7 @@ namespace levin::cli {
 /// What a command line says, besides the command.
 struct Flags {
   std::string ckpt_path = {};
+  std::string output = {};  ///< of predict: the file for what is predicted
   bool print_config = false;
   bool dry_run = false;
   std::vector<double> bandwidths = {};  ///< of --bandwidth, in Gbit/s
@@ -23,7 +24,9 @@ struct Flags {
 std::vector<std::string> config_files_of(const std::vector<std::string>& arguments);
 
 /// Reads the flags of `levin COMMAND`, whose options `schema` describes. There is one for each option of the trainer
-/// (`--max-epochs`) and of the classes that `config` chooses (`--model.lr`, `--data.root`, `--model.optimizer.lr`).
+/// (`--max-epochs`), of the classes that `config` chooses (`--model.lr`, `--data.root`, `--model.optimizer.lr`), and of
+/// the items of its lists (`--callbacks.0.monitor`). A flag of a list that stands again adds to it, as
+/// `--callbacks+=NAME` does to what files say; of any other flag the last counts.
 Flags read_flags(const Schema& schema, const std::string& command, const std::vector<std::string>& arguments,
                  const Json& config);
 

@@ -46,6 +46,8 @@ class Writer {
         property["default"] = by_default;
       property.update(value(*field.type, field.limits, defaults[field.name]));
       properties[field.name] = std::move(property);
+      if (field.type->is_list())
+        properties[field.name + "+="] = added_items(*field.type->item(), field.name, field.limits);
     }
     return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
   }
@@ -62,12 +64,26 @@ class Writer {
 
   Json plain_value(const OptionType& type, const Limits& limits, const Json& by_default) {
     if (type.is_list() && type.is_switch()) return switched_list(type);
-    if (type.is_list()) return {{"type", "array"}, {"items", value(*type.item(), limits, Json())}};
+    if (type.is_list()) return list(type, limits);
     if (type.item()) return nullable(plain_value(*type.item(), limits, by_default));
     if (type.classes()) return part(*type.classes(), class_name_of_default(by_default));
     if (const Schema* inner = type.inner("")) return object(*inner, "");
     if (!limits.choices.empty()) return {{"enum", limits.choices}};
     return with_limits(type.json_schema(), limits);
+  }
+
+  /// A list; of those that are chosen by name one may stand alone.
+  Json list(const OptionType& type, const Limits& limits) {
+    const Json item = value(*type.item(), limits, Json());
+    const Json items = {{"type", "array"}, {"items", item}};
+    return type.item()->classes() ? Json{{"anyOf", Json::array({item, items})}} : items;
+  }
+
+  /// What is added to a list of an earlier file.
+  Json added_items(const OptionType& type, const std::string& name, const Limits& limits) {
+    const Json item = value(type, limits, Json());
+    return {{"description", "Added to the " + name + " of earlier files"},
+            {"anyOf", Json::array({item, {{"type", "array"}, {"items", item}}})}};
   }
 
   /// A list, one of its items, or true or false.

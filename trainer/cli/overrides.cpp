@@ -5,21 +5,53 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace levin::cli {
 namespace {
 
+/// "0" is an item where the path before it leads to a list.
+void mark_items(const Schema& schema, const Config& config, std::vector<std::string>& path) {
+  for (size_t i = 1; i < path.size(); ++i) {
+    if (path[i].empty() || path[i].find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::vector<std::string> outer(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i));
+    const FoundOption option = find_option(schema, config.values, outer);
+    if (!option.is_class && option.type && option.type->is_list()) path[i] = "[" + path[i] + "]";
+  }
+}
+
 /// The JSON value that the text means, by the type of the option.
-Json read_value(const Schema& schema, const Config& config, const Override& from) {
-  require_utf8(from.text);
-  const FoundOption option = find_option(schema, config.values, from.path);
-  if (option.is_class) return from.text;
+Json read_value(const FoundOption& option, const std::string& text) {
+  if (option.is_class) return text;
   // One reference is the option's whole value, also where it stands for a list.
-  const bool is_reference = from.text.rfind("${", 0) == 0 && from.text.find('}') == from.text.size() - 1;
-  return is_reference ? Json(from.text) : option.type->from_text(from.text);
+  const bool is_reference = text.rfind("${", 0) == 0 && text.find('}') == text.size() - 1;
+  if (is_reference) return text;
+  Json value = option.type->from_text(text);
+  const bool is_one_part = option.type->is_list() && option.type->classes() && value.is_object();
+  return is_one_part ? Json::array({std::move(value)}) : value;
+}
+
+/// One value as a config of its own.
+Config as_config(const Schema& schema, const Config& config, const Override& from) {
+  require_utf8(from.text);
+  std::vector<std::string> keys = from.path;
+  mark_items(schema, config, keys);
+  const FoundOption option = find_option(schema, config.values, keys);
+  Json value = read_value(option, from.text);
+  // True, false and null say all of a list by themselves.
+  const bool is_list = !option.is_class && option.type->is_list();
+  if (from.adds && is_list && !value.is_boolean() && !value.is_null()) keys.back() += "+=";
+  Config one;
+  one.set_origin(path_of(keys), value, from.source);
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+    Json outer = Json::object();
+    outer[*key] = std::move(value);
+    value = std::move(outer);
+  }
+  one.values = std::move(value);
+  return one;
 }
 
 /// The trainer's seed and name stand at the top of a config.
@@ -28,6 +60,19 @@ void lift_seed_and_name(std::vector<std::string>& path) {
 }
 
 bool chooses_class(const Override& override_) { return !override_.path.empty() && override_.path.back() == "class"; }
+
+bool names_item(const Override& override_) {
+  return std::any_of(override_.path.begin(), override_.path.end(), [](const std::string& key) {
+    return !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
+  });
+}
+
+/// When a value is written: classes first, outer before inner, since their options are known only then, and items once
+/// their list is there.
+std::pair<int, size_t> turn_of(const Override& value) {
+  const bool is_class = chooses_class(value);
+  return {(names_item(value) ? 2 : 0) + (is_class ? 0 : 1), is_class ? value.path.size() : 0};
+}
 
 }  // namespace
 
@@ -76,43 +121,37 @@ std::vector<std::string> ambiguous_variables(const std::vector<Override>& enviro
   return problems;
 }
 
-std::vector<Override> class_overrides(const std::vector<std::string>& arguments) {
+std::vector<Override> likely_overrides(const std::vector<std::string>& arguments) {
   std::vector<Override> overrides;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const size_t equals = arguments[i].find('=');
     const std::string flag = arguments[i].substr(0, equals);
-    if (flag.compare(0, 8, "--model.") != 0 && flag.compare(0, 7, "--data.") != 0) continue;
-    if (equals == std::string::npos && i + 1 == arguments.size()) continue;
+    if (!flag.starts_with("--") || flag.size() == 2) continue;
+    if (equals == std::string::npos && (i + 1 == arguments.size() || arguments[i + 1].starts_with("--"))) continue;
     std::string path = flag.substr(2);
     std::replace(path.begin(), path.end(), '-', '_');
-    Override found{flag, split(path, "."),
-                   equals == std::string::npos ? arguments[i + 1] : arguments[i].substr(equals + 1)};
-    if (chooses_class(found)) overrides.push_back(std::move(found));
+    const bool adds = path.back() == '+';
+    if (adds) path.pop_back();
+    std::vector<std::string> keys = split(path, ".");
+    if (keys[0] != "model" && keys[0] != "data" && keys[0] != "trainer") keys.insert(keys.begin(), "trainer");
+    const bool stands_twice =
+        std::any_of(overrides.begin(), overrides.end(), [&](const Override& before) { return before.path == keys; });
+    overrides.push_back({.source = flag,
+                         .path = std::move(keys),
+                         .text = equals == std::string::npos ? arguments[i + 1] : arguments[i].substr(equals + 1),
+                         .adds = adds || stands_twice});
   }
   return overrides;
 }
 
 std::vector<std::string> apply(const Schema& schema, Config& config, std::vector<Override> overrides) {
-  // Classes first, outer before inner: their options are known only then. Otherwise the order stays: later ones win.
-  const auto rank = [](const Override& value) {
-    return chooses_class(value) ? value.path.size() : std::numeric_limits<size_t>::max();
-  };
   std::stable_sort(overrides.begin(), overrides.end(),
-                   [&](const Override& a, const Override& b) { return rank(a) < rank(b); });
+                   [](const Override& a, const Override& b) { return turn_of(a) < turn_of(b); });
   std::vector<std::string> problems;
   for (Override& from : overrides) {
     lift_seed_and_name(from.path);
     try {
-      Json value = read_value(schema, config, from);
-      Config over;
-      over.set_origin(dotted(from.path), value, from.source);
-      for (auto key = from.path.rbegin(); key != from.path.rend(); ++key) {
-        Json outer = Json::object();
-        outer[*key] = std::move(value);
-        value = std::move(outer);
-      }
-      over.values = std::move(value);
-      merge(schema, config, over);
+      merge(schema, config, as_config(schema, config, from));
     } catch (const UsageError& error) {
       problems.push_back(c10::str(from.source, ": ", error.what()));
     }

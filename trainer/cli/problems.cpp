@@ -32,6 +32,8 @@ class Search {
     const size_t before = problems.size();
     if (type.is_list() && type.classes() && value.is_array()) {
       for (size_t i = 0; i < value.size(); ++i) check_part(*type.item(), item_path(path, i), value[i], Json());
+    } else if (type.is_list() && type.classes()) {
+      check_part(*type.item(), path, value, Json());
     } else if (!type.is_list() && type.classes()) {
       check_part(type, path, value, type.get(scratch));
     } else if (const Schema* inner = type.inner(""); inner && !value.is_null()) {

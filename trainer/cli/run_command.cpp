@@ -3,6 +3,7 @@
 #include <levin/trainer/cli/commands.h>
 #include <levin/trainer/cli/dry_run.h>
 #include <levin/trainer/cli/handle_signals.h>
+#include <levin/trainer/cli/prediction_file.h>
 #include <levin/trainer/cli/report.h>
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/tune_config.h>
@@ -22,6 +23,27 @@ namespace {
 template <class WithData, class Alone>
 auto dispatch(const std::shared_ptr<data::DataModule>& data, WithData with_data, Alone alone) {
   return data ? with_data(*data) : alone();
+}
+
+void predict(std::ostream& out, Trainer& trainer, LightningModule& module,
+             const std::shared_ptr<data::DataModule>& data, const RunFlags& flags) {
+  const std::string& from = flags.ckpt_path;
+  const std::vector<std::vector<Batch>> predictions = dispatch(
+      data, [&](data::DataModule& d) { return trainer.predict(module, d, from); },
+      [&] { return trainer.predict(module, {}, from); });
+  print_predictions(out, predictions);
+  if (flags.output.empty()) return;
+  PredictionFile(flags.output).write(predictions, predicted_samples(data.get()));
+  out << "predictions written to " << flags.output << std::endl;
+}
+
+/// What cannot be written is said before anything is predicted.
+void check_output(const RunFlags& flags, const Placement& placement) {
+  if (flags.output.empty()) return;
+  const PredictionFile file(flags.output);
+  if (placement.needs_supervisor() || (placement.environment && placement.environment->world_size > 1))
+    throw UsageError("--output: each rank of ", placement.strategy.name,
+                     " predicts a part of the samples; predict on one device, or under dp");
 }
 
 void run(const std::string& command, Trainer& trainer, LightningModule& module,
@@ -46,9 +68,7 @@ void run(const std::string& command, Trainer& trainer, LightningModule& module,
                       data, [&](DataModule& d) { return trainer.test(module, d, from); },
                       [&] { return trainer.test(module, {}, from); }));
   } else {
-    print_predictions(out, dispatch(
-                               data, [&](DataModule& d) { return trainer.predict(module, d, from); },
-                               [&] { return trainer.predict(module, {}, from); }));
+    predict(out, trainer, module, data, flags);
   }
 }
 
@@ -78,6 +98,7 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   const bool dry_run = flags.dry_run;
   if (!dry_run) {
     const Placement placement = choose_placement(options.trainer, visible_gpus(), find_launch_environment());
+    check_output(flags, placement);
     if (const std::optional<int> code = launch_ranks(options.trainer, placement)) return *code;
   }
   const SignalGuard guard(signal_actions(options.trainer));

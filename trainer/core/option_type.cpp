@@ -211,7 +211,10 @@ Json ListType::get(const void* value) const {
   return list;
 }
 
+/// Where the items are chosen by name, a name or an object alone is a list of one.
 void ListType::set(void* value, const std::string& path, const Json& json, const Limits& limits) const {
+  const bool is_one_item = item_.classes() && (json.is_string() || json.is_object());
+  if (is_one_item) return set(value, path, Json::array({json}), limits);
   if (!json.is_array()) throw_unexpected(path, expected(), json);
   access_.clear(value);
   for (size_t i = 0; i < json.size(); ++i)

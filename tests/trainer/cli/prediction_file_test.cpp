@@ -1,0 +1,141 @@
+#include <ATen/TensorOperators.h>
+#include <levin/data/image_file.h>
+#include <levin/data/npy_file.h>
+#include <levin/trainer/core/option.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+#include "tests/data/pictures.h"
+#include "tests/temporary_folder.h"
+#include "tests/trainer/cli/program.h"
+
+using levin::testing::ProgramRun;
+using levin::testing::run_program;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Arguments = std::vector<std::string>;
+
+void add_picture(const fs::path& path, uint64_t seed) {
+  fs::create_directories(path.parent_path());
+  levin::data::write_png(path, levin::testing::picture(8, 8, seed));
+}
+
+/// Pictures of two classes to train on in `root`.
+void add_classes(const fs::path& root) {
+  for (uint64_t i = 0; i < 4; ++i) {
+    add_picture(root / "ant" / (std::to_string(i) + ".png"), i);
+    add_picture(root / "bee" / (std::to_string(i) + ".png"), 10 + i);
+  }
+}
+
+ProgramRun predict(const fs::path& root, const Arguments& more) {
+  Arguments arguments = {"predict",
+                         "--model.class",
+                         "ImageClassifier",
+                         "--model.net",
+                         "mlp",
+                         "--model.num_classes",
+                         "2",
+                         "--model.image_shape",
+                         "[3,8,8]",
+                         "--data.class",
+                         "ImageFolder",
+                         "--data.root",
+                         root.string(),
+                         "--data.image_size",
+                         "8",
+                         "--data.batch_size",
+                         "2",
+                         "--enable-progress-bar",
+                         "false",
+                         "--accelerator",
+                         "cpu",
+                         "--seed",
+                         "3"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_program(arguments);
+}
+
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("predict writes a table with the names of images and classes, of a plain folder without labels") {
+  const TemporaryFolder folder;
+  add_classes(folder / "train");
+  for (uint64_t i = 0; i < 3; ++i) add_picture(folder / "photos" / "a,b" / (std::to_string(i) + ".png"), 20 + i);
+  const std::string output = (folder / "out.csv").string(), photos = (folder / "photos").string();
+  const ProgramRun run = predict(folder / "train", {"--data.predict_root", photos, "--output", output});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(run.out == "predict: loader 0: 2 batches, 3 samples\npredictions written to " + output + "\n");
+  const std::vector<std::string> lines = lines_of(output);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == "input,class,probability,p(ant),p(bee)");
+  CHECK(lines[1].find("\"" + photos + "/a,b/0.png\",") == 0);
+  CHECK((lines[1].find(",ant,0.") != std::string::npos || lines[1].find(",bee,0.") != std::string::npos));
+}
+
+TEST_CASE("predictions as JSON lines and as an array are the same numbers") {
+  const TemporaryFolder folder;
+  for (uint64_t i = 0; i < 3; ++i) add_picture(folder / "photos" / (std::to_string(i) + ".png"), 20 + i);
+  const fs::path lines = folder / "out.jsonl", array = folder / "out.npy";
+  // Without a folder of classes they are numbers.
+  const ProgramRun run = predict(folder / "photos", {"--output", lines.string()});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  REQUIRE(predict(folder / "photos", {"--output", array.string()}).code == 0);
+  const at::Tensor values = levin::data::map_npy(array);
+  REQUIRE(values.sizes() == at::IntArrayRef({3, 2}));
+  const std::vector<std::string> texts = lines_of(lines);
+  REQUIRE(texts.size() == 3);
+  for (int64_t i = 0; i < 3; ++i) {
+    const levin::Json row = levin::Json::parse(texts[static_cast<size_t>(i)]);
+    CHECK(row["input"] == (folder / "photos" / (std::to_string(i) + ".png")).string());
+    for (int64_t c = 0; c < 2; ++c)
+      CHECK(row["probabilities"][std::to_string(c)].get<double>() == values[i][c].item<double>());
+    CHECK(row["class"] == (values[i][1].item<double>() > values[i][0].item<double>() ? "1" : "0"));
+    CHECK(row["probability"] == values[i].max().item<double>());
+  }
+}
+
+TEST_CASE("images to predict are those of predict, else of test, and a folder that is not there is named") {
+  const TemporaryFolder folder;
+  add_classes(folder / "train");
+  add_classes(folder / "test");
+  const std::string output = (folder / "out.csv").string();
+  REQUIRE(predict(folder.path(), {"--output", output}).code == 0);
+  CHECK(lines_of(output).size() == 9);
+  add_picture(folder / "predict" / "one.png", 1);
+  REQUIRE(predict(folder.path(), {"--output", output}).code == 0);
+  CHECK(lines_of(output).size() == 2);
+  const ProgramRun nowhere = predict(folder.path(), {"--data.predict_root", "nowhere"});
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.err == "levin: error: data.predict_root: no folder nowhere; give the folder with the images\n");
+}
+
+TEST_CASE("a file that cannot hold the predictions is refused before anything is predicted") {
+  const TemporaryFolder folder;
+  add_classes(folder / "test");
+  const auto error = [&](const Arguments& more) {
+    const ProgramRun run = predict(folder.path(), more);
+    CHECK(run.code == 2);
+    CHECK(run.out.empty());
+    return run.err;
+  };
+  CHECK(error({"--output", "out.txt"}) ==
+        "levin: error: --output: expected a file that ends in .csv, .jsonl or .npy, got out.txt\n");
+  CHECK(error({"--output", "nowhere/out.csv"}) == "levin: error: --output: there is no folder nowhere\n");
+  CHECK(error({"--output", "out.csv", "--devices", "2", "--strategy", "ddp"}).find("--output: each rank of ddp") !=
+        std::string::npos);
+}
