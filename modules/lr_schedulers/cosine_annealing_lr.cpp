@@ -29,7 +29,9 @@ class BoundCosineAnnealingLR : public LRScheduler {
     const bool turns = (last_epoch() - 1 - t_max_) % (2 * t_max_) == 0;
     const double factor = (1 + std::cos(pi * static_cast<double>(last_epoch()) / t_max)) /
                           (1 + std::cos(pi * static_cast<double>(last_epoch() - 1) / t_max));
-    for (size_t i = 0; i < rates.size(); ++i)
+    // A group that was added later has no initial rate to return to.
+    const size_t groups = turns ? base_lrs_.size() : rates.size();
+    for (size_t i = 0; i < groups; ++i)
       rates[i] = turns ? rates[i] + (base_lrs_[i] - eta_min_) * (1 - std::cos(pi / t_max)) / 2
                        : factor * (rates[i] - eta_min_) + eta_min_;
     return rates;

@@ -17,7 +17,7 @@ class BoundMultiplicativeLR : public LRScheduler {
   std::vector<double> next_lr(const std::vector<double>& current) override {
     std::vector<double> rates = current;
     if (in_initial_step()) return rates;
-    for (size_t i = 0; i < rates.size(); ++i) rates[i] *= functions_[i](last_epoch());
+    for (size_t i = 0; i < base_lrs_.size(); ++i) rates[i] *= functions_[i](last_epoch());
     return rates;
   }
 

@@ -78,7 +78,7 @@ class BoundOneCycleLR : public LRScheduler {
                        "; train for fewer steps, set when_longer to \"hold\" to keep the last rates, or begin a run "
                        "whose total_steps are all of its steps (\"auto\" with interval \"step\" does that)");
     std::vector<double> rates = current;
-    for (size_t i = 0; i < rates.size(); ++i) {
+    for (size_t i = 0; i < base_lrs_.size(); ++i) {
       const Bounds& bounds = bounds_[i];
       const auto [phase, progress] = position();
       rates[i] = anneal(bounds.*phase.start_lr, bounds.*phase.end_lr, progress);

@@ -118,8 +118,10 @@ bool Gradients::has_parameters_of(const torch::optim::Optimizer& optimizer) cons
   return block == blocks_.size();
 }
 
-void Gradients::follow(const torch::optim::Optimizer& optimizer) {
-  if (!has_parameters_of(optimizer)) *this = Gradients(optim::detail::parameters_of(optimizer));
+bool Gradients::follow(const torch::optim::Optimizer& optimizer) {
+  if (has_parameters_of(optimizer)) return false;
+  *this = Gradients(optim::detail::parameters_of(optimizer));
+  return true;
 }
 
 void Gradients::set_layout(std::vector<GradientBlock> blocks) {

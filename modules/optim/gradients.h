@@ -35,8 +35,8 @@ class Gradients {
   static Gradients of_checked(std::vector<at::Tensor> parameters);
 
   /// Takes what the groups of `optimizer` hold now, in one block, where that is not what is here already: groups may be
-  /// added and tensors exchanged between two steps.
-  void follow(const torch::optim::Optimizer& optimizer);
+  /// added and tensors exchanged between two steps. Returns whether it was something else.
+  bool follow(const torch::optim::Optimizer& optimizer);
 
   /// Divides the parameters into blocks; together they must hold each parameter once, or levin::UsageError is thrown.
   void set_layout(std::vector<GradientBlock> blocks);

@@ -8,19 +8,25 @@
 
 namespace levin::optim {
 
-MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) {
+MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) : optimizer_(optimizer) {
   const bool has_state = !optimizer.state().empty();
   const State state = has_state ? optimizer_state_dict(optimizer) : State();
-  for (auto& group : optimizer.param_groups())
+  follow();
+  if (has_state) load_optimizer_state_dict(optimizer, state);
+}
+
+/// Copies of the parameters of 16 bit that stand in the groups.
+void MasterWeights::follow() {
+  for (auto& group : optimizer_.param_groups())
     for (at::Tensor& parameter : group.params()) {
       if (parameter.scalar_type() != at::kHalf && parameter.scalar_type() != at::kBFloat16) continue;
       const at::Tensor copy = parameter.detach().to(at::kFloat).requires_grad_(parameter.requires_grad());
       pairs_.push_back({std::exchange(parameter, copy), copy});
     }
-  if (has_state) load_optimizer_state_dict(optimizer, state);
 }
 
 void MasterWeights::zero_grad() {
+  follow();
   for (Pair& pair : pairs_) {
     pair.of_module.mutable_grad().reset();
     pair.copy.mutable_grad().reset();
@@ -28,6 +34,7 @@ void MasterWeights::zero_grad() {
 }
 
 void MasterWeights::take_gradients() {
+  follow();
   for (Pair& pair : pairs_) {
     const at::Tensor& gradient = pair.of_module.grad();
     pair.copy.mutable_grad() = gradient.defined() ? gradient.to(at::kFloat) : at::Tensor();
@@ -40,6 +47,7 @@ void MasterWeights::write_back() {
 }
 
 void MasterWeights::read_module() {
+  follow();
   const at::NoGradGuard no_grad;
   for (Pair& pair : pairs_) pair.copy.copy_(pair.of_module, /*non_blocking=*/true);
 }
@@ -51,6 +59,7 @@ State MasterWeights::state_dict() const {
 }
 
 void MasterWeights::load_state_dict(const State& state) {
+  follow();
   const State::List& saved = state.items();
   if (saved.size() != pairs_.size())
     throw UsageError("the state has ", saved.size(), " master weights, the optimizer steps ", pairs_.size());

@@ -28,7 +28,8 @@ namespace levin::optim {
 class MasterWeights {
  public:
   /// Puts the copies into the groups of `optimizer`; its state is kept, in float32. Throws levin::UsageError where it
-  /// has state of a kind that optimizer_state_dict does not know.
+  /// has state of a kind that optimizer_state_dict does not know. It must outlive this; groups may be added to it,
+  /// whose copies are made by the next call.
   explicit MasterWeights(torch::optim::Optimizer& optimizer);
 
   /// Drops the gradients of module and copies.
@@ -49,6 +50,9 @@ class MasterWeights {
   struct Pair {
     at::Tensor of_module, copy;
   };
+  void follow();
+
+  torch::optim::Optimizer& optimizer_;
   std::vector<Pair> pairs_ = {};
 };
 

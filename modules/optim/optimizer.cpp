@@ -112,6 +112,13 @@ void Optimizer::add_param_group(const torch::optim::OptimizerParamGroup& group) 
   keep_options(group, param_groups().back());
 }
 
+void add_param_group(torch::optim::Optimizer& optimizer, const torch::optim::OptimizerParamGroup& group) {
+  if (auto* const ours = dynamic_cast<Optimizer*>(&optimizer))
+    ours->add_param_group(group);
+  else
+    optimizer.add_param_group(group);
+}
+
 at::Tensor Optimizer::step(LossClosure closure) {
   at::Tensor loss;
   if (closure) {
@@ -147,6 +154,16 @@ void Optimizer::zero_grad(bool set_to_none) {
     for (at::Tensor& parameter : group.params()) parameter.mutable_grad().reset();
 }
 
+/// The arithmetic runs over memory, and believes that all are of one size.
+void Optimizer::check_shapes(const Member& member) const {
+  const at::IntArrayRef shape = member.parameter->sizes();
+  for (const at::Tensor& tensor : member.state->tensors)
+    if (tensor.defined() && tensor.dim() > 0 && tensor.sizes() != shape)
+      throw UsageError(name_, ": a parameter has the shape ", shape, ", and the state that the optimizer keeps of it ",
+                       tensor.sizes(),
+                       "; drop it after set_data: optimizer.state().erase(parameter.unsafeGetTensorImpl())");
+}
+
 at::Tensor Optimizer::scaled_gradient(const Member& member) const {
   return gradient_multiplier_ == 1 ? member.gradient : member.gradient.mul(gradient_multiplier_);
 }
@@ -162,6 +179,7 @@ void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
     auto& held = state()[parameter.unsafeGetTensorImpl()];
     if (!held) held = std::make_unique<ParamState>(first_state(options, member));
     member.state = static_cast<ParamState*>(held.get());
+    if (is_elementwise()) check_shapes(member);
     if (!capturing_) ++member.state->step;
     (gradient.layout() == at::kStrided ? members : sparse).push_back(std::move(member));
   }

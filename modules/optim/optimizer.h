@@ -102,6 +102,7 @@ class Optimizer : public torch::optim::Optimizer {
     double lr = 0;                                                 ///< on the device
   };
   void step_group(const torch::optim::OptimizerParamGroup& group);
+  void check_shapes(const Member& member) const;
 
   std::string name_;
   double gradient_multiplier_ = 1;
@@ -109,5 +110,9 @@ class Optimizer : public torch::optim::Optimizer {
   bool capturing_ = false;
   size_t group_at_hand_ = 0;
 };
+
+/// Adds a group to an optimizer of any class, with its own options. LibTorch's member of the same name is not virtual, and
+/// gives groups of levin's optimizers the defaults. Throws as the constructors.
+void add_param_group(torch::optim::Optimizer& optimizer, const torch::optim::OptimizerParamGroup& group);
 
 }  // namespace levin::optim

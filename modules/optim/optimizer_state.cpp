@@ -3,6 +3,7 @@
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/saved_state.h>
 #include <levin/trainer/core/error.h>
+#include <torch/nn/module.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -264,6 +265,32 @@ bool is_elementwise(const Optimizer& optimizer) {
   using namespace torch::optim;
   const auto is_one_of = [&]<class... Classes>() { return (dynamic_cast<const Classes*>(&optimizer) || ...); };
   return is_one_of.operator()<SGD, Adam, AdamW, RMSprop, Adagrad>();
+}
+
+std::string misfit_of_state(Optimizer& optimizer, const torch::nn::Module& module) try {
+  if (!is_elementwise(optimizer)) return {};
+  const State state = optimizer_state_dict(optimizer);
+  int64_t index = 0;
+  for (const auto& group : optimizer.param_groups())
+    for (const at::Tensor& parameter : group.params()) {
+      const State* const values = state.at("state").find(index++);
+      if (values == nullptr) continue;
+      for (const auto& [key, value] : values->to_dict()) {
+        if (!value.is_tensor() || value.to_tensor().dim() == 0 || value.to_tensor().sizes() == parameter.sizes())
+          continue;
+        std::string name = c10::str("parameter ", index - 1, " of the optimizer");
+        for (const auto& item : module.named_parameters())
+          if (item.value().is_same(parameter)) name = item.key();
+        return c10::str(
+            name, " has the shape ", parameter.sizes(), ", and the optimizer's state of it, ", to_text(key),
+            ", the shape ", value.to_tensor().sizes(),
+            ": the parameter was given other data (set_data) after steps were made; drop what the optimizer "
+            "keeps of it, optimizer.state().erase(parameter.unsafeGetTensorImpl()), and it begins anew");
+      }
+    }
+  return {};
+} catch (const UsageError&) {
+  return {};
 }
 
 State optimizer_state_dict(Optimizer& optimizer) {

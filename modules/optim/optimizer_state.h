@@ -1,8 +1,13 @@
 #pragma once
 #include <levin/trainer/core/state.h>
 
+#include <string>
+
 namespace torch::optim {
 class Optimizer;
+}
+namespace torch::nn {
+class Module;
 }
 
 namespace levin {
@@ -21,6 +26,11 @@ void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& 
 /// The options of one parameter group, as they stand in that layout's param_groups: lr, weight_decay, momentum or
 /// betas, and so on. Throws as optimizer_state_dict, and std::out_of_range for a group that there is not.
 State parameter_group_options(torch::optim::Optimizer& optimizer, size_t group);
+
+/// Where a parameter has another shape than the state that its optimizer keeps of it, as after `set_data` with another
+/// number of rows: which parameter, by its name in `module`, which state, and what to do. Empty where all fit, and for
+/// optimizers that are not known.
+std::string misfit_of_state(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
 
 /// Whether parts of a parameter may be stepped apart by this optimizer, one of levin's or of LibTorch's: see
 /// optim::Optimizer::is_elementwise. False for optimizers that are not known.

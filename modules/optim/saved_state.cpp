@@ -15,7 +15,11 @@ void check_saved_groups(const ParamGroups& groups, const State::List& saved) {
 void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved) {
   if (saved.size() != group_sizes.size())
     throw UsageError("the optimizer's state has ", saved.size(), " parameter groups, the optimizer has ",
-                     group_sizes.size());
+                     group_sizes.size(),
+                     saved.size() > group_sizes.size() ? "; groups that were added during the run must be there when a "
+                                                         "run goes on; see \"Parameters that join later\" "
+                                                         "(docs/optimizers.md)"
+                                                       : "");
   for (size_t g = 0; g < saved.size(); ++g) {
     const size_t theirs = saved[g].at("params").size(), ours = group_sizes[g];
     if (theirs != ours)

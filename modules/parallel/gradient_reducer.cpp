@@ -3,6 +3,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/util/ScopeExit.h>
 #include <c10/util/hash.h>
 #include <levin/modules/parallel/reduction_hook.h>
 #include <levin/trainer/core/torch_compat/reducer.h>
@@ -123,6 +124,8 @@ GradientReducer::GradientReducer(torch::nn::Module& module, ProcessGroup& group,
     names_.push_back(name);
     parameters_.push_back(parameter);
   }
+  for (const at::Tensor& parameter : module.parameters())
+    if (!parameter.requires_grad()) frozen_.push_back(parameter);
   if (parameters_.empty()) throw UsageError("ddp: no parameter of the module requires a gradient; use one process");
   if (options_.init_sync) synchronize_module(module, group);
   make_engine(first_buckets(parameters_, options_));
@@ -132,6 +135,13 @@ GradientReducer::~GradientReducer() = default;
 
 void GradientReducer::make_engine(Buckets buckets) {
   engine_.reset();  // its hooks first
+  // The engine takes no parameter that requires nothing for the moment (toggle_optimizer).
+  std::vector<at::Tensor> resting;
+  for (const at::Tensor& parameter : parameters_)
+    if (!parameter.requires_grad()) resting.push_back(parameter.requires_grad_(true));
+  const auto rest_again = c10::make_scope_exit([&] {
+    for (const at::Tensor& parameter : resting) parameter.requires_grad_(false);
+  });
   std::unordered_map<size_t, std::string> names;
   for (size_t i = 0; i < names_.size(); ++i) names[i] = names_[i];
   auto engine = std::make_unique<Engine>();
@@ -199,6 +209,56 @@ void GradientReducer::backward_of_nothing() {
     engine_->begin({});  // without a graph to walk: all parameters come
     torch::autograd::backward(parameters_, zeros);
   });
+}
+
+bool GradientReducer::has_unfrozen() const {
+  return std::any_of(frozen_.begin(), frozen_.end(), [](const at::Tensor& one) { return one.requires_grad(); });
+}
+
+void GradientReducer::follow_module() {
+  std::set<const void*> known, seen;
+  for (const at::Tensor& parameter : parameters_) known.insert(parameter.unsafeGetTensorImpl());
+  std::vector<std::string> names;
+  std::vector<at::Tensor> parameters, added, frozen;
+  for (const auto& item : module_.named_parameters()) {
+    const void* const place = item.value().unsafeGetTensorImpl();
+    if (!seen.insert(place).second) continue;
+    const bool is_new = known.count(place) == 0;
+    if (is_new) (item.value().requires_grad() ? added : frozen).push_back(item.value());
+    if (is_new && !item.value().requires_grad()) continue;
+    names.push_back(item.key());
+    parameters.push_back(item.value());
+  }
+  frozen_ = std::move(frozen);
+  if (added.empty() && parameters.size() == parameters_.size()) return;
+  if (options_.shard_gradients && parameters.size() != parameters_.size() + added.size())
+    throw UsageError(
+        "zero1: the module has lost a parameter whose gradients the ranks share; replace parameters before ",
+        "configure_optimizers, or use ddp");
+  names_ = std::move(names);
+  parameters_ = std::move(parameters);
+  std::vector<at::Tensor> values;
+  // Not counted as a change of theirs: a graph may have saved them already.
+  for (const at::Tensor& parameter : added) values.push_back(parameter.variable_data());
+  if (!values.empty())
+    group_.guarded("broadcast", [&] { c10d::broadcast_coalesced(group_.raw(), values, kBroadcastBytes); });
+  make_engine(options_.shard_gradients ? buckets_with(added) : first_buckets(parameters_, options_));
+}
+
+/// The buckets as they are, and behind them others of these parameters.
+Buckets GradientReducer::buckets_with(const std::vector<at::Tensor>& added) const {
+  std::unordered_map<const void*, size_t> places;
+  for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
+  Buckets all;
+  for (const std::vector<at::Tensor>& bucket : buckets()) {
+    std::vector<size_t>& indices = all.emplace_back();
+    for (const at::Tensor& parameter : bucket) indices.push_back(places.at(parameter.unsafeGetTensorImpl()));
+  }
+  for (std::vector<size_t>& bucket : buckets_of_backward(added, options_)) {
+    for (size_t& index : bucket) index = places.at(added[index].unsafeGetTensorImpl());
+    all.push_back(std::move(bucket));
+  }
+  return all;
 }
 
 std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {

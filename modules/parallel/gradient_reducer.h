@@ -78,6 +78,14 @@ class GradientReducer {
   /// Takes part in a reduction with gradients of zero, where this rank has no loss.
   void backward_of_nothing();
 
+  /// Whether a parameter requires a gradient that did not when the reducer was made or last followed its module.
+  bool has_unfrozen() const;
+  /// From the next backward on reduces the gradients of all parameters that the module has now and that require one;
+  /// new ones become rank 0's. Those that were reduced before stay, also where they require none for the moment. Called
+  /// by all ranks in the same step. With `shard_gradients` new parameters get buckets of their own behind the others;
+  /// throws levin::UsageError there where the module has lost one.
+  void follow_module();
+
   /// The parameters of each bucket, in the order of their memory. They stay as they are only with `shard_gradients`.
   std::vector<std::vector<at::Tensor>> buckets() const;
   ProcessGroup& group() const { return group_; }
@@ -91,6 +99,7 @@ class GradientReducer {
  private:
   struct Engine;
   void make_engine(std::vector<std::vector<size_t>> buckets);
+  std::vector<std::vector<size_t>> buckets_with(const std::vector<at::Tensor>& added) const;
 
   torch::nn::Module& module_;
   ProcessGroup& group_;
@@ -98,6 +107,7 @@ class GradientReducer {
   int64_t source_of_buffers_ = 0;
   std::vector<std::string> names_ = {};
   std::vector<at::Tensor> parameters_ = {};  ///< that require gradients, each once
+  std::vector<at::Tensor> frozen_ = {};      ///< the module's others
   std::unique_ptr<Engine> engine_;
 };
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -71,31 +72,67 @@ State part_of(const State& whole, const at::Tensor& parameter, int64_t begin, in
 }  // namespace
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer)
-    : optimizer_(optimizer), group_(reducer.group()), parameters_(optim::detail::parameters_of(optimizer)) {
+    : optimizer_(optimizer),
+      reducer_(reducer),
+      group_(reducer.group()),
+      parameters_(optim::detail::parameters_of(optimizer)) {
   if (!is_elementwise(optimizer))
     throw UsageError(
         "zero1: this optimizer does not step each element by itself, so that its state cannot be divided among the "
         "ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
-  const at::NoGradGuard no_grad;
   const State state = optimizer.state().empty() ? State() : optimizer_state_dict(optimizer);
-  for (const std::vector<at::Tensor>& bucket : reducer.buckets()) put_together(bucket);
-  std::stable_sort(parts_.begin(), parts_.end(),
-                   [](const Part& a, const Part& b) { return a.parameter < b.parameter; });
-  auto part = parts_.begin();
-  size_t end = 0;
-  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+  for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
     group_sizes_.push_back(group.params().size());
-    end += group.params().size();
-    group.params().clear();
-    for (; part != parts_.end() && part->parameter < end; ++part) group.params().push_back(part->values);
-  }
+  for (const std::vector<at::Tensor>& bucket : reducer.buckets()) put_together(bucket);
+  make_parts();
   optimizer.state().clear();
   if (!state.is_none()) load_state_dict(state);
 }
 
+void ShardedOptimizer::follow() {
+  check_groups();
+  const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();
+  for (size_t g = group_sizes_.size(); g < groups.size(); ++g) {
+    group_sizes_.push_back(groups[g].params().size());
+    parameters_.insert(parameters_.end(), groups[g].params().begin(), groups[g].params().end());
+  }
+  std::set<const void*> here, trained;
+  for (const Memory& memory : memories_)
+    for (const at::Tensor& parameter : memory.parameters) here.insert(parameter.unsafeGetTensorImpl());
+  for (const std::vector<at::Tensor>& bucket : reducer_.buckets())
+    if (here.count(bucket.front().unsafeGetTensorImpl()) == 0) put_together(bucket);
+  for (const Memory& memory : memories_)
+    for (const at::Tensor& parameter : memory.parameters) trained.insert(parameter.unsafeGetTensorImpl());
+  for (const at::Tensor& parameter : parameters_)
+    if (parameter.requires_grad() && trained.count(parameter.unsafeGetTensorImpl()) == 0)
+      throw UsageError("zero1: a parameter of shape ", parameter.sizes(),
+                       " was added to the optimizer that is none of the module's; register it in the module, or use "
+                       "ddp");
+  make_parts();
+}
+
+/// In the groups that were divided stand this rank's parts.
+void ShardedOptimizer::check_groups() const {
+  const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();
+  size_t part = 0, end = 0;
+  bool is_ours = groups.size() >= group_sizes_.size();
+  for (size_t g = 0; is_ours && g < group_sizes_.size(); ++g) {
+    end += group_sizes_[g];
+    for (const at::Tensor& held : groups[g].params()) {
+      is_ours = is_ours && part < parts_.size() && parts_[part].parameter < end && held.is_same(parts_[part].values);
+      ++part;
+    }
+    is_ours = is_ours && (part == parts_.size() || parts_[part].parameter >= end);
+  }
+  if (!is_ours)
+    throw UsageError(
+        "zero1: the optimizer's groups hold this rank's parts of the parameters, and were changed; add groups with "
+        "add_param_group, or use ddp to exchange tensors in param_groups");
+}
+
+/// The parameters of a bucket move into one memory.
 void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
-  std::unordered_map<const void*, size_t> places;
-  for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
+  const at::NoGradGuard no_grad;
   int64_t size = 0;
   for (const at::Tensor& parameter : bucket) {
     if (!parameter.is_non_overlapping_and_dense())
@@ -104,19 +141,47 @@ void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
     size += parameter.numel();
   }
   const int64_t rank = group_.rank(), world_size = group_.world_size(), each = shard_size(size, world_size);
-  const Shard own = shard_of(size, rank, world_size);
   const at::Tensor all = at::zeros({each * world_size}, bucket.front().detach().options());
-  memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each), .parameters = bucket});
   int64_t offset = 0;
   for (at::Tensor parameter : bucket) {
     parameter.set_data(all.as_strided(parameter.sizes(), parameter.strides(), offset).copy_(parameter));
-    const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
-    const auto place = places.find(parameter.unsafeGetTensorImpl());
-    if (first < last && place != places.end())
-      parts_.push_back({.parameter = place->second,
-                        .begin = first - offset,
-                        .values = all.narrow(0, first, last - first).requires_grad_()});
     offset += parameter.numel();
+  }
+  memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each), .size = size, .parameters = bucket});
+}
+
+/// This rank's part of each of the optimizer's parameters stands in its groups; a part that is known stays the tensor
+/// that it is, since the optimizer's state is kept by tensor.
+void ShardedOptimizer::make_parts() {
+  const at::NoGradGuard no_grad;
+  std::unordered_map<const void*, size_t> places;
+  for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
+  std::unordered_map<size_t, at::Tensor> known;
+  for (const Part& part : parts_) known[part.parameter] = part.values;
+  parts_.clear();
+  for (const Memory& memory : memories_) {
+    const Shard own = shard_of(memory.size, group_.rank(), group_.world_size());
+    int64_t offset = 0;
+    for (const at::Tensor& parameter : memory.parameters) {
+      const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
+      const auto place = places.find(parameter.unsafeGetTensorImpl());
+      if (first < last && place != places.end()) {
+        at::Tensor& values = known[place->second];
+        if (!values.defined()) values = memory.all.narrow(0, first, last - first).requires_grad_();
+        parts_.push_back({.parameter = place->second, .begin = first - offset, .values = values});
+      }
+      offset += parameter.numel();
+    }
+  }
+  std::stable_sort(parts_.begin(), parts_.end(),
+                   [](const Part& a, const Part& b) { return a.parameter < b.parameter; });
+  auto part = parts_.begin();
+  size_t end = 0;
+  for (size_t g = 0; g < group_sizes_.size(); ++g) {
+    std::vector<at::Tensor>& held = optimizer_.param_groups()[g].params();
+    end += group_sizes_[g];
+    held.clear();
+    for (; part != parts_.end() && part->parameter < end; ++part) held.push_back(part->values);
   }
 }
 
@@ -147,6 +212,9 @@ void ShardedOptimizer::take_gradients() {
 
 at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
   check_memory();
+  check_groups();
+  if (optimizer_.param_groups().size() != group_sizes_.size())
+    throw UsageError("zero1: a group was added to the optimizer inside a step; add it in a hook before training_step");
   const at::Tensor loss = optimizer_.step(closure);
   const at::NoGradGuard no_grad;
   group_.guarded("all_gather", [&] {

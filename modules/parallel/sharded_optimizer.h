@@ -36,6 +36,11 @@ class ShardedOptimizer {
   /// parameters whose elements share memory.
   ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer);
 
+  /// Divides the parameters of groups that were added to the optimizer since, and those that the reducer has taken in
+  /// (GradientReducer::follow_module), which comes first; parts that are here already stay as they are. To be called
+  /// before a forward, by all ranks. Throws levin::UsageError where the groups that were divided hold other tensors,
+  /// and for parameters that the reducer does not have.
+  void follow();
   /// Drops the gradients of the optimizer's parameters, wherever they are.
   void zero_grad();
   /// The gradients that backward has reduced become those of the parts that the optimizer steps; they share memory.
@@ -57,6 +62,7 @@ class ShardedOptimizer {
   /// The parameters of a bucket, one behind the other, and behind them nothing, up to a multiple of the ranks.
   struct Memory {
     at::Tensor all = {}, own = {};  ///< `own`: this rank's share of it
+    int64_t size = 0;               ///< elements of the parameters
     std::vector<at::Tensor> parameters = {};
   };
   /// This rank's part of a parameter.
@@ -66,9 +72,12 @@ class ShardedOptimizer {
     at::Tensor values = {};
   };
   void put_together(const std::vector<at::Tensor>& bucket);
+  void make_parts();
+  void check_groups() const;
   void check_memory() const;
 
   torch::optim::Optimizer& optimizer_;
+  const GradientReducer& reducer_;
   ProcessGroup& group_;
   std::vector<size_t> group_sizes_ = {};     ///< parameters of each of the optimizer's groups
   std::vector<at::Tensor> parameters_ = {};  ///< of all groups

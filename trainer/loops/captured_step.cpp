@@ -100,7 +100,8 @@ std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const
   if (++steps_ <= kStepsBefore) return {};
   Shape* const shape = find(batch);
   if (shape == nullptr || !std::exchange(shape->seen, true)) return {};
-  if (!parts_.optimizer.prepare_replay())
+  const bool other_parameters = parameters_changed();
+  if (!parts_.optimizer.prepare_replay() || other_parameters)
     for (auto& [key, other] : shapes_) other->graph.reset();
   if (!shape->graph) capture(*shape, batch, step);
   const std::vector<at::Tensor> inputs = tensors_of(batch);
@@ -114,6 +115,19 @@ std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const
   const bool skipped = output.found_inf.defined() && output.found_inf.item<float>() != 0;
   if (!skipped) parts_.optimizer.count_replay();
   return Outcome{output.loss, skipped};
+}
+
+/// Whether the optimizer has got others since the last call, or some were frozen or unfrozen.
+bool CapturedStep::parameters_changed() {
+  std::vector<std::pair<at::Tensor, bool>> now;
+  now.reserve(parameters_.size());
+  for (const torch::optim::OptimizerParamGroup& group : parts_.optimizer.param_groups())
+    for (const at::Tensor& parameter : group.params()) now.emplace_back(parameter, parameter.requires_grad());
+  const bool same =
+      std::equal(now.begin(), now.end(), parameters_.begin(), parameters_.end(),
+                 [](const auto& a, const auto& b) { return a.first.is_same(b.first) && a.second == b.second; });
+  if (!same) parameters_ = std::move(now);
+  return !same;
 }
 
 void CapturedStep::capture(Shape& shape, const Batch& batch, const Step& step) {

@@ -58,11 +58,13 @@ class CapturedStep {
   struct Shape;
   Shape* find(const Batch& batch);
   void capture(Shape& shape, const Batch& batch, const Step& step);
+  bool parameters_changed();
 
   Parts parts_;
   MakeGraph make_graph_;
   StreamScope stream_;
   int64_t steps_ = 0;
+  std::vector<std::pair<at::Tensor, bool>> parameters_ = {};  ///< of the optimizer, and which required gradients
   std::map<std::vector<int64_t>, std::shared_ptr<Shape>> shapes_ = {};
   bool warned_ = false;
 };

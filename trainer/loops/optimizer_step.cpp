@@ -5,6 +5,7 @@
 #include <levin/data/batch_weight.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
+#include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/error.h>
 #include <torch/optim/lbfgs.h>
 
@@ -287,10 +288,21 @@ void OptimizerStep::step(size_t index, const Closure& closure) {
     step_scaled(index, closure);
   } else {
     if (!automatic) run_.hooks.on_before_optimizer_step(run_, raw(index));
-    run_.strategy.step(raw(index), closure);
+    make_step(index, closure);
     updated_ = true;
   }
   stepped_ = !automatic || total_weight_ > 0;
+}
+
+/// An error of a step whose state does not fit names the parameter.
+void OptimizerStep::make_step(size_t index, const Closure& closure) {
+  try {
+    run_.strategy.step(raw(index), closure);
+  } catch (const std::exception&) {
+    if (const std::string misfit = misfit_of_state(raw(index), run_.module()); !misfit.empty())
+      throw UsageError(misfit);
+    throw;
+  }
 }
 
 /// Whether the step is made depends on the gradients, so that the closure runs first.
@@ -311,7 +323,7 @@ void OptimizerStep::step_scaled(size_t index, const Closure& closure) {
     run_.strategy.step(ours, nullptr);
     return;
   }
-  const bool made = scaler_->step(raw(index), [&] { run_.strategy.step(raw(index), nullptr); });  // host sync
+  const bool made = scaler_->step(raw(index), [&] { make_step(index, nullptr); });  // host sync
   updated_ |= made;
   if (auto* masters = run_.precision.master_weights(index); masters != nullptr && made) masters->write_back();
   // The coefficient of a clipping was for this step.

@@ -77,6 +77,7 @@ class OptimizerStep final : public OptimizerDriver {
   void finish_gradients(size_t index);
   at::Tensor scale(const at::Tensor& loss) { return scaler_ ? scaler_->scale(loss) : loss; }
   void unscale(size_t index, double multiplier);
+  void make_step(size_t index, const Closure& closure);
   void step_scaled(size_t index, const Closure& closure);
 
   RunContext& run_;

@@ -1,6 +1,7 @@
 #include <levin/trainer/strategies/data_parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/optim/parameter_groups.h>
 #include <levin/modules/parallel/replica_threads.h>
 #include <levin/trainer/core/accelerator.h>
 #include <levin/trainer/core/error.h>
@@ -10,6 +11,7 @@
 #include <levin/trainer/strategies/step_error.h>
 #include <torch/optim/lbfgs.h>
 
+#include <set>
 #include <utility>
 
 namespace levin {
@@ -46,13 +48,17 @@ std::string DataParallelStrategy::where() const { return to_text(devices_); }
 void DataParallelStrategy::place(LightningModule& module) {
   module_ = &module;
   module.to(devices_.front());
+  make_replicas();
+}
+
+void DataParallelStrategy::make_replicas() {
   replicas_.clear();
   std::vector<torch::nn::Module*> replicas;
   for (size_t i = 1; i < devices_.size(); ++i) {
-    replicas_.push_back(make_replica(module, devices_[i]));
+    replicas_.push_back(make_replica(*module_, devices_[i]));
     replicas.push_back(replicas_.back().get());
   }
-  state_.emplace(module, replicas, std::vector<c10::Device>(devices_.begin() + 1, devices_.end()));
+  state_.emplace(*module_, replicas, std::vector<c10::Device>(devices_.begin() + 1, devices_.end()));
 }
 
 std::shared_ptr<LightningModule> DataParallelStrategy::make_replica(LightningModule& module, c10::Device device) const {
@@ -94,9 +100,24 @@ void DataParallelStrategy::attach(const std::vector<std::shared_ptr<torch::optim
     if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
       throw UsageError(
           "strategy dp does not run LBFGS, which evaluates a batch many times in one step; use one device");
+  optimizers_ = optimizers;
+  for (const auto& optimizer : optimizers)
+    gradients_.push_back(Gradients::of_checked(optim::detail::parameters_of(*optimizer)));
+}
+
+/// Replicas are made anew where the module has got other parameters.
+void DataParallelStrategy::follow_parameters() {
+  bool changed = false;
+  for (size_t i = 0; i < optimizers_.size(); ++i) changed |= gradients_[i].follow(*optimizers_[i]);
+  if (!changed) return;
+  std::set<const void*> known, present;
+  for (const at::Tensor& original : state_->parameters().originals()) known.insert(original.unsafeGetTensorImpl());
+  for (const at::Tensor& parameter : module_->parameters()) present.insert(parameter.unsafeGetTensorImpl());
+  if (known != present) make_replicas();
 }
 
 std::vector<int64_t> DataParallelStrategy::run_parts(const Batch& batch, const PartStep& step) {
+  follow_parameters();
   const std::vector<Batch> parts = batch.chunk(static_cast<int64_t>(devices_.size()));
   std::vector<int64_t> samples;
   for (const Batch& part : parts) samples.push_back(part.size());

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/optim/gradients.h>
 #include <levin/modules/parallel/replica_state.h>
 #include <levin/trainer/core/step_context.h>
 #include <levin/trainer/strategies/device_transfer.h>
@@ -41,6 +42,8 @@ class DataParallelStrategy final : public OneProcessStrategy {
 
  private:
   using PartStep = std::function<void(size_t replica, LightningModule& module, const Batch& part)>;
+  void make_replicas();
+  void follow_parameters();
   std::shared_ptr<LightningModule> make_replica(LightningModule& module, c10::Device device) const;
   /// Runs `step` on each part of the batch; returns the parts' numbers of samples.
   std::vector<int64_t> run_parts(const Batch& batch, const PartStep& step);
@@ -57,6 +60,8 @@ class DataParallelStrategy final : public OneProcessStrategy {
   std::vector<StepContext> contexts_ = {};                       ///< of each replica, the module first
   std::vector<StepLog> logs_ = {};
   std::optional<parallel::ReplicaState> state_ = {};
+  std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers_ = {};
+  std::vector<Gradients> gradients_ = {};  ///< of each, when it was last looked at
 };
 
 }  // namespace levin

@@ -1,6 +1,7 @@
 #include <levin/trainer/strategies/ddp.h>
 #include <ATen/ops/zeros.h>
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/optim/parameter_groups.h>
 #include <levin/modules/parallel/sync_batch_norm.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/strategies/step_error.h>
@@ -39,12 +40,25 @@ void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimiz
       throw UsageError("strategy ", name(),
                        " does not run LBFGS, which evaluates a batch as often as its own gradients ask for; use one "
                        "device");
-  if (!optimizers.empty()) reducer_.emplace(*module_, group_, options_);
+  if (optimizers.empty()) return;
+  optimizers_ = optimizers;
+  for (const auto& optimizer : optimizers)
+    gradients_.push_back(Gradients::of_checked(optim::detail::parameters_of(*optimizer)));
+  reducer_.emplace(*module_, group_, options_);
+}
+
+bool DdpStrategy::follow_parameters() {
+  if (!reducer_) return false;
+  bool changed = reducer_->has_unfrozen();
+  for (size_t i = 0; i < optimizers_.size(); ++i) changed |= gradients_[i].follow(*optimizers_[i]);
+  if (changed) reducer_->follow_module();
+  return changed;
 }
 
 StepOutput DdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
   std::optional<parallel::SyncBatchNorm> synced;
   if (sync_batchnorm_) synced.emplace(group_);
+  follow_parameters();
   if (reducer_) reducer_->synchronize_buffers();
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
                              [&] { return module_->training_step(batch, batch_idx); });
@@ -63,13 +77,16 @@ Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64
 
 void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
   if (!sync || !reducer_) return module_->backward(loss);
+  DdpStrategy::follow_parameters();  // what the step itself has added
   const at::Tensor prepared = reducer_->prepare(loss);
   group_.guarded("backward", [&] { module_->backward(prepared); });
   reducer_->check_finished();
 }
 
 void DdpStrategy::backward_of_nothing() {
-  if (reducer_) reducer_->backward_of_nothing();
+  if (!reducer_) return;
+  DdpStrategy::follow_parameters();
+  reducer_->backward_of_nothing();
 }
 
 at::Tensor DdpStrategy::message(double kind, double weight, uint64_t bits) const {
@@ -124,6 +141,7 @@ void DdpStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const
 State DdpStrategy::state_dict() const { return reducer_ ? reducer_->state_dict() : State(); }
 
 void DdpStrategy::load_state_dict(const State& state) {
+  follow_parameters();  // groups may have been added in on_load_checkpoint
   if (reducer_ && !state.is_none()) reducer_->load_state_dict(state);
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/optim/gradients.h>
 #include <levin/modules/parallel/gradient_reducer.h>
 #include <levin/trainer/core/process_group.h>
 #include <levin/trainer/strategies/device_transfer.h>
@@ -49,6 +50,9 @@ class DdpStrategy : public Strategy {
   void load_state_dict(const State& state) override;
 
  protected:
+  /// Before a forward, and before a state is applied: takes in parameters that optimizers or the module got since.
+  /// Returns whether there are such.
+  virtual bool follow_parameters();
   const LightningModule& module() const { return *module_; }
   /// Null where nothing is trained.
   parallel::GradientReducer* reducer() { return reducer_ ? &*reducer_ : nullptr; }
@@ -68,7 +72,9 @@ class DdpStrategy : public Strategy {
   LightningModule* module_ = nullptr;
   FirstSteps first_ = {};
   std::optional<parallel::GradientReducer> reducer_ = {};
-  at::Tensor sent_ = {};  ///< the newest message, of all ranks once `arrived_` was called
+  std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers_ = {};
+  std::vector<Gradients> gradients_ = {};  ///< of each, when it was last looked at
+  at::Tensor sent_ = {};                   ///< the newest message, of all ranks once `arrived_` was called
   std::function<void()> arrived_ = {};
   uint64_t own_bits_ = 0, agreed_bits_ = 0;
 };

@@ -15,6 +15,12 @@ void Zero1Strategy::attach(const std::vector<std::shared_ptr<torch::optim::Optim
   if (!optimizers.empty()) sharded_.emplace(*optimizers.front(), *reducer());
 }
 
+bool Zero1Strategy::follow_parameters() {
+  const bool changed = DdpStrategy::follow_parameters();
+  if (changed && sharded_) sharded_->follow();
+  return changed;
+}
+
 void Zero1Strategy::backward(const at::Tensor& loss, bool sync) {
   DdpStrategy::backward(loss, sync);
   if (sync && sharded_) sharded_->take_gradients();

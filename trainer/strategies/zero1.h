@@ -23,11 +23,15 @@ class Zero1Strategy final : public DdpStrategy {
   /// On rank 0, and nothing on the others; called by all ranks.
   State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override { return sharded_->state_dict(); }
   void load_optimizer_state(torch::optim::Optimizer& /*optimizer*/, const State& state) override {
+    follow_parameters();
     sharded_->load_state_dict(state);
   }
   /// The buckets follow from the parameters and options.
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}
+
+ protected:
+  bool follow_parameters() override;
 
  private:
   std::optional<parallel::ShardedOptimizer> sharded_ = {};

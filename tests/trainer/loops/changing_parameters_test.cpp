@@ -18,7 +18,8 @@ struct Unfreezing : ToyModule {
   }
   void unfreeze(torch::optim::Optimizer& optimizer) {
     for (auto& parameter : net[0]->parameters()) parameter.requires_grad_(true);
-    optimizer.add_param_group(
+    levin::optim::add_param_group(
+        optimizer,
         levin::optim::param_group(net[0]->parameters(), levin::optim::SGDOptions{.lr = 0.02, .momentum = 0.9}));
   }
   void on_train_epoch_start(levin::Run& run) override {
@@ -163,4 +164,65 @@ TEST_CASE("a tensor that takes another's place in a group trains as in the loop 
                 1, {});
   CHECK(bit_equal(fitted_rest, copies(hand.parameters())));
   CHECK(torch::equal(fit.net[3]->as<torch::nn::Linear>()->weight, hand.net[3]->as<torch::nn::Linear>()->weight));
+}
+
+TEST_CASE("a parameter that is given other rows than its optimizer's state has is named") {
+  struct Growing : ToyModule {
+    void on_train_epoch_start(levin::Run& run) override {
+      if (current_epoch() != 1) return;
+      auto* const first = net[0]->as<torch::nn::Linear>();
+      auto* const last = net[3]->as<torch::nn::Linear>();
+      first->weight.set_data(torch::randn({12, 4}));
+      first->bias.set_data(torch::zeros({12}));
+      last->weight.set_data(torch::randn({1, 12}));
+      if (!drops_state) return;
+      for (const auto& parameter : {first->weight, first->bias, last->weight})
+        run.optimizers()[0]->state().erase(parameter.unsafeGetTensorImpl());
+    }
+    bool drops_state = false;
+  };
+  const std::vector<std::function<levin::OptimizerConfig(ToyModule&)>> optimizers = {
+      [](ToyModule& module) { return levin::optim::Adam(module.parameters(), {.lr = 0.01}); },
+      [](ToyModule& module) {
+        return levin::OptimizerConfig(torch::optim::Adam(module.parameters(), torch::optim::AdamOptions(0.01)));
+      }};
+  for (const auto& optimizer : optimizers) {
+    Growing module;
+    module.optimizers_of = optimizer;
+    const std::string text = error_text<levin::UsageError>([&] { fitted(module); });
+    INFO(text);
+    CHECK(contains(text,
+                   "net.0.weight has the shape [12, 4], and the optimizer's state of it, exp_avg, the shape [8, 4]"));
+    CHECK(contains(text, "optimizer.state().erase(parameter.unsafeGetTensorImpl())"));
+    // Which is a way that works.
+    Growing dropping;
+    dropping.optimizers_of = optimizer;
+    dropping.drops_state = true;
+    fitted(dropping);
+    CHECK(dropping.net[0]->as<torch::nn::Linear>()->weight.size(0) == 12);
+  }
+}
+
+TEST_CASE("a group that is added later has a rate that its scheduler changes with the others, or leaves") {
+  const auto rate_at_end = [](const auto& scheduler) {
+    struct Scheduled : Unfreezing {
+      void on_train_end(levin::Run& run) override {
+        rate = run.optimizers()[0]->param_groups().at(1).options().get_lr();
+      }
+      double rate = 0;
+    };
+    Scheduled module;
+    module.optimizers_of = [&](ToyModule& toy) -> levin::OptimizerConfig {
+      return {Unfreezing::head_optimizer(toy), scheduler};
+    };
+    fitted(module);
+    return module.rate;
+  };
+  // The group joins with 0.02 before the third of four epochs; two steps by epoch follow.
+  CHECK(std::abs(rate_at_end(levin::StepLR({.step_size = 1, .gamma = 0.5})) - 0.005) < 1e-12);
+  CHECK(rate_at_end(levin::LambdaLR({.lr_lambda = [](int64_t epoch) { return 1.0 / (1.0 + epoch); }})) == 0.02);
+  CHECK(rate_at_end(levin::OneCycleLR({.max_lr = 0.1, .total_steps = 20}, {.interval = "step"})) == 0.02);
+  CHECK(rate_at_end(levin::MultiplicativeLR({.lr_lambda = [](int64_t) { return 0.5; }})) == 0.02);
+  const double cosine = rate_at_end(levin::CosineAnnealingLR({.T_max = 3}));
+  CHECK((cosine >= 0 && cosine <= 0.02));
 }

@@ -1,0 +1,72 @@
+// What ranks learn where parameters join the optimizer during the fit, and where they weigh unequally.
+#include <cmath>
+
+#include "tests/trainer/launch/ranks.h"
+
+namespace {
+
+/// Fits of the program rank_learner in a folder of their own.
+struct Learner {
+  std::vector<double> weights(const std::string& strategy, int ranks, const std::string& what,
+                              const std::string& checkpoint = {}) const {
+    const char* const program = std::getenv("LEVIN_RANK_LEARNER");
+    REQUIRE(program != nullptr);
+    const std::string out = (folder / "out").string();
+    std::vector<std::string> words = {"/bin/sh",
+                                      "-c",
+                                      "exec \"$0\" \"$@\" > '" + out + "'",
+                                      program,
+                                      folder.path().string(),
+                                      strategy,
+                                      std::to_string(ranks),
+                                      what};
+    if (!checkpoint.empty()) words.push_back(checkpoint);
+    const int code = Spawned(words, folder / "log").wait();
+    INFO(strategy << " " << what << ": " << read_bytes(folder / "log"));
+    REQUIRE(code == 0);
+    std::vector<double> values;
+    std::ifstream in(out);
+    for (std::string line; std::getline(in, line);) values.push_back(std::stod(line));
+    REQUIRE(values.size() == 4 * 5 + 5 + 5 + 1);
+    return values;
+  }
+  std::string middle() const { return (folder / "middle.ckpt").string(); }
+  TemporaryFolder folder;
+};
+
+double difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::isfinite(a[i]) ? std::abs(a[i] - b[i]) : 1e9);
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("layers that join the optimizer in the second epoch train on ranks as on one device") {
+  const Learner learner;
+  const auto expected = learner.weights("single_device", 1, "unfreezes");
+  CHECK(difference(learner.weights("ddp", 2, "unfreezes"), expected) < 1e-10);
+  CHECK(difference(learner.weights("zero1", 2, "unfreezes"), expected) < 1e-10);
+  CHECK(difference(learner.weights("ddp", 2, "unfreezes_by_hand"),
+                   learner.weights("single_device", 1, "unfreezes_by_hand")) < 1e-10);
+}
+
+TEST_CASE("a run whose group was added before the save goes on where on_load_checkpoint adds it") {
+  for (const char* strategy : {"single_device", "ddp", "zero1"}) {
+    const Learner learner;
+    const int ranks = strategy == std::string("single_device") ? 1 : 2;
+    const auto unbroken = learner.weights(strategy, ranks, "unfreezes");
+    CHECK(difference(learner.weights(strategy, ranks, "unfreezes", learner.middle()), unbroken) == 0);
+  }
+}
+
+TEST_CASE("a first batch of rank 0 that weighs nothing poisons nothing") {
+  const Learner learner;
+  for (const double value : learner.weights("ddp", 2, "first_weighs_nothing")) CHECK(std::isfinite(value));
+}
+
+TEST_CASE("ranks that weigh unequally go on to the bit from the middle of a window") {
+  const Learner learner;
+  const auto unbroken = learner.weights("ddp", 2, "unequal_weights");
+  CHECK(difference(learner.weights("ddp", 2, "unequal_weights", learner.middle()), unbroken) == 0);
+}

@@ -1,0 +1,100 @@
+// A program of a user's own whose ranks learn: `rank_learner FOLDER STRATEGY RANKS WHAT [CHECKPOINT]`. Prints the
+// weights that rank 0 ends at.
+#include <levin/levin.h>
+
+#include <cstdlib>
+#include <iomanip>
+#include <iostream>
+
+namespace {
+
+constexpr int64_t kSamples = 64, kGlobalBatch = 16;
+
+struct Net : levin::LightningModule {
+  explicit Net(std::string what_) : what(std::move(what_)) {
+    if (unfreezes())
+      for (auto& parameter : body->parameters()) parameter.requires_grad_(false);
+  }
+  bool unfreezes() const { return what.rfind("unfreezes", 0) == 0; }
+
+  levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+    const auto loss = torch::mse_loss(head(body(batch.input()).tanh()), batch.target());
+    const int64_t rank = run().comm().rank();
+    if (what == "first_weighs_nothing" && rank == 0 && batch_idx == 0) return {loss, 0};
+    if (what == "unequal_weights") return {loss, static_cast<double>(1 + 3 * rank + batch_idx % 3)};
+    if (!automatic_optimization) {
+      optimizer().zero_grad();
+      manual_backward(loss);
+      optimizer().step();
+      return {};
+    }
+    return loss;
+  }
+  void on_train_epoch_start(levin::Run& run) override {
+    if (!unfreezes() || current_epoch() != 1) return;
+    join(*run.optimizers()[0]);
+  }
+  void join(torch::optim::Optimizer& optimizer) {
+    for (auto& parameter : body->parameters()) parameter.requires_grad_(true);
+    levin::optim::add_param_group(optimizer,
+                                  levin::optim::param_group(body->parameters(), levin::optim::AdamOptions{.lr = 0.02}));
+  }
+  /// A group that was added before the save is there from the start of the run that goes on.
+  void on_load_checkpoint(levin::Run&, const levin::State& checkpoint) override {
+    joined = checkpoint.at("optimizer_states").items()[0].at("param_groups").size() == 2;
+  }
+  void on_train_batch_end(levin::Run& run) override {
+    // In the second epoch, in the middle of a window of two.
+    if (current_epoch() == 1 && run.batch_idx() == 2) run.save_checkpoint(middle);
+  }
+  levin::OptimizerConfig configure_optimizers() override {
+    levin::optim::Adam optimizer(unfreezes() ? head->parameters() : parameters(), {.lr = 0.05});
+    if (joined) join(optimizer);
+    return optimizer;
+  }
+
+  std::string what;
+  bool joined = false;
+  std::filesystem::path middle;
+  torch::nn::Linear body = register_module("body", torch::nn::Linear(4, 5));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  torch::manual_seed(1);
+  const auto input = torch::randn({kSamples, 4}, torch::kDouble), target = input.sum(1, true);
+  try {
+    const int64_t ranks = std::stoll(argv[3]);
+    const std::string what = argv[4];
+    levin::TrainerOptions options;
+    options.strategy = argv[2];
+    options.accelerator = "cpu";
+    options.devices = static_cast<int>(ranks);
+    options.precision = "64-true";
+    options.max_epochs = 3;
+    options.accumulate_grad_batches = what == "unequal_weights" ? 2 : 1;
+    options.gradient_clip_val = what == "unfreezes_by_hand" ? std::nullopt : std::optional<double>(0.5);
+    options.timeout_seconds = 30;
+    options.default_root_dir = argv[1];
+    options.enable_progress_bar = options.enable_model_summary = options.enable_checkpointing = false;
+    levin::Trainer trainer(options);
+    Net net(what);
+    net.automatic_optimization = what != "unfreezes_by_hand";
+    net.middle = std::filesystem::path(argv[1]) / "middle.ckpt";
+    const levin::data::DataLoader loader(levin::data::TensorDataset(input, target),
+                                         {.batch_size = kGlobalBatch / ranks});
+    trainer.fit(net, loader, {}, argc > 5 ? argv[5] : "");
+    const char* const rank = std::getenv("RANK");
+    if (rank != nullptr && rank != std::string("0")) return 0;
+    std::cout << std::setprecision(17);
+    for (const auto& parameter : net.parameters())
+      for (const double value :
+           std::vector<double>(parameter.data_ptr<double>(), parameter.data_ptr<double>() + parameter.numel()))
+        std::cout << value << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << std::endl;
+    return 5;
+  }
+}
