@@ -145,7 +145,7 @@ class Loaders {
   template <DatasetForLoader D>
   Loaders(D&&) {
     static_assert(
-        detail::never<D>,
+        levin::detail::never<D>,
         "levin: loaders were expected, this is a dataset; write levin::data::DataLoader(dataset, {.batch_size = "
         "32, .shuffle = true})");
   }

@@ -125,7 +125,7 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// Not to be called: inside of a module this name is not the logarithm's.
   template <class V>
   V log(const V& value) const {
-    static_assert(detail::never<V>,
+    static_assert(levin::detail::never<V>,
                   "levin: log(name, value) of a LightningModule logs a value; the logarithm is std::log or torch::log");
     return value;
   }

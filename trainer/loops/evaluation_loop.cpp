@@ -82,6 +82,7 @@ void EvaluationLoop::run_sanity_check() {
 }
 
 bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
+  run_.strategy.begin_evaluation();
   const bool inference = run_.options.inference_mode;
   const c10::InferenceMode inference_mode(inference);
   const at::NoGradGuard no_grad;

@@ -37,6 +37,7 @@ std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t
 }  // namespace
 
 std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Loaders& loaders) {
+  run.strategy.begin_evaluation();
   const c10::InferenceMode inference_mode(run.options.inference_mode);
   const at::NoGradGuard no_grad;
   LightningModule& module = run.module();

@@ -29,6 +29,7 @@ class AutoMicrobatch final : public Strategy {
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   Batch to_device(Batch batch) override { return inner_->to_device(std::move(batch)); }
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  void begin_evaluation() override { inner_->begin_evaluation(); }
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                            int64_t dataloader_idx) override {
     inner_->run_evaluation_step(kind, batch, batch_idx, dataloader_idx);

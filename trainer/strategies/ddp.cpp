@@ -64,6 +64,10 @@ StepOutput DdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
                              [&] { return module_->training_step(batch, batch_idx); });
 }
 
+void DdpStrategy::begin_evaluation() {
+  if (reducer_) reducer_->synchronize_buffers();
+}
+
 void DdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                                       int64_t dataloader_idx) {
   explain_step_errors(*module_, batch, device_, std::exchange(first_.evaluation, false),

@@ -32,6 +32,7 @@ class DdpStrategy : public Strategy {
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  void begin_evaluation() override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;

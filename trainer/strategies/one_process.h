@@ -9,6 +9,7 @@ class OneProcessStrategy : public Strategy {
  public:
   Comm& comm() override { return comm_; }
   void set_context(StepContext& /*context*/) override {}
+  void begin_evaluation() override {}
   void backward(const at::Tensor& loss, bool /*sync*/) override { module_->backward(loss); }
   void backward_of_nothing() override {}
   void begin_sum_of_weights(double own) override { sum_of_weights_ = own; }

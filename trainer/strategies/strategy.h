@@ -41,6 +41,8 @@ class Strategy {
   virtual Batch to_device(Batch batch) = 0;
   /// training_step, on however many devices.
   virtual StepOutput run_step(const Batch& batch, int64_t batch_idx) = 0;
+  /// Called by all ranks before the batches of an evaluation: all of them see the same buffers.
+  virtual void begin_evaluation() = 0;
   /// validation_step or test_step.
   virtual void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                                    int64_t dataloader_idx) = 0;

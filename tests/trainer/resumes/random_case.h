@@ -1,0 +1,132 @@
+#pragma once
+#include <levin/levin.h>
+
+#include <random>
+#include <sstream>
+#include <string>
+
+/// One training that is drawn at random: what the tests of resumes and of ranks combine.
+struct RandomCase {
+  /// The case of this number. With `comparable`, one that several ranks and one process train alike: no random
+  /// numbers in steps, and batches that the ranks divide among themselves.
+  static RandomCase draw(uint64_t number, bool comparable);
+  /// One line, for who reads that the case failed.
+  std::string describe() const;
+  /// Whether the number of steps is known before they are made.
+  bool has_known_length() const { return data == "mapped" || max_steps >= 0; }
+
+  uint64_t number = 0;
+  bool comparable = false;
+  int64_t ranks = 1;
+  std::string strategy = "auto", precision = "32-true", optimizer = "SGD", scheduler = "none", data = "mapped";
+  std::string clip_algorithm = "norm", partial_round = "uneven", monitor = "val_loss";
+  bool two_optimizers = false, ema = false, dropout = false, batch_norm = false, shuffle = false, drop_last = false;
+  bool weights_are_counts = false, empty_batches_are_nan = false, skips_batches = false;
+  bool accumulation_table = false, stops_early = false, metric_is_registered = true;
+  int64_t samples = 30, batch_size = 4, workers = 0, accumulate = 1, epochs = 2, frequency = 1, log_every = 1;
+  int64_t every_n_train_steps = 1, top_k = 1, sanity_steps = 0, check_val_every_n_epoch = 1, reload_every = 0;
+  int64_t max_steps = -1;
+  double clip = 0;
+  levin::BatchLimit limit_train = 1.0, limit_val = 1.0;
+  levin::CheckInterval val_check_interval = 1.0;
+};
+
+namespace random_case {
+
+/// Draws that read as sentences: `one_in(3)`, `between(1, 4)`, `among({"a", "b"})`.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : generator_(seed) {}
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(generator_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool one_in(int64_t count) { return between(1, count) == 1; }
+  std::string among(std::initializer_list<const char*> values) {
+    return values.begin()[between(0, static_cast<int64_t>(values.size()) - 1)];
+  }
+
+ private:
+  std::mt19937_64 generator_;
+};
+
+}  // namespace random_case
+
+inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
+  random_case::Dice dice(number * 2 + comparable);
+  RandomCase c;
+  c.number = number;
+  c.comparable = comparable;
+  c.ranks = comparable ? dice.between(2, 4) : dice.one_in(2) ? 1 : dice.between(2, 4);
+  if (c.ranks > 1) c.strategy = dice.among({"ddp", "zero1"});
+  c.precision = comparable ? "64-true" : dice.among({"32-true", "32-true", "64-true", "bf16-mixed", "16-mixed"});
+  c.optimizer = dice.among({"SGD", "Adam", "AdamW"});
+  c.two_optimizers = dice.one_in(6);
+  c.scheduler = dice.among({"none", "one_cycle", "cosine", "step", "plateau"});
+  c.ema = dice.one_in(3);
+  c.dropout = !comparable && dice.one_in(2);
+  c.batch_norm = !comparable && dice.one_in(3);
+  c.data = dice.among({"mapped", "mapped", "stream", "divided"});
+  if (!comparable && c.ranks > 1 && dice.one_in(8)) c.data = "uneven";
+  c.shuffle = dice.one_in(2);
+  c.drop_last = dice.one_in(4);
+  c.partial_round = comparable || dice.one_in(2) ? "uneven" : dice.among({"drop", "pad"});
+  c.samples = dice.between(12, 60);
+  c.batch_size = dice.between(2, 5);
+  c.workers = dice.one_in(3) ? 2 : 0;
+  c.epochs = dice.between(2, 3);
+  c.weights_are_counts = dice.one_in(3);
+  c.empty_batches_are_nan = c.weights_are_counts && dice.one_in(2);
+  c.skips_batches = dice.one_in(6);
+  c.stops_early = dice.one_in(4);
+  c.metric_is_registered = dice.one_in(2);
+  c.frequency = dice.one_in(4) ? 2 : 1;
+  c.log_every = dice.between(1, 3);
+  c.every_n_train_steps = dice.between(1, 3);
+  c.top_k = dice.between(1, 2);
+  c.sanity_steps = dice.one_in(3) ? 2 : 0;
+  if (dice.one_in(4)) c.limit_train = dice.between(2, 5);
+  if (dice.one_in(4)) c.limit_val = 1;
+  if (dice.one_in(4)) c.val_check_interval = 2;
+  if (dice.one_in(5)) c.check_val_every_n_epoch = 2;
+  if (dice.one_in(5)) c.reload_every = 1;
+  if (dice.one_in(5)) c.max_steps = dice.between(3, 9);
+  if (!c.two_optimizers) {
+    c.accumulate = dice.one_in(2) ? dice.between(2, 4) : 1;
+    c.accumulation_table = c.accumulate > 1 && dice.one_in(3);
+    if (dice.one_in(3)) {
+      c.clip = 0.5;
+      c.clip_algorithm = dice.among({"norm", "value"});
+    }
+  }
+  // BatchNorm takes no batch of one sample.
+  if (c.batch_norm) {
+    c.drop_last = true;
+    if (c.partial_round == "uneven") c.partial_round = "drop";
+  }
+  // Under manual optimization nothing is weighed, so that ranks with short batches are not one process.
+  if (comparable && c.two_optimizers) {
+    c.drop_last = true;
+    c.weights_are_counts = c.empty_batches_are_nan = c.skips_batches = false;
+  }
+  // Each rank of zero1 has the gradients of its own share alone.
+  if (c.two_optimizers && c.strategy == "zero1") c.strategy = "ddp";
+  // A validation that comes in the middle of an epoch leaves no value of the training's epoch to watch.
+  if (c.check_val_every_n_epoch == 2) c.monitor = "train_loss_epoch";
+  return c;
+}
+
+inline std::string RandomCase::describe() const {
+  std::ostringstream text;
+  text << "case " << number << ": " << ranks << " ranks " << strategy << ", " << precision << ", " << optimizer
+       << (two_optimizers ? " twice" : "") << ", scheduler " << scheduler << " every " << frequency << ", accumulate "
+       << accumulate << (accumulation_table ? " by table" : "") << ", clip " << clip << " by " << clip_algorithm << ", "
+       << data << " data of " << samples << " in " << batch_size << (shuffle ? ", shuffled" : "")
+       << (drop_last ? ", drop_last" : "") << ", " << partial_round << " rounds, " << workers << " workers, " << epochs
+       << " epochs, max_steps " << max_steps << ", check_val " << check_val_every_n_epoch << (ema ? ", EMA" : "")
+       << (dropout ? ", dropout" : "") << (batch_norm ? ", BatchNorm" : "")
+       << (weights_are_counts ? ", counts as weights" : "") << (empty_batches_are_nan ? ", NaN where empty" : "")
+       << (skips_batches ? ", skips" : "") << (stops_early ? ", stops early" : "")
+       << (metric_is_registered ? "" : ", metric not registered") << ", reload " << reload_every << ", saves every "
+       << every_n_train_steps << " steps, sanity " << sanity_steps << ", log every " << log_every;
+  return text.str();
+}

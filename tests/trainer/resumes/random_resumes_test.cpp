@@ -1,0 +1,261 @@
+// Trainings drawn at random: one that is killed or saved anywhere and resumed ends as the unbroken one, and ranks end
+// as one process. LEVIN_RANDOM_CASES says how many of each (scripts/soak has the long form), LEVIN_RANDOM_SEED the
+// first.
+#include <levin/levin.h>
+#include <levin/trainer/core/state_file.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "tests/catch.h"
+#include "tests/file_bytes.h"
+#include "tests/temporary_folder.h"
+#include "tests/trainer/checkpoint/learner.h"
+#include "tests/trainer/checkpoint/spawn.h"
+#include "tests/trainer/resumes/random_case.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+int64_t number_of(const char* variable, int64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::stoll(text);
+}
+
+/// The runs of one case, each in a folder of its own.
+struct CaseRuns {
+  explicit CaseRuns(RandomCase which) : drawn(std::move(which)) {}
+
+  /// Runs it to its end; the exit code.
+  int run(const std::string& name, std::vector<std::string> what) const {
+    const char* const program = std::getenv("LEVIN_CASE_RUNNER");
+    REQUIRE(program != nullptr);
+    fs::create_directories(folder / name);
+    std::vector<std::string> words = {program, (folder / name).string(), std::to_string(drawn.number),
+                                      drawn.comparable ? "1" : "0"};
+    words.insert(words.end(), what.begin(), what.end());
+    return Spawned(words, log_file(name), {"OMP_NUM_THREADS=1"}).wait();
+  }
+  fs::path log_file(const std::string& name) const { return folder / (name + ".log"); }
+  std::string log(const std::string& name) const { return read_bytes(log_file(name)); }
+
+  /// The run's folder: a run that was killed before its first checkpoint begins anew, in one of its own.
+  fs::path ended(const std::string& name) const {
+    for (const auto& entry : fs::directory_iterator(folder / name / "run"))
+      if (fs::exists(entry.path() / "weights.pt")) return entry.path();
+    FAIL("no run of " << name << " has ended: " << log(name));
+    return {};
+  }
+  levin::State final_state(const std::string& name) const { return levin::load_state(folder / name / "final.ckpt"); }
+  int64_t events(const std::string& name, int64_t rank) const {
+    return std::stoll(read_bytes(folder / name / ("events_of_rank_" + std::to_string(rank))));
+  }
+
+  RandomCase drawn;
+  TemporaryFolder folder;
+};
+
+/// Keys whose values tell of times, and of the files that a session writes.
+const std::set<std::string> kOfThisSession = {"elapsed_seconds", "validated_seconds", "saved_at", "config", "loggers"};
+
+/// Where two trees differ first, as a path of keys; empty where they are equal to the bit.
+std::string difference(const levin::State& a, const levin::State& b, const std::string& path = "") {
+  if (std::string(a.kind()) != b.kind()) return path + " (" + a.kind() + ", " + b.kind() + ")";
+  if (a.is_tensor()) {
+    const at::Tensor one = a.to_tensor(), other = b.to_tensor();
+    const bool equal = one.dtype() == other.dtype() && one.sizes() == other.sizes() && torch::equal(one, other);
+    return equal ? "" : path;
+  }
+  if (a.is_dict()) {
+    for (const auto& [key, value] : a.to_dict()) {
+      const std::string name = levin::to_text(key);
+      // Files have names in the folder that they were written to.
+      if (kOfThisSession.count(name) != 0 || name.rfind("ModelCheckpoint", 0) == 0) continue;
+      const levin::State* const other = b.find(key);
+      if (other == nullptr) return path + "/" + name + " (missing)";
+      if (const std::string found = difference(value, *other, path + "/" + name); !found.empty()) return found;
+    }
+    return a.size() == b.size() ? "" : path + " (other keys)";
+  }
+  if (a.is_list() || a.is_tuple()) {
+    if (a.size() != b.size()) return path + " (sizes)";
+    for (size_t i = 0; i < a.size(); ++i)
+      if (const std::string found = difference(a.items()[i], b.items()[i], path + "/" + std::to_string(i));
+          !found.empty())
+        return found;
+    return "";
+  }
+  if (a.is_none()) return "";
+  const bool equal = a.is_bool()    ? a.to_bool() == b.to_bool()
+                     : a.is_int()   ? a.to_int() == b.to_int()
+                     : a.is_float() ? a.to_double() == b.to_double() ||
+                                          (a.to_double() != a.to_double() && b.to_double() != b.to_double())
+                     : a.is_string() ? a.to_string() == b.to_string()
+                                     : a.to_bytes() == b.to_bytes();
+  return equal ? "" : path;
+}
+
+/// What ModelCheckpoints hold, with the run's folder left out.
+std::string best_models(const levin::State& checkpoint, const fs::path& root) {
+  std::string all;
+  for (const auto& [key, value] : checkpoint.at("callbacks").to_dict()) {
+    const std::string name = levin::to_text(key);
+    if (name.rfind("ModelCheckpoint", 0) != 0) continue;
+    for (const char* what : {"best_model_path", "last_model_path"}) {
+      const std::string path = value.at(what).to_string();
+      all += fs::path(path).filename().string() + " ";
+    }
+    const levin::State& score = value.at("best_model_score");
+    if (score.is_tensor()) all += std::to_string(score.to_tensor().item<double>()) + " ";
+  }
+  (void)root;
+  return all;
+}
+
+void check_ends_alike(const CaseRuns& runs, const std::string& name, bool all_rows) {
+  const std::vector<std::string> rows = rows_in(runs.ended(name)), expected = rows_in(runs.ended("unbroken"));
+  CHECK(difference(runs.final_state("unbroken"), runs.final_state(name)) == "");
+  CHECK((read_bytes(runs.ended(name) / "weights.pt") == read_bytes(runs.ended("unbroken") / "weights.pt")));
+  if (all_rows) {
+    CHECK(rows == expected);
+    CHECK(best_models(runs.final_state(name), runs.folder / name) ==
+          best_models(runs.final_state("unbroken"), runs.folder / "unbroken"));
+    return;
+  }
+  // In a folder of its own the resumed run has the rows behind the checkpoint.
+  REQUIRE(rows.size() <= expected.size());
+  CHECK(rows == std::vector<std::string>(expected.end() - static_cast<std::ptrdiff_t>(rows.size()), expected.end()));
+}
+
+void check_whole(const fs::path& root) {
+  for (const auto& entry : fs::recursive_directory_iterator(root))
+    if (entry.path().extension() == ".ckpt") CHECK_NOTHROW(levin::load_state(entry.path()));
+}
+
+/// Kills it a few times, and lets it end.
+void kill_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
+  const int64_t kills = dice.between(1, 3);
+  for (int64_t i = 0; i < kills; ++i) {
+    const int64_t rank = dice.between(0, runs.drawn.ranks - 1);
+    const int64_t moment = dice.between(1, runs.events("unbroken", rank));
+    INFO("killed rank " << rank << " at event " << moment);
+    const int code = runs.run("killed", {"kill", std::to_string(rank), std::to_string(moment)});
+    INFO(runs.log("killed"));
+    if (code == 0) break;  // what was left had fewer events
+    REQUIRE((code == -SIGKILL || code == 128 + SIGKILL));
+    check_whole(runs.folder / "killed");
+  }
+  bool has_ended = false;
+  for (const auto& entry : fs::directory_iterator(runs.folder / "killed" / "run"))
+    has_ended |= fs::exists(entry.path() / "weights.pt");
+  if (!has_ended) {
+    const int code = runs.run("killed", {"resume", "last"});
+    INFO(runs.log("killed"));
+    REQUIRE(code == 0);
+  }
+  check_ends_alike(runs, "killed", /*all_rows=*/true);
+}
+
+/// Saves it in a hook, and resumes in another folder.
+void save_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
+  using levin::Hook;
+  constexpr Hook kHooks[] = {Hook::on_train_batch_start,     Hook::on_before_backward,      Hook::on_after_backward,
+                             Hook::on_before_optimizer_step, Hook::on_train_batch_end,      Hook::on_train_epoch_start,
+                             Hook::on_validation_batch_end,  Hook::on_validation_epoch_end, Hook::on_train_epoch_end};
+  const Hook hook = kHooks[dice.between(0, std::size(kHooks) - 1)];
+  const int64_t call = dice.between(1, hook == Hook::on_train_epoch_end || hook == Hook::on_train_epoch_start ? 2 : 12);
+  const std::string file = (runs.folder / "saved.ckpt").string();
+  INFO("saved in hook " << static_cast<int>(hook) << ", call " << call);
+  int code = runs.run("saved", {"save", std::to_string(static_cast<int>(hook)), std::to_string(call), file});
+  INFO(runs.log("saved"));
+  REQUIRE(code == 0);
+  check_ends_alike(runs, "saved", /*all_rows=*/true);
+  if (!fs::exists(file)) return;  // the hook was called less often
+  code = runs.run("resumed", {"resume", file});
+  INFO(runs.log("resumed"));
+  REQUIRE(code == 0);
+  check_ends_alike(runs, "resumed", /*all_rows=*/false);
+}
+
+double difference_of_weights(const levin::State& a, const levin::State& b) {
+  double largest = 0;
+  for (const auto& [key, value] : a.to_dict()) {
+    const at::Tensor one = value.to_tensor(), other = b.at(key).to_tensor();
+    const double distance = (one.to(torch::kDouble) - other.to(torch::kDouble)).abs().max().item<double>();
+    largest = std::isnan(distance) ? distance : std::max(largest, distance);
+    if (std::isnan(largest)) return largest;
+  }
+  return largest;
+}
+
+/// Rows that hold the same names, and values that are next to each other.
+void check_rows_close(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto one = nlohmann::json::parse(a[i]), other = nlohmann::json::parse(b[i]);
+    INFO(a[i] << "\n" << b[i]);
+    REQUIRE(one.size() == other.size());
+    for (const auto& [name, value] : one.items()) {
+      REQUIRE(other.contains(name));
+      if (value.is_number() && other[name].is_number())
+        CHECK(std::abs(value.get<double>() - other[name].get<double>()) < 1e-6);
+      else
+        CHECK(value == other[name]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a training drawn at random that is killed or saved anywhere, and resumed, ends as the unbroken one") {
+  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 12), first = number_of("LEVIN_RANDOM_SEED", 1);
+  int64_t refused = 0;
+  for (int64_t number = first; number < first + cases; ++number) {
+    const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/false));
+    INFO(runs.drawn.describe());
+    const int code = runs.run("unbroken", {"run"});
+    INFO(runs.log("unbroken"));
+    if (code == 2) {
+      ++refused;
+      continue;
+    }
+    CHECK(code == 0);
+    if (code != 0) continue;
+    random_case::Dice dice(static_cast<uint64_t>(number) * 7919);
+    if (dice.one_in(2))
+      kill_and_resume(runs, dice);
+    else
+      save_and_resume(runs, dice);
+  }
+  std::cout << cases << " random resumes from case " << first << ", " << refused << " of them refused\n";
+  CHECK(refused * 5 <= cases);
+}
+
+TEST_CASE("a training drawn at random ends on several ranks as in one process") {
+  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 8), first = number_of("LEVIN_RANDOM_SEED", 1);
+  int64_t refused = 0;
+  for (int64_t number = first; number < first + cases; ++number) {
+    const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/true));
+    INFO(runs.drawn.describe());
+    int code = runs.run("one", {"one"});
+    INFO(runs.log("one"));
+    if (code == 2) {
+      ++refused;
+      continue;
+    }
+    CHECK(code == 0);
+    code = runs.run("ranks", {"run"});
+    INFO(runs.log("ranks"));
+    CHECK(code == 0);
+    if (code != 0) continue;
+    CHECK(difference_of_weights(levin::load_state(runs.ended("ranks") / "weights.pt"),
+                                levin::load_state(runs.ended("one") / "weights.pt")) < 1e-9);
+    check_rows_close(rows_in(runs.ended("ranks")), rows_in(runs.ended("one")));
+  }
+  std::cout << cases << " random trainings on ranks from case " << first << ", " << refused << " of them refused\n";
+  CHECK(refused * 5 <= cases);
+}
