@@ -111,8 +111,8 @@ class Optimizer : public torch::optim::Optimizer {
   size_t group_at_hand_ = 0;
 };
 
-/// Adds a group to an optimizer of any class, with its own options. LibTorch's member of the same name is not virtual, and
-/// gives groups of levin's optimizers the defaults. Throws as the constructors.
+/// Adds a group to an optimizer of any class, with its own options. LibTorch's member of the same name is not virtual,
+/// and gives groups of levin's optimizers the defaults. Throws as the constructors.
 void add_param_group(torch::optim::Optimizer& optimizer, const torch::optim::OptimizerParamGroup& group);
 
 }  // namespace levin::optim
