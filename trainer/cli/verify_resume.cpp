@@ -99,7 +99,7 @@ void erase(State& dict, std::initializer_list<const char*> keys) {
 void forget_times(const fs::path& file) {
   State state = load_state(file);
   State& own = state["levin"];
-  erase(own, {"saved_at", "config", "loggers", "stop_reason"});
+  erase(own, {"saved_at", "config", "loggers", "stop_reason", "run"});
   erase(own["trainer"], {"elapsed_seconds", "validated_seconds"});
   erase(state["callbacks"], {"Timer"});
   save_state(state, file);

@@ -218,7 +218,8 @@ void apply_weights_of_window(RunContext& run, const RankSections& sections) {
     sum += own != nullptr ? own->to_double() : window.sum_of_weights;
   }
   window.sum_of_weights = sum;
-  if (window.position > 0 && run.counters.reference_weight == 0) run.counters.reference_weight = window.first_weight;
+  if (run.comm().world_size() > 1 && window.position > 0 && run.counters.reference_weight == 0)
+    run.counters.reference_weight = window.first_weight;
 }
 
 void apply_metrics(const LightningModule& module, const RankSections& sections) {

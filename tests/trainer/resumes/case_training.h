@@ -109,6 +109,7 @@ struct Learner : levin::LightningModule {
         train_accuracy({.task = "multiclass", .num_classes = kClasses}),
         val_accuracy({.task = "multiclass", .num_classes = kClasses}) {
     automatic_optimization = !c.two_optimizers;
+    if (c.ema) average.emplace(*this, levin::optim::EMAOptions{.decay = 0.9});
     if (c.metric_is_registered) register_metric("train_acc", train_accuracy);
     register_metric("val_acc", val_accuracy);
   }
@@ -160,7 +161,6 @@ struct Learner : levin::LightningModule {
   }
 
   levin::OptimizerConfig configure_optimizers() override {
-    if (case_.ema) average.emplace(*this, levin::optim::EMAOptions{.decay = 0.9});
     if (!case_.two_optimizers) return with_scheduler(make(parameters()));
     std::vector<torch::Tensor> first = body->parameters(), second = head->parameters();
     if (norm)
