@@ -212,7 +212,7 @@ void check_rows_close(const std::vector<std::string>& a, const std::vector<std::
 }  // namespace
 
 TEST_CASE("a training drawn at random that is killed or saved anywhere, and resumed, ends as the unbroken one") {
-  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 8), first = number_of("LEVIN_RANDOM_SEED", 20);
+  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 5), first = number_of("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/false));
@@ -236,7 +236,7 @@ TEST_CASE("a training drawn at random that is killed or saved anywhere, and resu
 }
 
 TEST_CASE("a training drawn at random ends on several ranks as in one process") {
-  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 5), first = number_of("LEVIN_RANDOM_SEED", 20);
+  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 2), first = number_of("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/true));
