@@ -1,4 +1,5 @@
 #include <levin/trainer/strategies/step_log.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <levin/trainer/core/error.h>
