@@ -12,11 +12,13 @@ namespace levin {
 namespace {
 
 // A handler may touch nothing but lock-free atomics.
-static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 constexpr size_t kSignals = 64;
 std::array<std::atomic<int>, kSignals> actions{};  // SignalAction of each signal
 std::atomic<int> received{0};
 std::atomic<int> save_asked{0};
+// A job's end is sent to all of its processes, and a launcher hands on what it gets: the same request, twice.
+std::atomic<bool> asked_by_parent{false}, asked_by_others{false};
 std::array<struct sigaction, kSignals> handlers_before{};
 std::atomic<bool> held{false};
 std::atomic<int> released{0};       // in place of `received`, while signals are held back
@@ -26,7 +28,7 @@ SignalAction action_of(int signal_number) {
   return static_cast<SignalAction>(actions[static_cast<size_t>(signal_number)].load());
 }
 
-void note(int signal_number) {
+void note(int signal_number, siginfo_t* info, void* /*context*/) {
   switch (action_of(signal_number)) {
     case SignalAction::Ignore:
       return;
@@ -34,7 +36,9 @@ void note(int signal_number) {
       save_asked = 1;
       return;
     default:
-      if (received.exchange(signal_number) == 0) return;
+      const bool from_parent = info->si_code == SI_USER && info->si_pid == ::getppid();
+      const bool again = (from_parent ? asked_by_parent : asked_by_others).exchange(true);
+      if (int none = 0; received.compare_exchange_strong(none, signal_number) || !again) return;
       signal(signal_number, SIG_DFL);
       raise(signal_number);
   }
@@ -60,9 +64,10 @@ bool is_ignored(int signal_number) {
 SignalGuard::SignalGuard(std::vector<std::pair<int, SignalAction>> wanted) : actions_(std::move(wanted)) {
   std::erase_if(actions_, [](const auto& one) { return is_ignored(one.first); });
   received = save_asked = 0;
+  asked_by_parent = asked_by_others = false;
   struct sigaction handler = {};
-  handler.sa_handler = note;
-  handler.sa_flags = SA_RESTART;
+  handler.sa_sigaction = note;
+  handler.sa_flags = SA_RESTART | SA_SIGINFO;
   sigemptyset(&handler.sa_mask);
   for (const auto& [number, action] : actions_) {
     const auto index = static_cast<size_t>(number);

@@ -19,8 +19,9 @@ enum class SignalAction {
 bool is_ignored(int signal_number);
 
 /// While it lives, these signals are noted instead of ending the process; the second that asks to stop ends it at once.
-/// A signal that is ignored stays ignored. The handlers that were there before come back with its destruction. Only the
-/// program installs it.
+/// One that the parent process sends and one that another sends count as the same request: a scheduler signals all
+/// processes of a job, and a launcher hands on to its ranks what it gets. A signal that is ignored stays ignored. The
+/// handlers that were there before come back with its destruction. Only the program installs it.
 class SignalGuard {
  public:
   explicit SignalGuard(std::vector<std::pair<int, SignalAction>> actions);

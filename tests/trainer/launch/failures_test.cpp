@@ -225,6 +225,19 @@ TEST_CASE("a signal inside of a validation ends it on all ranks, and the run goe
   CHECK(was_inside);
 }
 
+TEST_CASE("SIGTERM to all processes of a job, which the supervisor hands on as well, saves once and ends all") {
+  Ranks run;
+  ::kill(run.process.id(), SIGSTOP);
+  // The ranks have theirs before the supervisor hands on its own.
+  for (const auto& [rank, id] : run.ranks) ::kill(id, SIGTERM);
+  ::kill(run.process.id(), SIGTERM);
+  ::kill(run.process.id(), SIGCONT);
+  CHECK(run.wait() == 128 + SIGTERM);
+  INFO(run.fits.log("run"));
+  CHECK(contains(run.fits.log("run"), "stopped by SIGTERM, saved"));
+  CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
+}
+
 TEST_CASE("SIGTERM to one rank alone ends all of them together") {
   Ranks run;
   ::kill(run.ranks.at(3), SIGTERM);
