@@ -247,16 +247,21 @@ TEST_CASE("SIGTERM to one rank alone ends all of them together") {
 }
 
 // LEVIN_RANK_KILLS says how many kills (scripts/soak has the long form), LEVIN_KILL_SEED which.
-TEST_CASE("ranks that are killed at random moments start again, and end as the unbroken run") {
+TEST_CASE("ranks that are killed at random moments start again beside another run, and end as the unbroken one") {
   const RankedFits::Flags flags = {"--devices", "2", "--data.batch_size", "32", "--max-epochs", "300"};
   const RankedFits fits;
   const auto expected = fits.weights("unbroken", flags);
+  // Each root holds another run already, which has ended and is not to be touched.
+  fits.weights("other", {"--devices", "2", "--model.optimizer.lr", "0.3"});
+  const std::string config_of_other = read_bytes(fits.run("other") / "config.json");
+  const std::string weights_of_other = read_bytes(fits.run("other") / "weights.pt");
   const RankedFits::Flags restarting = joined(flags, {"--max-restarts", "100"});
   const int64_t kills = number_from_environment("LEVIN_RANK_KILLS", 3);
   std::mt19937_64 random(static_cast<uint64_t>(number_from_environment("LEVIN_KILL_SEED", 1)));
   int64_t killed = 0;
   for (int64_t number = 0; killed < kills; ++number) {
     const std::string name = "broken" + std::to_string(number);
+    fs::copy(fits.folder / "other", fits.folder / name, fs::copy_options::recursive);
     Spawned process = fits.start(name, restarting);
     for (int here = 0; here < 3 && killed < kills; ++here) {
       std::this_thread::sleep_for(std::chrono::milliseconds(300 + random() % 1000));
@@ -269,9 +274,11 @@ TEST_CASE("ranks that are killed at random moments start again, and end as the u
     REQUIRE(code == 0);
     CHECK(ranks_of(process.id()).empty());
     // A rank that dies before the first checkpoint lets the run begin anew, in a folder of its own.
-    int version = 0;
+    int version = 1;
     while (!fs::exists(fits.run(name, version) / "weights.pt") && version < 100) ++version;
     CHECK(read_bytes(fits.run(name, version) / "weights.pt") == read_bytes(fits.run("unbroken") / "weights.pt"));
+    CHECK(read_bytes(fits.run(name) / "config.json") == config_of_other);
+    CHECK(read_bytes(fits.run(name) / "weights.pt") == weights_of_other);
   }
   std::cout << "killed " << killed << " ranks" << std::endl;
   CHECK(killed == kills);
