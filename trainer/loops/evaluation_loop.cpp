@@ -158,7 +158,6 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
     const bool goes_on = agreement ? agreement->goes_on() : received_signal() == 0 || !run_.stop_reason;
     if (!goes_on) return false;
   }
-  if (agreement && !agreement->finish()) return false;
   batches_done = 0;
   return true;
 }

@@ -9,7 +9,7 @@ namespace {
 
 /// Bits of what ranks ask for, behind those of signals, whose numbers are below 32.
 constexpr uint64_t kSignals = (uint64_t{1} << 32) - 1;
-constexpr uint64_t kBatchesLeft = uint64_t{1} << 61, kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
+constexpr uint64_t kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
 /// An interval is a power of two, with this bit for 1.
 constexpr int kInterval = 40, kLongestInterval = 20;
 constexpr double kSecondsBetweenQuestions = 0.1;
@@ -55,35 +55,21 @@ void RankAgreement::take(uint64_t agreed) {
 
 bool RankAgreement::ends_here() const { return received_signal() != 0 && run_.counters.window.position == 0; }
 
-RankAgreement::InValidation RankAgreement::in_validation(bool batches_left, int64_t interval) {
+int64_t RankAgreement::in_validation(int64_t interval) {
   uint64_t bits = requests();
-  if (batches_left) bits |= kBatchesLeft;
   if (run_.is_rank_zero()) bits |= uint64_t{1} << (kInterval + std::countr_zero(static_cast<uint64_t>(interval)));
   const uint64_t agreed = run_.strategy.agree_now(bits);
   take(agreed);
-  const uint64_t proposed = (agreed >> kInterval) & ((uint64_t{2} << kLongestInterval) - 1);
-  return {.batches_left = (agreed & kBatchesLeft) != 0, .interval = static_cast<int64_t>(proposed)};
+  return static_cast<int64_t>((agreed >> kInterval) & ((uint64_t{2} << kLongestInterval) - 1));
 }
 
 bool ValidationAgreement::goes_on() {
   batches_ += 1;
-  return batches_ < interval_ || ask(/*batches_left=*/true);
-}
-
-bool ValidationAgreement::finish() {
-  while (batches_left_)
-    if (!ask(/*batches_left=*/false)) return false;
-  return true;
-}
-
-bool ValidationAgreement::ask(bool batches_left) {
+  if (batches_ < interval_) return true;
   const std::chrono::duration<double> since = Clock::now() - asked_;
   const double batches = static_cast<double>(batches_) * kSecondsBetweenQuestions / std::max(since.count(), 1e-6);
   const auto interval = static_cast<uint64_t>(std::clamp(batches, 1.0, static_cast<double>(1 << kLongestInterval)));
-  const RankAgreement::InValidation found =
-      ranks_.in_validation(batches_left, static_cast<int64_t>(std::bit_floor(interval)));
-  batches_left_ = found.batches_left;
-  interval_ = found.interval;
+  interval_ = ranks_.in_validation(static_cast<int64_t>(std::bit_floor(interval)));
   batches_ = 0;
   asked_ = Clock::now();
   return !ranks_.ends_here();

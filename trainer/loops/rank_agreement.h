@@ -25,13 +25,8 @@ class RankAgreement {
 
  private:
   friend class ValidationAgreement;
-  /// What the ranks have found inside of a validation.
-  struct InValidation {
-    bool batches_left = false;  ///< on any rank
-    int64_t interval = 1;       ///< batches until they ask again, the same on all ranks
-  };
-  /// With a message of its own. `interval`: what this rank proposes; rank 0's counts.
-  InValidation in_validation(bool batches_left, int64_t interval);
+  /// With a message of its own. `interval`: what this rank proposes, a power of two; returns rank 0's.
+  int64_t in_validation(int64_t interval);
   uint64_t requests() const;
   void take(uint64_t agreed);
 
@@ -41,23 +36,19 @@ class RankAgreement {
   std::optional<double> session_end_ = {};  ///< wall_seconds at which this process must have saved
 };
 
-/// Lets ranks act on a signal together, inside of one loader of a validation: they ask each other after the same number
-/// of batches, several times in a second, until none has a batch left. Ranks may have different numbers of batches.
+/// Lets ranks act on a signal together, inside of one loader of a validation, which gives all of them as many batches:
+/// they ask each other after the same number of batches, several times in a second.
 class ValidationAgreement {
  public:
   explicit ValidationAgreement(RankAgreement& ranks) : ranks_(ranks) {}
 
-  /// After each batch of this rank; false where all ranks end here.
+  /// After each batch; false where all ranks end here.
   bool goes_on();
-  /// Once this rank has no batch left: waits for the others; false where all ranks end here.
-  bool finish();
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool ask(bool batches_left);
 
   RankAgreement& ranks_;
-  bool batches_left_ = true;  ///< on any rank
   int64_t interval_ = 1, batches_ = 0;
   Clock::time_point asked_ = Clock::now();
 };
