@@ -92,6 +92,8 @@ class Run {
   /// Saves a checkpoint at the next point from which a run can go on to the bit: when the hooks of the batch at hand
   /// are done, of an evaluation batch, of a validation's or an epoch's end. A relative `path` is below the run's
   /// checkpoint_folder. The file is written while training goes on; what goes wrong is thrown at a later batch.
+  /// Where there are several ranks, all must ask in the same batch: not in on_before_backward and on_after_backward if
+  /// a rank's batch may weigh nothing, since those hooks are then not called.
   virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
   /// Whether the run was continued from a checkpoint, in the folder of the run that wrote it.
   virtual bool continues_in_folder() const = 0;

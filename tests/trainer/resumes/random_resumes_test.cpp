@@ -166,7 +166,11 @@ void save_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   constexpr Hook kHooks[] = {Hook::on_train_batch_start,     Hook::on_before_backward,      Hook::on_after_backward,
                              Hook::on_before_optimizer_step, Hook::on_train_batch_end,      Hook::on_train_epoch_start,
                              Hook::on_validation_batch_end,  Hook::on_validation_epoch_end, Hook::on_train_epoch_end};
-  const Hook hook = kHooks[dice.between(0, std::size(kHooks) - 1)];
+  Hook hook = kHooks[dice.between(0, std::size(kHooks) - 1)];
+  // A rank whose batch weighs nothing, or is skipped, has no backward, and all must ask in the same batch.
+  const bool all_go_back = runs.drawn.ranks == 1 || !(runs.drawn.weights_are_counts || runs.drawn.skips_batches);
+  if (!all_go_back && (hook == Hook::on_before_backward || hook == Hook::on_after_backward))
+    hook = Hook::on_train_batch_end;
   const int64_t call = dice.between(1, hook == Hook::on_train_epoch_end || hook == Hook::on_train_epoch_start ? 2 : 12);
   const std::string file = (runs.folder / "saved.ckpt").string();
   INFO("saved in hook " << static_cast<int>(hook) << ", call " << call);
