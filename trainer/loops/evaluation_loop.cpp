@@ -92,7 +92,7 @@ bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
   const Stage outer_stage = counters.stage;
   const std::optional<int64_t> outer_batches = run_.batches_of_loader;
   run_.enter(stage, 0);
-  run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
+  run_.sink.leave_batch();
   run_.sink.use_evaluation_table(0, loaders_->size() > 1);
 
   LightningModule& module = run_.module();
@@ -165,14 +165,14 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
 void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {
   run_.current_batch = &batch;
   run_.current_batch_idx = batch_idx;
-  run_.sink.set_batch(&batch, /*on_step_by_default=*/false);
+  run_.sink.enter_batch(batch, batch_idx, /*on_step_by_default=*/false);
   (run_.hooks.*hooks_.batch_start)(run_);
   run_.precision.forward_context(
       [&] { run_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
   (run_.hooks.*hooks_.batch_end)(run_);
   if (run_.counters.stage != Stage::SanityCheck && run_.sink.anything_to_read_each_evaluation_step())
     run_.log_row(run_.sink.read_own_step());
-  run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
+  run_.sink.leave_batch();
   run_.current_batch = nullptr;
 }
 

@@ -119,7 +119,7 @@ void FitLoop::reload_loaders_if_due() {
 
 void FitLoop::run_epoch(bool resumed) {
   run_.sink.use_train_table();
-  run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
+  run_.sink.leave_batch();
   if (resumed)
     finish_batch();
   else
@@ -189,7 +189,7 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   const Batch batch = run_.to_device(std::move(loaded.batch));
   run_.current_batch = &batch;
   run_.current_batch_idx = counters.batch_in_epoch;
-  run_.sink.set_batch(&batch, /*on_step_by_default=*/true);
+  run_.sink.enter_batch(batch, counters.batches_seen, /*on_step_by_default=*/true);
   run_.hooks.on_train_batch_start(run_);
   const OptimizerStep::Outcome outcome =
       weightless ? run_weightless(last) : step_->run(batch, run_.current_batch_idx, last);
@@ -204,7 +204,7 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   run_.hooks.on_train_batch_end(run_);
   step_->drop_output();
   run_.current_batch = nullptr;
-  run_.sink.set_batch(nullptr, /*on_step_by_default=*/false);
+  run_.sink.leave_batch();
   if (outcome.window_done) agreement_->at_end_of_window();
   log_if_due(outcome.stepped);
   run_.save_if_asked();

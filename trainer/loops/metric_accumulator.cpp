@@ -43,23 +43,27 @@ void check_one_element(const std::string& name, const at::Tensor& value) {
     throw UsageError("log('", name, "'): expected one element, got shape ", value.sizes(), "; log its mean() or sum()");
 }
 
-void MetricAccumulator::add(double logged, double sample_weight) {
+void MetricAccumulator::mark_newest(double sample_weight, int64_t batch) {
+  newest_weight = sample_weight;
+  newest_batch = batch;
+  fresh = true;
+}
+
+void MetricAccumulator::add(double logged, double sample_weight, int64_t batch) {
   newest = logged;
   newest_on_device = at::Tensor();
-  newest_weight = sample_weight;
-  fresh = true;
+  mark_newest(sample_weight, batch);
   if (!on_epoch) return;
   const double weighted = options.reduce_fx == ReduceFx::Mean ? logged * sample_weight : logged;
   value = weight == 0 ? weighted : combine(value, weighted, options.reduce_fx);
   weight += sample_weight;
 }
 
-void MetricAccumulator::add(const at::Tensor& logged, double sample_weight) {
-  if (logged.is_cpu()) return add(read_cpu_scalar(logged), sample_weight);
+void MetricAccumulator::add(const at::Tensor& logged, double sample_weight, int64_t batch) {
+  if (logged.is_cpu()) return add(read_cpu_scalar(logged), sample_weight, batch);
   const at::NoGradGuard no_grad;
   newest_on_device = logged.detach().reshape({});
-  newest_weight = sample_weight;
-  fresh = true;
+  mark_newest(sample_weight, batch);
   if (!on_epoch) return;
   at::Tensor weighted = newest_on_device.to(at::kDouble);
   if (options.reduce_fx == ReduceFx::Mean) weighted = weighted * sample_weight;
@@ -67,7 +71,8 @@ void MetricAccumulator::add(const at::Tensor& logged, double sample_weight) {
   weight += sample_weight;
 }
 
-void MetricAccumulator::add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged) {
+void MetricAccumulator::add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged, double sample_weight,
+                            int64_t batch) {
   metric = logged;
   weight = 1;
   if (const auto restored = std::exchange(restored_metrics, std::nullopt))
@@ -83,7 +88,7 @@ void MetricAccumulator::add(const std::string& name, const std::shared_ptr<Logge
     newest = read_cpu_scalar(of_batch);
   else
     newest_on_device = of_batch.reshape({});
-  fresh = true;
+  mark_newest(sample_weight, batch);
 }
 
 double MetricAccumulator::read_newest() const {

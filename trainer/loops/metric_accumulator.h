@@ -21,7 +21,8 @@ struct MetricAccumulator {
   double newest = 0;
   at::Tensor newest_on_device = {};
   double newest_weight = 1;
-  bool fresh = false;  ///< newest was logged since the last read_step
+  int64_t newest_batch = 0;  ///< the number of the batch that newest is of
+  bool fresh = false;        ///< newest was logged since the last read_step
 
   double value = 0, weight = 0;
   at::Tensor value_on_device = {};
@@ -30,14 +31,17 @@ struct MetricAccumulator {
   /// States of a metric that was not logged since they were restored, of one rank or of several; its value is `value`.
   std::optional<std::vector<State>> restored_metrics = {};
 
-  void add(double logged, double sample_weight);
-  void add(const at::Tensor& logged, double sample_weight);
-  void add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged);
+  void add(double logged, double sample_weight, int64_t batch);
+  void add(const at::Tensor& logged, double sample_weight, int64_t batch);
+  void add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged, double sample_weight, int64_t batch);
   /// Host syncs where the value is on another device.
   double read_newest() const;
   /// The reduced value; unset where nothing was logged since reset. Host sync, as read_newest.
   std::optional<double> read_epoch(const std::string& name) const;
   void reset_epoch();
+
+ private:
+  void mark_newest(double sample_weight, int64_t batch);
 };
 
 /// Throws UsageError where `value`, logged as `name`, has not one element.

@@ -21,6 +21,13 @@ Reading reading_of(const MetricAccumulator& metric, double value, double weight)
           .on_epoch = metric.on_epoch};
 }
 
+/// Host sync where the value is on another device.
+Reading step_reading(const MetricAccumulator& metric) {
+  Reading reading = reading_of(metric, metric.read_newest(), metric.newest_weight);
+  reading.batch = metric.newest_batch;
+  return reading;
+}
+
 /// Lets the bar have a step's value where reading it is no sync.
 void show_newest(Metrics& progress_bar, const std::string& name, const MetricAccumulator& metric) {
   if (!metric.on_step || metric.newest_on_device.defined()) return;
@@ -47,10 +54,16 @@ void MetricSink::use_evaluation_table(int64_t dataloader_idx, bool suffixed) {
   table_ = &evaluation_[index];
 }
 
-void MetricSink::set_batch(const Batch* batch, bool on_step_by_default) {
-  batch_ = batch;
+void MetricSink::enter_batch(const Batch& batch, int64_t number, bool on_step_by_default) {
+  batch_ = &batch;
+  batch_number_ = number;
   batch_size_ = -1;
   on_step_by_default_ = on_step_by_default;
+}
+
+void MetricSink::leave_batch() {
+  batch_ = nullptr;
+  on_step_by_default_ = false;
 }
 
 double MetricSink::sample_weight(const LogOptions& options) {
@@ -88,14 +101,14 @@ void MetricSink::log(const std::string& name, const at::Tensor& value, const Log
   if (!enabled_) return;
   check_one_element(name, value);
   MetricAccumulator& metric = accumulator(name, options);
-  metric.add(value, sample_weight(options));
+  metric.add(value, sample_weight(options), batch_number_);
   if (options.prog_bar && table_ == &train_ && !has_other_ranks()) show_newest(progress_bar_, name, metric);
 }
 
 void MetricSink::log(const std::string& name, double value, const LogOptions& options) {
   if (!enabled_) return;
   MetricAccumulator& metric = accumulator(name, options);
-  metric.add(value, sample_weight(options));
+  metric.add(value, sample_weight(options), batch_number_);
   if (options.prog_bar && table_ == &train_ && !has_other_ranks()) show_newest(progress_bar_, name, metric);
 }
 
@@ -108,7 +121,7 @@ void MetricSink::log(const std::string& name, const std::shared_ptr<LoggedMetric
   filled.on_step = options.on_step.value_or(false);
   filled.on_epoch = options.on_epoch.value_or(true);
   check_one_loader(name, *metric);
-  accumulator(name, filled).add(name, metric);
+  accumulator(name, filled).add(name, metric, sample_weight(options), batch_number_);
 }
 
 void MetricSink::check_one_loader(const std::string& name, const LoggedMetric& metric) const {
@@ -136,7 +149,7 @@ Readings MetricSink::fresh_steps(Table& table) {
   for (auto& [name, metric] : table.accumulators) {
     if (!metric.on_step || !metric.fresh) continue;
     metric.fresh = false;
-    readings[name] = reading_of(metric, metric.read_newest(), metric.newest_weight);
+    readings[name] = step_reading(metric);
   }
   return readings;
 }
@@ -217,7 +230,7 @@ bool MetricSink::anything_to_read_each_evaluation_step() const {
 }
 
 Reading MetricSink::newest_of(const std::string& name, const MetricAccumulator& metric, bool syncs) const {
-  if (!metric.on_epoch) return reading_of(metric, metric.read_newest(), metric.newest_weight);
+  if (!metric.on_epoch) return step_reading(metric);
   const bool is_metric = metric.metric != nullptr;
   if (syncs && is_metric) {
     metric.metric->to(device_);

@@ -33,8 +33,10 @@ class MetricSink final : public LogSink {
   void use_train_table();
   /// `suffixed`: with several loaders names get "/dataloader_idx_N".
   void use_evaluation_table(int64_t dataloader_idx, bool suffixed);
-  /// Values logged from now on belong to this batch (null: to none, and weigh 1), with these defaults of on_step.
-  void set_batch(const Batch* batch, bool on_step_by_default);
+  /// Values logged from now on belong to this batch, with this default of on_step. `number`: the same on all ranks.
+  void enter_batch(const Batch& batch, int64_t number, bool on_step_by_default);
+  /// From here on values belong to no batch, and weigh 1.
+  void leave_batch();
   /// False: `log` is ignored (barebones).
   void set_enabled(bool enabled) { enabled_ = enabled; }
   /// The ranks whose values are read as one: read_step, read_train_epoch, read_evaluation_epoch and newest are then
@@ -108,7 +110,8 @@ class MetricSink final : public LogSink {
   Comm* comm_ = nullptr;
   c10::Device device_ = c10::kCPU;
   const Batch* batch_ = nullptr;
-  double batch_size_ = -1;  ///< of batch_, once it was asked for
+  int64_t batch_number_ = 0;  ///< of the newest
+  double batch_size_ = -1;    ///< of batch_, once it was asked for
   bool on_step_by_default_ = false;
   bool enabled_ = true;
   mutable std::set<std::string> reported_ = {};  ///< what was said of names already

@@ -35,6 +35,7 @@ State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetr
                       {"weight", logged.weight},
                       {"newest", tensor_or(logged.newest_on_device, logged.newest)},
                       {"newest_weight", logged.newest_weight},
+                      {"newest_batch", logged.newest_batch},
                       {"fresh", logged.fresh},
                       {"on_step", logged.on_step},
                       {"on_epoch", logged.on_epoch},
@@ -68,6 +69,7 @@ void load_state(MetricAccumulator& logged, const State& state, c10::Device devic
   load("newest", logged.newest_on_device, logged.newest);
   logged.weight = state.at("weight").to_double();
   if (const State* weight = state.find("newest_weight")) logged.newest_weight = weight->to_double();
+  if (const State* batch = state.find("newest_batch")) logged.newest_batch = batch->to_int();
   logged.fresh = state.at("fresh").to_bool();
   logged.on_step = state.at("on_step").to_bool();
   logged.on_epoch = state.at("on_epoch").to_bool();

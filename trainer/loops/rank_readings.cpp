@@ -19,6 +19,7 @@ State to_state(const Reading& reading) {
   for (const bool flag :
        {reading.prog_bar, reading.logger, reading.add_dataloader_idx, reading.on_step, reading.on_epoch})
     state.push_back(flag);
+  state.push_back(reading.batch);
   return state;
 }
 
@@ -31,7 +32,15 @@ Reading to_reading(const State& state) {
           .logger = items[4].to_bool(),
           .add_dataloader_idx = items[5].to_bool(),
           .on_step = items[6].to_bool(),
-          .on_epoch = items[7].to_bool()};
+          .on_epoch = items[7].to_bool(),
+          .batch = items[8].to_int()};
+}
+
+/// A rank that had no sample in the newest batch still has what it logged before.
+std::vector<Reading> of_newest_batch(std::vector<Reading> readings) {
+  const int64_t newest = std::ranges::max(readings, {}, &Reading::batch).batch;
+  std::erase_if(readings, [newest](const Reading& one) { return one.batch != newest; });
+  return readings;
 }
 
 Reading merged(const std::vector<Reading>& readings) {
@@ -64,7 +73,7 @@ Readings merge_over_ranks(const Readings& own, Comm& comm, std::set<std::string>
     if (static_cast<int64_t>(readings.size()) != comm.world_size() && reported.insert(name).second && comm.rank() == 0)
       console::warn(c10::str("log('", name, "'): ", readings.size(), " of ", comm.world_size(),
                              " ranks have logged it; its value is that of those ranks"));
-    result[name] = merged(readings);
+    result[name] = merged(of_newest_batch(readings));
   }
   return result;
 }

@@ -16,11 +16,13 @@ struct Reading {
   ReduceFx reduce_fx = ReduceFx::Mean;  ///< over the ranks as over the batches
   bool prog_bar = false, logger = true, add_dataloader_idx = true;
   bool on_step = false, on_epoch = false;  ///< of its name
+  int64_t batch = 0;                       ///< of a step's value: the number of its batch
 };
 using Readings = std::map<std::string, Reading>;
 
 /// What all ranks have read together, the same on all of them, who must all call it. A name that not all of them have
-/// takes the values of those that do; the first time that is reported, as `reported` remembers.
+/// takes the values of those that do; the first time that is reported, as `reported` remembers. A step's value is that
+/// of the ranks that have logged it in the newest batch.
 Readings merge_over_ranks(const Readings& own, Comm& comm, std::set<std::string>& reported);
 
 /// Those of `own` that each rank has, in the same order on all of them, who must all call it.

@@ -224,7 +224,7 @@ void RunContext::leave_loop() {
   current_prediction = nullptr;
   step_context.optimizers = nullptr;
   configure_optimizers = {};
-  sink.set_batch(nullptr, /*on_step_by_default=*/false);
+  sink.leave_batch();
 }
 
 void RunContext::enter(Stage stage, int64_t dataloader_idx) {

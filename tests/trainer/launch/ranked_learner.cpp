@@ -95,7 +95,7 @@ struct Net : levin::LightningModule {
     const auto of_samples = torch::square(output - batch.target());
     train_error(output, batch.target());
     log("train_error", train_error);
-    log("train_loss", of_samples.mean(), {.on_step = options.number("steps", 1) == 1, .on_epoch = true});
+    log("train_loss", of_samples.mean(), {.on_step = true, .on_epoch = true});
     log("least", of_samples.min(), {.on_step = false, .on_epoch = true, .reduce_fx = levin::ReduceFx::Min});
     log("samples", static_cast<double>(batch.size()),
         {.on_step = false, .on_epoch = true, .reduce_fx = levin::ReduceFx::Sum});

@@ -75,8 +75,7 @@ const Flags kTwo = {"ranks=2"}, kOne = {"ranks=1", "batch=8"}, kFour = {"ranks=4
 TEST_CASE("ranks with different numbers of batches make the steps of one process that has them all") {
   const Learners learners;
   for (const char* k : {"k=1", "k=3"}) {
-    // The newest value of a rank without a batch is of an earlier one.
-    const Flags lists = {"data=lists", k, "steps=0"};
+    const Flags lists = {"data=lists", k};
     const std::string name = k;
     learners.train(name + "one", joined(lists, {"of=3"}));
     learners.train(name + "three", joined(lists, {"ranks=3"}));

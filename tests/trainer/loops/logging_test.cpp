@@ -183,7 +183,8 @@ TEST_CASE("modes of submodules survive validation") {
 TEST_CASE("the bar has a CPU value from the first step on, before any log point") {
   levin::MetricSink sink;
   sink.use_train_table();
-  sink.set_batch(nullptr, /*on_step_by_default=*/true);
+  const levin::Batch batch(torch::zeros({2, 1}), torch::zeros({2}));
+  sink.enter_batch(batch, /*number=*/0, /*on_step_by_default=*/true);
   sink.log("loss", 0.5, {.prog_bar = true});
   sink.log("both", torch::tensor(2.0), {.prog_bar = true, .on_epoch = true});
   sink.log("other", 3.0, {});
