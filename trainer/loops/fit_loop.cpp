@@ -48,7 +48,11 @@ FitLoop::FitLoop(RunContext& run, LoaderSource source)
 }
 
 void FitLoop::run() {
-  if (nothing_to_do()) return;
+  if (nothing_to_do()) {
+    // What is saved of it later has the random numbers that the run ended with.
+    if (run_.resume) load_rng_state(run_.resume->at("rng"));
+    return;
+  }
   const at::AutoGradMode gradients(true);
   agreement_.emplace(run_, schedule_);
   if (run_.comm().world_size() > 1) validation_.agree_by(*agreement_);
