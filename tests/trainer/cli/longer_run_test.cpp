@@ -8,6 +8,7 @@
 
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
+#include "tests/error_text.h"
 #include "tests/temporary_folder.h"
 #include "tests/trainer/cli/config_files.h"
 #include "tests/trainer/cli/program.h"
@@ -56,8 +57,6 @@ double highest_rate_behind(const Said& said, int64_t step) {
   }
   return highest;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
