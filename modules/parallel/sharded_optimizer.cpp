@@ -213,9 +213,14 @@ void ShardedOptimizer::take_gradients() {
 at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
   check_memory();
   check_groups();
-  if (optimizer_.param_groups().size() != group_sizes_.size())
-    throw UsageError("zero1: a group was added to the optimizer inside a step; add it in a hook before training_step");
-  const at::Tensor loss = optimizer_.step(closure);
+  const at::Tensor loss = optimizer_.step([&] {
+    const at::Tensor of_closure = closure ? closure() : at::Tensor();
+    // What was added before the closure ran, it has followed.
+    if (optimizer_.param_groups().size() != group_sizes_.size())
+      throw UsageError(
+          "zero1: a group was added to the optimizer inside a step; add it in a hook before training_step");
+    return of_closure;
+  });
   const at::NoGradGuard no_grad;
   group_.guarded("all_gather", [&] {
     std::vector<c10::intrusive_ptr<c10d::Work>> works;

@@ -89,7 +89,7 @@ void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
 
 void DdpStrategy::backward_of_nothing() {
   if (!reducer_) return;
-  DdpStrategy::follow_parameters();
+  follow_parameters();
   reducer_->backward_of_nothing();
 }
 
