@@ -111,6 +111,15 @@ void ShardedOptimizer::follow() {
   make_parts();
 }
 
+void ShardedOptimizer::divide_again() {
+  check_groups();
+  memories_.clear();
+  parts_.clear();
+  for (const std::vector<at::Tensor>& bucket : reducer_.buckets()) put_together(bucket);
+  make_parts();
+  optimizer_.state().clear();
+}
+
 /// In the groups that were divided stand this rank's parts.
 void ShardedOptimizer::check_groups() const {
   const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();

@@ -41,6 +41,9 @@ class ShardedOptimizer {
   /// before a forward, by all ranks. Throws levin::UsageError where the groups that were divided hold other tensors,
   /// and for parameters that the reducer does not have.
   void follow();
+  /// Divides all parameters anew, by buckets that the reducer has loaded. The optimizer's state is dropped: it is
+  /// loaded after this. Called by all ranks.
+  void divide_again();
   /// Drops the gradients of the optimizer's parameters, wherever they are.
   void zero_grad();
   /// The gradients that backward has reduced become those of the parts that the optimizer steps; they share memory.

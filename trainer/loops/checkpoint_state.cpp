@@ -284,7 +284,6 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   const State& data = own.at("data_module");
   if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
   apply_loggers(run, own.at("loggers"));
-  if (const State* strategy = own.find("strategy")) run.strategy.load_state_dict(*strategy);
   if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch.restore(step.to_int());
   if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
   // Under manual optimization gradients are the same on all ranks.
@@ -343,6 +342,10 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
   with_file(file, [&] {
     check_optimizers(run, checkpoint);
     check_module_state_dict(run.module(), weights_of(checkpoint));
+    const State* const own = checkpoint.find("levin");
+    // By it the state of optimizers may be divided.
+    if (const State* strategy = own != nullptr ? own->find("strategy") : nullptr)
+      run.strategy.load_state_dict(*strategy);
     const State::List& optimizers = checkpoint.at("optimizer_states").items();
     for (size_t i = 0; i < optimizers.size(); ++i)
       if (!optimizers[i].is_none()) run.strategy.load_optimizer_state(*run.optimizer_list[i], optimizers[i]);
@@ -354,7 +357,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
       for_each_callback(run, [&](const std::string& key, Callback& callback) {
         if (const State* state = callbacks->find(key)) callback.load_state_dict(*state);
       });
-    if (const State* own = checkpoint.find("levin"))
+    if (own != nullptr)
       apply_levin_section(run, *own, goes_on);
     else
       apply_lightning_loops(run, checkpoint);

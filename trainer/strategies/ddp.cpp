@@ -146,7 +146,8 @@ State DdpStrategy::state_dict() const { return reducer_ ? reducer_->state_dict()
 
 void DdpStrategy::load_state_dict(const State& state) {
   follow_parameters();  // groups may have been added in on_load_checkpoint
-  if (reducer_ && !state.is_none()) reducer_->load_state_dict(state);
+  // A state of zero1 has none.
+  if (reducer_ && !state.is_none() && state.find("buckets") != nullptr) reducer_->load_state_dict(state);
 }
 
 }  // namespace levin

@@ -2,6 +2,11 @@
 #include <levin/trainer/core/error.h>
 
 namespace levin {
+namespace {
+
+constexpr const char* kShares = "shares";
+
+}  // namespace
 
 void Zero1Strategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
   if (!module().automatic_optimization)
@@ -19,6 +24,18 @@ bool Zero1Strategy::follow_parameters() {
   const bool changed = DdpStrategy::follow_parameters();
   if (changed && sharded_) sharded_->follow();
   return changed;
+}
+
+State Zero1Strategy::state_dict() const {
+  return sharded_ ? State::dict({{kShares, DdpStrategy::state_dict()}}) : State();
+}
+
+void Zero1Strategy::load_state_dict(const State& state) {
+  follow_parameters();
+  const State* const shares = state.is_none() ? nullptr : state.find(kShares);
+  if (!sharded_ || shares == nullptr) return;
+  reducer()->load_state_dict(*shares);
+  sharded_->divide_again();
 }
 
 void Zero1Strategy::backward(const at::Tensor& loss, bool sync) {

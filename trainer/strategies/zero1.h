@@ -26,9 +26,9 @@ class Zero1Strategy final : public DdpStrategy {
     follow_parameters();
     sharded_->load_state_dict(state);
   }
-  /// The buckets follow from the parameters and options.
-  State state_dict() const override { return {}; }
-  void load_state_dict(const State& /*state*/) override {}
+  /// The buckets, by which the parameters are divided: those of groups that a hook has added lie behind the first.
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
 
  protected:
   bool follow_parameters() override;
