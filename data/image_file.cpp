@@ -1,6 +1,7 @@
 #include <levin/data/image_file.h>
 #include <fcntl.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/hex_digits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,15 +47,6 @@ class OpenFile {
   int file_;
 };
 
-std::string beginning(std::string_view bytes) {
-  std::string text = "0x";
-  for (const char byte : bytes.substr(0, 4)) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += {"0123456789abcdef"[value >> 4], "0123456789abcdef"[value & 15]};
-  }
-  return text;
-}
-
 void write_bytes(const fs::path& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -68,7 +60,7 @@ at::Tensor decode_image(std::string_view bytes, const std::string& name, const I
   if (is_jpeg(bytes)) return decode_jpeg(bytes, name, options).permute({2, 0, 1});
   if (is_png(bytes)) return decode_png(bytes, name, options).permute({2, 0, 1});
   if (bytes.empty()) throw UsageError(name, ": the file is empty");
-  throw UsageError(name, ": neither a JPEG nor a PNG file: it begins with ", beginning(bytes));
+  throw UsageError(name, ": neither a JPEG nor a PNG file: it begins with 0x", hex_digits(bytes.substr(0, 4)));
 }
 
 at::Tensor read_image(const fs::path& path, const ImageOptions& options) {

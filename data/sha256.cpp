@@ -1,5 +1,6 @@
 #include <levin/data/sha256.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/hex_digits.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -37,12 +38,7 @@ std::string sha256_of(const std::filesystem::path& path) {
   unsigned length = 0;
   if (!good || !EVP_DigestFinal_ex(context.get(), digest.data(), &length))
     throw Error(path.string(), ": OpenSSL cannot compute its SHA-256");
-  std::string text;
-  for (unsigned i = 0; i < length; ++i) {
-    text += "0123456789abcdef"[digest[i] >> 4];
-    text += "0123456789abcdef"[digest[i] & 15];
-  }
-  return text;
+  return hex_digits({reinterpret_cast<const char*>(digest.data()), length});
 }
 
 }  // namespace levin::data

@@ -1,6 +1,7 @@
 #include <levin/data/datasets/idx_file.h>
 #include <ATen/ops/empty.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/hex_digits.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -75,9 +76,8 @@ std::array<unsigned char, 4> big_endian(uint32_t value) {
 }
 
 std::string hex(uint32_t value) {
-  std::string text = "0x";
-  for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[value >> shift & 15];
-  return text;
+  const std::array<unsigned char, 4> bytes = big_endian(value);
+  return "0x" + hex_digits({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 /// The shape that the header gives; throws where the file cannot hold that much.

@@ -1,4 +1,5 @@
 #include <levin/trainer/core/random_id.h>
+#include <levin/trainer/core/hex_digits.h>
 
 #include <cstdint>
 #include <random>
@@ -6,14 +7,13 @@
 namespace levin {
 
 std::string random_id() {
-  constexpr const char* kDigits = "0123456789abcdef";
   std::random_device system;
-  std::string id;
+  std::string bytes;
   for (int word = 0; word < 4; ++word) {
     const uint32_t bits = system();
-    for (int shift = 28; shift >= 0; shift -= 4) id += kDigits[(bits >> static_cast<unsigned>(shift)) & 15U];
+    bytes.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
   }
-  return id;
+  return hex_digits(bytes);
 }
 
 }  // namespace levin

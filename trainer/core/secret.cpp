@@ -1,5 +1,6 @@
 #include <levin/trainer/core/secret.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/hex_digits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -44,15 +45,7 @@ bool is_same(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string make_secret() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string secret;
-  for (const char byte : random_bytes(kNonce)) {
-    secret += kDigits[static_cast<unsigned char>(byte) >> 4];
-    secret += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return secret;
-}
+std::string make_secret() { return hex_digits(random_bytes(kNonce)); }
 
 bool admit(const StreamSocket& socket, const std::string& secret) {
   socket.set_timeout(kSecondsToAnswer);

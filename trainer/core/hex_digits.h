@@ -1,0 +1,10 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace levin {
+
+/// Two hexadecimal digits for each byte.
+std::string hex_digits(std::string_view bytes);
+
+}  // namespace levin
