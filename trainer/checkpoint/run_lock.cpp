@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/host_name.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -22,14 +23,12 @@ constexpr int kTries = 20;
 constexpr auto kPause = std::chrono::milliseconds(10);
 
 std::string describe_this_process() {
-  char host[256] = {};
-  if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
   const std::time_t now = std::time(nullptr);
   std::tm utc = {};
   ::gmtime_r(&now, &utc);
   char time[32] = {};
   std::strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &utc);
-  return c10::str("process ", ::getpid(), " on ", host, ", since ", time, " UTC");
+  return c10::str("process ", ::getpid(), " on ", host_name(), ", since ", time, " UTC");
 }
 
 std::string read_holder(int descriptor) {

@@ -1,6 +1,7 @@
 #include <levin/trainer/launch/rank_process.h>
 #include <fcntl.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/host_name.h>
 #include <levin/trainer/core/signals.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <signal.h>
@@ -21,11 +22,6 @@ extern char** environ;
 
 namespace levin {
 namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "this machine";
-}
 
 /// The command line of this process.
 std::vector<std::string> own_command() {

@@ -1,4 +1,5 @@
 #include <levin/trainer/launch/start_identity.h>
+#include <levin/trainer/core/host_name.h>
 #include <levin/trainer/core/random_id.h>
 #include <unistd.h>
 
@@ -59,9 +60,7 @@ std::string parent_of_this_process() {
   std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
   std::string field;
   for (int i = 0; i < 20; ++i) fields >> field;
-  char host[256] = {};
-  if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-  return std::to_string(parent) + "." + field + "@" + host;
+  return std::to_string(parent) + "." + field + "@" + host_name();
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include <levin/trainer/loggers/event_file.h>
+#include <levin/trainer/core/host_name.h>
 #include <levin/trainer/loggers/unix_seconds.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cstring>
 
 namespace levin {
 namespace {
@@ -35,9 +35,7 @@ std::string record(std::string_view data) {
 
 std::filesystem::path new_name(const std::filesystem::path& folder) {
   static std::atomic<int> files = 0;
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) std::strcpy(host.data(), "localhost");
-  return folder / ("events.out.tfevents." + std::to_string(static_cast<int64_t>(unix_seconds())) + "." + host.data() +
+  return folder / ("events.out.tfevents." + std::to_string(static_cast<int64_t>(unix_seconds())) + "." + host_name() +
                    "." + std::to_string(::getpid()) + "." + std::to_string(files++));
 }
 
