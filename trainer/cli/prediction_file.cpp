@@ -194,9 +194,7 @@ void PredictionFile::write(const std::vector<std::vector<Batch>>& by_loader, con
   const std::string kind = path_.extension().string();
   if (kind == ".npy") return data::write_npy(path_, array_of(by_loader).contiguous());
   const std::string text = text_of_rows(by_loader, samples, kind == ".csv");
-  AtomicFile file(path_);
-  file.write(text.data(), text.size());
-  file.commit();
+  write_text_file_atomically(path_, text);
 }
 
 }  // namespace levin::cli
