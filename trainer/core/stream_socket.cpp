@@ -44,6 +44,12 @@ AddressPort port_of_peer(int descriptor) {
                                                                                       : AddressPort();
 }
 
+/// Small messages do not wait for others to share a packet.
+void send_at_once(int descriptor) {
+  const int on = 1;
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 /// -1 where it cannot.
 int try_to_listen(int family, bool on_loopback, int64_t port) {
   StreamSocket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -113,8 +119,7 @@ StreamSocket StreamSocket::connect(const std::string& host, int64_t port, std::c
   const auto end = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     if (const int descriptor = try_to_connect(host, port, timeout); descriptor >= 0) {
-      const int on = 1;
-      ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+      send_at_once(descriptor);
       return StreamSocket(descriptor);
     }
     const int error = errno;
@@ -129,8 +134,7 @@ StreamSocket StreamSocket::accept() const {
   for (;;) {
     const int descriptor = ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
     if (descriptor >= 0) {
-      const int on = 1;
-      ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+      send_at_once(descriptor);
       return StreamSocket(descriptor);
     }
     if (errno == EINVAL || errno == EBADF) return {};
