@@ -53,24 +53,8 @@ at::Tensor MLPRegressor::loss_of(const at::Tensor& output, const at::Tensor& tar
   return at::mse_loss(output, numbers);
 }
 
-StepOutput MLPRegressor::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor loss = loss_of(forward(batch), batch.target());
-  log("train_loss", loss, {.prog_bar = true});
-  return loss;
-}
-
-void MLPRegressor::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "val");
-}
-
-void MLPRegressor::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "test");
-}
-
-void MLPRegressor::evaluate(const Batch& batch, const std::string& stage) {
-  const at::Tensor output = forward(batch);
-  log(stage + "_loss", loss_of(output, batch.target()));
-  log(stage + "_mae", at::l1_loss(output, batch.target().reshape_as(output)), {.prog_bar = true});
+void MLPRegressor::log_score(const std::string& stage, const at::Tensor& output, const at::Tensor& target) {
+  log(stage + "_mae", at::l1_loss(output, target.reshape_as(output)), {.prog_bar = true});
 }
 
 Batch MLPRegressor::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
@@ -106,24 +90,8 @@ at::Tensor MLPClassifier::loss_of(const at::Tensor& logits, const at::Tensor& ta
   return cross_entropy_of(logits, target, "set model.num_classes");
 }
 
-StepOutput MLPClassifier::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor loss = loss_of(forward(batch), batch.target());
-  log("train_loss", loss, {.prog_bar = true});
-  return loss;
-}
-
-void MLPClassifier::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "val");
-}
-
-void MLPClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "test");
-}
-
-void MLPClassifier::evaluate(const Batch& batch, const std::string& stage) {
-  const at::Tensor logits = forward(batch);
-  log(stage + "_loss", loss_of(logits, batch.target()));
-  log(stage + "_acc", logits.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
+void MLPClassifier::log_score(const std::string& stage, const at::Tensor& logits, const at::Tensor& target) {
+  log(stage + "_acc", logits.argmax(1).eq(target).to(at::kFloat).mean(), {.prog_bar = true});
 }
 
 Batch MLPClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {

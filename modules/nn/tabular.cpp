@@ -89,6 +89,26 @@ at::Tensor TabularModule::forward(const Batch& batch) {
   return net_->forward(batch);
 }
 
+StepOutput TabularModule::training_step(const Batch& batch, int64_t /*batch_idx*/) {
+  const at::Tensor loss = loss_of(forward(batch), batch.target());
+  log("train_loss", loss, {.prog_bar = true});
+  return loss;
+}
+
+void TabularModule::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "val");
+}
+
+void TabularModule::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "test");
+}
+
+void TabularModule::evaluate(const Batch& batch, const std::string& stage) {
+  const at::Tensor output = forward(batch);
+  log(stage + "_loss", loss_of(output, batch.target()));
+  log_score(stage, output, batch.target());
+}
+
 void TabularModule::make_net(const TabularNetOptions& options, int64_t outputs, const InitialWeights& weights) {
   net_ = register_module("net", std::make_shared<TabularNet>(options, outputs));
   load_initial_weights(*this, weights);

@@ -58,6 +58,10 @@ class TabularModule : public LightningModule {
   /// [samples, outputs]; throws levin::UsageError as TabularNet, and before the sizes are known.
   at::Tensor forward(const Batch& batch);
 
+  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+
  protected:
   using LightningModule::LightningModule;
   virtual bool knows_sizes() const = 0;
@@ -65,8 +69,14 @@ class TabularModule : public LightningModule {
   /// Makes the net; called once, by the constructor or by `setup`.
   virtual void make_net() = 0;
   void make_net(const TabularNetOptions& options, int64_t outputs, const InitialWeights& weights);
+  /// Throws levin::UsageError where the target does not fit the output.
+  virtual at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target) const = 0;
+  /// Logs what an evaluation measures beside the loss; `stage` is "val" or "test".
+  virtual void log_score(const std::string& stage, const at::Tensor& output, const at::Tensor& target) = 0;
 
  private:
+  void evaluate(const Batch& batch, const std::string& stage);
+
   std::shared_ptr<TabularNet> net_ = {};
 };
 
@@ -89,9 +99,6 @@ class MLPRegressor : public TabularModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit MLPRegressor(Options options);
 
-  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
-  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   /// The numbers, `input` [samples, outputs].
   Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   OptimizerConfig configure_optimizers() override;
@@ -102,10 +109,8 @@ class MLPRegressor : public TabularModule {
   bool knows_sizes() const override { return options.net.features.has_value(); }
   void take_sizes(data::DataModule& data) override;
   void make_net() override;
-
- private:
-  at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target) const;
-  void evaluate(const Batch& batch, const std::string& stage);
+  at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target) const override;
+  void log_score(const std::string& stage, const at::Tensor& output, const at::Tensor& target) override;
 };
 
 struct MLPClassifierOptions {
@@ -127,9 +132,6 @@ class MLPClassifier : public TabularModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit MLPClassifier(Options options);
 
-  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
-  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   /// The probability of each class, `input` [samples, classes].
   Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   OptimizerConfig configure_optimizers() override;
@@ -140,10 +142,8 @@ class MLPClassifier : public TabularModule {
   bool knows_sizes() const override { return options.net.features && options.num_classes; }
   void take_sizes(data::DataModule& data) override;
   void make_net() override;
-
- private:
-  at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& target) const;
-  void evaluate(const Batch& batch, const std::string& stage);
+  at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& target) const override;
+  void log_score(const std::string& stage, const at::Tensor& logits, const at::Tensor& target) override;
 };
 
 }  // namespace levin::nn
