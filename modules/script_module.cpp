@@ -4,6 +4,7 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/smooth_l1_loss.h>
 #include <levin/modules/class_loss.h>
+#include <levin/modules/configured_optimizer.h>
 #include <levin/modules/script_file.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
@@ -209,9 +210,7 @@ OptimizerConfig ScriptModule::configure_optimizers() {
   std::unordered_set<const at::TensorImpl*> known;
   for (const at::Tensor& parameter : parameters())
     if (known.insert(parameter.unsafeGetTensorImpl()).second) unique.push_back(parameter);
-  auto optimizer = optim::make_optimizer(options.optimizer, "model.optimizer", std::move(unique));
-  if (!options.lr_scheduler) return optimizer;
-  return {std::move(optimizer), options.lr_scheduler.make("model.lr_scheduler")};
+  return configured_optimizer(options.optimizer, options.lr_scheduler, std::move(unique));
 }
 
 void ScriptModule::on_fit_end(Run& run) {

@@ -1,5 +1,6 @@
 #include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/class_loss.h>
+#include <levin/modules/configured_optimizer.h>
 #include <levin/trainer/core/error.h>
 
 #include <c10/util/accumulate.h>
@@ -64,9 +65,7 @@ Batch ImageClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/, i
 }
 
 OptimizerConfig ImageClassifier::configure_optimizers() {
-  auto optimizer = optim::make_optimizer(options.optimizer, "model.optimizer", parameters());
-  if (!options.lr_scheduler) return optimizer;
-  return {std::move(optimizer), options.lr_scheduler.make("model.lr_scheduler")};
+  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
 }
 
 }  // namespace levin::nn

@@ -3,6 +3,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/multinomial.h>
+#include <levin/modules/configured_optimizer.h>
 #include <levin/trainer/core/error.h>
 
 #include <algorithm>
@@ -103,9 +104,7 @@ Batch LanguageModel::predict_step(const Batch& batch, int64_t /*batch_idx*/, int
 }
 
 OptimizerConfig LanguageModel::configure_optimizers() {
-  auto optimizer = optim::make_optimizer(options.optimizer, "model.optimizer", parameters());
-  if (!options.lr_scheduler) return optimizer;
-  return {std::move(optimizer), options.lr_scheduler.make("model.lr_scheduler")};
+  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
 }
 
 }  // namespace levin::nn

@@ -3,6 +3,7 @@
 #include <ATen/ops/smooth_l1_loss.h>
 #include <levin/data/datasets/csv.h>
 #include <levin/modules/class_loss.h>
+#include <levin/modules/configured_optimizer.h>
 #include <levin/modules/nn/tabular.h>
 #include <levin/trainer/core/error.h>
 
@@ -14,13 +15,6 @@ void take_columns(data::DataModule& data, TabularNetOptions& options) {
   if (options.features || table == nullptr) return;
   options.features = static_cast<int64_t>(table->encoding().features.size());
   options.category_sizes = table->category_sizes();
-}
-
-template <class Options>
-OptimizerConfig optimizers_of(const Options& options, std::vector<at::Tensor> parameters) {
-  auto optimizer = optim::make_optimizer(options.optimizer, "model.optimizer", std::move(parameters));
-  if (!options.lr_scheduler) return optimizer;
-  return {std::move(optimizer), options.lr_scheduler.make("model.lr_scheduler")};
 }
 
 }  // namespace
@@ -61,7 +55,9 @@ Batch MLPRegressor::predict_step(const Batch& batch, int64_t /*batch_idx*/, int6
   return Batch(forward(batch));
 }
 
-OptimizerConfig MLPRegressor::configure_optimizers() { return optimizers_of(options, parameters()); }
+OptimizerConfig MLPRegressor::configure_optimizers() {
+  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
+}
 
 MLPClassifier::MLPClassifier(Options options_) : options(std::move(options_)) {
   schema_of<Options>().check(&options, "model");
@@ -98,6 +94,8 @@ Batch MLPClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/, int
   return Batch(forward(batch).softmax(1));
 }
 
-OptimizerConfig MLPClassifier::configure_optimizers() { return optimizers_of(options, parameters()); }
+OptimizerConfig MLPClassifier::configure_optimizers() {
+  return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
+}
 
 }  // namespace levin::nn
