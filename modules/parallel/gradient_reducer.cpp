@@ -52,6 +52,18 @@ Buckets first_buckets(const std::vector<at::Tensor>& parameters, const Distribut
   return buckets;
 }
 
+/// The places among `parameters` of those that each bucket holds.
+Buckets indices_in(const std::vector<at::Tensor>& parameters, const std::vector<std::vector<at::Tensor>>& buckets) {
+  std::unordered_map<const void*, size_t> places;
+  for (size_t i = 0; i < parameters.size(); ++i) places[parameters[i].unsafeGetTensorImpl()] = i;
+  Buckets indices;
+  for (const std::vector<at::Tensor>& bucket : buckets) {
+    indices.emplace_back();
+    for (const at::Tensor& parameter : bucket) indices.back().push_back(places.at(parameter.unsafeGetTensorImpl()));
+  }
+  return indices;
+}
+
 /// Parameters that require gradients, each once, with their names.
 std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::nn::Module& module) {
   std::vector<std::pair<std::string, at::Tensor>> trained;
@@ -247,18 +259,12 @@ void GradientReducer::follow_module() {
 
 /// The buckets as they are, and behind them others of these parameters.
 Buckets GradientReducer::buckets_with(const std::vector<at::Tensor>& added) const {
-  std::unordered_map<const void*, size_t> places;
-  for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
-  Buckets all;
-  for (const std::vector<at::Tensor>& bucket : buckets()) {
-    std::vector<size_t>& indices = all.emplace_back();
-    for (const at::Tensor& parameter : bucket) indices.push_back(places.at(parameter.unsafeGetTensorImpl()));
+  std::vector<std::vector<at::Tensor>> all = buckets();
+  for (const std::vector<size_t>& bucket : buckets_of_backward(added, options_)) {
+    all.emplace_back();
+    for (const size_t index : bucket) all.back().push_back(added[index]);
   }
-  for (std::vector<size_t>& bucket : buckets_of_backward(added, options_)) {
-    for (size_t& index : bucket) index = places.at(added[index].unsafeGetTensorImpl());
-    all.push_back(std::move(bucket));
-  }
-  return all;
+  return indices_in(parameters_, all);
 }
 
 std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {
@@ -270,13 +276,10 @@ std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {
 State GradientReducer::state_dict() const {
   // The buckets that the first backward has asked for, which the next would make: they are part of the sums' order.
   group_.guarded("rebuild of buckets", [&] { engine_->reducer->rebuild_buckets(); });
-  std::unordered_map<const void*, int64_t> places;
-  for (size_t i = 0; i < parameters_.size(); ++i)
-    places[parameters_[i].unsafeGetTensorImpl()] = static_cast<int64_t>(i);
   State buckets = State::list();
-  for (const std::vector<at::Tensor>& bucket : this->buckets()) {
+  for (const std::vector<size_t>& bucket : indices_in(parameters_, this->buckets())) {
     State indices = State::list();
-    for (const at::Tensor& parameter : bucket) indices.push_back(places.at(parameter.unsafeGetTensorImpl()));
+    for (const size_t index : bucket) indices.push_back(static_cast<int64_t>(index));
     buckets.push_back(std::move(indices));
   }
   return State::dict({{"buckets", std::move(buckets)}, {"buckets_stay", engine_->reducer->keeps_buckets()}});
