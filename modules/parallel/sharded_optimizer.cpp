@@ -96,13 +96,16 @@ void ShardedOptimizer::follow() {
     group_sizes_.push_back(groups[g].params().size());
     parameters_.insert(parameters_.end(), groups[g].params().begin(), groups[g].params().end());
   }
-  std::set<const void*> here, trained;
-  for (const Memory& memory : memories_)
-    for (const at::Tensor& parameter : memory.parameters) here.insert(parameter.unsafeGetTensorImpl());
+  const auto held = [this] {
+    std::set<const void*> parameters;
+    for (const Memory& memory : memories_)
+      for (const at::Tensor& parameter : memory.parameters) parameters.insert(parameter.unsafeGetTensorImpl());
+    return parameters;
+  };
+  const std::set<const void*> before = held();
   for (const std::vector<at::Tensor>& bucket : reducer_.buckets())
-    if (here.count(bucket.front().unsafeGetTensorImpl()) == 0) put_together(bucket);
-  for (const Memory& memory : memories_)
-    for (const at::Tensor& parameter : memory.parameters) trained.insert(parameter.unsafeGetTensorImpl());
+    if (before.count(bucket.front().unsafeGetTensorImpl()) == 0) put_together(bucket);
+  const std::set<const void*> trained = held();
   for (const at::Tensor& parameter : parameters_)
     if (parameter.requires_grad() && trained.count(parameter.unsafeGetTensorImpl()) == 0)
       throw UsageError("zero1: a parameter of shape ", parameter.sizes(),
