@@ -28,12 +28,6 @@ Reading step_reading(const MetricAccumulator& metric) {
   return reading;
 }
 
-/// Lets the bar have a step's value where reading it is no sync.
-void show_newest(Metrics& progress_bar, const std::string& name, const MetricAccumulator& metric) {
-  if (!metric.on_step || metric.newest_on_device.defined()) return;
-  progress_bar[metric.on_epoch ? name + "_step" : name] = metric.newest;
-}
-
 }  // namespace
 
 bool MetricSink::has_other_ranks() const { return comm_ != nullptr && comm_->world_size() > 1; }
@@ -97,19 +91,23 @@ MetricAccumulator& MetricSink::accumulator(const std::string& name, const LogOpt
   return found;
 }
 
+template <class Value>
+void MetricSink::add(const std::string& name, const Value& value, const LogOptions& options) {
+  MetricAccumulator& metric = accumulator(name, options);
+  metric.add(value, sample_weight(options), batch_number_);
+  if (!options.prog_bar || table_ != &train_ || has_other_ranks()) return;
+  if (!metric.on_step || metric.newest_on_device.defined()) return;  // reading it would be a sync
+  progress_bar_[metric.on_epoch ? name + "_step" : name] = metric.newest;
+}
+
 void MetricSink::log(const std::string& name, const at::Tensor& value, const LogOptions& options) {
   if (!enabled_) return;
   check_one_element(name, value);
-  MetricAccumulator& metric = accumulator(name, options);
-  metric.add(value, sample_weight(options), batch_number_);
-  if (options.prog_bar && table_ == &train_ && !has_other_ranks()) show_newest(progress_bar_, name, metric);
+  add(name, value, options);
 }
 
 void MetricSink::log(const std::string& name, double value, const LogOptions& options) {
-  if (!enabled_) return;
-  MetricAccumulator& metric = accumulator(name, options);
-  metric.add(value, sample_weight(options), batch_number_);
-  if (options.prog_bar && table_ == &train_ && !has_other_ranks()) show_newest(progress_bar_, name, metric);
+  if (enabled_) add(name, value, options);
 }
 
 void MetricSink::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) {

@@ -85,6 +85,9 @@ class MetricSink final : public LogSink {
   };
   MetricAccumulator& accumulator(const std::string& name, const LogOptions& options);
   double sample_weight(const LogOptions& options);
+  /// Adds a tensor or a number; the progress bar has a step's value at once where reading it is no sync.
+  template <class Value>
+  void add(const std::string& name, const Value& value, const LogOptions& options);
   Metrics read_epoch(Table& table, Metrics* for_loader);
   /// Makes the table's metrics speak for all ranks.
   void sync_metrics(Table& table);
