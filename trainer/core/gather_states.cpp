@@ -1,6 +1,7 @@
 #include <levin/trainer/core/gather_states.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <algorithm>
@@ -50,6 +51,14 @@ State state_of_rank(const State& own, int64_t rank, Comm& comm) {
   if (rank == 0) return reads ? own : State();
   const at::Tensor bytes = bytes_of_rank(comm.rank() == rank ? save_state_bytes(own) : "", rank, comm);
   return reads ? state_in(bytes, bytes.numel()) : State();
+}
+
+int64_t largest_count(int64_t own, Comm& comm) {
+  if (comm.world_size() == 1) return own;
+  const c10::InferenceMode normal_tensors(false);  // another thread writes to the message
+  at::Tensor count = at::full({1}, own, at::TensorOptions(at::kLong));
+  comm.all_reduce(count, ReduceOp::Max);
+  return count.item<int64_t>();
 }
 
 std::string text_of_rank_zero(const std::string& own, Comm& comm) {

@@ -1,5 +1,4 @@
 #include <levin/trainer/loops/rank_readings.h>
-#include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/gather_states.h>
@@ -91,10 +90,8 @@ std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Co
 }
 
 void merge_metrics_over_ranks(const std::map<std::string, LoggedMetric*>& own, Comm& comm) {
-  const c10::InferenceMode normal_tensors(false);
-  at::Tensor count = at::full({1}, static_cast<int64_t>(own.size()), at::TensorOptions(at::kLong));
-  comm.all_reduce(count, ReduceOp::Max);
-  if (count.item<int64_t>() == 0) return;
+  if (largest_count(static_cast<int64_t>(own.size()), comm) == 0) return;
+  const c10::InferenceMode normal_tensors(false);  // of the metrics' states
   State mine = State::dict();
   for (const auto& [name, metric] : own) mine[name] = metric->state_dict();
   const std::vector<State> of_ranks = gather_states(mine, comm);

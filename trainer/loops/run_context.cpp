@@ -1,9 +1,9 @@
 #include <levin/trainer/loops/run_context.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/loops/checkpoint_state.h>
 
 namespace levin {
@@ -116,9 +116,8 @@ void RunContext::save_checkpoint(const std::filesystem::path& path, SaveCheckpoi
 void RunContext::save_if_any_rank_asks() {
   if (comm().world_size() > 1) {
     const c10::InferenceMode normal_mode(false);
-    at::Tensor asked = at::full({1}, static_cast<int64_t>(save_requests_.size()), at::TensorOptions(at::kLong));
-    comm().all_reduce(asked, ReduceOp::Max);
-    if (asked.item<int64_t>() > 0) save_requests_ = requests_of_all_ranks(save_requests_, comm());
+    if (largest_count(static_cast<int64_t>(save_requests_.size()), comm()) > 0)
+      save_requests_ = requests_of_all_ranks(save_requests_, comm());
   }
   save_if_asked();
 }
