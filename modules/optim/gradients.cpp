@@ -93,11 +93,15 @@ void multiply(const std::vector<Group>& groups, const at::Tensor& multiplier) {
 
 }  // namespace
 
-Gradients::Gradients(std::vector<at::Tensor> parameters) : blocks_{{std::move(parameters)}} {
+void check_given_once(const std::vector<at::Tensor>& parameters) {
   std::unordered_set<const void*> seen;
-  for (const at::Tensor& parameter : blocks_.front().parameters)
+  for (const at::Tensor& parameter : parameters)
     if (!seen.insert(parameter.unsafeGetTensorImpl()).second)
       throw UsageError("a parameter of shape ", parameter.sizes(), " is given twice; give each parameter once");
+}
+
+Gradients::Gradients(std::vector<at::Tensor> parameters) : blocks_{{std::move(parameters)}} {
+  check_given_once(blocks_.front().parameters);
 }
 
 Gradients Gradients::of_checked(std::vector<at::Tensor> parameters) {

@@ -10,6 +10,9 @@ class Optimizer;
 
 namespace levin {
 
+/// Throws levin::UsageError where a parameter is given twice.
+void check_given_once(const std::vector<at::Tensor>& parameters);
+
 /// Parameters whose gradients are worked on together.
 struct GradientBlock {
   std::vector<at::Tensor> parameters = {};

@@ -5,8 +5,8 @@
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
 
-#include <algorithm>
 #include <string>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -82,7 +82,10 @@ struct CapturedStep::Shape {
 };
 
 CapturedStep::CapturedStep(const Parts& parts, MakeGraph make_graph)
-    : parts_(parts), make_graph_(std::move(make_graph)), stream_(parts.device) {}
+    : parts_(parts),
+      make_graph_(std::move(make_graph)),
+      stream_(parts.device),
+      watch_(parts.optimizer, optim::ParameterWatch::Sees::TensorsAndFreezing) {}
 
 /// Null where there are too many already.
 CapturedStep::Shape* CapturedStep::find(const Batch& batch) {
@@ -100,7 +103,7 @@ std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const
   if (++steps_ <= kStepsBefore) return {};
   Shape* const shape = find(batch);
   if (shape == nullptr || !std::exchange(shape->seen, true)) return {};
-  const bool other_parameters = parameters_changed();
+  const bool other_parameters = watch_.has_changed();
   if (!parts_.optimizer.prepare_replay() || other_parameters)
     for (auto& [key, other] : shapes_) other->graph.reset();
   if (!shape->graph) capture(*shape, batch, step);
@@ -115,19 +118,6 @@ std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const
   const bool skipped = output.found_inf.defined() && output.found_inf.item<float>() != 0;
   if (!skipped) parts_.optimizer.count_replay();
   return Outcome{output.loss, skipped};
-}
-
-/// Whether the optimizer has got others since the last call, or some were frozen or unfrozen.
-bool CapturedStep::parameters_changed() {
-  std::vector<std::pair<at::Tensor, bool>> now;
-  now.reserve(parameters_.size());
-  for (const torch::optim::OptimizerParamGroup& group : parts_.optimizer.param_groups())
-    for (const at::Tensor& parameter : group.params()) now.emplace_back(parameter, parameter.requires_grad());
-  const bool same =
-      std::equal(now.begin(), now.end(), parameters_.begin(), parameters_.end(),
-                 [](const auto& a, const auto& b) { return a.first.is_same(b.first) && a.second == b.second; });
-  if (!same) parameters_ = std::move(now);
-  return !same;
 }
 
 void CapturedStep::capture(Shape& shape, const Batch& batch, const Step& step) {

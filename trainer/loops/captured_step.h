@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer.h>
+#include <levin/modules/optim/parameter_watch.h>
 #include <levin/trainer/core/device_graph.h>
 #include <levin/trainer/core/stream_scope.h>
 #include <levin/trainer/loops/run_context.h>
@@ -11,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace levin {
@@ -58,13 +58,12 @@ class CapturedStep {
   struct Shape;
   Shape* find(const Batch& batch);
   void capture(Shape& shape, const Batch& batch, const Step& step);
-  bool parameters_changed();
 
   Parts parts_;
   MakeGraph make_graph_;
   StreamScope stream_;
   int64_t steps_ = 0;
-  std::vector<std::pair<at::Tensor, bool>> parameters_ = {};  ///< of the optimizer, and which required gradients
+  optim::ParameterWatch watch_;
   std::map<std::vector<int64_t>, std::shared_ptr<Shape>> shapes_ = {};
   bool warned_ = false;
 };

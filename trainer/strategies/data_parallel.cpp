@@ -1,7 +1,6 @@
 #include <levin/trainer/strategies/data_parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/activation_checkpoint.h>
-#include <levin/modules/optim/parameter_groups.h>
 #include <levin/modules/parallel/replica_threads.h>
 #include <levin/trainer/core/accelerator.h>
 #include <levin/trainer/core/error.h>
@@ -100,16 +99,12 @@ void DataParallelStrategy::attach(const std::vector<std::shared_ptr<torch::optim
     if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
       throw UsageError(
           "strategy dp does not run LBFGS, which evaluates a batch many times in one step; use one device");
-  optimizers_ = optimizers;
-  for (const auto& optimizer : optimizers)
-    gradients_.push_back(Gradients::of_checked(optim::detail::parameters_of(*optimizer)));
+  watch_ = optim::ParameterWatch(optimizers);
 }
 
 /// Replicas are made anew where the module has got other parameters.
 void DataParallelStrategy::follow_parameters() {
-  bool changed = false;
-  for (size_t i = 0; i < optimizers_.size(); ++i) changed |= gradients_[i].follow(*optimizers_[i]);
-  if (!changed) return;
+  if (!watch_.has_changed()) return;
   std::set<const void*> known, present;
   for (const at::Tensor& original : state_->parameters().originals()) known.insert(original.unsafeGetTensorImpl());
   for (const at::Tensor& parameter : module_->parameters()) present.insert(parameter.unsafeGetTensorImpl());

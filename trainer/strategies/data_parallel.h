@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/optim/gradients.h>
+#include <levin/modules/optim/parameter_watch.h>
 #include <levin/modules/parallel/replica_state.h>
 #include <levin/trainer/core/step_context.h>
 #include <levin/trainer/strategies/device_transfer.h>
@@ -60,8 +60,7 @@ class DataParallelStrategy final : public OneProcessStrategy {
   std::vector<StepContext> contexts_ = {};                       ///< of each replica, the module first
   std::vector<StepLog> logs_ = {};
   std::optional<parallel::ReplicaState> state_ = {};
-  std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers_ = {};
-  std::vector<Gradients> gradients_ = {};  ///< of each, when it was last looked at
+  optim::ParameterWatch watch_ = {};
 };
 
 }  // namespace levin

@@ -1,7 +1,6 @@
 #include <levin/trainer/strategies/ddp.h>
 #include <ATen/ops/zeros.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/modules/optim/parameter_groups.h>
 #include <levin/modules/parallel/sync_batch_norm.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/strategies/step_error.h>
@@ -41,16 +40,13 @@ void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimiz
                        " does not run LBFGS, which evaluates a batch as often as its own gradients ask for; use one "
                        "device");
   if (optimizers.empty()) return;
-  optimizers_ = optimizers;
-  for (const auto& optimizer : optimizers)
-    gradients_.push_back(Gradients::of_checked(optim::detail::parameters_of(*optimizer)));
+  watch_ = optim::ParameterWatch(optimizers);
   reducer_.emplace(*module_, group_, options_);
 }
 
 bool DdpStrategy::follow_parameters() {
   if (!reducer_) return false;
-  bool changed = reducer_->has_unfrozen();
-  for (size_t i = 0; i < optimizers_.size(); ++i) changed |= gradients_[i].follow(*optimizers_[i]);
+  const bool changed = watch_.has_changed() || reducer_->has_unfrozen();
   if (changed) reducer_->follow_module();
   return changed;
 }

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/optim/gradients.h>
+#include <levin/modules/optim/parameter_watch.h>
 #include <levin/modules/parallel/gradient_reducer.h>
 #include <levin/trainer/core/process_group.h>
 #include <levin/trainer/strategies/device_transfer.h>
@@ -73,9 +73,8 @@ class DdpStrategy : public Strategy {
   LightningModule* module_ = nullptr;
   FirstSteps first_ = {};
   std::optional<parallel::GradientReducer> reducer_ = {};
-  std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers_ = {};
-  std::vector<Gradients> gradients_ = {};  ///< of each, when it was last looked at
-  at::Tensor sent_ = {};                   ///< the newest message, of all ranks once `arrived_` was called
+  optim::ParameterWatch watch_ = {};
+  at::Tensor sent_ = {};  ///< the newest message, of all ranks once `arrived_` was called
   std::function<void()> arrived_ = {};
   uint64_t own_bits_ = 0, agreed_bits_ = 0;
 };
