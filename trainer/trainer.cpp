@@ -1,14 +1,10 @@
 #include <levin/trainer/trainer.h>
-#include <ATen/Parallel.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/assembly.h>
 #include <levin/trainer/checkpoint/checkpoint_files.h>
-#include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/core/console.h>
-#include <levin/trainer/core/cores.h>
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/gather_states.h>
-#include <levin/trainer/core/state_file.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/launch_ranks.h>
@@ -16,6 +12,7 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
 #include <levin/trainer/run_folder.h>
+#include <levin/trainer/run_messages.h>
 
 #include <atomic>
 #include <nlohmann/json.hpp>
@@ -87,79 +84,11 @@ StartIdentity start_of_next_fit() {
   return start;
 }
 
-/// Rank 0 finds it, since another rank may see files that come and go; all read it. Called by all ranks together.
-std::optional<FoundCheckpoint> find_together(const CheckpointRequest& request, Comm& comm) {
-  std::optional<FoundCheckpoint> found;
-  if (comm.rank() == 0) found = find_checkpoint(request);
-  if (comm.world_size() == 1) return found;
-  Json told;
-  if (found)
-    told = {{"file", found->checkpoint.file.string()},
-            {"run_folder", found->run_folder.string()},
-            {"continues_in_folder", found->continues_in_folder},
-            {"is_own", found->is_own}};
-  told = Json::parse(text_of_rank_zero(told.dump(), comm));
-  if (comm.rank() == 0 || told.is_null()) return found;
-  const std::string file = told["file"];
-  found.emplace();
-  found->checkpoint = {file, load_state(file)};
-  found->run_folder = told["run_folder"].get<std::string>();
-  found->continues_in_folder = told["continues_in_folder"];
-  found->is_own = told["is_own"];
-  return found;
-}
-
-std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
-
-/// `from`: the checkpoint that the run goes on from, if any.
-void say_start(RunContext& run, const Placement& placement, const std::string& from) {
-  if (run.options.barebones || run.options.quiet || run.trial || !run.is_rank_zero()) return;
-  std::string line = c10::str("fit on ", run.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
-                              " on ", counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (",
-                              placement.strategy.why, ")");
-  if (run.options.precision != Precision()) line += std::string(", precision ") + run.precision.name();
-  if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.path().string();
-  if (run.resumed)
-    line += c10::str(", goes on after ", counted(run.counters.global_step, "step"), " and ",
-                     counted(run.counters.epoch, "epoch"), " of ", from);
-  console::info(line);
-}
-
 /// The weights alone, in a module that may first give its parameters their sizes.
 void load_for_evaluation(Assembly& parts, const ReadCheckpoint& checkpoint) {
   announce_checkpoint(parts.run, checkpoint.state, checkpoint.file.string());
   parts.place();
   apply_weights(parts.run, checkpoint.state, checkpoint.file.string());
-}
-
-/// What was changed on purpose is known; what was not is seen here.
-void say_config_changes(const RunContext& run, const State& checkpoint) {
-  constexpr size_t kMost = 10;
-  const State* own = checkpoint.find("levin");
-  if (own == nullptr || run.options.quiet || run.trial || !run.is_rank_zero()) return;
-  std::vector<std::string> changes = config_changes(own->at("config").to_string(), run.config.json);
-  if (changes.empty()) return;
-  const size_t more = changes.size() - std::min(changes.size(), kMost);
-  if (more > 0) changes.resize(kMost);
-  std::string line = "the config differs from the checkpoint's: ";
-  for (const std::string& change : changes) line += (&change == changes.data() ? "" : "; ") + change;
-  console::info(more > 0 ? c10::str(line, "; and ", more, " more") : line);
-}
-
-/// Why a run that was asked to go on begins anew.
-void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
-                     const std::filesystem::path& runs) {
-  if (run.options.quiet || run.trial || !run.is_rank_zero()) return;
-  if (ckpt_path == "last")
-    console::info(
-        c10::str("ckpt_path \"last\": there is no checkpoint below ", runs.string(), "; the run begins anew"));
-  else if (start.restarts > 0 && !start.id.empty())
-    console::info("it was restarted, and has saved no checkpoint yet: the run begins anew");
-}
-
-void say_weights(const RunContext& run, Stage stage, const std::filesystem::path& file) {
-  if (!run.options.quiet && run.is_rank_zero())
-    console::info(c10::str(to_string(stage), ": weights of ", file.string()));
 }
 
 std::filesystem::path runs_folder(const TrainerOptions& options) {
@@ -262,7 +191,7 @@ std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders
 
 std::optional<FoundCheckpoint> Trainer::find_for_evaluation(const std::string& ckpt_path, Comm& comm) const {
   const CheckpointRequest request{.runs = runs_folder(options_), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights};
-  std::optional<FoundCheckpoint> found = find_together(request, comm);
+  std::optional<FoundCheckpoint> found = find_checkpoint(request, comm);
   if (ckpt_path == "last" && !found)
     throw UsageError("ckpt_path \"last\": there is no checkpoint below ", request.runs.string());
   return found;
@@ -312,7 +241,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   };
   std::optional<FitLoop> loop;  // outlives an exception: a checkpoint may be saved then
   // Who was restarted goes on where it was.
-  std::optional<FoundCheckpoint> found = find_together(
+  std::optional<FoundCheckpoint> found = find_checkpoint(
       {.runs = runs_folder(options_), .ckpt_path = sources.ckpt_path, .restarted = start.restarts > 0 ? start.id : ""},
       run.comm());
   if (!found) say_begins_anew(run, sources.ckpt_path, start, runs_folder(options_));

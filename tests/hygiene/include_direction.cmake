@@ -19,6 +19,7 @@ set(levels
   "trainer/loops/ 5"
   "trainer/assembly. 6"
   "trainer/launch_ranks. 6"
+  "trainer/run_messages. 6"
   "trainer/run_result. 6"
   "trainer/trainer. 7"
   "trainer/tuner/ 8"

@@ -2,6 +2,7 @@
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/error.h>
+#include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/core/state_file.h>
 
 #include <algorithm>
@@ -213,6 +214,27 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request)
   if (!found)
     throw UsageError("ckpt_path: there is no ", request.use == CheckpointUse::Resume ? "resumable " : "",
                      "checkpoint in the folder ", wanted);
+  return found;
+}
+
+std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm) {
+  std::optional<FoundCheckpoint> found;
+  if (comm.rank() == 0) found = find_checkpoint(request);
+  if (comm.world_size() == 1) return found;
+  nlohmann::json told;
+  if (found)
+    told = {{"file", found->checkpoint.file.string()},
+            {"run_folder", found->run_folder.string()},
+            {"continues_in_folder", found->continues_in_folder},
+            {"is_own", found->is_own}};
+  told = nlohmann::json::parse(text_of_rank_zero(told.dump(), comm));
+  if (comm.rank() == 0 || told.is_null()) return found;
+  const std::string file = told["file"];
+  found.emplace();
+  found->checkpoint = {file, load_state(file)};
+  found->run_folder = told["run_folder"].get<std::string>();
+  found->continues_in_folder = told["continues_in_folder"];
+  found->is_own = told["is_own"];
   return found;
 }
 

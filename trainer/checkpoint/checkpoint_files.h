@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/trainer/checkpoint/run_lock.h>
+#include <levin/trainer/core/comm.h>
 #include <levin/trainer/core/state.h>
 
 #include <filesystem>
@@ -56,5 +57,8 @@ struct FoundCheckpoint {
 /// Nothing where no checkpoint is asked for, and for "last" where there is none. Throws levin::UsageError where another
 /// file is missing or damaged, and where the fit would go on in the folder of a run that another process writes.
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request);
+/// The same on several ranks: rank 0 looks, since another rank may see files that come and go, and all read what it has
+/// found; the lock is rank 0's. Called by all ranks together.
+std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm);
 
 }  // namespace levin
