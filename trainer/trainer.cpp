@@ -8,7 +8,7 @@
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/launch_ranks.h>
-#include <levin/trainer/loops/checkpoint_state.h>
+#include <levin/trainer/loops/apply_checkpoint.h>
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
 #include <levin/trainer/run_folder.h>

@@ -1,10 +1,13 @@
 #pragma once
 #include <levin/trainer/core/state.h>
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 namespace levin {
 
+class Callback;
 class RunContext;
 
 /// What a checkpoint holds of a run: PyTorch Lightning's keys, and under "levin" what going on to the bit needs
@@ -12,19 +15,10 @@ class RunContext;
 /// leaves out all but weights, hyperparameters and counters.
 State checkpoint_of(RunContext& run, bool weights_only);
 
-/// Shows the checkpoint of `file` to the on_load_checkpoint hooks, before anything is taken from it and, in a fit,
-/// before there are optimizers: a module whose parameters change size can give them the checkpoint's. Throws
-/// levin::UsageError, naming the file, where it is no checkpoint, or in a fit none that a run can go on from.
-void announce_checkpoint(RunContext& run, const State& checkpoint, const std::string& file);
+/// The version of what stands under "levin".
+inline constexpr int64_t kCheckpointFormat = 1;
 
-/// Puts a run that has its module, optimizers, schedulers and loggers where the checkpoint of `file` stands, be it
-/// levin's or PyTorch Lightning's; after announce_checkpoint. The positions of the loaders and the random numbers are
-/// left in `run.resume` for the loops. `goes_on`: the run that wrote it did not end in order, so that a request to stop
-/// is still to be met. Throws levin::UsageError, naming the file, where it is of another network or optimizer, or
-/// cannot be resumed from.
-void apply_checkpoint(RunContext& run, const State& checkpoint, const std::string& file, bool goes_on);
-
-/// Puts the weights of a checkpoint alone into the run's module, for evaluation; after announce_checkpoint.
-void apply_weights(RunContext& run, const State& checkpoint, const std::string& file);
+/// The run's callbacks by the keys of their states; several of one key are told apart by their number.
+void for_each_callback(RunContext& run, const std::function<void(const std::string& key, Callback& callback)>& visit);
 
 }  // namespace levin
