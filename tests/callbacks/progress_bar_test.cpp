@@ -47,6 +47,12 @@ void fit_two_epochs(ProgressBar& bar, FakeRun& run) {
   bar.teardown(run);
 }
 
+void begin_epoch(ProgressBar& bar, FakeRun& run) {
+  bar.setup(run);
+  bar.on_fit_start(run);
+  bar.on_train_epoch_start(run);
+}
+
 std::vector<std::string> split(const std::string& text, const std::string& separators) {
   std::vector<std::string> parts(1);
   for (char c : text) {
@@ -155,9 +161,7 @@ TEST_CASE("An epoch of unknown length is counted") {
   std::ostringstream out;
   ProgressBar bar(in_terminal(out));
   FakeRun run;
-  bar.setup(run);
-  bar.on_fit_start(run);
-  bar.on_train_epoch_start(run);
+  begin_epoch(bar, run);
   for (run.batch_idx_ = 0; run.batch_idx_ < 7; ++run.batch_idx_) bar.on_train_batch_end(run);
   CHECK(contains(screen(out.str()).back(), "Epoch 1  7 batches  "));
   bar.on_train_epoch_end(run);
@@ -172,9 +176,7 @@ TEST_CASE("An epoch that goes on in its middle says so") {
   run.num_batches_ = 10;
   run.state_.epoch = 4;
   run.state_.batch_in_epoch = 6;
-  bar.setup(run);
-  bar.on_fit_start(run);
-  bar.on_train_epoch_start(run);
+  begin_epoch(bar, run);
   CHECK(contains(screen(out.str()).back(), "  60%   6/10"));
 }
 
@@ -203,9 +205,7 @@ TEST_CASE("An exception ends the line") {
   ProgressBar bar(in_terminal(out));
   FakeRun run;
   run.num_batches_ = 3;
-  bar.setup(run);
-  bar.on_fit_start(run);
-  bar.on_train_epoch_start(run);
+  begin_epoch(bar, run);
   bar.on_train_batch_end(run);
   bar.on_exception(run, std::runtime_error("boom"));
   bar.teardown(run);
@@ -220,9 +220,7 @@ TEST_CASE("A run that ends inside of a validation leaves its line") {
   ProgressBar bar(in_terminal(out));
   FakeRun run;
   run.num_batches_ = 3;
-  bar.setup(run);
-  bar.on_fit_start(run);
-  bar.on_train_epoch_start(run);
+  begin_epoch(bar, run);
   bar.on_train_batch_end(run);
   bar.on_validation_start(run);
   bar.on_validation_batch_end(run);
