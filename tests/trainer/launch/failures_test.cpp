@@ -5,6 +5,8 @@
 #include <levin/trainer/launch/supervisor.h>
 #include <signal.h>
 
+#include <chrono>
+#include <functional>
 #include <iostream>
 #include <random>
 
@@ -14,7 +16,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+/// Waits until the condition holds, or `most` is over.
+void wait_until(const std::function<bool()>& condition, std::chrono::seconds most = std::chrono::seconds(120)) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (!condition() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
 
 int64_t number_from_environment(const char* name, int64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -47,7 +54,7 @@ std::map<int, pid_t> ranks_of(pid_t supervisor) { return ranks_with("LEVIN_SUPER
 /// A long fit of some ranks that has made some steps.
 struct Ranks {
   explicit Ranks(const RankedFits::Flags& flags = {}, size_t count = 4) : process(start(flags, count)) {
-    for (int i = 0; i < 6000 && fits.rows("run").size() < 20; ++i) wait_a_moment();
+    wait_until([&] { return fits.rows("run").size() >= 20; });
     INFO(fits.log("run"));
     REQUIRE(fits.rows("run").size() >= 20);
     ranks = ranks_of(process.id());
@@ -143,7 +150,7 @@ TEST_CASE("no rank outlives a supervisor that is killed") {
   Ranks run;
   ::kill(run.process.id(), SIGKILL);
   CHECK(run.process.wait() == -SIGKILL);
-  for (int i = 0; i < 500 && !ranks_of(run.process.id()).empty(); ++i) wait_a_moment();
+  wait_until([&] { return ranks_of(run.process.id()).empty(); }, std::chrono::seconds(10));
   CHECK(ranks_of(run.process.id()).empty());
 }
 
@@ -175,10 +182,9 @@ TEST_CASE("ranks that ignore a signal are ended by the second") {
     const TemporaryFolder folder;
     Spawned process = start_behaviour(folder, "ignores");
     const auto said = [&](const char* text) { return contains(read_bytes(folder / "log"), text); };
-    for (const char* rank : {"ignores_0", "ignores_1"})
-      for (int i = 0; i < 6000 && !fs::exists(folder / rank); ++i) wait_a_moment();
+    for (const char* rank : {"ignores_0", "ignores_1"}) wait_until([&] { return fs::exists(folder / rank); });
     ::kill(process.id(), number);
-    for (int i = 0; i < 1000 && !said("goes on to the ranks"); ++i) wait_a_moment();
+    wait_until([&] { return said("goes on to the ranks"); }, std::chrono::seconds(20));
     CHECK(said("goes on to the ranks; a second signal ends them at once"));
     CHECK(ranks_of(process.id()).size() == 2);
     ::kill(process.id(), number);
@@ -191,7 +197,7 @@ TEST_CASE("ranks that ignore a signal are ended by the second") {
 TEST_CASE("ranks that nohup started are not ended by SIGHUP") {
   const RankedFits fits;
   Spawned process = fits.start("run", {"--devices", "2", "--max-epochs", "60", "--data.batch_size", "16"}, {"nohup"});
-  for (int i = 0; i < 6000 && fits.rows("run").size() < 20; ++i) wait_a_moment();
+  wait_until([&] { return fits.rows("run").size() >= 20; });
   ::kill(process.id(), SIGHUP);
   for (const auto& [rank, id] : ranks_of(process.id())) ::kill(id, SIGHUP);
   CHECK(process.wait() == 0);
@@ -209,7 +215,7 @@ TEST_CASE("a signal inside of a validation ends it on all ranks, and the run goe
   for (int attempt = 0; attempt < 5 && !was_inside; ++attempt) {
     const std::string name = "broken" + std::to_string(attempt);
     Spawned process = fits.start(name, flags);
-    for (int i = 0; i < 6000 && fits.rows(name).size() < 8; ++i) wait_a_moment();
+    wait_until([&] { return fits.rows(name).size() >= 8; });
     ::kill(process.id(), SIGTERM);
     CHECK(process.wait() == 128 + SIGTERM);
     INFO(fits.log(name));
@@ -292,7 +298,7 @@ TEST_CASE("ranks that torchrun starts again go on from the newest checkpoint") {
   fits.weights("unbroken", joined(flags, {"--devices", "2"}));
   Spawned process = fits.start("broken", flags, launcher);
   const fs::path checkpoint = fits.run("broken") / "checkpoints" / "last.ckpt";
-  for (int i = 0; i < 6000 && !fs::exists(checkpoint); ++i) wait_a_moment();
+  wait_until([&] { return fs::exists(checkpoint); });
   const std::map<int, pid_t> ranks = ranks_with((fits.folder / "broken").string());
   REQUIRE(ranks.size() == 2);
   REQUIRE(::kill(ranks.at(1), SIGKILL) == 0);
@@ -372,7 +378,7 @@ TEST_CASE("ranks that leave nothing behind write to a temporary folder of an unk
       fits.start("run", {"--devices", "2", "--fast-dev-run", "true"}, {}, {"TMPDIR=" + temporary.string()});
   bool predictable = false;
   size_t seen = 0;
-  for (int i = 0; i < 6000 && ::kill(process.id(), 0) == 0 && ranks_of(process.id()).size() < 2; ++i) wait_a_moment();
+  wait_until([&] { return ::kill(process.id(), 0) != 0 || ranks_of(process.id()).size() == 2; });
   for (const auto& entry : fs::directory_iterator(temporary)) {
     const std::string name = entry.path().filename();
     predictable |= contains(name, std::to_string(process.id()));
