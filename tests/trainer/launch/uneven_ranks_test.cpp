@@ -32,6 +32,16 @@ struct Learners {
     REQUIRE(fs::exists(file));
     train(name, joined(then, {"ckpt_path=" + file}));
   }
+  /// Trains as `flags` say, unbroken and from the checkpoint that each of `saves` asks for: all end alike.
+  void resumes_alike(const std::string& name, const Flags& flags, const Flags& saves) const {
+    const std::string unbroken = name + "_unbroken";
+    train(unbroken, flags);
+    for (const std::string& save : saves) {
+      const std::string resumed = name + "_" + save;
+      resume(resumed, joined(flags, {save}), flags);
+      ends_as(resumed, unbroken, 0);
+    }
+  }
   std::vector<torch::Tensor> weights(const std::string& name) const {
     std::vector<torch::Tensor> tensors;
     const levin::State saved = levin::load_state(folder / name / "run" / "version_0" / "weights.pt");
@@ -86,34 +96,20 @@ TEST_CASE("ranks with different numbers of batches make the steps of one process
 }
 
 TEST_CASE("they go on to the bit from any batch, also where some have none left") {
-  const Learners learners;
-  const Flags lists = {"data=lists", "ranks=2", "k=2"};
-  learners.train("unbroken", lists);
-  for (const char* place : {"save_at=1", "save_at=3", "save_at=4", "save_at=7"}) {
-    learners.resume(place, joined(lists, {place}), lists);
-    learners.ends_as(place, "unbroken", 0);
-  }
+  Learners().resumes_alike("lists", {"data=lists", "ranks=2", "k=2"},
+                           {"save_at=1", "save_at=3", "save_at=4", "save_at=7"});
 }
 
 TEST_CASE("a save that only some ranks are asked for, since the others have no batch, is one of all") {
   const Learners learners;
-  const Flags lists = {"data=lists", "ranks=2"};
-  learners.train("unbroken", lists);
-  learners.resume("lists", joined(lists, {"save_in_validation=3"}), lists);
-  learners.ends_as("lists", "unbroken", 0);
+  learners.resumes_alike("lists", {"data=lists", "ranks=2"}, {"save_in_validation=3"});
   // Of 9 samples in rounds of 8 the second round has one.
-  const Flags mapped = {"ranks=2", "val_samples=9"};
-  learners.train("whole", mapped);
-  learners.resume("mapped", joined(mapped, {"save_in_validation=1"}), mapped);
-  learners.ends_as("mapped", "whole", 0);
+  learners.resumes_alike("mapped", {"ranks=2", "val_samples=9"}, {"save_in_validation=1"});
 }
 
 TEST_CASE("a checkpoint just before a round with fewer samples than ranks can be continued") {
   const Learners learners;
-  const Flags short_round = {"ranks=2", "samples=17"};
-  learners.train("unbroken", short_round);
-  learners.resume("resumed", joined(short_round, {"save_at=2"}), short_round);
-  learners.ends_as("resumed", "unbroken", 0);
+  learners.resumes_alike("short_round", {"ranks=2", "samples=17"}, {"save_at=2"});
   // Fewer samples than ranks from the beginning on.
   learners.train("one", {"samples=1"});
   learners.train("three", {"samples=1", "ranks=3"});
