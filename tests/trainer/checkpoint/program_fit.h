@@ -16,7 +16,7 @@
 
 /// Fits of the program in a folder of their own.
 struct ProgramFit {
-  /// `epochs` of 100 batches, so many that a signal comes before the end on any machine.
+  /// Each epoch has 100 batches. `epochs` must be large enough for a signal to come before the end on any machine.
   explicit ProgramFit(int epochs = 30) {
     write_bytes(folder / "config.json", R"({
       "seed": 3, "name": "run",
@@ -41,7 +41,7 @@ struct ProgramFit {
   size_t rows(int version = 0) const { return rows_in(run(version)).size(); }
   std::string log(const std::string& name = "log") const { return read_bytes(folder / name); }
 
-  /// Until there are so many rows.
+  /// Waits until the run has logged `count` rows.
   void wait_for_rows(size_t count, int version = 0) const {
     for (int i = 0; i < 6000 && rows(version) < count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     REQUIRE(rows(version) >= count);

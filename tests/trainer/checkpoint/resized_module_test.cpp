@@ -1,5 +1,5 @@
-// Modules whose parameters change size go on from their checkpoints: on_load_checkpoint comes before shapes are
-// compared and before the optimizers are made.
+// Modules whose parameters change size are resumed: on_load_checkpoint is called before the shapes are compared and
+// before the optimizers are made.
 #include <levin/levin.h>
 
 #include "tests/catch.h"
