@@ -84,7 +84,7 @@ class ModelCheckpoint : public Callback {
                                                     std::vector<std::filesystem::path>& replaced);
   std::filesystem::path new_path(Run& run, const std::vector<std::filesystem::path>& replaced) const;
   bool is_known(const std::filesystem::path& path) const;
-  /// False for the checkpoint that the run was resumed from, which is the user's, also under another name.
+  /// False for the checkpoint that the run was resumed from, under any name: it is the user's.
   static bool may_replace(Run& run, const std::filesystem::path& path);
   bool better(double value, double than) const;
   const Scored& worst() const;

@@ -25,7 +25,9 @@ struct ProgressBarOptions {
 ///
 ///     Epoch 3/5  ━━━━━━━━━━━━───────  62%  155/250  1.2k it/s  0:04 left  train_loss 0.123  val_acc 0.951
 ///
-/// Values are those logged with prog_bar, as of the last log point. A batch costs one reading of the clock.
+/// It shows the values that are logged with prog_bar. In training, a run of one process shows a step's newest value if
+/// that is in main memory already; the bar shows all other values as they were read last, at a log point or an epoch's
+/// end. A batch costs one reading of the clock.
 class ProgressBar final : public Callback {
  public:
   using Options = ProgressBarOptions;
@@ -78,7 +80,7 @@ class ProgressBar final : public Callback {
   void leave_epoch_line(Run& run);
   void leave(Run& run, Progress& progress);
   void erase();
-  /// What is said next begins a line.
+  /// Ends the line at hand, so that the next text begins a new one.
   void end_line();
   Clock::duration interval() const;
 

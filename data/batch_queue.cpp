@@ -22,7 +22,7 @@ size_t most_ahead(const BatchQueue::Options& options) {
 
 }  // namespace
 
-/// What outlives the queue where a thread hangs.
+/// What a thread that hangs keeps alive after the queue is gone.
 struct BatchQueue::Shared {
   enum class State { Waiting, Reading, Exhausted };  // Waiting: for the epoch's first `next`
   using Lock = std::unique_lock<std::mutex>;
@@ -138,7 +138,7 @@ void BatchQueue::begin(const EpochKey& key, const EpochPosition& position) {
     gave_up_ = true;
     throw shared.too_late();
   }
-  // An entry that is still being loaded is its worker's; a new one takes its place.
+  // A worker that still loads an entry keeps it; a new one takes its place.
   for (EntryPtr& entry : shared.ahead)
     shared.free.push_back(entry->done ? std::move(entry) : std::make_shared<Entry>());
   shared.ahead.clear();

@@ -38,9 +38,9 @@ struct DataLoaderOptions {
   std::shared_ptr<const BatchSampler> batch_sampler = {};
   /// Makes a batch of what the dataset's `get` returns; unset: the dataset's get_batch. In C++ only.
   Collate collate = {};
-  /// Reads a stream when a batch is asked for, and never again, for an iterable dataset whose content depends on what
-  /// is trained: none is read ahead to know which is the last, nor read again where a run is resumed (a stream without
-  /// a state_dict() then begins anew). Without workers, and in C++ only.
+  /// For an iterable dataset whose content depends on what is trained: the loader reads the stream only when a batch is
+  /// asked for. It reads no batch ahead to know which is the last. A resumed run reads no batch again; if the stream
+  /// has no state_dict(), it begins anew. The option needs num_workers 0, and can be set in C++ only.
   bool on_demand = false;
 };
 

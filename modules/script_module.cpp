@@ -50,7 +50,8 @@ std::string loss_for(const at::Tensor& output, const at::Tensor& target) {
 
 bool compares_classes(const std::string& loss) { return loss == "cross_entropy" || loss == "nll_loss"; }
 
-/// Losses of numbers would stretch one to the shape of the other, which is hardly ever meant; but a column is a list.
+/// A loss of numbers broadcasts one tensor to the shape of the other, which is hardly ever meant; only a column may
+/// stand for a list.
 at::Tensor shaped_as(const at::Tensor& output, const at::Tensor& target, const std::string& loss) {
   if (output.sizes() == target.sizes()) return target;
   if (output.dim() == target.dim() + 1 && output.size(-1) == 1 && output.numel() == target.numel())
@@ -158,7 +159,7 @@ std::vector<at::Tensor> ScriptModule::inputs_of(const Batch& batch) {
   return inputs;
 }
 
-/// Once: what the data have and the script never sees.
+/// Warns, once, of the batch's entries that the script never gets.
 void ScriptModule::warn_of_unused(const Batch& batch, const std::vector<std::string>& used) {
   if (std::exchange(looked_for_unused_, true)) return;
   for (const std::string& name : batch.names())

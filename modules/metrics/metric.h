@@ -32,9 +32,9 @@ class Metric : public LoggedMetric {
   Metric(Metric&&) = default;
   Metric& operator=(Metric&&) = default;
 
-  /// Counts one batch; number, shapes and dtypes of the inputs are those of the metric at hand: preds and target for
-  /// most, some take more (weights), or one alone. Throws levin::UsageError where they do not fit, where the tensors
-  /// are on different devices, and between sync and unsync.
+  /// Counts one batch. Each metric says how many inputs it takes, of which shapes and dtypes: most take preds and
+  /// target, some also weights, some a single tensor. Throws levin::UsageError if the inputs do not fit, if they are on
+  /// different devices, and between sync and unsync.
   template <std::convertible_to<at::Tensor>... Inputs>
   void update(const Inputs&... inputs) {
     update_all({at::Tensor(inputs)...});

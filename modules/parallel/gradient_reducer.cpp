@@ -52,7 +52,7 @@ Buckets first_buckets(const std::vector<at::Tensor>& parameters, const Distribut
   return buckets;
 }
 
-/// The places among `parameters` of those that each bucket holds.
+/// For each bucket the places of its parameters among `parameters`.
 Buckets indices_in(const std::vector<at::Tensor>& parameters, const std::vector<std::vector<at::Tensor>>& buckets) {
   std::unordered_map<const void*, size_t> places;
   for (size_t i = 0; i < parameters.size(); ++i) places[parameters[i].unsafeGetTensorImpl()] = i;
@@ -147,7 +147,7 @@ GradientReducer::~GradientReducer() = default;
 
 void GradientReducer::make_engine(Buckets buckets) {
   engine_.reset();  // its hooks first
-  // The engine takes no parameter that requires nothing for the moment (toggle_optimizer).
+  // The engine refuses parameters that require no gradient, as toggle_optimizer leaves some for a while.
   std::vector<at::Tensor> resting;
   for (const at::Tensor& parameter : parameters_)
     if (!parameter.requires_grad()) resting.push_back(parameter.requires_grad_(true));
@@ -250,7 +250,7 @@ void GradientReducer::follow_module() {
   names_ = std::move(names);
   parameters_ = std::move(parameters);
   std::vector<at::Tensor> values;
-  // Not counted as a change of theirs: a graph may have saved them already.
+  // The broadcast must not count as a change: a graph may have saved the parameters already.
   for (const at::Tensor& parameter : added) values.push_back(parameter.variable_data());
   if (!values.empty())
     group_.guarded("broadcast", [&] { c10d::broadcast_coalesced(group_.raw(), values, kBroadcastBytes); });

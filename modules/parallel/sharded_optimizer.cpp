@@ -123,7 +123,7 @@ void ShardedOptimizer::divide_again() {
   optimizer_.state().clear();
 }
 
-/// In the groups that were divided stand this rank's parts.
+/// The groups that were divided must hold this rank's parts, as make_parts has left them.
 void ShardedOptimizer::check_groups() const {
   const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();
   size_t part = 0, end = 0;

@@ -34,7 +34,7 @@ class HandleSignals : public Callback {
 
   /// The checkpoint that was saved before the end that a signal asked for; empty without one.
   const std::filesystem::path& saved() const { return saved_; }
-  /// Of the run that it belongs to.
+  /// The folder of the run that saved it.
   const std::filesystem::path& run_folder() const { return run_folder_; }
 
  private:

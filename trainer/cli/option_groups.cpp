@@ -9,7 +9,7 @@ namespace {
 struct OptionGroup {
   const char* title;
   std::vector<std::string> options;
-  /// Those among them that matter to fit alone.
+  /// Those of `options` that only fit uses.
   std::vector<std::string> of_fit = {};
 };
 

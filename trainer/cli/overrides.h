@@ -28,8 +28,8 @@ std::vector<std::string> ambiguous_variables(const std::vector<Override>& enviro
 /// (`--model.class`, `--model.optimizer`, `--callbacks`). Some may name no option.
 std::vector<Override> likely_overrides(const std::vector<std::string>& arguments);
 
-/// Writes the values into `config`, which `schema` describes; classes first, and items of lists last. Returns what is
-/// wrong: paths that are none.
+/// Writes the values into `config`, which `schema` describes; classes first, and items of lists last. Returns a
+/// message for each path that leads to no option.
 std::vector<std::string> apply(const Schema& schema, Config& config, std::vector<Override> overrides);
 
 /// "a.b.c"

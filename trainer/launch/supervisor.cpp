@@ -188,7 +188,8 @@ class Start {
     return *order_.front();
   }
 
-  /// 0 where all have ended so, or 128 and the signal; that of a rank which failed by itself, which is described.
+  /// The exit code of the first rank that failed by itself, which is also described; without such a rank 0 if all ended
+  /// with 0, else 128 and the signal.
   int code_after_signal() const {
     for (const RankProcess* rank : order_) {
       const bool followed = rank->was_killed() || rank->lost_another() || rank->code() == 128 + asked_by_;
