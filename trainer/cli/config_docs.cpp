@@ -17,9 +17,9 @@ A config is a JSON object with `seed`, `name`, `trainer`, `model` and `data`. Pa
 
 - **Where values come from.** Files (`--config a.json b.json`), then the environment, then flags; later ones win.
   Objects are merged key by key, lists replace lists, and an object with another `"class"` begins anew.
-- **Lists.** `"callbacks+=": [...]` in a file adds to the list of earlier files, as `--callbacks+=Timer` does; a flag of a
-  list that stands again adds to it: `--callbacks EarlyStopping --callbacks Timer`. `--callbacks.0.monitor val_acc` sets an
-  option of one item, counted from 0 (`LEVIN__TRAINER__CALLBACKS__0__MONITOR`). A class alone is a list of it.
+- **Lists.** `"callbacks+=": [...]` in a file adds to the list of earlier files, as `--callbacks+=Timer` does. If a flag of a
+  list is repeated, its values add up: `--callbacks EarlyStopping --callbacks Timer`. `--callbacks.0.monitor val_acc` sets an
+  option of one item, counted from 0 (`LEVIN__TRAINER__CALLBACKS__0__MONITOR`). A class alone stands for a list of one.
 - **Flags.** Each option of the trainer is a flag with dashes (`--max-epochs 3`), each of model and data one with its
   path (`--model.optimizer.lr 0.1`). In the environment `model.optimizer.lr` is `LEVIN__MODEL__OPTIMIZER__LR`.
 - **References.** `"${data.batch_size}"` is the value at that path, or the default of the option there, with its type;

@@ -25,8 +25,8 @@ std::vector<std::string> config_files_of(const std::vector<std::string>& argumen
 
 /// Reads the flags of `levin COMMAND`, whose options `schema` describes. There is one for each option of the trainer
 /// (`--max-epochs`), of the classes that `config` chooses (`--model.lr`, `--data.root`, `--model.optimizer.lr`), and of
-/// the items of its lists (`--callbacks.0.monitor`). A flag of a list that stands again adds to it, as
-/// `--callbacks+=NAME` does to what files say; of any other flag the last counts.
+/// the items of its lists (`--callbacks.0.monitor`). If a flag of a list is repeated, its values add
+/// up; `--callbacks+=NAME` adds to what files say. Of any other flag the last counts.
 Flags read_flags(const Schema& schema, const std::string& command, const std::vector<std::string>& arguments,
                  const Json& config);
 
