@@ -9,7 +9,7 @@ namespace {
 struct OptionGroup {
   const char* title;
   std::vector<std::string> options;
-  /// Those of `options` that only fit uses.
+  /// Further options of the group, which only fit uses.
   std::vector<std::string> of_fit = {};
 };
 
