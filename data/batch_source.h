@@ -69,7 +69,8 @@ struct RankPart {
 /// with it, past the round's end.
 RankPart part_of_round(int64_t count, int64_t batch_size, const EpochKey& key, const std::string& rest);
 
-/// What a rank without a part of such a round may run for the sake of the others: one of their samples.
+/// One of the other ranks' samples, for a rank without a part of such a round: it may run this one, so that the others'
+/// collectives are complete.
 inline RankPart stand_in_of_round(int64_t count, const EpochKey& key) {
   return {key.rank % count, key.rank % count + 1};
 }

@@ -14,7 +14,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr size_t kMostNamesShown = 20;
 constexpr size_t kMostBytesShown = 40;
 
-/// Where the bytes stop to be UTF-8; npos where they do not.
+/// The place of the first bytes that are no UTF-8; npos if all are.
 size_t first_invalid(std::string_view text) {
   for (size_t position = 0; position < text.size();)
     if (next_code_point(text, position) == kInvalidUtf8) return position;

@@ -11,7 +11,7 @@ namespace {
 
 thread_local LayerWatch* watch_of_thread = nullptr;
 
-/// The operation's inputs are read when it ends, where they are gone already: it keeps the text.
+/// Keeps an operation's inputs as text: when it ends and they are asked for, the inputs are gone.
 struct Begun : at::ObserverContext {
   explicit Begun(std::string text_) : text(std::move(text_)) {}
   std::string text;

@@ -21,7 +21,8 @@ OwnRates own_rates(const Json& scheduler, const std::string& path) {
   if (name == "CyclicLR") return {name, join_path(path, "base_lr")};
   const Json* const inner = find_value(scheduler, {"schedulers"});
   if ((name != "SequentialLR" && name != "ChainedScheduler") || !inner || !inner->is_array()) return {};
-  // Those of a SequentialLR begin at the rates of its first; in a chain one that sets rates outright undoes the others.
+  // In a SequentialLR the first schedule sets the rates at which all begin; in a chain any schedule that sets rates
+  // outright undoes the others.
   const size_t count = name == "SequentialLR" ? std::min<size_t>(inner->size(), 1) : inner->size();
   for (size_t i = 0; i < count; ++i)
     if (OwnRates found = own_rates((*inner)[i], item_path(join_path(path, "schedulers"), i)); !found.scheduler.empty())

@@ -177,7 +177,7 @@ class Start {
 
   /// Whose failure the others have followed.
   const RankProcess& find_culprit() const {
-    // By itself, and not for want of another.
+    // A rank that failed by itself, and not because it lost another.
     for (const RankProcess* rank : order_)
       if (rank->code() != 0 && !rank->was_given_up() && !rank->lost_another()) return *rank;
     // One that hung, or one that left while the others went on.
