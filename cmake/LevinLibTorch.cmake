@@ -145,7 +145,9 @@ endfunction()
 function(levin_make_libtorch_target config version)
   levin_libtorch_prefix(prefix "${config}")
   add_library(levin::torch INTERFACE IMPORTED GLOBAL)
-  foreach(name torch torch_cpu c10)
+  # Not libtorch itself: it has nothing of LibTorch, and in wheels with CUDA copies of std::filesystem's functions, which
+  # would be taken and crash.
+  foreach(name torch_cpu c10)
     find_library(library ${name} HINTS "${prefix}/lib" NO_CACHE)
     if(NOT library)
       levin_stop("The LibTorch in ${prefix} has no shared library lib${name}.so: install it again, for example with scripts/setup.")
