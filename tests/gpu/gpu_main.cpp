@@ -1,10 +1,57 @@
 // The tests that need a GPU: run where LibTorch sees one, skipped with the reason elsewhere.
+//
+// Each test's end is a line of its own, which scripts/gpu_bundle/run.sh counts:
+//   gpu_test: passed 1.2 s NAME
 #include <levin/trainer/core/accelerator.h>
 
+#include <chrono>
 #include <cstdio>
 
 #define CATCH_CONFIG_RUNNER
 #include "tests/catch.h"
+#include "tests/gpu/skipped.h"
+
+namespace {
+
+#if __has_include(<catch2/catch_all.hpp>)
+using ListenerBase = Catch::EventListenerBase;
+#else
+using ListenerBase = Catch::TestEventListenerBase;
+#endif
+
+class TestLines final : public ListenerBase {
+ public:
+  using ListenerBase::ListenerBase;
+
+  void testCaseStarting(const Catch::TestCaseInfo& test) override {
+    name_ = test.name;
+    begun_ = std::chrono::steady_clock::now();
+    skipped_reason().clear();
+    // Where the process hangs or dies, this is the last line.
+    std::printf("gpu_test: began %s\n", name_.c_str());
+    std::fflush(stdout);
+  }
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+    const bool skipped = !skipped_reason().empty();
+    const char* const how = stats.totals.assertions.failed > 0 ? "failed" : skipped ? "skipped" : "passed";
+    std::printf("gpu_test: %s %.1f s %s%s%s\n", how, seconds, name_.c_str(), skipped ? ": " : "",
+                skipped_reason().c_str());
+    std::fflush(stdout);
+  }
+
+ private:
+  std::string name_ = {};
+  std::chrono::steady_clock::time_point begun_ = {};
+};
+CATCH_REGISTER_LISTENER(TestLines)
+
+}  // namespace
+
+std::string& skipped_reason() {
+  static std::string reason;
+  return reason;
+}
 
 int main(int argc, char** argv) {
   constexpr int kSkipped = 77;

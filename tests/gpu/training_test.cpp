@@ -1,40 +1,7 @@
-// Training on a GPU: the same numbers, precision, several devices, and no wait in a step.
-#include <levin/trainer/core/accelerator.h>
+// Training on a GPU: the same numbers as on the CPU, and parts and tensors on several devices.
+#include "tests/gpu/training.h"
 
-#include "tests/catch.h"
-#include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
-
-namespace {
-
-const torch::Device kGpu(torch::kCUDA, 0);
-
-levin::TrainerOptions on(const TemporaryFolder& folder, const char* accelerator) {
-  levin::TrainerOptions options = quiet(folder);
-  options.accelerator = accelerator;
-  options.max_epochs = 3;
-  options.gradient_clip_val = 0.5;
-  options.accumulate_grad_batches = 2;
-  return options;
-}
-
-template <class M = ToyModule>
-std::vector<torch::Tensor> train(levin::TrainerOptions options, const levin::data::Loaders& loader) {
-  torch::manual_seed(1);
-  const auto module = levin::make_module<M>();
-  module->optimizers_of = [](ToyModule& m) {
-    return levin::OptimizerConfig(levin::optim::AdamW(m.parameters(), {.lr = 0.01}),
-                                  levin::StepLR({.step_size = 1, .gamma = 0.9}));
-  };
-  levin::Trainer(options).fit(*module, loader);
-  std::vector<torch::Tensor> weights;
-  for (const torch::Tensor& parameter : module->parameters()) weights.push_back(parameter.detach().cpu());
-  return weights;
-}
-
-}  // namespace
-
-TEST_CASE("a run on the GPU ends as that on the CPU") {
+TEST_CASE("a run on the GPU ends as that on the CPU", "[training]") {
   const TemporaryFolder folder;
   const ToyData data(50, torch::kFloat);
   const auto loader = levin::data::DataLoader(levin::data::TensorDataset(data.input, data.target),
@@ -42,49 +9,63 @@ TEST_CASE("a run on the GPU ends as that on the CPU") {
   CHECK(largest_difference(train(on(folder, "gpu"), loader), train(on(folder, "cpu"), data.loader(8))) < 1e-4);
 }
 
-TEST_CASE("batches from page-locked memory come whole, on a stream of their own") {
-  struct Checking : ToyModule {
-    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
-      CHECK(batch.input().device() == kGpu);
-      CHECK(device() == kGpu);
-      sums.push_back(batch.input().sum());
-      return ToyModule::training_step(batch, batch_idx);
-    }
-    std::vector<torch::Tensor> sums;
-  };
-  const auto input = torch::randn({64, 4}), target = torch::randn({64, 1});
-  const TemporaryFolder folder;
-  Checking module;
-  levin::TrainerOptions options = on(folder, "gpu");
-  options.max_epochs = 1;
-  levin::Trainer(options).fit(module, levin::data::DataLoader(levin::data::TensorDataset(input, target),
-                                                              {.batch_size = 8, .pin_memory = true}));
-  REQUIRE(module.sums.size() == 8);
-  for (int64_t i = 0; i < 8; ++i)
-    CHECK(std::abs((module.sums[static_cast<size_t>(i)].cpu() - input.narrow(0, 8 * i, 8).sum()).item<double>()) <
-          1e-4);
+TEST_CASE("every optimizer steps on the GPU as on the CPU", "[training]") {
+  using Make = std::function<levin::OptimizerConfig(ToyModule&)>;
+  namespace optim = levin::optim;
+  const std::vector<std::pair<const char*, Make>> all = {
+      {"SGD", [](auto& m) { return optim::SGD(m.parameters(), {.lr = 0.05, .momentum = 0.9, .weight_decay = 0.01}); }},
+      {"Adam", [](auto& m) { return optim::Adam(m.parameters(), {.weight_decay = 0.01, .amsgrad = true}); }},
+      {"AdamW", [](auto& m) { return optim::AdamW(m.parameters()); }},
+      {"Adagrad", [](auto& m) { return optim::Adagrad(m.parameters()); }},
+      {"RMSprop", [](auto& m) { return optim::RMSprop(m.parameters(), {.momentum = 0.9, .centered = true}); }},
+      {"Adadelta", [](auto& m) { return optim::Adadelta(m.parameters()); }},
+      {"NAdam", [](auto& m) { return optim::NAdam(m.parameters()); }},
+      {"RAdam", [](auto& m) { return optim::RAdam(m.parameters()); }},
+      {"Lion", [](auto& m) { return optim::Lion(m.parameters()); }},
+      {"LAMB", [](auto& m) { return optim::LAMB(m.parameters()); }}};
+  const ToyData data(48);
+  for (const auto& [name, make] : all) {
+    INFO(name);
+    const auto trained = [&, &make = make](const char* accelerator) {
+      const TemporaryFolder folder;
+      torch::manual_seed(1);
+      ToyModule module;
+      module.optimizers_of = make;
+      levin::TrainerOptions options = on(folder, accelerator);
+      options.precision = "64-true";
+      levin::Trainer(options).fit(module, data.loader(8));
+      return weights_on_cpu(module);
+    };
+    CHECK(largest_difference(trained("gpu"), trained("cpu")) < 1e-9);
+  }
 }
 
-TEST_CASE("a run on the GPU goes on from its checkpoint to the bit, dropout included") {
-  const ToyData data(40);
-  const auto run = [&](const TemporaryFolder& folder, int64_t epochs, const std::string& ckpt_path) {
-    torch::manual_seed(1);
-    const auto module = levin::make_module<ToyModule>(0.25);
-    levin::TrainerOptions options = on(folder, "gpu");
-    options.max_epochs = epochs;
-    options.seed = 3;
-    levin::Trainer(options).fit(*module, data.loader(8), {}, ckpt_path);
-    std::vector<torch::Tensor> weights;
-    for (const torch::Tensor& parameter : module->parameters()) weights.push_back(parameter.detach().cpu());
-    return weights;
+TEST_CASE("metrics count on the GPU as on the CPU", "[training]") {
+  namespace metrics = levin::metrics;
+  torch::manual_seed(2);
+  const auto scores = torch::randn({256, 5}).softmax(1), classes = torch::randint(5, {256});
+  const auto measured = [&](const std::function<std::shared_ptr<metrics::Metric>()>& make, torch::Device device) {
+    const auto metric = make();
+    metric->to(device);
+    for (int64_t i = 0; i < 4; ++i)
+      metric->update(scores.narrow(0, 64 * i, 64).to(device), classes.narrow(0, 64 * i, 64).to(device));
+    return metric->compute().cpu();
   };
-  const TemporaryFolder whole, parts;
-  const auto expected = run(whole, 4, "");
-  run(parts, 2, "");
-  CHECK(bit_equal(run(parts, 4, "last"), expected));
+  const std::vector<std::function<std::shared_ptr<metrics::Metric>()>> all = {
+      [] {
+        return std::make_shared<metrics::Accuracy>(metrics::AccuracyOptions{.task = "multiclass", .num_classes = 5});
+      },
+      [] { return std::make_shared<metrics::AUROC>(metrics::AUROC::Options{.task = "multiclass", .num_classes = 5}); },
+      [] {
+        return std::make_shared<metrics::ConfusionMatrix>(
+            metrics::ConfusionMatrixOptions{.task = "multiclass", .num_classes = 5});
+      }};
+  for (const auto& make : all)
+    CHECK(
+        torch::allclose(measured(make, kGpu).to(torch::kDouble), measured(make, torch::kCPU).to(torch::kDouble), 1e-5));
 }
 
-TEST_CASE("a module with parts on GPU and CPU stays as it is, and trains") {
+TEST_CASE("a module with parts on GPU and CPU stays as it is, and trains", "[training]") {
   struct Spread : ToyModule {
     Spread() { head->to(kGpu); }
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
@@ -107,7 +88,7 @@ TEST_CASE("a module with parts on GPU and CPU stays as it is, and trains") {
   for (size_t i = 0; i < before.size(); ++i) CHECK_FALSE(torch::equal(before[i].cpu(), after[i].cpu()));
 }
 
-TEST_CASE("what is on the wrong device is named") {
+TEST_CASE("what is on the wrong device is named", "[training]") {
   struct Mixing : ToyModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       return (batch.input() * mask).sum();
@@ -121,7 +102,7 @@ TEST_CASE("what is on the wrong device is named") {
   CHECK(contains(error_text<levin::UsageError>([&] { trainer.fit(module, data.loader(8)); }), "the run is on cuda:0"));
 }
 
-TEST_CASE("DeviceStatsMonitor logs the GPU's memory") {
+TEST_CASE("DeviceStatsMonitor logs the GPU's memory", "[training]") {
   const ToyData data(24);
   const TemporaryFolder folder;
   ToyModule module;
@@ -131,85 +112,4 @@ TEST_CASE("DeviceStatsMonitor logs the GPU's memory") {
   const auto metrics = levin::Trainer(options).fit(module, data.loader(8)).metrics;
   CHECK(metrics.at("DeviceStatsMonitor.on_train_batch_end/allocated_bytes.current") > 0);
   CHECK(metrics.at("DeviceStatsMonitor.on_train_batch_end/memory_free_bytes") > 0);
-}
-
-TEST_CASE("dp over all GPUs ends as one of them") {
-  const int gpus = levin::visible_gpus().count;
-  if (gpus < 2) return;  // nothing to split
-  const ToyData data(50);
-  const TemporaryFolder folder;
-  levin::TrainerOptions several = on(folder, "auto");
-  several.gpus = gpus;
-  CHECK(largest_difference(train(several, data.loader(16)), train(on(folder, "gpu"), data.loader(16))) < 1e-4);
-}
-
-namespace {
-
-/// A run with graphs, and one without.
-void graphs_end_as_eager(levin::TrainerOptions options) {
-  options.accumulate_grad_batches = 1;
-  options.max_epochs = 6;
-  const ToyData data(53);  // the last batch is short
-  const auto expected = train(options, data.loader(8));
-  options.cuda_graphs = true;
-  CHECK(largest_difference(train(options, data.loader(8)), expected) < 1e-5);
-}
-
-}  // namespace
-
-TEST_CASE("steps captured in graphs end as those that are not") {
-  const TemporaryFolder folder;
-  graphs_end_as_eager(on(folder, "gpu"));
-  levin::TrainerOptions mixed = on(folder, "gpu");
-  mixed.precision = "bf16-mixed";
-  graphs_end_as_eager(mixed);
-  mixed.precision = "16-mixed";
-  graphs_end_as_eager(mixed);
-}
-
-TEST_CASE("a captured step draws the random numbers of one that is not") {
-  struct Dropping : ToyModule {
-    Dropping() : ToyModule(0.5) {}
-  };
-  const TemporaryFolder folder;
-  levin::TrainerOptions options = on(folder, "gpu");
-  options.seed = 3;
-  options.accumulate_grad_batches = 1;
-  const ToyData data(64);
-  const auto expected = train<Dropping>(options, data.loader(8));
-  options.cuda_graphs = true;
-  CHECK(largest_difference(train<Dropping>(options, data.loader(8)), expected) < 1e-5);
-}
-
-TEST_CASE("what a graph cannot hold is refused by name") {
-  struct Waits : ToyModule {
-    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
-      const auto loss = loss_of(batch);
-      return loss * (loss.item<double>() > 0 ? 1.0 : 2.0);
-    }
-  };
-  struct Hooked : ToyModule {
-    void on_after_backward(levin::Run&) override {}
-  };
-  const ToyData data(64);
-  const TemporaryFolder folder;
-  levin::TrainerOptions options = on(folder, "gpu");
-  options.accumulate_grad_batches = 1;
-  options.cuda_graphs = true;
-  const auto refusal = [&](ToyModule& module, levin::ModuleRef reference) {
-    module.optimizers_of = [](ToyModule& m) { return levin::optim::SGD(m.parameters()); };
-    return error_text<levin::UsageError>([&] { levin::Trainer(options).fit(reference, data.loader(8)); });
-  };
-  Waits waits;
-  CHECK(contains(refusal(waits, waits), "the step cannot be captured"));
-  Hooked hooked;
-  CHECK(contains(refusal(hooked, hooked), "on_after_backward is overridden"));
-}
-
-TEST_CASE("one rank of ddp, over NCCL, ends as one GPU") {
-  const ToyData data(50);
-  const TemporaryFolder folder;
-  levin::TrainerOptions ddp = on(folder, "gpu");
-  ddp.strategy = "ddp";
-  CHECK(largest_difference(train(ddp, data.loader(8)), train(on(folder, "gpu"), data.loader(8))) < 1e-5);
 }
