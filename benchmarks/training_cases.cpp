@@ -9,6 +9,8 @@ nn::Sequential mlp() { return nn::Sequential(nn::Flatten(), nn::Linear(784, 64),
 
 nn::Sequential mlp_1024() { return nn::Sequential(nn::Linear(1024, 1024), nn::ReLU(), nn::Linear(1024, 10)); }
 
+nn::Sequential mlp_wide() { return nn::Sequential(nn::Linear(16384, 1024), nn::ReLU(), nn::Linear(1024, 10)); }
+
 nn::Sequential mlp_100m() {
   return nn::Sequential(nn::Flatten(), nn::Linear(784, 8192), nn::ReLU(), nn::Linear(8192, 8192), nn::ReLU(),
                         nn::Linear(8192, 3200), nn::ReLU(), nn::Linear(3200, 10));
@@ -24,10 +26,10 @@ constexpr int64_t kTokens = 64, kVocabulary = 65;
 }  // namespace
 
 const std::vector<TrainingCase>& training_cases() {
-  static const std::vector<TrainingCase> cases = {{"mlp", 32, 8000, 8, false},    {"mlp_adam", 32, 8000, 8, true},
-                                                  {"lenet", 256, 8192, 1, true},  {"resnet18", 16, 128, 1, true},
-                                                  {"gpt", 8, 160, 1, true},       {"scalar", 32, 8000, 80, false},
-                                                  {"mlp_100m", 32, 128, 1, true}, {"mlp_1024", 256, 8192, 2, true}};
+  static const std::vector<TrainingCase> cases = {
+      {"mlp", 32, 8000, 8, false},    {"mlp_adam", 32, 8000, 8, true},  {"lenet", 256, 8192, 1, true},
+      {"resnet18", 16, 128, 1, true}, {"gpt", 8, 160, 1, true},         {"scalar", 32, 8000, 80, false},
+      {"mlp_100m", 32, 128, 1, true}, {"mlp_1024", 256, 8192, 2, true}, {"mlp_wide", 256, 1024, 1, false}};
   return cases;
 }
 
@@ -53,6 +55,8 @@ TrainingData::TrainingData(const TrainingCase& which) {
     input = torch::randn({which.samples, 3, 32, 32});
   else if (which.name == "mlp_1024")
     input = torch::randn({which.samples, 1024});
+  else if (which.name == "mlp_wide")
+    input = torch::randn({which.samples, 16384});
   else
     input = torch::randn({which.samples, 1, 28, 28});
 }
@@ -81,6 +85,7 @@ BenchmarkModule::BenchmarkModule(TrainingCase which_, bool levins_optimizer_)
     classify(which.name == "lenet"      ? lenet()
              : which.name == "mlp_100m" ? mlp_100m()
              : which.name == "mlp_1024" ? mlp_1024()
+             : which.name == "mlp_wide" ? mlp_wide()
                                         : mlp());
   }
 }

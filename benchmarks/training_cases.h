@@ -17,7 +17,8 @@ struct TrainingCase {
 };
 
 /// mlp (784-64-10), mlp_adam, lenet, resnet18 (for 32x32), gpt (4 blocks of 128), scalar (one parameter and a loss of
-/// two operations: what is left is the loop's own cost), mlp_100m (100 million parameters) and mlp_1024 (1024-1024-10).
+/// two operations: what is left is the loop's own cost), mlp_100m (100 million parameters), mlp_1024 (1024-1024-10) and
+/// mlp_wide (16384-1024-10: batches that take as long to copy to a GPU as to compute).
 const std::vector<TrainingCase>& training_cases();
 
 /// The case of this name; throws levin::UsageError that names them all.
