@@ -139,7 +139,7 @@ int main(int argc, char** argv) try {
       std::printf("SKIPPED: %s needs a GPU\n", section->name);
       continue;
     }
-    section->run(is_short ? Effort{1, 0.25} : Effort{5, 1.0});
+    section->run(is_short ? Effort{1, 0.25} : Effort{3, 1.0});
     ++measured;
   }
   if (words.empty())
