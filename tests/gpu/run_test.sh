@@ -49,6 +49,12 @@ expect() {
   }
 }
 
+# Every GPU test is in a group that run.sh runs.
+groups=$(sed -n 's/^for group in \(.*\); do$/\1/p' "$bundle/run.sh")
+tests=$(cat "$root"/tests/gpu/*_test.cpp | grep -c '^TEST_CASE(')
+grouped=$(cat "$root"/tests/gpu/*_test.cpp | grep -cE "\"\[(${groups// /|})\]\"\) \{")
+[[ $tests -gt 0 && $tests == "$grouped" ]] || { printf '%s tests, and %s are in one of the groups %s\n' "$tests" "$grouped" "$groups" && exit 1; }
+
 status=0
 LEVIN_PYTHON=$python "$bundle/run.sh" --seconds 500 --limit fit-cpu=400 --limit benchmark-cpu-levin=1 "$folder/results" || status=$?
 [[ $status == 1 ]] || { printf 'exit status %s, and three parts failed\n' "$status" && exit 1; }
