@@ -78,20 +78,20 @@ Json number(const at::Tensor& values, int64_t row, int64_t column) {
   return values.const_data_ptr<double>()[at];
 }
 
-std::string class_name(const PredictedSamples& samples, int64_t index) {
-  return samples.classes.empty() ? std::to_string(index) : samples.classes[static_cast<size_t>(index)];
+std::string class_name(const std::vector<std::string>& classes, int64_t index) {
+  return classes.empty() ? std::to_string(index) : classes[static_cast<size_t>(index)];
 }
 
 /// One sample's values by name, probabilities first; `lists` as a list or object each, otherwise number by number.
-Json row_of(const PredictedValues& all, const PredictedSamples& samples, int64_t row, bool lists) {
+Json row_of(const PredictedValues& all, const std::vector<std::string>& classes, int64_t row, bool lists) {
   Json line = Json::object();
   const at::Tensor& probabilities = all.probabilities;
   if (probabilities.defined()) {
     const int64_t likeliest = probabilities[row].argmax().item<int64_t>();
-    line["class"] = class_name(samples, likeliest);
+    line["class"] = class_name(classes, likeliest);
     line["probability"] = number(probabilities, row, likeliest);
     for (int64_t i = 0; i < probabilities.size(1); ++i) {
-      const std::string name = class_name(samples, i);
+      const std::string name = class_name(classes, i);
       if (lists)
         line["probabilities"][name] = number(probabilities, row, i);
       else
@@ -133,19 +133,21 @@ std::string csv_line(const Json& row, bool names) {
 }
 
 /// What a file of text holds; numbers that are not finite have no JSON and stand as null.
-std::string text_of_rows(const std::vector<std::vector<Batch>>& by_loader, PredictedSamples samples, bool as_csv) {
+std::string text_of_rows(const std::vector<std::vector<Batch>>& by_loader, const PredictedSamples& samples,
+                         bool as_csv) {
   std::string text;
   std::set<std::string> headers;
   for (size_t loader = 0; loader < by_loader.size(); ++loader) {
     const PredictedValues all = values_of(by_loader[loader]);
-    if (all.probabilities.defined() && static_cast<int64_t>(samples.classes.size()) != all.probabilities.size(1))
-      samples.classes.clear();
+    const bool are_known =
+        all.probabilities.defined() && static_cast<int64_t>(samples.classes.size()) == all.probabilities.size(1);
+    const std::vector<std::string> classes = are_known ? samples.classes : std::vector<std::string>();
     for (int64_t row = 0; row < all.samples; ++row) {
       Json line = Json::object();
       if (by_loader.size() > 1) line["loader"] = loader;
       const auto i = static_cast<size_t>(row);
       line["input"] = by_loader.size() == 1 && i < samples.names.size() ? Json(samples.names[i]) : Json(row);
-      line.update(row_of(all, samples, row, /*lists=*/!as_csv));
+      line.update(row_of(all, classes, row, /*lists=*/!as_csv));
       if (as_csv && headers.insert(csv_line(line, true)).second) text += csv_line(line, true);
       text += as_csv ? csv_line(line, false) : line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     }

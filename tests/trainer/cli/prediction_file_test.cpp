@@ -1,4 +1,6 @@
+#include <levin/trainer/cli/prediction_file.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/eye.h>
 #include <levin/data/image_file.h>
 #include <levin/data/npy_file.h>
 #include <levin/trainer/core/option.h>
@@ -122,6 +124,19 @@ TEST_CASE("images to predict are those of predict, else of test, and a folder th
   const ProgramRun nowhere = predict(folder.path(), {"--data.predict_root", "nowhere"});
   CHECK(nowhere.code == 2);
   CHECK(nowhere.err == "levin: error: data.predict_root: no folder nowhere; give the folder with the images\n");
+}
+
+TEST_CASE("classes have their names in each loader whose predictions are of as many") {
+  const TemporaryFolder folder;
+  const auto certain = [](int64_t classes) {
+    return std::vector<levin::Batch>{levin::Batch(at::eye(classes).narrow(0, 0, 1))};
+  };
+  const fs::path output = folder / "out.jsonl";
+  levin::cli::PredictionFile(output).write({certain(3), certain(2)}, {.names = {}, .classes = {"ant", "bee"}});
+  const std::vector<std::string> lines = lines_of(output);
+  REQUIRE(lines.size() == 2);
+  CHECK(levin::Json::parse(lines[0])["class"] == "0");
+  CHECK(levin::Json::parse(lines[1])["class"] == "ant");
 }
 
 TEST_CASE("a file that cannot hold the predictions is refused before anything is predicted") {
