@@ -2,7 +2,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/ScopeExit.h>
 #include <levin/modules/metrics/metric_states.h>
+#include <levin/trainer/core/batch_counts.h>
 #include <levin/trainer/core/error.h>
 
 #include <typeinfo>
@@ -47,7 +49,7 @@ void Metric::update_all(at::TensorList inputs) {
   const PlainTensors plain;
   batch_value_ = at::Tensor();
   to(inputs[0].device());
-  update_inputs(detached);
+  if (batch_counts()) update_inputs(detached);
 }
 
 void Metric::update_inputs(at::TensorList inputs) {
@@ -64,15 +66,15 @@ at::Tensor Metric::forward_all(at::TensorList inputs) {
   const PlainTensors plain;
   if (!inputs.empty() && inputs[0].defined()) to(inputs[0].device());
   std::vector<MetricState> earlier = std::exchange(states_, empty_states(states_));
-  try {
-    update_all(inputs);
-    batch_value_ = compute_value();
-  } catch (...) {
+  // The batch has a value also where it does not count.
+  const bool counts = std::exchange(batch_counts(), true);
+  const auto states_again = c10::make_scope_exit([&] {
+    batch_counts() = counts;
     states_ = std::move(earlier);
-    throw;
-  }
-  add_states(earlier, states_, device_);
-  states_ = std::move(earlier);
+  });
+  update_all(inputs);
+  batch_value_ = compute_value();
+  if (counts) add_states(earlier, states_, device_);
   return batch_value_;
 }
 

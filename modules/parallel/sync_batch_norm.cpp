@@ -1,6 +1,7 @@
 #include <levin/modules/parallel/sync_batch_norm.h>
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <levin/trainer/core/batch_counts.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -21,7 +22,6 @@ using OptionalTensor = std::optional<at::Tensor>;
 constexpr c10::DispatchKey kKey = c10::DispatchKey::AutocastPrivateUse1;
 
 thread_local Comm* ranks_of_thread = nullptr;
-thread_local bool thread_counts = true;
 
 /// All dimensions but that of the channels.
 std::vector<int64_t> reduced_dims(const at::Tensor& input) {
@@ -66,7 +66,7 @@ struct Function : torch::autograd::Function<Function> {
                             const OptionalTensor& bias, const OptionalTensor& running_mean,
                             const OptionalTensor& running_var, double momentum, double eps) {
     const at::Tensor input = at::isReducedFloatingType(given.scalar_type()) ? given.to(at::kFloat) : given;
-    const Statistics statistics = over_ranks(input, *ranks_of_thread, thread_counts);
+    const Statistics statistics = over_ranks(input, *ranks_of_thread, batch_counts());
     const at::Tensor inverse = (statistics.squares / statistics.count + eps).rsqrt();
     update(running_mean, statistics.mean, momentum);
     update(running_var, statistics.squares / (statistics.count - 1), momentum);
@@ -161,7 +161,7 @@ SyncBatchNorm::~SyncBatchNorm() {
   c10::impl::tls_set_dispatch_key_excluded(kKey, excluded_before_);
 }
 
-UncountedBatch::UncountedBatch() { thread_counts = false; }
-UncountedBatch::~UncountedBatch() { thread_counts = true; }
+UncountedBatch::UncountedBatch() { batch_counts() = false; }
+UncountedBatch::~UncountedBatch() { batch_counts() = true; }
 
 }  // namespace levin::parallel

@@ -6,6 +6,7 @@
 #include <levin/modules/metrics/mean.h>
 #include <levin/modules/metrics/mean_error.h>
 #include <levin/modules/metrics/metric_collection.h>
+#include <levin/trainer/core/batch_counts.h>
 
 #include <limits>
 
@@ -111,4 +112,17 @@ TEST_CASE("a metric of preds and target says so where it is given more") {
   } plain;
   CHECK(contains(error_text<UsageError>([&] { plain.update(at::ones({2}), at::ones({2}), at::ones({2})); }),
                  "takes two tensors, preds and target; update was given 3"));
+}
+
+TEST_CASE("a batch that does not count leaves a metric as it was, and has a value of its own") {
+  m::MeanSquaredError error;
+  error.update(at::ones({2}), at::zeros({2}));
+  levin::batch_counts() = false;
+  error.update(at::full({4}, 9.0), at::zeros({4}));
+  const double of_batch = error(at::full({4}, 3.0), at::zeros({4})).item<double>();
+  levin::batch_counts() = true;
+  CHECK(of_batch == 9);
+  CHECK(value(error) == 1);
+  error.update(at::full({2}, 2.0), at::zeros({2}));
+  CHECK(value(error) == 2.5);
 }
