@@ -108,6 +108,9 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
     c.drop_last = true;
     c.weights_are_counts = c.empty_batches_are_nan = c.skips_batches = false;
   }
+  if (c.two_optimizers) c.empty_batches_are_nan = false;
+  // Of samples that the ranks divide, each drops its own last.
+  if (comparable && c.drop_last && c.data == "divided") c.data = "stream";
   // Each rank of zero1 has the gradients of its own share alone.
   if (c.two_optimizers && c.strategy == "zero1") c.strategy = "ddp";
   // A validation that comes in the middle of an epoch leaves no value of the training's epoch to watch.
