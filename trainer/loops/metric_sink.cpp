@@ -181,11 +181,14 @@ void MetricSink::sync_metrics(Table& table) {
     metric.sync(*comm_);
   }
   // The ranks that have the others take each other's counts: one without samples has no such metric.
-  std::map<std::string, LoggedMetric*> partial;
+  CountedMetrics partial;
   for (const std::string& name : own)
     if (LoggedMetric* const metric = table.accumulators.at(name).metric.get(); synced.insert(metric).second)
-      partial[name] = metric;
-  merge_metrics_over_ranks(partial, *comm_);
+      partial.logged[name] = metric;
+  for (const auto& [name, logged] : table.accumulators)
+    if (!logged.metric && logged.restored_metrics && logged.on_epoch) partial.restored[name] = *logged.restored_metrics;
+  for (const std::string& name : merge_metrics_over_ranks(partial, *comm_))
+    if (partial.restored.contains(name)) table.accumulators.at(name).reset_epoch();
 }
 
 Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {

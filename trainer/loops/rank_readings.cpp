@@ -89,17 +89,26 @@ std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Co
   return names;
 }
 
-void merge_metrics_over_ranks(const std::map<std::string, LoggedMetric*>& own, Comm& comm) {
-  if (largest_count(static_cast<int64_t>(own.size()), comm) == 0) return;
-  const c10::InferenceMode normal_tensors(false);  // of the metrics' states
-  State mine = State::dict();
-  for (const auto& [name, metric] : own) mine[name] = metric->state_dict();
-  const std::vector<State> of_ranks = gather_states(mine, comm);
-  for (const auto& [name, metric] : own) {
+std::set<std::string> merge_metrics_over_ranks(const CountedMetrics& own, Comm& comm) {
+  const c10::InferenceMode normal_tensors(false);
+  if (largest_count(static_cast<int64_t>(own.logged.size()), comm) == 0) return {};
+  State logged = State::dict(), restored = State::dict();
+  for (const auto& [name, metric] : own.logged) logged[name] = metric->state_dict();
+  for (const auto& [name, states] : own.restored) restored[name] = State(states);
+  const std::vector<State> of_ranks =
+      gather_states(State::dict({{"logged", std::move(logged)}, {"restored", std::move(restored)}}), comm);
+  for (const auto& [name, metric] : own.logged) {
     metric->reset();
-    for (const State& states : std::views::reverse(of_ranks))
-      if (const State* counted = states.find(name)) metric->prepend_state_dict(*counted);
+    for (const State& of_rank : std::views::reverse(of_ranks)) {
+      if (const State* counted = of_rank.at("logged").find(name)) metric->prepend_state_dict(*counted);
+      if (const State* states = of_rank.at("restored").find(name))
+        for (const State& one : std::views::reverse(states->items())) metric->prepend_state_dict(one);
+    }
   }
+  std::set<std::string> names;
+  for (const State& of_rank : of_ranks)
+    for (const auto& [name, state] : of_rank.at("logged").to_dict()) names.insert(to_text(name));
+  return names;
 }
 
 }  // namespace levin

@@ -28,7 +28,15 @@ Readings merge_over_ranks(const Readings& own, Comm& comm, std::set<std::string>
 /// Those of `own` that each rank has, in the same order on all of them, who must all call it.
 std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Comm& comm);
 
-/// Makes each metric count what any rank has counted under its name; not all ranks need to have it, but all call this.
-void merge_metrics_over_ranks(const std::map<std::string, LoggedMetric*>& own, Comm& comm);
+/// What a rank has counted under some names: in metrics that it has logged, or as states that it has restored and had
+/// no batch to log again.
+struct CountedMetrics {
+  std::map<std::string, LoggedMetric*> logged = {};
+  std::map<std::string, std::vector<State>> restored = {};
+};
+
+/// Makes each logged metric count what any rank has counted under its name; not all ranks need to have it, but all call
+/// this. Returns the names that any rank has logged, whose restored states are counted by then.
+std::set<std::string> merge_metrics_over_ranks(const CountedMetrics& own, Comm& comm);
 
 }  // namespace levin
