@@ -43,6 +43,12 @@ void check_one_element(const std::string& name, const at::Tensor& value) {
     throw UsageError("log('", name, "'): expected one element, got shape ", value.sizes(), "; log its mean() or sum()");
 }
 
+double read_value(const std::string& name, const LoggedMetric& metric) {
+  const at::Tensor value = metric.compute();
+  check_one_element(name, value);
+  return value.item<double>();  // host sync
+}
+
 void MetricAccumulator::mark_newest(double sample_weight, int64_t batch) {
   newest_weight = sample_weight;
   newest_batch = batch;
@@ -97,11 +103,7 @@ double MetricAccumulator::read_newest() const {
 
 std::optional<double> MetricAccumulator::read_epoch(const std::string& name) const {
   if (weight == 0) return {};
-  if (metric) {
-    const at::Tensor of_all = metric->compute();
-    check_one_element(name, of_all);
-    return of_all.item<double>();  // host sync
-  }
+  if (metric) return read_value(name, *metric);
   if (restored_metrics) return value;
   const double reduced = value_on_device.defined() ? value_on_device.item<double>() : value;  // host sync
   return options.reduce_fx == ReduceFx::Mean ? reduced / weight : reduced;

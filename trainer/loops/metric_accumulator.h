@@ -44,6 +44,9 @@ struct MetricAccumulator {
   void mark_newest(double sample_weight, int64_t batch);
 };
 
+/// What a metric that was logged as `name` computes. Throws UsageError where it has not one element. Host sync.
+double read_value(const std::string& name, const LoggedMetric& metric);
+
 /// Throws UsageError where `value`, logged as `name`, has not one element.
 void check_one_element(const std::string& name, const at::Tensor& value);
 

@@ -167,37 +167,48 @@ Metrics MetricSink::read_step() { return show_steps(*table_, merged(fresh_steps(
 
 Metrics MetricSink::read_own_step() { return show_steps(*table_, fresh_steps(*table_)); }
 
-void MetricSink::sync_metrics(Table& table) {
-  if (!has_other_ranks()) return;
+std::map<std::string, double> MetricSink::metrics_over_ranks(const Table& table,
+                                                             const std::set<std::string>& names) const {
+  std::map<std::string, double> values;
+  if (!has_other_ranks()) return values;
+  CountedMetrics counted;
   std::set<std::string> own;
-  for (const auto& [name, logged] : table.accumulators)
-    if (logged.metric && logged.on_epoch) own.insert(name);
-  std::set<const LoggedMetric*> synced;
-  for (const std::string& name : names_of_all_ranks(own, *comm_)) {
-    own.erase(name);
-    LoggedMetric& metric = *table.accumulators.at(name).metric;
-    if (!synced.insert(&metric).second) continue;
-    metric.to(device_);
-    metric.sync(*comm_);
+  for (const auto& [name, logged] : table.accumulators) {
+    if (!names.contains(name) || !logged.on_epoch || logged.weight == 0) continue;
+    if (logged.metric) {
+      logged.metric->to(device_);
+      counted.logged[name] = logged.metric.get();
+      own.insert(name);
+    } else if (logged.restored_metrics) {
+      counted.restored[name] = *logged.restored_metrics;
+    }
   }
-  // The ranks that have the others take each other's counts: one without samples has no such metric.
-  CountedMetrics partial;
-  for (const std::string& name : own)
-    if (LoggedMetric* const metric = table.accumulators.at(name).metric.get(); synced.insert(metric).second)
-      partial.logged[name] = metric;
-  for (const auto& [name, logged] : table.accumulators)
-    if (!logged.metric && logged.restored_metrics && logged.on_epoch) partial.restored[name] = *logged.restored_metrics;
-  for (const std::string& name : merge_metrics_over_ranks(partial, *comm_))
-    if (partial.restored.contains(name)) table.accumulators.at(name).reset_epoch();
+  for (const std::string& name : names_of_all_ranks(own, *comm_)) {
+    LoggedMetric& metric = *counted.logged.at(name);
+    metric.sync(*comm_);
+    values[name] = table.accumulators.at(name).read_epoch(name).value();
+    metric.unsync();
+    counted.logged.erase(name);
+  }
+  // A rank without samples has not logged the others.
+  values.merge(values_of_some_ranks(counted, *comm_));
+  return values;
+}
+
+std::set<std::string> MetricSink::names_of(const Table& table) {
+  std::set<std::string> names;
+  for (const auto& entry : table.accumulators) names.insert(entry.first);
+  return names;
 }
 
 Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
-  sync_metrics(table);
+  const std::map<std::string, double> over_ranks = metrics_over_ranks(table, names_of(table));
   show_steps(table, merged(fresh_steps(table)));
   Readings readings;
   for (auto& [name, metric] : table.accumulators) {
     if (!metric.on_epoch) continue;
-    const std::optional<double> value = metric.read_epoch(name);
+    const auto known = over_ranks.find(name);
+    const std::optional<double> value = known == over_ranks.end() ? metric.read_epoch(name) : known->second;
     if (!value) continue;
     readings[name] = reading_of(metric, *value, metric.weight);
   }
@@ -230,30 +241,17 @@ bool MetricSink::anything_to_read_each_evaluation_step() const {
   return false;
 }
 
-Reading MetricSink::newest_of(const std::string& name, const MetricAccumulator& metric, bool syncs) const {
-  if (!metric.on_epoch) return step_reading(metric);
-  const bool is_metric = metric.metric != nullptr;
-  if (syncs && is_metric) {
-    metric.metric->to(device_);
-    metric.metric->sync(*comm_);
-  }
-  const std::optional<double> value = metric.read_epoch(name);
-  if (syncs && is_metric) metric.metric->unsync();
-  return reading_of(metric, value.value_or(0), metric.weight);
-}
-
 std::optional<double> MetricSink::newest(const std::string& name) const {
+  const auto over_ranks = metrics_over_ranks(*table_, {name});
+  if (const auto found = over_ranks.find(name); found != over_ranks.end()) return found->second;
   Readings own;
-  std::set<std::string> counted, counted_by_metric;
-  const auto found = table_->accumulators.find(name);
-  if (found != table_->accumulators.end()) {
+  if (const auto found = table_->accumulators.find(name); found != table_->accumulators.end()) {
     const MetricAccumulator& logged = found->second;
-    if (logged.on_epoch ? logged.weight != 0 : logged.fresh) counted.insert(name);
-    if (!counted.empty() && logged.on_epoch && logged.metric) counted_by_metric.insert(name);
+    if (!logged.on_epoch && logged.fresh)
+      own[name] = step_reading(logged);
+    else if (const std::optional<double> value = logged.on_epoch ? logged.read_epoch(name) : std::nullopt)
+      own[name] = reading_of(logged, *value, logged.weight);
   }
-  // A metric speaks for all ranks only where none of them is without it.
-  const bool syncs = has_other_ranks() && !names_of_all_ranks(counted_by_metric, *comm_).empty();
-  if (!counted.empty()) own[name] = newest_of(name, found->second, syncs);
   if (const Readings all = merged(std::move(own)); !all.empty()) return all.begin()->second.value;
   const auto known = all_.find(name);
   return known == all_.end() ? std::nullopt : std::optional(known->second);

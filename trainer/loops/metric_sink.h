@@ -89,17 +89,17 @@ class MetricSink final : public LogSink {
   template <class Value>
   void add(const std::string& name, const Value& value, const LogOptions& options);
   Metrics read_epoch(Table& table, Metrics* for_loader);
-  /// Makes the table's metrics speak for all ranks.
-  void sync_metrics(Table& table);
+  /// The values of the metrics of these names over all ranks, who all call it; not of those that no rank has logged.
+  /// Empty where there is one rank.
+  std::map<std::string, double> metrics_over_ranks(const Table& table, const std::set<std::string>& names) const;
+  static std::set<std::string> names_of(const Table& table);
   /// Throws levin::UsageError where another loader's values are counted in this metric.
   void check_one_loader(const std::string& name, const LoggedMetric& metric) const;
   void warn_of_own_value(const std::string& name);
   /// The step values of a table that nobody has read yet.
   static Readings fresh_steps(Table& table);
   bool has_other_ranks() const;
-  /// The newest value of a name; `syncs`: its metric's is that of all ranks, who have all logged it.
-  Reading newest_of(const std::string& name, const MetricAccumulator& metric, bool syncs) const;
-  /// Of those that are not registered and that all ranks have, by name.
+  /// Of those that are not registered.
   std::map<std::string, double> values_over_ranks(const Table& table, const RegisteredMetrics& registered) const;
   /// What all ranks have read, or what is given where there is one rank.
   Readings merged(Readings own) const;

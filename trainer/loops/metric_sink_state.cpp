@@ -101,14 +101,12 @@ Metrics metrics_in(const State& state) {
 
 std::map<std::string, double> MetricSink::values_over_ranks(const Table& table,
                                                             const RegisteredMetrics& registered) const {
-  std::map<std::string, double> values;
-  if (!has_other_ranks()) return values;
-  std::set<std::string> own;
-  for (const auto& [name, logged] : table.accumulators)
-    if (logged.metric && logged.on_epoch && !is_registered(*logged.metric, registered)) own.insert(name);
-  for (const std::string& name : names_of_all_ranks(own, *comm_))
-    values[name] = newest_of(name, table.accumulators.at(name), /*syncs=*/true).value;
-  return values;
+  std::set<std::string> names = names_of(table);
+  std::erase_if(names, [&](const std::string& name) {
+    const LoggedMetric* const metric = table.accumulators.at(name).metric.get();
+    return metric != nullptr && is_registered(*metric, registered);
+  });
+  return metrics_over_ranks(table, names);
 }
 
 State MetricSink::state_dict(const RegisteredMetrics& registered, EndedTables ended) const {

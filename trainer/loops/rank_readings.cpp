@@ -2,6 +2,7 @@
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/console.h>
 #include <levin/trainer/core/gather_states.h>
+#include <levin/trainer/loops/metric_accumulator.h>
 
 #include <algorithm>
 #include <ranges>
@@ -89,14 +90,15 @@ std::vector<std::string> names_of_all_ranks(const std::set<std::string>& own, Co
   return names;
 }
 
-std::set<std::string> merge_metrics_over_ranks(const CountedMetrics& own, Comm& comm) {
-  const c10::InferenceMode normal_tensors(false);
+std::map<std::string, double> values_of_some_ranks(const CountedMetrics& own, Comm& comm) {
   if (largest_count(static_cast<int64_t>(own.logged.size()), comm) == 0) return {};
+  const c10::InferenceMode normal_tensors(false);
   State logged = State::dict(), restored = State::dict();
   for (const auto& [name, metric] : own.logged) logged[name] = metric->state_dict();
   for (const auto& [name, states] : own.restored) restored[name] = State(states);
   const std::vector<State> of_ranks =
       gather_states(State::dict({{"logged", std::move(logged)}, {"restored", std::move(restored)}}), comm);
+  State computed = State::dict();
   for (const auto& [name, metric] : own.logged) {
     metric->reset();
     for (const State& of_rank : std::views::reverse(of_ranks)) {
@@ -104,11 +106,14 @@ std::set<std::string> merge_metrics_over_ranks(const CountedMetrics& own, Comm& 
       if (const State* states = of_rank.at("restored").find(name))
         for (const State& one : std::views::reverse(states->items())) metric->prepend_state_dict(one);
     }
+    computed[name] = read_value(name, *metric);
+    metric->load_state_dict(of_ranks[static_cast<size_t>(comm.rank())].at("logged").at(name));
   }
-  std::set<std::string> names;
-  for (const State& of_rank : of_ranks)
-    for (const auto& [name, state] : of_rank.at("logged").to_dict()) names.insert(to_text(name));
-  return names;
+  // For the ranks that have not logged them.
+  std::map<std::string, double> values;
+  for (const State& of_rank : gather_states(computed, comm))
+    for (const auto& [name, value] : of_rank.to_dict()) values.emplace(to_text(name), value.to_double());
+  return values;
 }
 
 }  // namespace levin

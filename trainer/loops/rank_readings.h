@@ -35,8 +35,8 @@ struct CountedMetrics {
   std::map<std::string, std::vector<State>> restored = {};
 };
 
-/// Makes each logged metric count what any rank has counted under its name; not all ranks need to have it, but all call
-/// this. Returns the names that any rank has logged, whose restored states are counted by then.
-std::set<std::string> merge_metrics_over_ranks(const CountedMetrics& own, Comm& comm);
+/// The values of metrics that count what any rank has counted under their names, of those that any rank has logged;
+/// what they have counted is this rank's own again then. Not all ranks need to have them, but all call this.
+std::map<std::string, double> values_of_some_ranks(const CountedMetrics& own, Comm& comm);
 
 }  // namespace levin

@@ -110,6 +110,8 @@ struct Net : levin::LightningModule {
     log("val_loss", loss_of(batch));
   }
   void on_train_batch_end(levin::Run& run) override {
+    if (options.number("asks", 0) == 1)
+      log("error_so_far", *run.metric("train_error"), {.on_step = true, .on_epoch = false});
     if (run.state().batches_seen == options.number("save_at", -1)) run.save_checkpoint(options.text("as"));
   }
   void on_validation_batch_end(levin::Run& run) override {

@@ -96,8 +96,18 @@ TEST_CASE("ranks with different numbers of batches make the steps of one process
 }
 
 TEST_CASE("they go on to the bit from any batch, also where some have none left") {
-  Learners().resumes_alike("lists", {"data=lists", "ranks=2", "k=2"},
-                           {"save_at=1", "save_at=3", "save_at=4", "save_at=7"});
+  for (const char* registered : {"registered=0", "registered=1"})
+    Learners().resumes_alike("lists", {"data=lists", "ranks=2", "k=2", "asks=1", registered},
+                             {"save_at=1", "save_at=3", "save_at=4", "save_at=7"});
+}
+
+TEST_CASE("a metric counts what a rank has counted that has no batch left after a resume, also after a second one") {
+  const Learners learners;
+  const Flags flags = {"data=lists", "ranks=2", "registered=0"};
+  learners.train("unbroken", flags);
+  learners.resume("third", joined(flags, {"save_at=3"}), joined(flags, {"save_at=4", "as=" + (learners.folder / "fourth.ckpt").string()}));
+  learners.train("fourth", joined(flags, {"ckpt_path=" + (learners.folder / "fourth.ckpt").string()}));
+  learners.ends_as("fourth", "unbroken", 0);
 }
 
 TEST_CASE("a save that only some ranks are asked for, since the others have no batch, is one of all") {
