@@ -105,7 +105,8 @@ TEST_CASE("a metric counts what a rank has counted that has no batch left after 
   const Learners learners;
   const Flags flags = {"data=lists", "ranks=2", "registered=0"};
   learners.train("unbroken", flags);
-  learners.resume("third", joined(flags, {"save_at=3"}), joined(flags, {"save_at=4", "as=" + (learners.folder / "fourth.ckpt").string()}));
+  learners.resume("third", joined(flags, {"save_at=3"}),
+                  joined(flags, {"save_at=4", "as=" + (learners.folder / "fourth.ckpt").string()}));
   learners.train("fourth", joined(flags, {"ckpt_path=" + (learners.folder / "fourth.ckpt").string()}));
   learners.ends_as("fourth", "unbroken", 0);
 }
