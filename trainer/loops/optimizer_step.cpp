@@ -1,6 +1,7 @@
 #include <levin/trainer/loops/optimizer_step.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/data/batch_weight.h>
 #include <levin/modules/optim/master_weights.h>
@@ -60,7 +61,11 @@ OptimizerStep::OptimizerStep(RunContext& run)
         "trainer.accumulate_grad_batches: manual optimization accumulates itself; set it to 1 and step "
         "every ",
         run.options.accumulate_grad_batches, " batches in training_step");
-  if (scaler_ != nullptr) check_scaling(run);
+  if (scaler_ != nullptr) {
+    check_scaling(run);
+    // A rank whose first window weighs nothing has scaled no loss when it looks at the gradients of all.
+    scaler_->scale(at::zeros({}, at::TensorOptions(run.device())));
+  }
   for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(optim::detail::parameters_of(raw(i)));
 }
 

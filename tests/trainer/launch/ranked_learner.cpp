@@ -100,6 +100,7 @@ struct Net : levin::LightningModule {
     log("samples", static_cast<double>(batch.size()),
         {.on_step = false, .on_epoch = true, .reduce_fx = levin::ReduceFx::Sum});
     drawn = torch::rand({}, torch::kDouble).item<double>();
+    if (options.text("weighs") == "later") return {of_samples.mean(), global_rank() == 1 && steps++ == 0 ? 0.0 : 1.0};
     if (options.number("weighs", 0) == 0) return of_samples.mean();
     const auto weights = batch.input().select(1, 0).abs().unsqueeze(1);
     return {(of_samples * weights).sum() / weights.sum(), weights.sum().item<double>()};
@@ -130,6 +131,7 @@ struct Net : levin::LightningModule {
 
   Options options;
   double drawn = 0;
+  int64_t steps = 0;
   levin::metrics::MeanSquaredError train_error, val_error;
   torch::nn::Linear body = register_module("body", torch::nn::Linear(3, 5));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
@@ -142,7 +144,7 @@ levin::TrainerOptions trainer_options(const Options& given, const std::string& f
   options.accelerator = "cpu";
   options.devices = ranks;
   options.seed = 5;
-  options.precision = "64-true";
+  options.precision = given.text("precision", "64-true");
   options.max_epochs = given.number("epochs", 2);
   options.accumulate_grad_batches = given.number("k", 1);
   if (given.number("table", 0) == 1)

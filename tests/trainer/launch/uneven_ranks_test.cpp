@@ -101,6 +101,18 @@ TEST_CASE("they go on to the bit from any batch, also where some have none left"
                              {"save_at=1", "save_at=3", "save_at=4", "save_at=7"});
 }
 
+TEST_CASE("a rank whose first window weighs nothing steps with the others where losses are scaled") {
+  const Learners learners;
+  for (const char* strategy : {"strategy=ddp", "strategy=zero1"}) {
+    const std::string name = strategy;
+    const Flags flags = {"ranks=2", "weighs=later", strategy};
+    learners.train(name, flags);
+    // The network is float64, and the scale a power of two.
+    learners.train(name + "scaled", joined(flags, {"precision=16-mixed"}));
+    learners.ends_as(name + "scaled", name, 0);
+  }
+}
+
 TEST_CASE("a metric counts what a rank has counted that has no batch left after a resume, also after a second one") {
   const Learners learners;
   const Flags flags = {"data=lists", "ranks=2", "registered=0"};
