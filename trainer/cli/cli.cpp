@@ -77,7 +77,7 @@ int run_from_arguments(const std::string& command, const std::vector<std::string
   }
   const RunOptions options = read_run_options(line.config);
   if (line.flags.print_config) {
-    std::cout << config_text(options) << std::flush;
+    std::cout << config_text(options, line.config) << std::flush;
     return 0;
   }
   if (command == "fit") warn_without_effect(line);

@@ -116,7 +116,7 @@ void config_command(const std::vector<std::string>& arguments) {
   }
   const RunOptions options = read_run_options(line.config);
   if (what == "check") require_model(options);
-  if (what == "show") std::cout << config_text(options) << std::flush;
+  if (what == "show") std::cout << config_text(options, line.config) << std::flush;
   if (what == "check") print_check(line);
   if (what == "explain") print_explanation(line, options);
 }

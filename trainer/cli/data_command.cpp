@@ -117,7 +117,7 @@ void data_command(const std::vector<std::string>& arguments) {
   }
   const RunOptions options = read_run_options(line.config);
   if (line.flags.print_config) {
-    std::cout << config_text(options) << std::flush;
+    std::cout << config_text(options, line.config) << std::flush;
     return;
   }
   if (!options.data) {

@@ -61,6 +61,10 @@ std::string config_text(const RunOptions& options) {
   return with_escaped_references(resolved_config(options)).dump(2) + "\n";
 }
 
+std::string config_text(const RunOptions& options, const Config& config) {
+  return KeptReferences(config, options).config_of_run(options, "{}").json;
+}
+
 KeptReferences::KeptReferences(const Config& config, const RunOptions& options) {
   for (const std::string& path : config.from_environment) texts_[path] = config.references.at(path);
   if (!texts_.empty()) values_ = resolved_config(options);

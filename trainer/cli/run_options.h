@@ -36,6 +36,8 @@ std::vector<std::string> contradictions_of(const Config& config, const TrainerOp
 Json resolved_config(const RunOptions& options);
 /// The same as the text of a config file.
 std::string config_text(const RunOptions& options);
+/// The same with the references to the environment as they were written in `config`: what is printed and kept.
+std::string config_text(const RunOptions& options, const Config& config);
 
 /// Values of a config that came from the environment, perhaps secrets, in whose place files have the text that was
 /// written: "${env:NAME}".

@@ -66,7 +66,7 @@ class Run {
   virtual std::optional<int64_t> num_batches() const = 0;
 
   /// Optimizer steps of the whole fit, as PyTorch Lightning's estimated_stepping_batches; unset where it has no known
-  /// end. Before training begins, asking makes the training loader.
+  /// end. Before training begins, asking makes the training loader, and is a collective: all ranks ask together.
   virtual std::optional<int64_t> estimated_stepping_batches() = 0;
   /// False where validation runs inside epochs, or not in every one; true where nothing is validated.
   virtual bool validates_once_per_epoch() const = 0;
@@ -80,7 +80,8 @@ class Run {
   virtual const Metrics& metrics() const = 0;
   /// The newest value of those logged with prog_bar.
   virtual const Metrics& progress_bar_metrics() const = 0;
-  /// The newest value of one metric, read from the device now (a host sync); unset where it was never logged.
+  /// The newest value of one metric over all ranks, read from the device now (a host sync); unset where it was never
+  /// logged. A collective: all ranks call it together.
   virtual std::optional<double> metric(const std::string& name) const = 0;
 
   /// The first optimizer step whose loss was NaN or infinite; of losses on a GPU as of the last log point.

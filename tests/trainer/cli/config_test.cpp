@@ -228,6 +228,21 @@ TEST_CASE("print-config shows the config of a run and does not run it") {
   CHECK(run.out == run_program(show).out);
 }
 
+TEST_CASE("what is printed as a config has references to the environment in place of its values") {
+  const ConfigFile file(kConfig);
+  const Environment secret("LEVIN_TEST_SECRET", "0.0123456789");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"config", "show"}, {"fit", "--print-config"}}) {
+    std::vector<std::string> arguments = command;
+    for (const char* word : {"--config", file.path().c_str(), "--model.optimizer.lr", "${env:LEVIN_TEST_SECRET}"})
+      arguments.emplace_back(word);
+    const ProgramRun run = run_program(arguments);
+    CHECK(run.code == 0);
+    CHECK(run.out.find("\"lr\": \"${env:LEVIN_TEST_SECRET}\"") != std::string::npos);
+    CHECK(run.out.find("0.0123456789") == std::string::npos);
+  }
+}
+
 TEST_CASE("config explain names each value's origin") {
   const ConfigFile file(kConfig);
   const Environment lr("LEVIN__MODEL__OPTIMIZER__LR", "0.125");
