@@ -69,7 +69,7 @@ class PointsInOrder final : public levin::data::IterableDataset {
 
 struct Data : levin::data::DataModule {
   Data(const RandomCase& c, int64_t batch_size)
-      : case_(c), batch_size_(batch_size), points_(c.samples + 13, torch::kFloat) {}
+      : case_(c), batch_size_(batch_size), points_(c.samples + kValidationSamples, torch::kFloat) {}
   levin::data::Loaders train_dataloader() override {
     Points train = points_;
     train.input = train.input.narrow(0, 0, case_.samples);
@@ -86,9 +86,10 @@ struct Data : levin::data::DataModule {
         std::shared_ptr<const levin::data::IterableDataset>(std::make_shared<PointsInOrder>(train, case_)), options);
   }
   levin::data::Loaders val_dataloader() override {
-    return levin::data::DataLoader(levin::data::TensorDataset(points_.input.narrow(0, case_.samples, 13),
-                                                              points_.target.narrow(0, case_.samples, 13)),
-                                   {.batch_size = batch_size_});
+    return levin::data::DataLoader(
+        levin::data::TensorDataset(points_.input.narrow(0, case_.samples, kValidationSamples),
+                                   points_.target.narrow(0, case_.samples, kValidationSamples)),
+        {.batch_size = batch_size_});
   }
 
  private:

@@ -33,6 +33,8 @@ struct RandomCase {
 
 namespace random_case {
 
+constexpr int64_t kValidationSamples = 13;
+
 /// Draws that read as sentences: `one_in(3)`, `between(1, 4)`, `among({"a", "b"})`.
 class Dice {
  public:

@@ -145,7 +145,9 @@ void kill_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
     const int code = runs.run("killed", {"kill", std::to_string(rank), std::to_string(moment)});
     INFO(runs.log("killed"));
     if (code == 0) break;  // what was left had fewer events
-    REQUIRE((code == -SIGKILL || code == 128 + SIGKILL));
+    const bool was_killed = code == -SIGKILL || code == 128 + SIGKILL;
+    CHECK(was_killed);
+    if (!was_killed) return;
     check_whole(runs.folder / "killed");
   }
   // A kill may come behind the fit, and before the state is saved that is compared.
@@ -153,7 +155,8 @@ void kill_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   if (!has_ended) {
     const int code = runs.run("killed", {"resume", "last"});
     INFO(runs.log("killed"));
-    REQUIRE(code == 0);
+    CHECK(code == 0);
+    if (code != 0) return;
   }
   check_ends_alike(runs, "killed", /*all_rows=*/true);
 }
@@ -169,17 +172,23 @@ void save_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   const bool all_go_back = runs.drawn.ranks == 1 || !(runs.drawn.weights_are_counts || runs.drawn.skips_batches);
   if (!all_go_back && (hook == Hook::on_before_backward || hook == Hook::on_after_backward))
     hook = Hook::on_train_batch_end;
+  // A rank without a part of a validation's last round calls the hook less often.
+  const int64_t last_round = random_case::kValidationSamples % (runs.drawn.ranks * runs.drawn.batch_size);
+  if (hook == Hook::on_validation_batch_end && last_round != 0 && last_round < runs.drawn.ranks)
+    hook = Hook::on_validation_epoch_end;
   const int64_t call = dice.between(1, hook == Hook::on_train_epoch_end || hook == Hook::on_train_epoch_start ? 2 : 12);
   const std::string file = (runs.folder / "saved.ckpt").string();
   INFO("saved in hook " << static_cast<int>(hook) << ", call " << call);
   int code = runs.run("saved", {"save", std::to_string(static_cast<int>(hook)), std::to_string(call), file});
   INFO(runs.log("saved"));
-  REQUIRE(code == 0);
+  CHECK(code == 0);
+  if (code != 0) return;
   check_ends_alike(runs, "saved", /*all_rows=*/true);
   if (!fs::exists(file)) return;  // the hook was called less often
   code = runs.run("resumed", {"resume", file});
   INFO(runs.log("resumed"));
-  REQUIRE(code == 0);
+  CHECK(code == 0);
+  if (code != 0) return;
   check_ends_alike(runs, "resumed", /*all_rows=*/false);
 }
 
@@ -214,7 +223,7 @@ void check_rows_close(const std::vector<std::string>& a, const std::vector<std::
 }  // namespace
 
 TEST_CASE("a training drawn at random that is killed or saved anywhere, and resumed, ends as the unbroken one") {
-  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 5), first = number_of("LEVIN_RANDOM_SEED", 20);
+  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 12), first = number_of("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/false));
@@ -238,7 +247,7 @@ TEST_CASE("a training drawn at random that is killed or saved anywhere, and resu
 }
 
 TEST_CASE("a training drawn at random ends on several ranks as in one process") {
-  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 2), first = number_of("LEVIN_RANDOM_SEED", 20);
+  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 8), first = number_of("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/true));
