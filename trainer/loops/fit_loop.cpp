@@ -188,6 +188,7 @@ void FitLoop::end_epoch() {
 
 void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   const bool weightless = loaded.absent;
+  if (!run_.module().automatic_optimization) step_->set_ranks_with_batch(ranked_->ranks_with(loaded));
   TrainerState& counters = run_.counters;
   if (weightless && loaded.batch.empty()) loaded.batch = ranked_->stand_in(counters.epoch);
   const Batch batch = run_.to_device(std::move(loaded.batch));

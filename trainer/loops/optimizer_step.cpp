@@ -336,10 +336,18 @@ void OptimizerStep::step_scaled(size_t index, const Closure& closure) {
     ours->set_gradient_multiplier(1);
 }
 
+/// The strategy averages over all ranks; this makes it the mean over those that have a batch.
+at::Tensor OptimizerStep::share_of_mean(const at::Tensor& loss) const {
+  if (weightless_) return loss * 0;
+  const int64_t ranks = run_.strategy.comm().world_size();
+  return ranks_with_batch_ == ranks ? loss
+                                    : loss * (static_cast<double>(ranks) / static_cast<double>(ranks_with_batch_));
+}
+
 void OptimizerStep::backward(const at::Tensor& loss) {
   // As late as possible: another optimizer's gradients may still have to be unscaled.
   if (scaler_ != nullptr && scaler_->all_stepped()) scaler_->update();
-  at::Tensor scaled_loss = scale(loss);
+  at::Tensor scaled_loss = scale(share_of_mean(loss));
   run_.hooks.on_before_backward(run_, scaled_loss);
   run_.strategy.backward(scaled_loss, /*sync=*/true);
   run_.hooks.on_after_backward(run_);

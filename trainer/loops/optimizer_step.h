@@ -43,6 +43,8 @@ class OptimizerStep final : public OptimizerDriver {
   /// `last_batch`: no batch follows in this epoch, so that the window ends here.
   /// `weightless`: the batch is run for the sake of the other ranks, and counts for nothing.
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_batch, bool weightless = false);
+  /// Manual optimization has no weights: how many ranks have the next batch, over which gradients are then averaged.
+  void set_ranks_with_batch(int64_t ranks) { ranks_with_batch_ = ranks; }
   /// The loss of this batch, where it counts: undefined for one that weighs nothing.
   at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }
   /// Ends a window without a further micro-batch, for an epoch of which nobody knew that the last one was its last.
@@ -71,6 +73,7 @@ class OptimizerStep final : public OptimizerDriver {
   /// Takes what the micro-batch weighs into the window.
   void add_weight(double weight);
   at::Tensor scaled(const at::Tensor& loss, double weight) const;
+  at::Tensor share_of_mean(const at::Tensor& loss) const;
   void call_zero_grad(size_t index);
   /// Those of what the optimizer's groups hold now.
   Gradients& gradients_of(size_t index);
@@ -93,9 +96,10 @@ class OptimizerStep final : public OptimizerDriver {
   const Batch* batch_ = nullptr;
   int64_t batch_idx_ = 0;
   bool first_ = false, last_ = false, body_ran_ = false, stepped_ = false, updated_ = false, weightless_ = false;
-  bool counts_ = true;        ///< this micro-batch weighs something
-  double weight_before_ = 0;  ///< sum of the window's weights before this micro-batch: the body may run again
-  double total_weight_ = 0;   ///< of the window on all ranks
+  int64_t ranks_with_batch_ = 1;  ///< under manual optimization
+  bool counts_ = true;            ///< this micro-batch weighs something
+  double weight_before_ = 0;      ///< sum of the window's weights before this micro-batch: the body may run again
+  double total_weight_ = 0;       ///< of the window on all ranks
   StepOutput output_ = {};
 };
 

@@ -14,15 +14,23 @@ namespace {
 /// What the message before a batch begins with, so that one of another kind is not taken for it.
 constexpr double kMark = 20'260'117;
 
-/// The largest of each number over all ranks; `mine` is changed.
-void largest_over_ranks(at::Tensor& mine, Comm& comm) {
-  comm.all_reduce(mine, ReduceOp::Max);
-  const auto* const all = mine.const_data_ptr<double>();
-  if (all[0] != kMark || all[1] != -kMark)
+/// How many ranks have a batch, and one behind it.
+struct RanksLeft {
+  int64_t with_batch = 0, with_more = 0;
+};
+
+RanksLeft count_over_ranks(bool has_batch, bool has_more, Comm& comm) {
+  const c10::InferenceMode normal_tensors(false);  // another thread writes to the message
+  at::Tensor message = at::tensor({kMark, -kMark, has_batch ? 1.0 : 0.0, has_more ? 1.0 : 0.0}, at::kDouble);
+  comm.all_reduce(message, ReduceOp::Sum);
+  const auto* const all = message.const_data_ptr<double>();
+  const double marks = kMark * static_cast<double>(comm.world_size());
+  if (all[0] != marks || all[1] != -marks)
     throw Error("rank ", comm.rank(), " of ", comm.world_size(),
                 " asked who has a batch left, and another rank said something else: they are not in the same place; "
                 "what all ranks must call (run.metric, barrier, all_gather) stands in a condition, or in a step that "
                 "some of them do not run");
+  return {.with_batch = static_cast<int64_t>(all[2]), .with_more = static_cast<int64_t>(all[3])};
 }
 
 }  // namespace
@@ -63,18 +71,22 @@ void RankedLoader::check_ranks(const State& resumed, const char* in_step_key) co
 std::optional<data::LoadedBatch> RankedLoader::next() {
   std::optional<data::LoadedBatch> loaded = loader_.next();
   if (in_step_) return loaded;
-  const c10::InferenceMode normal_tensors(false);  // another thread writes to the message
-  const bool has_more = loaded && !loaded->last;
-  at::Tensor message = at::tensor({kMark, -kMark, loaded ? 1.0 : 0.0, has_more ? 1.0 : 0.0}, at::kDouble);
-  largest_over_ranks(message, comm_);
-  const auto* const all = message.const_data_ptr<double>();
-  if (all[2] == 0) return {};
+  const RanksLeft left = count_over_ranks(loaded && !loaded->absent, loaded && !loaded->last, comm_);
+  ranks_with_batch_ = left.with_batch;
+  if (left.with_batch == 0) return {};
   if (loaded && !loaded->absent)
     newest_ = loaded->batch;
   else if (!loaded)
     loaded.emplace().absent = true;
-  loaded->last = all[3] == 0;
+  loaded->last = left.with_more == 0;
   return loaded;
+}
+
+int64_t RankedLoader::ranks_with(const data::LoadedBatch& newest) {
+  if (!in_step_) return ranks_with_batch_;
+  // Ranks that are in step all have a batch in each round but the last.
+  if (!newest.last || comm_.world_size() == 1) return comm_.world_size();
+  return count_over_ranks(!newest.absent, /*has_more=*/false, comm_).with_batch;
 }
 
 Batch RankedLoader::stand_in(int64_t epoch) {

@@ -30,6 +30,8 @@ class RankedLoader {
   /// This rank's next batch, and whether it is the last of all ranks; nothing at the end of the epoch of all. Called by
   /// all ranks, in the same place.
   std::optional<data::LoadedBatch> next();
+  /// How many ranks have a batch where this one has `newest`, which `next` gave it last. Called by all ranks.
+  int64_t ranks_with(const data::LoadedBatch& newest);
   /// What this rank runs where its batch is absent and empty: its newest batch, or in a run that was resumed since, the
   /// first of `epoch`. Throws levin::UsageError where it has never had one.
   Batch stand_in(int64_t epoch);
@@ -41,6 +43,7 @@ class RankedLoader {
   Comm& comm_;
   bool in_step_ = true;
   std::optional<int64_t> size_;
+  int64_t ranks_with_batch_ = 0;      ///< in the newest round, where ranks are not in step
   std::optional<Batch> newest_ = {};  ///< kept where ranks are not in step
 };
 

@@ -36,9 +36,11 @@ levin::Batch rows(int64_t first, int64_t count) {
 
 /// The batches of a rank that has so many of them, in what `ranks` ranks read one after the other; rank -1: of all of
 /// them in each step together.
-std::vector<levin::Batch> list_of(int64_t rank, int64_t ranks, int64_t first_row) {
+std::vector<levin::Batch> list_of(int64_t rank, int64_t ranks, int64_t first_row, int64_t rows_of_first = 3) {
   const auto batches_of = [](int64_t one) { return 2 + 2 * one; };
-  const auto batch_of = [&](int64_t one, int64_t i) { return rows(first_row + 100 * one + 4 * i, one == 0 ? 3 : 4); };
+  const auto batch_of = [&](int64_t one, int64_t i) {
+    return rows(first_row + 100 * one + 4 * i, one == 0 ? rows_of_first : 4);
+  };
   std::vector<levin::Batch> list;
   if (rank >= 0) {
     for (int64_t i = 0; i < batches_of(rank); ++i) list.push_back(batch_of(rank, i));
@@ -65,7 +67,8 @@ struct Data : data::DataModule {
                             {.batch_size = options.number("batch", 4), .shuffle = shuffle, .seed = 3});
   }
   data::Loaders train_dataloader() override {
-    if (options.text("data") == "lists") return list_of(rank(), options.number("of", options.number("ranks", 1)), 0);
+    if (options.text("data") == "lists")
+      return list_of(rank(), options.number("of", options.number("ranks", 1)), 0, options.number("rows_of_first", 3));
     const int64_t samples = options.number("samples", 24);
     if (options.text("data") == "two") return {mapped(samples, false), mapped(samples + 3, false)};
     return mapped(samples, true);
@@ -82,6 +85,7 @@ struct Net : levin::LightningModule {
     if (options.number("registered", 1) == 1) register_metric("train_error", train_error);
     register_metric("val_error", val_error);
     to(torch::kDouble);
+    automatic_optimization = options.number("manual", 0) == 0;
   }
   torch::Tensor loss_of(const levin::Batch& batch) {
     return torch::mse_loss(head(torch::tanh(body(batch.input()))), batch.target());
@@ -100,10 +104,17 @@ struct Net : levin::LightningModule {
     log("samples", static_cast<double>(batch.size()),
         {.on_step = false, .on_epoch = true, .reduce_fx = levin::ReduceFx::Sum});
     drawn = torch::rand({}, torch::kDouble).item<double>();
+    if (!automatic_optimization) return step_by_hand(of_samples.mean());
     if (options.text("weighs") == "later") return {of_samples.mean(), global_rank() == 1 && steps++ == 0 ? 0.0 : 1.0};
     if (options.number("weighs", 0) == 0) return of_samples.mean();
     const auto weights = batch.input().select(1, 0).abs().unsqueeze(1);
     return {(of_samples * weights).sum() / weights.sum(), weights.sum().item<double>()};
+  }
+  levin::StepOutput step_by_hand(const torch::Tensor& loss) {
+    optimizer(0).zero_grad();
+    manual_backward(loss);
+    optimizer(0).step();
+    return loss;
   }
   void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
     val_error(head(torch::tanh(body(batch.input()))), batch.target());

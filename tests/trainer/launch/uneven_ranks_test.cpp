@@ -101,6 +101,18 @@ TEST_CASE("they go on to the bit from any batch, also where some have none left"
                              {"save_at=1", "save_at=3", "save_at=4", "save_at=7"});
 }
 
+TEST_CASE("under manual optimization gradients are the mean over the ranks that have a batch") {
+  const Learners learners;
+  for (const Flags& data : {Flags{"data=lists", "of=3", "rows_of_first=4"}, Flags{"samples=25"}}) {
+    const std::string name = data[0];
+    const Flags flags = joined(data, {"manual=1"});
+    learners.train(name + "one", joined(flags, {"batch=12"}));
+    learners.train(name + "three", joined(flags, {"ranks=3"}));
+    learners.ends_as(name + "three", name + "one", 1e-10);
+  }
+  learners.resumes_alike("lists", {"data=lists", "ranks=2", "manual=1"}, {"save_at=2", "save_at=3"});
+}
+
 TEST_CASE("a rank whose first window weighs nothing steps with the others where losses are scaled") {
   const Learners learners;
   for (const char* strategy : {"strategy=ddp", "strategy=zero1"}) {
