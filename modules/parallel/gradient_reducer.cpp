@@ -126,6 +126,10 @@ struct GradientReducer::Engine {
     reducer->prepare_for_backward(outputs);
   }
 
+  /// A backward has reduced. The buckets that its order asks for are made here, and not when gradients are there that
+  /// the next window has gathered: those would then lie in the buckets, and be divided otherwise than after a resume.
+  void end() { reducer->rebuild_buckets(); }
+
   std::shared_ptr<torch_compat::Reducer> reducer;
   bool first_step = true;
 };
@@ -203,6 +207,7 @@ void GradientReducer::check_finished() {
     throw UsageError("ddp: these parameters got no gradient: ", unused.empty() ? "not known which" : unused,
                      "; set find_unused_parameters to true, or let the loss use all parameters in each step");
   }
+  group_.guarded("rebuild of buckets", [&] { engine_->end(); });
 }
 
 void GradientReducer::backward(const at::Tensor& loss) {
@@ -220,6 +225,7 @@ void GradientReducer::backward_of_nothing() {
   group_.guarded("backward", [&] {
     engine_->begin({});  // without a graph to walk: all parameters come
     torch::autograd::backward(parameters_, zeros);
+    engine_->end();
   });
 }
 

@@ -135,6 +135,10 @@ TEST_CASE("a metric counts what a rank has counted that has no batch left after 
   learners.ends_as("fourth", "unbroken", 0);
 }
 
+TEST_CASE("three ranks resume to the bit inside any accumulation window") {
+  Learners().resumes_alike("windows", {"ranks=3", "k=3", "samples=120"}, {"save_at=2", "save_at=5", "save_at=8"});
+}
+
 TEST_CASE("a save that only some ranks are asked for, since the others have no batch, is one of all") {
   const Learners learners;
   learners.resumes_alike("lists", {"data=lists", "ranks=2"}, {"save_in_validation=3"});
