@@ -185,6 +185,8 @@ void save_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   if (code != 0) return;
   check_ends_alike(runs, "saved", /*all_rows=*/true);
   if (!fs::exists(file)) return;  // the hook was called less often
+  // Whoever resumes a run that was told to stop, and has ended, wants it to train on.
+  if (!levin::load_state(file).at("levin").at("stop_reason").is_none()) return;
   code = runs.run("resumed", {"resume", file});
   INFO(runs.log("resumed"));
   CHECK(code == 0);
