@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "tests/catch.h"
@@ -172,8 +173,12 @@ TEST_CASE("references keep their type, see defaults, and are resolved after ever
   CHECK(config["seed"] == 8);
   CHECK(config["name"] == "digits_8_0.25_$${x}");  // escaped again, so that it can be read again
   CHECK(config["trainer"]["max_epochs"] == 50);
-  CHECK(config["trainer"]["min_epochs"] == 2);
-  CHECK(config["model"]["class"] == "ImageClassifier");
+  // What comes from the environment may be a secret: it is resolved, and shown as it was written.
+  CHECK(config["trainer"]["min_epochs"] == "${env:LEVIN_TEST_EPOCHS}");
+  CHECK(config["model"]["class"] == "${env:LEVIN_TEST_CLASS}");
+  CHECK(config["model"]["net"] == "mlp");
+  const std::string explained = run_program({"config", "explain", "--config", file.path()}).out;
+  CHECK(std::regex_search(explained, std::regex("trainer\\.min_epochs +2 ")));
   const ConfigFile again(config.dump());
   CHECK(shown({"--config", again.path()}).dump() == config.dump());
 }
