@@ -1,5 +1,6 @@
 #pragma once
 #include <c10/util/intrusive_ptr.h>
+#include <levin/trainer/core/ignored_pipe_signal.h>
 #include <levin/trainer/core/process_group.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -12,6 +13,7 @@ namespace levin {
 
 /// A store of c10d that processes meet at, as this process sees it.
 struct RankStore {
+  std::shared_ptr<IgnoredPipeSignal> pipes = std::make_shared<IgnoredPipeSignal>();
   std::shared_ptr<void> passage = {};  ///< what passes connections on where there is a secret; it outlives the store
   c10::intrusive_ptr<c10d::Store> store = {};
   int64_t port = 0;

@@ -67,6 +67,34 @@ TEST_CASE("a store of one machine listens on loopback alone") {
   for (const std::string& address : addresses) CHECK(kLoopback.count(address) == 1);
 }
 
+TEST_CASE("a process that serves or joins a store outlives peers that leave, and leaves SIGPIPE as it was") {
+  const auto handler = [] {
+    struct sigaction now = {};
+    ::sigaction(SIGPIPE, nullptr, &now);
+    return now.sa_handler;
+  };
+  ::signal(SIGPIPE, SIG_DFL);
+  {
+    const levin::StoreServer server;
+    CHECK(handler() == SIG_IGN);
+    {
+      const levin::RankStore joined =
+          levin::join_store("127.0.0.1", server.port(), "", /*several_machines=*/false, kSoon);
+      CHECK(handler() == SIG_IGN);
+    }
+    CHECK(handler() == SIG_IGN);
+  }
+  CHECK(handler() == SIG_DFL);
+  const auto own = [](int) {};
+  ::signal(SIGPIPE, own);
+  {
+    const levin::StoreServer server;
+    CHECK(handler() == +own);
+  }
+  CHECK(handler() == +own);
+  ::signal(SIGPIPE, SIG_DFL);
+}
+
 TEST_CASE("the processes of a run on one machine listen on loopback alone") {
   const RankedFits fits;
   Spawned process = fits.start("run", {"--devices", "2", "--max-epochs", "2000", "--data.batch_size", "16"});
