@@ -5,7 +5,7 @@
 
 namespace levin {
 
-/// "no metric 'x' was logged; there are: a, b", for errors.
+/// Returns the error text "no metric 'x' was logged; there are: a, b".
 inline std::string absent_metric(const std::string& name, const Metrics& logged) {
   std::string text = "no metric '" + name + "' was logged";
   const char* before = "; there are: ";

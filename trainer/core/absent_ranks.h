@@ -10,7 +10,8 @@ class ProcessGroup;
 
 namespace levin {
 
-/// Rank 0 of ranks that are not there: nothing is sent, and what would come from others is this rank's own. For plans.
+/// Makes a stub process group of `world_size` ranks for dry runs, in which this process is rank 0. Nothing is sent:
+/// collectives return this rank's own tensors.
 c10::intrusive_ptr<c10d::ProcessGroup> make_absent_ranks(int64_t world_size, c10::Device device);
 
 }  // namespace levin

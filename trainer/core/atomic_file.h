@@ -7,22 +7,22 @@ namespace levin {
 
 /// A file that appears whole or not at all: written under a temporary name in the same folder, synced, then renamed.
 ///
-/// The temporary file (.NAME.PID.N.tmp) is locked while it is written. What killed processes have left of files with
-/// the same extension is removed the first time that a process writes such a file into the folder; what a live process
-/// writes, on this machine or another, stays.
+/// The temporary file (.NAME.PID.N.tmp) is locked while it is written. The first write of a process into a folder also
+/// removes the temporary files with the same extension that killed processes left there. Temporary files of live
+/// processes, on this machine or another, stay.
 class AtomicFile {
  public:
-  /// Throws levin::UsageError where the folder is missing or no file can be made in it.
+  /// Throws levin::UsageError if the folder is missing or no file can be made in it.
   explicit AtomicFile(const std::filesystem::path& path);
   /// Removes the temporary file unless it was committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Appends; after a failure it does nothing, and `commit` reports it.
+  /// Appends `bytes` bytes. After a failure `write` does nothing and `commit` reports the failure.
   void write(const void* data, size_t bytes) noexcept;
   bool has_failed() const { return error_ != 0; }
-  /// Puts the file in place. Throws levin::Error for a failed write (a full disk, say).
+  /// Renames the file to its final name. Throws levin::Error if a write failed (on a full disk, for example).
   void commit();
 
  private:
@@ -35,20 +35,20 @@ class AtomicFile {
   int error_ = 0;
 };
 
-/// Writes a file whole or not at all, as AtomicFile. Throws levin::Error naming the file.
+/// Writes a file atomically, like AtomicFile. Throws levin::Error naming the file.
 void write_text_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Gives `file` the second name `link`, which replaces what was there in one go: a clone that shares its blocks where
+/// Gives `file` the second name `link` and atomically replaces what was there: with a clone that shares its blocks if
 /// the file system can make one (btrfs, XFS), else a hard link, else a copy. A killed process leaves the old or the new
-/// one. Throws levin::Error.
+/// file. Throws levin::Error.
 void link_atomically(const std::filesystem::path& file, const std::filesystem::path& link);
 
-/// For tests: called before each stage of making a file ("open", "write", "sync", "rename", "link", "remove") and after
-/// the last ("done"); what it returns, where that is not 0, is the error (an errno) that the stage fails with.
+/// For tests: a hook that is called before each stage of making a file ("open", "write", "sync", "rename", "link",
+/// "remove") and after the last one ("done"). If it returns a nonzero value, the stage fails with that errno.
 using FileStageHook = int (*)(const char* stage);
-/// Null: none. Returns the hook that was there.
+/// Sets the hook (null: none) and returns the previous one.
 FileStageHook set_file_stage_hook(FileStageHook hook);
-/// Asks the hook; 0 without one.
+/// Calls the hook and returns its result; returns 0 without a hook.
 int file_stage(const char* stage);
 
 }  // namespace levin

@@ -8,7 +8,7 @@
 
 namespace levin {
 
-/// A whole number, or "auto": levin works it out (`"total_steps": "auto"` is the number of steps of the run).
+/// A whole number, or "auto" if levin is to compute it (`"total_steps": "auto"` is the number of steps of the run).
 class AutoInt {
  public:
   /// auto
@@ -16,7 +16,7 @@ class AutoInt {
   template <std::integral T>
     requires(!std::same_as<T, bool>)
   AutoInt(T value) : value_(static_cast<int64_t>(value)) {}
-  /// Throws UsageError for any other text than "auto".
+  /// Throws UsageError for any text other than "auto".
   AutoInt(const char* word);
 
   bool is_auto() const { return !value_; }

@@ -8,9 +8,9 @@
 
 namespace levin {
 
-/// How many of a loader's batches are run, as PyTorch Lightning's limit_*_batches: a whole number counts batches, a
-/// floating one from 0.0 to 1.0 is a fraction of the loader. So 1 is one batch and 1.0 all. Throws UsageError
-/// otherwise.
+/// The number of a loader's batches to run, as PyTorch Lightning's limit_*_batches: a whole number counts batches, a
+/// floating-point number from 0.0 to 1.0 is a fraction of the loader. So 1 is one batch and 1.0 is all of them. Throws
+/// UsageError for any other number.
 class BatchLimit {
  public:
   BatchLimit() = default;
@@ -26,11 +26,11 @@ class BatchLimit {
 
   bool is_fraction() const { return !count_; }
   double fraction() const { return fraction_; }
-  /// The number of batches, where it is no fraction.
+  /// The number of batches; 0 if the limit is a fraction.
   int64_t count() const { return count_.value_or(0); }
   bool is_none() const { return count_ ? *count_ == 0 : fraction_ == 0; }
-  /// How many of a loader's `batches` (unset: unknown) are run; unset means until it ends. Throws UsageError, which
-  /// names `path`, for a fraction of an unknown number, or of so few that none is left.
+  /// Returns how many of a loader's `batches` (unset: unknown) are run; unset means until the loader ends. Throws
+  /// UsageError, which names `path`, if a fraction is taken of an unknown number or is less than one batch.
   std::optional<int64_t> of(std::optional<int64_t> batches, const std::string& path) const;
   bool operator==(const BatchLimit&) const = default;
 

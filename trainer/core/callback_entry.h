@@ -12,7 +12,7 @@ class Callback;
 
 namespace detail {
 
-/// Stops the compiler where a callback has functions that hide those of Callback, which is complete by then.
+/// Fails to compile if the callback class `C` has functions that hide those of Callback, which is complete by then.
 template <class C, class Callback>
 constexpr void refuse_hiding_callback() {
   LEVIN_REFUSE_HIDING(C, Callback, state_dict, "State state_dict() const")
@@ -21,7 +21,7 @@ constexpr void refuse_hiding_callback() {
   LEVIN_REFUSE_HIDING(C, Callback, is_monitoring, "bool is_monitoring() const")
 }
 
-/// The hooks of a callback: those that its class overrides, or what its own `HookMask hooks() const` says.
+/// Returns the hooks of a callback: those that its class overrides, or the result of its own `HookMask hooks() const`.
 template <class C>
 HookMask hooks_of(const C& callback) {
   refuse_hiding_callback<C, Callback>();
@@ -44,7 +44,7 @@ struct CallbackEntry {
 
   std::shared_ptr<Callback> callback;
   HookMask hooks;
-  std::string config = {};  ///< the JSON that it was made from, where it was chosen by name
+  std::string config = {};  ///< the JSON that the callback was made from, if it was chosen by name
 };
 
 }  // namespace levin

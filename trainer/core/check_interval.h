@@ -9,7 +9,8 @@
 namespace levin {
 
 /// How often validation runs during training, as PyTorch Lightning's val_check_interval: a whole number counts train
-/// batches, a floating one up to 1.0 is a fraction of the epoch, "DD:HH:MM:SS" is a time. Throws UsageError otherwise.
+/// batches, a floating-point number up to 1.0 is a fraction of the epoch, "DD:HH:MM:SS" is a time. Throws UsageError
+/// for any other value.
 class CheckInterval {
  public:
   CheckInterval() = default;
@@ -27,12 +28,12 @@ class CheckInterval {
 
   bool is_fraction() const { return !batches_ && !time_; }
   double fraction() const { return fraction_; }
-  /// The number of train batches, where it is neither fraction nor time.
+  /// The number of train batches; 0 if the interval is a fraction or a time.
   int64_t count() const { return batches_.value_or(0); }
   const std::optional<Duration>& time() const { return time_; }
-  /// Train batches between two validations of an epoch of `epoch_batches` (unset: unknown); unset means at its end.
-  /// Throws UsageError, which names `path`, for a fraction of an epoch of unknown length, and for a number of batches
-  /// that the epoch does not have.
+  /// Returns the train batches between two validations in an epoch of `epoch_batches` batches (unset: unknown); unset
+  /// means that validation runs at the epoch's end. Throws UsageError, which names `path`, for a fraction of an epoch
+  /// of unknown length and for more batches than the epoch has.
   std::optional<int64_t> of(std::optional<int64_t> epoch_batches, const std::string& path) const;
   bool operator==(const CheckInterval&) const = default;
 

@@ -10,20 +10,20 @@ namespace levin {
 /// One class that can be chosen by name.
 struct ClassInfo {
   std::string name = {};
-  /// One line for `levin list` and `--help`.
+  /// One line of help for `levin list` and `--help`.
   std::string help = {};
-  /// Its options; called when first needed, never while the program's statics are made.
+  /// Returns the options of the class. Called on first use, never during static initialization.
   const Schema& (*schema)() = nullptr;
 };
 
-/// The classes of one kind that can be chosen by name: what Registry knows without knowing what they make.
+/// The classes of one kind that can be chosen by name: the part of Registry that does not depend on the type it makes.
 class ClassList {
  public:
-  /// `one` is one of them ("optimizer"), `many` the word of `levin list` ("optimizers").
+  /// `one` is the singular ("optimizer"), `many` the plural that `levin list` takes ("optimizers").
   ClassList(std::string one, std::string many) : noun_(std::move(one)), listed_by_(std::move(many)) {}
 
   const std::string& noun() const { return noun_; }
-  /// In the order of registration.
+  /// The classes in the order of registration.
   const std::deque<ClassInfo>& classes() const { return classes_; }
   std::vector<std::string> names() const;
   const ClassInfo* find(const std::string& name) const;
@@ -31,7 +31,7 @@ class ClassList {
   const ClassInfo& at(const std::string& name, const std::string& path) const;
 
  protected:
-  /// Returns the index, or classes().size() where the name is taken (see `raise_duplicate_registrations`).
+  /// Returns the new class's index, or classes().size() if the name is taken (see `raise_duplicate_registrations`).
   size_t add(ClassInfo info);
 
  private:
@@ -39,8 +39,8 @@ class ClassList {
   std::deque<ClassInfo> classes_ = {};  // a deque: infos keep their addresses
 };
 
-/// Throws UsageError for a class that was registered under a name already taken. Registration itself cannot throw: it
-/// runs while the program's statics are made.
+/// Throws UsageError if two classes were registered under the same name. Registration itself cannot throw, since it
+/// runs during static initialization.
 void raise_duplicate_registrations();
 
 }  // namespace levin

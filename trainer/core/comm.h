@@ -8,23 +8,23 @@ namespace levin {
 
 enum class ReduceOp { Sum, Mean, Min, Max };
 
-/// What a run's ranks can say to each other; each call is made by all ranks in the same order.
+/// The collectives of a run. All ranks make the same calls in the same order.
 class Comm {
  public:
   virtual ~Comm() = default;
 
   virtual int64_t rank() const = 0;
   virtual int64_t world_size() const = 0;
-  /// Replaces `tensor` on each rank by the reduction over all ranks.
+  /// Replaces `tensor` on each rank with the reduction over all ranks.
   virtual void all_reduce(at::Tensor& tensor, ReduceOp op) = 0;
-  /// Replaces `tensor` on each rank by that of rank `source`.
+  /// Replaces `tensor` on each rank with rank `source`'s tensor.
   virtual void broadcast(at::Tensor& tensor, int64_t source) = 0;
-  /// The tensors of all ranks, in the order of the ranks; shapes and dtypes must agree.
+  /// Returns the tensors of all ranks, in rank order; shapes and dtypes must agree.
   virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;
   virtual void barrier() = 0;
 };
 
-/// The Comm of a run with one process: nobody to talk to.
+/// The Comm of a run with one process; its collectives do nothing.
 class SingleProcessComm final : public Comm {
  public:
   int64_t rank() const override { return 0; }

@@ -2,10 +2,10 @@
 
 namespace levin {
 
-/// Lets LibTorch compute with `threads` threads in this thread, until it goes out of scope.
+/// Sets the number of LibTorch's compute threads for the calling thread while it is in scope.
 ///
-/// at::set_num_threads would change the number that all later threads begin with; this changes OpenMP's and MKL's
-/// numbers of the calling thread alone.
+/// at::set_num_threads would also change the default of threads started later; this guard sets OpenMP's and MKL's
+/// numbers for the calling thread only.
 class ComputeThreadsGuard {
  public:
   explicit ComputeThreadsGuard(int threads);

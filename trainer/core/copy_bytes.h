@@ -3,7 +3,8 @@
 
 namespace levin {
 
-/// memcpy on all compute threads, past the caches where there is much to copy: for memory that is not read again soon.
+/// Copies memory with all compute threads. Large copies bypass the caches, so use it for memory that is not read soon
+/// after.
 void copy_bytes(void* to, const void* from, size_t bytes);
 
 }  // namespace levin

@@ -7,7 +7,7 @@
 namespace levin {
 
 /// PyTorch Lightning's `deterministic`: false, true (an operation without a deterministic algorithm throws), or "warn"
-/// (it warns and runs all the same).
+/// (such an operation warns and runs).
 class Deterministic {
  public:
   enum class Mode { Off, Warn, On };
@@ -15,7 +15,7 @@ class Deterministic {
   Deterministic() = default;
   template <std::same_as<bool> B>
   Deterministic(B on) : mode_(on ? Mode::On : Mode::Off) {}
-  /// "warn". Throws UsageError for another text.
+  /// Accepts "warn". Throws UsageError for any other text.
   Deterministic(const std::string& text);
   Deterministic(const char* text) : Deterministic(std::string(text)) {}
 

@@ -8,12 +8,13 @@
 
 namespace levin {
 
-/// Which devices: `2` is a count, `{0, 3}`, "0,3" and "2," are device numbers, "auto" and -1 mean all, unset is one.
-/// As PyTorch Lightning's `devices`. Throws UsageError for anything else.
+/// The devices of a run, as PyTorch Lightning's `devices`: `2` is a count, `{0, 3}`, "0,3" and "2," are device numbers,
+/// "auto" and -1 mean all, unset means one. Throws UsageError for anything else.
 class Devices {
  public:
   Devices() = default;
-  // `int`, not `int64_t`: with the latter a literal 0 is as good a null `const char*` and the call is ambiguous.
+  // `int`, not `int64_t`: with int64_t a literal 0 would convert equally well to a null `const char*`, which is
+  // ambiguous.
   Devices(int count);
   Devices(const char* text) : Devices(std::string(text)) {}
   Devices(const std::string& text);
@@ -25,11 +26,11 @@ class Devices {
   bool is_set() const { return kind_ != Kind::Unset; }
   bool is_all() const { return kind_ == Kind::All; }
   bool is_list() const { return kind_ == Kind::List; }
-  /// How many devices are asked for; `all` where all are, 1 where unset.
+  /// The number of devices asked for: `all` if all are, 1 if unset.
   int count(int all) const;
   /// The device numbers of a list; empty otherwise.
   const std::vector<int>& ids() const { return ids_; }
-  /// "2", "0,3", "auto"; empty where unset.
+  /// Returns "2", "0,3" or "auto"; empty if unset.
   std::string to_text() const;
   bool operator==(const Devices&) const = default;
 

@@ -6,7 +6,7 @@
 
 namespace levin {
 
-/// A length of time: "DD:HH:MM:SS", a number of seconds, or in JSON also {"hours": 2, "minutes": 30}.
+/// A length of time: "DD:HH:MM:SS", a number of seconds, or (in JSON only) {"hours": 2, "minutes": 30}.
 /// Throws UsageError for anything else.
 class Duration {
  public:
@@ -19,7 +19,7 @@ class Duration {
   Duration(const std::string& text);
 
   double seconds() const { return seconds_; }
-  /// "00:02:30:00"
+  /// Returns "DD:HH:MM:SS": "00:02:30:00".
   std::string to_text() const;
   bool operator==(const Duration&) const = default;
 

@@ -8,7 +8,8 @@
 
 namespace levin {
 
-/// A whole number, at least 1, from each of some epochs on: `{{0, 8}, {4, 4}}`; in JSON `{"0": 8, "4": 4}`.
+/// A table of whole numbers from 1, each with the first epoch that uses it: `{{0, 8}, {4, 4}}`; in JSON `{"0": 8, "4":
+/// 4}`.
 class EpochTable {
  public:
   EpochTable() = default;
@@ -18,7 +19,7 @@ class EpochTable {
 
   bool empty() const { return values_.empty(); }
   const std::map<int64_t, int64_t>& values() const { return values_; }
-  /// The number in `epoch`, counted from 0; `before` where the first begins later.
+  /// Returns the number for `epoch`, counted from 0; `before` if the table's first epoch is later.
   int64_t at(int64_t epoch, int64_t before) const;
   bool operator==(const EpochTable&) const = default;
 

@@ -10,7 +10,7 @@ namespace levin {
 class FastDevRun {
  public:
   FastDevRun() = default;
-  /// Throws UsageError below 0.
+  /// Throws UsageError for a number below 0.
   template <std::integral T>
   FastDevRun(T batches) : batches_(static_cast<int64_t>(batches)) {
     check();

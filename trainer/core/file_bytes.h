@@ -6,12 +6,12 @@
 
 namespace levin {
 
-/// The bytes of a file in memory, and what keeps them there.
+/// The bytes of a file in memory, with the owner that keeps them there.
 ///
-/// They may be written to, through a tensor that lies in them say: of a mapped file that changes this process's view
-/// alone.
+/// The bytes may be written to, for example through a tensor on top of them. In a mapped file such writes change only
+/// this process's view.
 struct FileBytes {
-  std::string name = {};             ///< for messages
+  std::string name = {};             ///< the file's name, for messages
   std::shared_ptr<void> owner = {};  ///< holds the memory
   char* data = nullptr;
   size_t size = 0;
@@ -19,12 +19,12 @@ struct FileBytes {
   std::string_view text() const { return {data, size}; }
 };
 
-/// Maps a whole file: the system reads what is touched. A file that another process cuts short while it is mapped ends
-/// this one with SIGBUS, as with every mapping; levin's own writers replace files and never change them.
-/// Throws levin::UsageError that names the file: missing, a folder, no plain file, not to be opened.
+/// Maps a whole file; the system reads pages as they are used. As with every mapping, this process dies of SIGBUS if
+/// another process truncates the file while it is mapped; levin's own writers replace files and never change them.
+/// Throws levin::UsageError that names the file if it is missing, a folder, not a plain file, or cannot be opened.
 FileBytes map_file_bytes(const std::filesystem::path& path);
 
-/// A copy of `bytes`, under a name for messages.
+/// Copies `bytes`; `name` is for messages.
 FileBytes copy_file_bytes(std::string_view bytes, std::string name);
 
 }  // namespace levin

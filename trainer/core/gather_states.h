@@ -8,17 +8,17 @@
 
 namespace levin {
 
-/// The state trees of all ranks, in the order of the ranks, on every rank. Called by all ranks together.
+/// Returns the state trees of all ranks, in rank order, on every rank. Collective: all ranks call it.
 std::vector<State> gather_states(const State& own, Comm& comm);
 
-/// The state tree of one rank, on rank 0, and nothing on the others; what comes from another rank is on the CPU. Called
-/// by all ranks together.
+/// Returns the state tree of `rank` on rank 0, and nothing on the others. Tensors that come from another rank are on
+/// the CPU. Collective: all ranks call it.
 State state_of_rank(const State& own, int64_t rank, Comm& comm);
 
-/// The largest of the ranks' counts, on every rank. Called by all ranks together.
+/// Returns the largest of the ranks' counts on every rank. Collective: all ranks call it.
 int64_t largest_count(int64_t own, Comm& comm);
 
-/// Rank 0's text, on every rank. Called by all ranks together.
+/// Returns rank 0's text on every rank. Collective: all ranks call it.
 std::string text_of_rank_zero(const std::string& own, Comm& comm);
 
 }  // namespace levin

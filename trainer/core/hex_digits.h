@@ -4,7 +4,7 @@
 
 namespace levin {
 
-/// Two hexadecimal digits for each byte.
+/// Returns two hexadecimal digits for each byte.
 std::string hex_digits(std::string_view bytes);
 
 }  // namespace levin

@@ -3,11 +3,11 @@
 
 namespace levin::detail {
 
-/// False, but only once the template is used: for static_asserts that say what to write instead.
+/// Is always false, but only once the template is used: for static_asserts whose message says what to write instead.
 template <class...>
 inline constexpr bool never = false;
 
-/// The parameters and result of a member function, whichever class has it; noexcept does not count.
+/// The parameters and result of a member function, without its class and without noexcept.
 template <class>
 struct SignatureOf {
   using type = void;
@@ -29,8 +29,8 @@ struct SignatureOf<R (C::*)(A...) const noexcept> {
   using type = R(A...) const;
 };
 
-/// Whether a function, by its type as `&T::name`, hides the virtual one of that name instead of overriding it. A member
-/// that is no function is meant as such.
+/// Returns whether a function, given by the type of `&T::name`, hides the virtual function of that name instead of
+/// overriding it. A data member is taken to be intended.
 template <class Found, class Virtual>
 constexpr bool hides() {
   if constexpr (std::is_member_function_pointer_v<Found>)
@@ -41,9 +41,9 @@ constexpr bool hides() {
 
 }  // namespace levin::detail
 
-/// Stops the compiler where class `T` has a function `name` that hides the virtual one of `Base`; `signature` is a text
-/// that shows what to write. A name that is private, overloaded or ambiguous is not seen; so a class that means to have
-/// an overload says `using Base::name;`.
+/// Fails to compile if class `T` has a function `name` that hides the virtual function of `Base`; `signature` is the
+/// text that shows what to write. A name that is private, overloaded or ambiguous is not checked; so a class that wants
+/// an overload writes `using Base::name;`.
 #define LEVIN_REFUSE_HIDING(T, Base, name, signature)                                                         \
   if constexpr (requires { &T::name; })                                                                       \
     static_assert(!::levin::detail::hides<decltype(&T::name), decltype(&Base::name)>(),                       \

@@ -16,8 +16,8 @@ namespace levin {
 class Run;
 class State;
 
-/// Every hook that modules and callbacks share, in the order in which `docs/hooks.md` explains them.
-/// Names and order are PyTorch Lightning's; what a batch hook needs (batch, output, indices) it reads from the Run.
+/// Every hook that modules and callbacks share, in the order in which `docs/hooks.md` explains them. Names and order
+/// are PyTorch Lightning's; a batch hook reads its arguments (batch, output, indices) from the Run.
 #define LEVIN_FOR_EACH_HOOK(X)                                  \
   X(setup, (Run&))                                              \
   X(teardown, (Run&))                                           \
@@ -73,7 +73,7 @@ struct Hooks {
 #undef X
 };
 
-/// Which hooks a class overrides: one bit for each Hook.
+/// The hooks that a class overrides: one bit for each Hook.
 struct HookMask {
   uint64_t bits = 0;
   constexpr bool has(Hook hook) const { return (bits >> static_cast<int>(hook)) & 1; }
@@ -83,11 +83,11 @@ struct HookMask {
 static_assert(static_cast<int>(Hook::kCount) <= 64);
 inline constexpr HookMask kAllHooks{~uint64_t{0}};
 
-/// The hooks that `T` or a class between it and Hooks overrides, found at compile time.
+/// Returns the hooks that `T` or a class between it and Hooks overrides, found at compile time.
 ///
 /// `&T::hook` has the type of Hooks' own member unless some class overrides it. A name that is private, overloaded or
-/// ambiguous counts as overridden, which is always right, only slower. A function with a hook's name and other
-/// parameters stops the compiler: it would never be called.
+/// ambiguous counts as overridden, which is always correct, only slower. A function with a hook's name and other
+/// parameters does not compile: it would never be called.
 template <class T>
 constexpr HookMask overridden_hooks() {
   HookMask mask;
@@ -106,7 +106,8 @@ constexpr HookMask overridden_hooks() {
   return mask;
 }
 
-/// The same for an object; where its class is derived from `T`, nothing is known and all hooks count as overridden.
+/// Returns the hooks of an object. If the object's class is derived from `T`, all hooks count as overridden, since
+/// nothing is known about that class.
 template <class T>
 HookMask overridden_hooks(const T& object) {
   return typeid(object) == typeid(T) ? overridden_hooks<T>() : kAllHooks;

@@ -3,7 +3,7 @@
 
 namespace levin {
 
-/// The name of this machine; "localhost" if the system tells none.
+/// Returns the name of this machine; "localhost" if the system has none.
 std::string host_name();
 
 }  // namespace levin

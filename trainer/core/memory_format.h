@@ -3,9 +3,9 @@
 
 namespace levin {
 
-/// The tensor in the memory format channels_last where it is strided and has 4 dimensions [N, C, H, W], in
-/// channels_last_3d where it has 5 [N, C, D, H, W]; others, and what lies so already, as they are. Its strides say so
-/// also where there is one channel, as those of Python's `tensor.to(memory_format=torch.channels_last)`.
+/// Returns the tensor in the memory format channels_last if it is strided and has 4 dimensions [N, C, H, W], in
+/// channels_last_3d if it has 5 [N, C, D, H, W], and unchanged otherwise. As in Python's
+/// `tensor.to(memory_format=torch.channels_last)`, the strides are those of the format even with one channel.
 /// Source: https://pytorch.org/tutorials/intermediate/memory_format_tutorial.html
 at::Tensor channels_last(const at::Tensor& tensor);
 

@@ -8,8 +8,8 @@
 
 namespace levin {
 
-/// Counts the memory that LibTorch takes for tensors while it lives, in the calling thread and in those that work for
-/// it (backward). One at a time in a thread, and none together with LibTorch's profiler.
+/// While it lives, counts the memory that LibTorch allocates for tensors in the calling thread and in the threads that
+/// work for it (backward). Only one can be active per thread, and not together with LibTorch's profiler.
 class MemoryTracker {
  public:
   /// Bytes by device ("cpu", "cuda:0").
@@ -20,9 +20,9 @@ class MemoryTracker {
   MemoryTracker(const MemoryTracker&) = delete;
   MemoryTracker& operator=(const MemoryTracker&) = delete;
 
-  /// Taken since the tracker was made, less what was given back.
+  /// Bytes allocated since the tracker was made and not freed yet.
   Bytes live() const;
-  /// The most that was live at a time.
+  /// The largest number of bytes live at one time.
   Bytes peak() const;
 
  private:
