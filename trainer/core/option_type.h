@@ -14,52 +14,52 @@ using Json = nlohmann::ordered_json;
 class Schema;
 class ClassList;
 
-/// What an option's value may be; of a list, what each item may be.
+/// The values that an option allows; for a list, the values that each item may have.
 struct Limits {
   std::optional<double> min = {}, max = {};
-  /// Bounds that are not allowed themselves.
+  /// Exclusive bounds.
   std::optional<double> exclusive_min = {}, exclusive_max = {};
   std::vector<std::string> choices = {};
 
-  /// "at least 0 and at most 1", "one of norm, value"; empty without limits.
+  /// Returns "at least 0 and at most 1" or "one of norm, value"; empty if there are no limits.
   std::string to_text() const;
-  /// Throws UsageError where a number is out of bounds or a text is none of the choices.
+  /// Throws UsageError if a number is out of bounds or a text is not one of the choices.
   void check(const std::string& path, const Json& value) const;
 };
 
-/// How values of one C++ type are read from JSON and text and written as JSON, with the type erased.
+/// Type-erased reading of one C++ type's values from JSON and text, and writing as JSON.
 class OptionType {
  public:
   virtual ~OptionType() = default;
-  /// What a value looks like, for messages and help: "a whole number".
+  /// Describes a value, for messages and help: "a whole number".
   virtual std::string expected() const = 0;
   virtual Json get(const void* value) const = 0;
-  /// Throws UsageError that begins with `path`.
+  /// Throws UsageError whose text starts with `path`.
   virtual void set(void* value, const std::string& path, const Json& json, const Limits& limits) const = 0;
-  /// Throws UsageError for a value, set in C++, that `set` would refuse.
+  /// Throws UsageError for a value, set in C++, that `set` would reject.
   virtual void check(const void* value, const std::string& path, const Limits& limits) const;
-  /// The JSON value that a flag's or environment variable's text means.
+  /// Returns the JSON value for the text of a flag or environment variable.
   virtual Json from_text(const std::string& text) const;
-  /// True where a flag may stand without a value and then means true.
+  /// True if a flag may be given without a value, which then means true.
   virtual bool is_switch() const { return false; }
-  /// The options inside: of a nested struct, or of the class of that name for a part. Nullptr for plain values.
+  /// The nested options: of a nested struct, or of the class `class_name` of a part. Nullptr for plain values.
   virtual const Schema* inner(const std::string& /*class_name*/) const { return nullptr; }
   /// The classes to choose from, for an option whose value is chosen by name; otherwise nullptr.
   virtual const ClassList* classes() const { return nullptr; }
-  /// What a list holds, or an option that may be unset; nullptr for other types.
+  /// The type of a list's items or of an optional's value; nullptr for other types.
   virtual const OptionType* item() const { return nullptr; }
-  /// True where the value is a list of `item`.
+  /// True if the value is a list of `item`.
   virtual bool is_list() const { return false; }
-  /// The values that `set` takes, as JSON Schema without the limits; an empty object where any may be right. Types with
-  /// `inner`, `classes` or `item` leave this to those.
+  /// The JSON Schema of the values that `set` accepts, without the limits; an empty object if any value may be valid.
+  /// Types with `inner`, `classes` or `item` do not override it.
   virtual Json json_schema() const;
 };
 
 /// Throws UsageError "path: expected E, got V".
 [[noreturn]] void throw_unexpected(const std::string& path, const std::string& expected, const Json& got);
 
-/// Tells LEVIN_OPTION how to read a type. To add one, declare `template <> struct OptionTraits<T> { static const
-/// OptionType& type(); };` beside it and define `type()` in its .cpp with `ValueType` (trainer/core/value_type.h).
+/// Tells LEVIN_OPTION how to read a type. To add a type, declare `template <> struct OptionTraits<T> { static const
+/// OptionType& type(); };` next to it and define `type()` in its .cpp with `ValueType` (trainer/core/value_type.h).
 template <class T>
 struct OptionTraits;
 
@@ -80,7 +80,7 @@ LEVIN_DECLARE_OPTION_TYPE(std::string);
 class OptionalType : public OptionType {
  public:
   struct Access {
-    const void* (*get)(const void* optional);  // nullptr where unset
+    const void* (*get)(const void* optional);  // returns nullptr if unset
     void* (*emplace)(void* optional);
     void (*reset)(void* optional);
   };
@@ -115,7 +115,7 @@ class ListType : public OptionType {
   void set(void* value, const std::string& path, const Json& json, const Limits& limits) const override;
   void check(const void* value, const std::string& path, const Limits& limits) const override;
   Json from_text(const std::string& text) const override;
-  /// The classes of the items; their options stand in the list.
+  /// The classes of the items; their options are in the list.
   const ClassList* classes() const override { return item_.classes(); }
   const OptionType* item() const override { return &item_; }
   bool is_list() const override { return true; }

@@ -8,15 +8,16 @@
 
 namespace levin {
 
-/// The value of an option that is chosen by name: a class name and that class's options, which copy as values.
-/// See Part.
+/// The value of an option that is chosen by name: a class name and that class's options, with value semantics. See
+/// Part.
 class PartValue {
  public:
-  /// Empty where nothing is chosen.
+  /// The chosen class; empty if none is chosen.
   const std::string& class_name() const { return class_name_; }
   explicit operator bool() const { return !class_name_.empty(); }
 
-  /// The options of the class: those given, or its defaults. Throws UsageError where `classes` lack the name.
+  /// Returns the options of the class: those given, or its defaults. Throws UsageError if `classes` lacks the name or
+  /// the options are another class's.
   std::shared_ptr<const void> options(const ClassList& classes, const std::string& path) const;
 
  protected:
@@ -48,7 +49,7 @@ class Part : public PartValue {
  public:
   /// Nothing chosen.
   Part() = default;
-  /// A class with its default options. An unknown name is reported when the options are checked or the part is made.
+  /// A class with its default options. An unknown name is reported when the options are checked or the object is made.
   Part(const char* name) : PartValue(name, nullptr, nullptr) {}
   Part(std::string name) : PartValue(std::move(name), nullptr, nullptr) {}
   /// A class with its own options struct.
@@ -56,7 +57,7 @@ class Part : public PartValue {
   Part(std::string name, Options values)
       : PartValue(std::move(name), std::make_shared<Options>(std::move(values)), &schema_of<Options>()) {}
 
-  /// Makes what is chosen. `path` names the option in errors ("model.optimizer"), where nothing is chosen also.
+  /// Makes the object. `path` names the option in errors ("model.optimizer"); it is an error if nothing is chosen.
   template <class... Args>
   auto make(const std::string& path, Args&&... args) const {
     if (!*this) throw UsageError(path, ": no ", Kind::registry().noun(), " is chosen");
@@ -66,11 +67,11 @@ class Part : public PartValue {
   }
 };
 
-/// Reads and writes a Part: a JSON object with "class" and that class's options, a class name, or null.
-/// An object with another class than the present one begins with that class's defaults.
+/// Reads and writes a Part: a JSON object with "class" and that class's options, a class name, or null. An object that
+/// names another class than the present one starts from that class's defaults.
 class PartType : public OptionType {
  public:
-  /// `classes_of` is asked when it is first needed.
+  /// `classes_of` is called when it is first needed.
   explicit PartType(const ClassList& (*classes_of)()) : registry_(classes_of) {}
   std::string expected() const override;
   Json get(const void* value) const override;
@@ -87,7 +88,7 @@ class PartType : public OptionType {
 template <class Kind>
 struct OptionTraits<Part<Kind>> {
   static const OptionType& type() {
-    // PartType sees the PartValue at the part's beginning.
+    // PartType reads the PartValue, which is the part's only member.
     static_assert(sizeof(Part<Kind>) == sizeof(PartValue));
     static const PartType type([]() -> const ClassList& { return Kind::registry(); });
     return type;

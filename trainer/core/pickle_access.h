@@ -8,7 +8,7 @@
 
 namespace levin {
 
-/// Reads parts of a pickle's objects, and throws levin::UsageError with the file and the byte where one is not as
+/// Reads parts of a pickle's objects. Throws levin::UsageError with the file and the byte if an object is not as
 /// expected.
 class PickleAccess {
  public:
@@ -19,17 +19,17 @@ class PickleAccess {
     throw UsageError(file_, ": ", parts..., " (byte ", node.offset, " of its data.pkl)");
   }
 
-  /// The class or function that made an object; "" for one that is not made by a named one.
+  /// The class or function that made an object; "" if no named one did.
   const std::string& callable(const PickleNode& object) const;
   const PickleNode& argument(const PickleNode& object, size_t index) const;
-  /// nullptr where an object was made with fewer arguments.
+  /// Returns nullptr if the object was made with fewer arguments.
   const PickleNode* argument_or_null(const PickleNode& object, size_t index) const;
   const PickleNode& item(const PickleNode& tuple, size_t index) const;
   int64_t integer(const PickleNode& node) const;
   const std::string& text(const PickleNode& node) const;
-  /// The integers of a tuple, a list or a torch.Size.
+  /// Reads the integers of a tuple, a list or a torch.Size.
   std::vector<int64_t> integers(const PickleNode& node) const;
-  /// The bytes of a bytes object, also as protocol 2 writes it: text that is to be encoded as Latin-1.
+  /// Reads a bytes object, also in protocol 2's form: text with a call to encode it as Latin-1.
   std::string bytes(const PickleNode& node) const;
 
  private:

@@ -9,25 +9,25 @@
 namespace levin {
 
 /// The bytes of a pickle, read in order: opcodes and the numbers and texts that follow them. Throws levin::UsageError,
-/// with the file and the byte, where they end too early.
+/// with the file and the byte, if the pickle ends too early.
 class PickleInput {
  public:
   /// Both must outlive the input; `file` is for messages.
   PickleInput(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
 
-  /// The next opcode; errors name its place until the one after it.
+  /// Reads the next opcode. Errors give its byte until the next call.
   uint8_t opcode();
-  /// The byte at which the present opcode stands.
+  /// The byte at which the current opcode is.
   size_t offset() const { return offset_; }
 
   std::string_view take(uint64_t count);
-  /// A little-endian integer of `width` bytes, up to 8.
+  /// Reads a little-endian integer of `width` bytes, up to 8.
   uint64_t unsigned_int(size_t width);
-  /// A two's complement integer of any width; nothing where it needs more than 8 bytes.
+  /// Reads a two's complement integer of any width; returns nothing if it needs more than 8 bytes.
   std::optional<int64_t> signed_int(uint64_t width);
-  /// A big-endian float64.
+  /// Reads a big-endian float64.
   double float64();
-  /// The text before the next end of a line.
+  /// Reads the text before the next end of a line.
   std::string_view line();
 
   template <class... Parts>

@@ -30,15 +30,15 @@ struct PickleNode {
   };
 
   Kind kind = Kind::kNone;
-  size_t offset = 0;      ///< byte of the pickle that made it
+  size_t offset = 0;      ///< byte in the pickle of the opcode that made it
   int64_t integer = 0;    ///< of a bool and an int
   double number = 0;      ///< of a float
-  std::string text = {};  ///< text (UTF-8, surrogates let through), bytes, or a global's dotted name
-  std::vector<const PickleNode*> items = {};  ///< of a list, tuple, set; what was appended to an object
-  std::vector<const PickleNode*> pairs = {};  ///< keys and values in turn, of a dict or set on an object
+  std::string text = {};  ///< text (UTF-8, may contain surrogates), bytes, or a global's dotted name
+  std::vector<const PickleNode*> items = {};  ///< of a list, tuple or set; the items appended to an object
+  std::vector<const PickleNode*> pairs = {};  ///< alternating keys and values, of a dict or set on an object
   const PickleNode* callable = nullptr;       ///< of an object: the class or function
   const PickleNode* arguments = nullptr;      ///< of an object: a tuple; of a persistent reference: its id
-  const PickleNode* state = nullptr;          ///< of an object: what its `__setstate__` would get
+  const PickleNode* state = nullptr;          ///< of an object: the argument of its `__setstate__`
 
   bool is(Kind other) const { return kind == other; }
 };
@@ -49,9 +49,8 @@ struct PickleGraph {
   const PickleNode* root = nullptr;
 };
 
-/// Reads a pickle of protocol 2 to 5 into its objects. `file` is for messages.
-/// Throws levin::UsageError, with the file and the byte, where the pickle is damaged or uses an unknown opcode.
-/// The format: Python's `pickletools` module.
+/// Reads a pickle of protocol 2 to 5 into its objects. `file` is for messages. Throws levin::UsageError, with the file
+/// and the byte, if the pickle is damaged or uses an unknown opcode. Format: Python's `pickletools` module.
 PickleGraph read_pickle(std::string_view bytes, const std::string& file);
 
 }  // namespace levin

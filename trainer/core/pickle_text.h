@@ -4,8 +4,8 @@
 
 namespace levin {
 
-/// Text as a pickle holds it: UTF-8, where a byte that is no UTF-8 (in a file name, say) becomes the lone surrogate
-/// U+DC00 + byte, as Python's `surrogateescape` does.
+/// Converts text to its form in a pickle: UTF-8, where a byte that is not UTF-8 (in a file name, for example) becomes
+/// the lone surrogate U+DC00 + byte, as with Python's `surrogateescape`.
 std::string to_pickle_text(std::string_view text);
 
 /// The inverse of `to_pickle_text`.

@@ -8,7 +8,7 @@ namespace levin {
 
 /// Writes the opcodes of a pickle of protocol 2, only those that Python's `torch.load(weights_only=True)` allows.
 ///
-/// `write_mark()`, the items, then `write_tuple()`; for a list or dict its empty one comes first:
+/// A tuple is `write_mark()`, the items, `write_tuple()`; a list or dict starts with an empty one:
 /// `write_empty_list()`, `write_mark()`, the items, `append_items()`.
 class PickleWriter {
  public:
@@ -18,7 +18,7 @@ class PickleWriter {
   void write_bool(bool value) { bytes_ += value ? '\x88' : '\x89'; }
   void write_int(int64_t value);
   void write_float(double value);
-  /// Throws levin::Error for text of 4 GiB and more.
+  /// Throws levin::Error for text of 4 GiB or more.
   void write_text(std::string_view text);
   void write_bytes(std::string_view bytes);
   void write_global(std::string_view module, std::string_view name);
@@ -32,10 +32,10 @@ class PickleWriter {
   void set_items() { bytes_ += 'u'; }
   /// Calls the global below the tuple on top with that tuple.
   void call() { bytes_ += 'R'; }
-  /// Makes the tuple on top a reference to a storage.
+  /// Replaces the tuple on top with a reference to a storage.
   void write_persistent() { bytes_ += 'Q'; }
 
-  /// Ends the pickle and gives its bytes.
+  /// Ends the pickle and returns its bytes.
   std::string finish() &&;
 
  private:

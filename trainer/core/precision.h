@@ -5,8 +5,8 @@
 
 namespace levin {
 
-/// The arithmetic of a run, by PyTorch Lightning's names: 32, "32-true", 16, "16-mixed", "bf16-mixed", "16-true",
-/// "bf16-true", 64, "64-true". 16 means "16-mixed", "bf16" means "bf16-mixed". Throws UsageError for others.
+/// The precision of a run, by PyTorch Lightning's names: 32, "32-true", 16, "16-mixed", "bf16-mixed", "16-true",
+/// "bf16-true", 64, "64-true". 16 means "16-mixed", "bf16" means "bf16-mixed". Throws UsageError for other names.
 class Precision {
  public:
   Precision() = default;

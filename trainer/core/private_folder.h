@@ -4,11 +4,11 @@
 
 namespace levin {
 
-/// A folder for temporary files whose name nobody can know beforehand and that only this user can enter; removed with
-/// all that is in it when the object goes.
+/// A folder for temporary files with an unpredictable name, which only this user can enter. The destructor removes it
+/// with its contents.
 class PrivateFolder {
  public:
-  /// Makes `<temporary folder>/levin_<purpose>_XXXXXX`. Throws levin::Error where it cannot be made.
+  /// Makes `<temporary folder>/levin_<purpose>_XXXXXX`. Throws levin::Error if it cannot be made.
   explicit PrivateFolder(const std::string& purpose);
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;
@@ -16,7 +16,7 @@ class PrivateFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  /// Leaves the folder where it is.
+  /// Makes the destructor leave the folder in place.
   void keep() { kept_ = true; }
 
  private:

@@ -13,7 +13,7 @@ class Store;
 
 namespace levin {
 
-/// What a backend of c10d is made of.
+/// The arguments of a c10d backend.
 struct BackendOptions {
   c10::intrusive_ptr<c10d::Store> store;
   int64_t rank = 0, world_size = 1;
@@ -21,15 +21,15 @@ struct BackendOptions {
   std::chrono::milliseconds timeout = {};
 };
 
-/// Gives `group` Gloo for tensors on the CPU.
+/// Adds Gloo to `group` for tensors on the CPU.
 void add_gloo(c10d::ProcessGroup& group, const BackendOptions& options);
 
-/// Gives `group` MPI for tensors on the CPU. Throws levin::UsageError where LibTorch has no MPI, and where mpirun has
-/// not started the ranks.
+/// Adds MPI to `group` for tensors on the CPU. Throws levin::UsageError if LibTorch has no MPI or mpirun did not start
+/// the ranks.
 void add_mpi(c10d::ProcessGroup& group, const BackendOptions& options);
 
-/// Gives `group` NCCL for tensors on GPUs, of which `device` is this rank's. Throws levin::UsageError where LibTorch or
-/// levin were built without NCCL.
+/// Adds NCCL to `group` for tensors on GPUs; `device` is this rank's GPU. Throws levin::UsageError if LibTorch or levin
+/// were built without NCCL.
 void add_nccl(c10d::ProcessGroup& group, const BackendOptions& options, c10::Device device);
 
 }  // namespace levin

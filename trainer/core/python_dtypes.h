@@ -6,15 +6,15 @@
 
 namespace levin {
 
-/// The names that Python gives to one dtype.
+/// Python's names for one dtype.
 struct PythonDtype {
   at::ScalarType type;
   const char* name;           ///< as in `torch.float32`
-  const char* storage_class;  ///< as in `torch.FloatStorage`; nullptr where torch.save writes an untyped storage
-  const char* numpy_code;     ///< as in `numpy.dtype("f4")`; nullptr where numpy has none
+  const char* storage_class;  ///< as in `torch.FloatStorage`; nullptr if torch.save writes an untyped storage
+  const char* numpy_code;     ///< as in `numpy.dtype("f4")`; nullptr if numpy has none
 };
 
-/// The names of `type`; nullptr for a dtype that levin does not write to files (quantized and sub-byte ones).
+/// Returns the names of `type`; nullptr for a dtype that levin does not write to files (quantized and sub-byte ones).
 const PythonDtype* find_dtype(at::ScalarType type);
 const PythonDtype* find_dtype_by_name(std::string_view name);
 const PythonDtype* find_dtype_by_storage_class(std::string_view storage_class);

@@ -3,7 +3,7 @@
 
 namespace levin {
 
-/// 128 random bits of the system as 32 hexadecimal digits; the program's random numbers are not touched.
+/// Returns 128 random bits from the system as 32 hexadecimal digits; the program's generators are not touched.
 std::string random_id();
 
 }  // namespace levin

@@ -11,20 +11,20 @@
 
 namespace levin {
 
-/// A store of c10d that processes meet at, as this process sees it.
+/// A c10d store that processes meet at, as this process reaches it.
 struct RankStore {
   std::shared_ptr<IgnoredPipeSignal> pipes = std::make_shared<IgnoredPipeSignal>();
-  std::shared_ptr<void> passage = {};  ///< what passes connections on where there is a secret; it outlives the store
+  std::shared_ptr<void> passage = {};  ///< the relay of connections, if there is a secret; it outlives the store
   c10::intrusive_ptr<c10d::Store> store = {};
   int64_t port = 0;
 };
 
-/// Serves a store; `port` 0: on a free one. With a secret the store itself listens on loopback, and a gate before it
-/// turns peers away that do not know the secret. Throws levin::Error where the port cannot be had.
+/// Serves a store on `port`, or on a free port if `port` is 0. With a secret the store itself listens on loopback,
+/// behind a gate that rejects peers without the secret. Throws levin::Error if the port is not available.
 RankStore serve_store(int64_t port, const StoreAccess& access, std::chrono::milliseconds timeout);
 
-/// Connects to a store, and tries again until `timeout`. `several_machines`: a store that asks for a secret where none
-/// is given is told apart. Throws levin::Error with the reason.
+/// Connects to a store, with retries until `timeout`. With `several_machines`, a missing secret that the store asks for
+/// gets its own error. Throws levin::Error with the reason.
 RankStore join_store(const std::string& host, int64_t port, const std::string& secret, bool several_machines,
                      std::chrono::milliseconds timeout);
 

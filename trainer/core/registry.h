@@ -8,24 +8,25 @@
 
 namespace levin {
 
-/// Classes of one kind by name: each with its options' schema and an `Entry`, which knows how to make an object.
+/// Classes of one kind by name, each with the schema of its options and an `Entry` that makes objects.
 ///
-/// Each kind has one registry, a function-local static that first takes in levin's own classes (static objects vanish
+/// Each kind has one registry, a function-local static that first registers levin's own classes (static objects vanish
 /// from static libraries, so they do not register themselves). modules/optim/registry.h is an example.
 template <class Entry>
 class Registry : public ClassList {
  public:
   using ClassList::ClassList;
 
-  /// Adds class `name` with the options struct `Options`. A name that is taken is reported by
-  /// `raise_duplicate_registrations`.
+  /// Adds the class `name` with the options struct `Options`. If the name is taken, `raise_duplicate_registrations`
+  /// reports it.
   template <class Options>
   void add(std::string name, std::string help, Entry entry) {
     const size_t index = ClassList::add({std::move(name), std::move(help), &schema_of<Options>});
     if (index == entries_.size()) entries_.push_back(std::move(entry));
   }
 
-  /// The entry of class `name`; throws UsageError that begins with `path`, names the nearest and how to list all.
+  /// Returns the entry of class `name`. Throws UsageError that starts with `path` and names the nearest class and how
+  /// to list all.
   const Entry& entry(const std::string& name, const std::string& path) const {
     const ClassInfo* wanted = &at(name, path);
     size_t index = 0;
@@ -57,7 +58,7 @@ inline std::string unqualified(const std::string& name) {
 
 }  // namespace detail
 
-/// `T::Options`, or NoOptions where the class has none.
+/// `T::Options`, or NoOptions if the class has none.
 template <class T>
 using OptionsOf = typename detail::OptionsOf<T>::type;
 

@@ -3,7 +3,7 @@
 
 namespace levin {
 
-/// Puts the states of LibTorch's default generators, of the CPU and of GPUs in use, back when it goes out of scope.
+/// Restores the states of LibTorch's default generators, of the CPU and of GPUs in use, when it goes out of scope.
 class RngGuard {
  public:
   RngGuard() : state_(rng_state()) {}

@@ -3,11 +3,12 @@
 
 namespace levin {
 
-/// The state of LibTorch's default generators: {"cpu": uint8 tensor, "cuda": [uint8 tensors, one for each device]}.
+/// Returns the state of LibTorch's default generators: {"cpu": uint8 tensor, "cuda": [uint8 tensors, one per device]}.
+/// The list is empty while CUDA is not in use.
 State rng_state();
 
-/// Puts such a state back. Generators of devices that this machine lacks are left out. Throws levin::UsageError where
-/// the state is none of a generator's.
+/// Restores such a state. Generators of devices that this machine lacks are skipped. Throws levin::UsageError if a
+/// tensor is not a generator's state.
 void load_rng_state(const State& state);
 
 }  // namespace levin

@@ -3,8 +3,8 @@
 
 namespace levin {
 
-/// Counts one of a process's runs while it lives. All threads draw from LibTorch's one generator, so that a seed no
-/// longer decides what a run draws where another thread runs one too; the first time that happens, it is said.
+/// Counts one of the process's runs while it lives. All threads share LibTorch's one generator, so a seed no longer
+/// determines what a run draws if another thread runs one too. The first time that happens, a warning is printed.
 class RunInProgress {
  public:
   explicit RunInProgress(bool is_seeded);
@@ -14,7 +14,7 @@ class RunInProgress {
 
  private:
   bool is_seeded_;
-  std::thread::id thread_;  ///< a run may end in another one
+  std::thread::id thread_;  ///< the thread that started the run; the run may end in another
 };
 
 }  // namespace levin
