@@ -19,7 +19,7 @@ class Duration {
   Duration(const std::string& text);
 
   double seconds() const { return seconds_; }
-  /// Returns "DD:HH:MM:SS": "00:02:30:00".
+  /// Returns the time as "DD:HH:MM:SS".
   std::string to_text() const;
   bool operator==(const Duration&) const = default;
 

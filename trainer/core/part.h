@@ -34,8 +34,7 @@ class PartValue {
 
 /// An option whose value is chosen by name: `{"class": "AdamW", "lr": 0.001}` or just `"AdamW"` in JSON.
 ///
-///     struct Options {                                       // "optimizer" in a config, --model.optimizer.lr as a
-///     flag
+///     struct Options {  // "optimizer" in a config, --model.optimizer.lr as a flag
 ///       Part<OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
 ///       Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 ///     };

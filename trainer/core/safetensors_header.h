@@ -9,12 +9,12 @@
 
 namespace levin {
 
-/// The first bytes of a safetensors file: the header's length, little-endian.
+/// The size of the first field of a safetensors file: the header's length, little-endian.
 constexpr uint64_t kSafetensorsLengthBytes = 8;
-/// A longer header is taken for damage, as the format's own library does.
+/// The longest header that is accepted, as in the format's own library.
 constexpr uint64_t kSafetensorsMaxHeaderBytes = 100'000'000;
 
-/// One tensor of a safetensors file: `begin` and `end` count bytes from the header's end.
+/// One tensor of a safetensors file. `begin` and `end` are byte offsets from the header's end.
 struct SafetensorsEntry {
   std::string name = {};
   at::ScalarType type = at::kFloat;
@@ -23,19 +23,19 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> entries = {};  ///< by their place in the file, without gaps
+  std::vector<SafetensorsEntry> entries = {};  ///< in file order, without gaps
   SafetensorsMetadata metadata = {};
 };
 
-/// Reads and checks the JSON text of a header whose file holds `data_bytes` after it: dtypes, shapes and offsets agree,
-/// and tensors fill the file without gaps and overlaps. Throws levin::UsageError that begins with `file`.
+/// Parses and checks the JSON text of a header in a file with `data_bytes` bytes after it: dtypes, shapes and offsets
+/// agree, and tensors fill the file without gaps or overlaps. Throws levin::UsageError whose text starts with `file`.
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& file);
 
-/// The header's JSON text, with spaces at its end so that what follows it is aligned to 8 bytes.
-/// Throws levin::UsageError for a name or text that is no UTF-8.
+/// Returns the header's JSON text, padded with spaces so that the bytes after it are aligned to 8 bytes. Throws
+/// levin::UsageError for a name or text that is not UTF-8.
 std::string safetensors_header_text(const SafetensorsHeader& header);
 
-/// The format's name of a dtype ("F32"); nullptr where it has none.
+/// Returns the format's name of a dtype ("F32"); nullptr if it has none.
 const char* safetensors_dtype(at::ScalarType type);
 
 }  // namespace levin

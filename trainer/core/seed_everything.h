@@ -3,8 +3,8 @@
 
 namespace levin {
 
-/// Seeds LibTorch's generators, of the CPU and of all GPUs: what is drawn from here on repeats. Call it before a module
-/// is made, whose initial weights a trainer's `seed` comes too late for. Throws levin::UsageError for a negative seed.
+/// Seeds LibTorch's generators, of the CPU and of all GPUs, so that later draws repeat. Call it before making a module:
+/// a trainer's `seed` is set too late for the initial weights. Throws levin::UsageError for a negative seed.
 void seed_everything(int64_t seed);
 
 }  // namespace levin

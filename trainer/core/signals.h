@@ -7,21 +7,21 @@
 
 namespace levin {
 
-/// What a signal asks of a run.
+/// The action that a signal requests.
 enum class SignalAction {
   Ignore,
-  Save,     ///< save a checkpoint, and go on
+  Save,     ///< save a checkpoint and continue
   Stop,     ///< finish the step, save a checkpoint and end
-  Requeue,  ///< the same, and give the job back to the scheduler's queue
+  Requeue,  ///< like Stop, and return the job to the scheduler's queue
 };
 
-/// Whether this process ignores the signal, as those do that nohup or a shell's background started.
+/// Returns whether this process ignores the signal, as processes started by nohup or in a shell's background do.
 bool is_ignored(int signal_number);
 
-/// While it lives, these signals are noted instead of ending the process; the second that asks to stop ends it at once.
-/// One that the parent process sends and one that another sends count as the same request: a scheduler signals all
-/// processes of a job, and a launcher hands on to its ranks what it gets. A signal that is ignored stays ignored. The
-/// handlers that were there before come back with its destruction. Only the program installs it.
+/// While it lives, these signals are recorded instead of ending the process; the second request to stop ends the
+/// process at once. A signal from the parent process and one from another process count as the same request, since a
+/// scheduler signals all processes of a job and a launcher forwards its signals to its ranks. A signal that is ignored
+/// stays ignored. The destructor restores the previous handlers. Only the program installs it.
 class SignalGuard {
  public:
   explicit SignalGuard(std::vector<std::pair<int, SignalAction>> actions);
@@ -33,14 +33,14 @@ class SignalGuard {
   std::vector<std::pair<int, SignalAction>> actions_;
 };
 
-/// The signal that asked the run to end since the guard was made; 0 without one.
+/// Returns the signal that asked the run to end since the guard was made; 0 if there is none.
 int received_signal();
-/// Whether that signal asks for the job to be queued again.
+/// Returns whether that signal asks for the job to be requeued.
 bool requeue_is_asked();
-/// Whether a signal has asked for a checkpoint since the last call.
+/// Returns whether a signal has asked for a checkpoint since the last call.
 bool take_save_signal();
-/// While it lives, what signals ask for is held back: the functions above tell only what `release_signals` was given,
-/// so that the ranks of a run, to whom signals come at different times, act on them at the same place.
+/// While it lives, requests by signals are held back: the functions above report only what was passed to
+/// `release_signals`. So the ranks of a run, which receive signals at different times, act on them at the same place.
 class SignalHold {
  public:
   SignalHold();
@@ -49,16 +49,15 @@ class SignalHold {
   SignalHold& operator=(const SignalHold&) = delete;
 };
 
-/// What is held back: bit n for a signal n that asks the run to end, bit 0 for a save, which is then no longer held.
+/// Returns the requests held back: bit n for a signal n that asks the run to end, bit 0 for a save, which is cleared.
 uint64_t held_signals();
-/// Lets such bits, of all ranks, be seen.
+/// Makes these requests, combined over all ranks, visible.
 void release_signals(uint64_t bits);
 
-/// From here on this signal lets the process write to stderr which functions the thread that it interrupts is in, and
-/// go on.
+/// Installs a handler for this signal that writes the call stack of the interrupted thread to stderr and continues.
 void write_stack_on(int signal_number);
 
-/// "SIGTERM".
+/// Returns the name of a signal: "SIGTERM".
 std::string signal_name(int signal_number);
 
 }  // namespace levin

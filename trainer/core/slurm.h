@@ -5,18 +5,17 @@
 
 namespace levin {
 
-/// The SLURM job that this process runs in, with the array's task where it is one; empty outside.
+/// Returns the ID of the SLURM job that this process runs in, with the task ID of an array job; empty outside a job.
 /// Source: https://slurm.schedmd.com/sbatch.html, output environment variables
 std::string slurm_job_id();
 
-/// How often the job was started again; 0 for its first start and outside a job.
+/// Returns how often the job was restarted; 0 for its first start and outside a job.
 int64_t slurm_restarts();
 
-/// Seconds until the job's time limit; unset outside a job and where SLURM does not say.
+/// Returns the seconds until the job's time limit; unset outside a job and if SLURM does not report the limit.
 std::optional<double> slurm_seconds_left();
 
-/// Gives the job back to the queue (`scontrol requeue`); SLURM ends it and starts it again later. False where that
-/// failed.
+/// Requeues the job (`scontrol requeue`); SLURM ends it and restarts it later. Returns false if that failed.
 bool slurm_requeue();
 
 }  // namespace levin

@@ -9,10 +9,11 @@
 
 namespace levin {
 
-/// While it lives, passes the connections to one socket on to others, each in a thread of its own.
+/// While it lives, relays each connection to one socket to another socket, in one thread per connection.
 class SocketRelay {
  public:
-  /// Opens where an accepted connection goes; none turns it away. Called in the connection's thread.
+  /// Opens the destination of an accepted connection; an empty socket rejects the connection. Called in the
+  /// connection's thread.
   using Open = std::function<StreamSocket(const StreamSocket& accepted)>;
 
   SocketRelay(StreamSocket listener, Open open);
@@ -30,12 +31,12 @@ class SocketRelay {
   };
   void accept_all();
   void serve(Connection& connection);
-  /// Joins the threads of connections that have ended; returns how many wait to be opened.
+  /// Joins the threads of connections that have ended; returns how many connections are not open yet.
   size_t clean_up();
 
   StreamSocket listener_;
   Open open_;
-  std::mutex mutex_ = {};  ///< of what follows
+  std::mutex mutex_ = {};  ///< guards the members below
   std::list<Connection> connections_ = {};
   bool ends_ = false;
   std::thread acceptor_ = {};

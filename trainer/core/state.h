@@ -12,11 +12,11 @@
 
 namespace levin {
 
-/// A state tree: the plain value that every `state_dict()` returns and every checkpoint holds.
+/// A state tree: the plain value that every `state_dict()` returns and every checkpoint contains.
 ///
-/// A value is nothing, a bool, an integer, a float, text, bytes, a tensor, a list, a tuple or a dict (keys in order of
-/// insertion; text or integers, as in Python's state dicts). It copies as a value; tensors share their storage.
-/// Reading a value as another kind throws levin::Error that names both kinds.
+/// A value is nothing, a bool, an integer, a float, text, bytes, a tensor, a list, a tuple or a dict (keys in insertion
+/// order; text or integers, as in Python's state dicts). It has value semantics, except that copies of a tensor share
+/// its storage. Reading a value as another kind throws levin::Error that names both kinds.
 class State {
  public:
   using Key = std::variant<std::string, int64_t>;
@@ -32,7 +32,7 @@ class State {
 
   static constexpr int64_t kMaxDepth = 500;  ///< values nested deeper are neither written to files nor read
 
-  // Out of line: g++ 12 otherwise warns of uninitialised strings wherever a tree is written down.
+  // Out of line: otherwise g++ 12 warns of uninitialized strings at every literal tree.
   State();
   State(const State& other);
   State(State&& other) noexcept;
@@ -72,7 +72,7 @@ class State {
 
   bool to_bool() const;
   int64_t to_int() const;
-  /// Also reads an int.
+  /// Also accepts an int.
   double to_double() const;
   const std::string& to_string() const&;
   std::string to_string() && { return std::as_const(*this).to_string(); }
@@ -87,14 +87,14 @@ class State {
   Dict& to_dict() &;
   Dict to_dict() && { return std::move(to_dict()); }
 
-  /// The value under `key`, or nullptr where the dict has none.
+  /// Returns the value under `key`, or nullptr if the dict has none.
   const State* find(const Key& key) const;
-  /// The value under `key`; throws levin::Error that names the key and the keys there are.
+  /// Returns the value under `key`; throws levin::Error that names the key and the existing keys.
   const State& at(const Key& key) const;
-  /// The value under `key`, inserted as nothing where the dict has none (nothing itself becomes a dict first).
+  /// Returns the value under `key`, inserted as nothing if the dict has none. Nothing itself becomes a dict first.
   State& operator[](const Key& key);
   bool contains(const Key& key) const { return find(key) != nullptr; }
-  /// Appends to a list (nothing becomes a list first).
+  /// Appends to a list. Nothing itself becomes a list first.
   void push_back(State value);
   /// Number of items of a list, tuple or dict.
   size_t size() const;
@@ -103,7 +103,7 @@ class State {
   std::variant<std::monostate, bool, int64_t, double, std::string, Bytes, at::Tensor, List, Tuple, Dict> value_ = {};
 };
 
-/// `key` as text: `epoch`, `0`.
+/// Returns `key` as text: `epoch`, `0`.
 std::string to_text(const State::Key& key);
 
 }  // namespace levin

@@ -12,21 +12,21 @@
 
 namespace levin {
 
-/// The records of one file of torch.save: a pickle, and the memory of its tensors. Storages lie in the file's own bytes
-/// and keep them; only what is deflated, or begins where no tensor may, is copied.
+/// The records of one file of torch.save: a pickle, and the memory of its tensors. Storages are views of the file's own
+/// bytes and keep them alive; only records that are deflated or misaligned are copied.
 ///
-/// What a file may make it ask memory for, beyond its own size, is 64 MB altogether. All functions throw
-/// levin::UsageError.
+/// Beyond its own size, a file can make it allocate at most 64 MB in total. All functions throw levin::UsageError.
 class StateArchive {
  public:
-  /// Finds the records, whatever the archive's folder is called, and checks the pickle.
+  /// Finds the records, whatever the name of the archive's folder, and checks the pickle.
   StateArchive(FileBytes file, bool verify_checksums);
 
   std::string_view pickle() const { return pickle_.text(); }
-  /// The memory `key`, of at least `bytes` bytes, for tensors of `type`; the same one at each call with one key.
+  /// Returns the storage `key`, of at least `bytes` bytes, for tensors of `type`; the same storage at each call with
+  /// one key.
   c10::Storage storage(const std::string& key, size_t bytes, c10::ScalarType type);
-  /// Ends reading: compares the checksums of all storages that were asked for, unless they are not to be verified, and
-  /// makes the bytes of bool tensors 0 or 1.
+  /// Ends reading. If checksums are to be verified, checks those of all storages that were asked for, then makes the
+  /// bytes of bool tensors 0 or 1.
   void finish();
 
  private:

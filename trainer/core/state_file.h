@@ -10,42 +10,43 @@ namespace levin {
 
 /// Writes a state tree as a file that Python's `torch.load(path, weights_only=True)` opens, also with `mmap=True`.
 ///
-/// Tensors of any device are written as CPU tensors without requires_grad; those that share a storage go on sharing it,
-/// and of a storage only the part that the tree's tensors reach is written. The file appears whole or not at all.
-/// Throws levin::UsageError where no file can be made at `path`, levin::Error where a tensor cannot be saved or writing
-/// fails.
+/// Tensors of any device are written as CPU tensors without requires_grad. Tensors that share a storage still share it
+/// when loaded, and only the part of a storage that the tree's tensors reach is written. The file appears whole or not
+/// at all. Throws levin::UsageError if no file can be made at `path`, levin::Error if a tensor cannot be saved or
+/// writing fails.
 void save_state(const State& state, const std::filesystem::path& path);
 
-/// The same for a state that is pickled already (`state_to_pickle`), and whose memory may be a copy made since.
+/// Writes a state that is pickled already (`state_to_pickle`), and whose storages may have been copied since.
 void save_pickled_state(const PickledState& state, const std::filesystem::path& path);
 
-/// The bytes of the file that `save_state` writes.
+/// Returns the bytes of the file that `save_state` writes.
 std::string save_state_bytes(const State& state);
 
 struct LoadStateOptions {
-  /// Where the file holds a dict with this key, the value under it alone is read, whatever else is there.
+  /// If the file holds a dict with this key, only the value under it is read.
   std::string key = {};
-  /// Compares what is read with its checksums. Without, a file of any size is listed in milliseconds: no value of a
-  /// tensor is looked at before the caller does, so that bool tensors of a damaged file may hold more than 0 and 1.
+  /// Checks the checksums of what is read. Without it, a file of any size loads in milliseconds, since no tensor's
+  /// values are read before the caller uses them; bool tensors of a damaged file may then hold values other than 0 and
+  /// 1.
   bool verify_checksums = true;
 };
 
 /// Reads what `save_state` or Python's `torch.save` wrote: state dicts, optimizers' states, PyTorch Lightning's
-/// checkpoints, and any tree of plain values (`pickle_to_state.h` says which). Tensors are on the CPU; nothing that the
+/// checkpoints, and any tree of plain values (listed in `pickle_to_state.h`). Tensors are on the CPU; nothing that the
 /// file names is ever called.
 ///
-/// Tensors are views of the file, mapped into memory: the system reads what is touched, writing to one changes this
-/// process's view alone, and the file may be replaced or removed meanwhile, but not be cut short in place.
+/// Tensors are views of the file, mapped into memory: the system reads pages as they are used, and writes to a tensor
+/// change only this process's view. The file may be replaced or removed meanwhile, but not truncated in place.
 ///
-/// Throws levin::UsageError that names the file, and the place in it, where it is missing, damaged, of another format,
-/// or holds what is no plain value. Whatever a file claims, at most 64 MB more than a small multiple of what it holds
-/// are ever asked for.
+/// Throws levin::UsageError that names the file, and the place in it, if the file is missing, damaged, of another
+/// format, or holds something that is not a plain value. Whatever a file claims, at most 64 MB more than a small
+/// multiple of its contents is ever allocated.
 State load_state(const std::filesystem::path& path, const LoadStateOptions& options = {});
 
-/// As `load_state` with the option `key`.
+/// Calls `load_state` with the option `key`.
 State load_state(const std::filesystem::path& path, const std::string& key);
 
-/// The same from a file's bytes in memory, which `file.owner` keeps for the tensors that lie in them.
+/// Reads a state from a file's bytes in memory; its tensors keep `file.owner`.
 State load_state_bytes(const FileBytes& file, const LoadStateOptions& options = {});
 
 }  // namespace levin

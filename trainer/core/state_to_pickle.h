@@ -8,10 +8,10 @@
 
 namespace levin {
 
-/// A state tree as torch.save lays it out: a pickle, and the memory that its tensors refer to by number.
+/// A state tree in torch.save's layout: a pickle, and the storages that its tensors refer to by number.
 struct PickledState {
   std::string pickle = {};
-  std::vector<at::Tensor> storages = {};  ///< flat, on the device where they were
+  std::vector<at::Tensor> storages = {};  ///< flat, on their original device
 };
 
 /// Pickles `state` for Python's `torch.load(weights_only=True)`. Throws levin::Error, naming the place in the tree, for

@@ -10,7 +10,7 @@ class LogSink;
 class OptimizerDriver;
 class Run;
 
-/// What a module sees of the run it is part of. The loops set it and clear it; each replica of a module has its own.
+/// A module's view of the run. The loops set and clear it; each replica of a module has its own.
 struct StepContext {
   Run* run = nullptr;
   LogSink* sink = nullptr;

@@ -6,8 +6,8 @@
 
 namespace levin {
 
-/// While it lives, this GPU is the thread's current device, and what it computes there goes to a stream of its own,
-/// which begins after the stream before and which that one waits for in the end. Nothing on the CPU.
+/// While it lives, this GPU is the thread's current device, and the thread's work there goes to a separate stream. That
+/// stream first waits for the previous current stream, which in turn waits for it at the end. A no-op on the CPU.
 class StreamScope {
  public:
   explicit StreamScope(c10::Device device);

@@ -7,7 +7,7 @@
 
 namespace levin {
 
-/// A TCP socket, closed when it goes out of scope. It does not outlive exec.
+/// A TCP socket, closed when it goes out of scope and on exec.
 class StreamSocket {
  public:
   StreamSocket() = default;
@@ -16,36 +16,36 @@ class StreamSocket {
   StreamSocket& operator=(StreamSocket&& other) noexcept;
   ~StreamSocket();
 
-  /// Listens on the loopback address alone, or on all addresses of the machine. `port` 0: a free one. Throws
-  /// levin::UsageError where the port is taken.
+  /// Listens on the loopback address only, or on all addresses of the machine; on a free port if `port` is 0. Throws
+  /// levin::UsageError if the port is taken.
   static StreamSocket listen(bool on_loopback, int64_t port);
-  /// Connects, and tries again until `timeout`. Throws levin::Error with the system's reason.
+  /// Connects, with retries until `timeout`. Throws levin::Error with the system's reason.
   static StreamSocket connect(const std::string& host, int64_t port, std::chrono::milliseconds timeout);
 
   explicit operator bool() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
-  /// Hands the descriptor over to somebody who closes it.
+  /// Releases the descriptor to the caller, who closes it.
   int release() { return std::exchange(descriptor_, -1); }
   int64_t port() const;
 
-  /// The next connection; none once the socket is shut down.
+  /// Waits for the next connection; returns an empty socket once this one is shut down.
   StreamSocket accept() const;
-  /// Whether the other end of this connection is a socket of this process.
+  /// Returns whether the other end of this connection is a socket of this process.
   bool is_from_this_process() const;
-  /// Sending and receiving fail after this time; 0: never.
+  /// Sets the timeout for sending and receiving; 0: none.
   void set_timeout(std::chrono::seconds timeout) const;
-  /// False where not all bytes could be sent.
+  /// Returns false if not all bytes could be sent.
   bool send_all(std::string_view bytes) const;
-  /// So many bytes; fewer where the connection ended or the time was up.
+  /// Receives `count` bytes; fewer if the connection ended or timed out.
   std::string receive(size_t count) const;
-  /// Ends what others wait for on this socket.
+  /// Ends all waits on this socket.
   void shut_down() const;
 
  private:
   int descriptor_ = -1;
 };
 
-/// Passes bytes on between two connections, both ways, until one of them ends.
+/// Forwards bytes between two connections, both ways, until one of them ends.
 void pass_on(const StreamSocket& a, const StreamSocket& b);
 
 }  // namespace levin

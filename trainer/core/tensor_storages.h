@@ -9,8 +9,9 @@
 
 namespace levin {
 
-/// Decides which memory a file of several tensors needs: tensors that share a storage go on sharing it, of a storage
-/// only the part that these tensors reach is written, and a tensor alone on a larger storage is written without gaps.
+/// Decides which memory a file of several tensors needs: tensors that share a storage still share it, only the part of
+/// a storage that these tensors reach is written, and a tensor that is alone on a larger storage is written
+/// contiguously.
 class TensorStorages {
  public:
   /// A tensor's place: a strided view, in elements, of `storages()[storage]`.
@@ -20,17 +21,17 @@ class TensorStorages {
     int64_t offset;
   };
 
-  /// Adds a dense tensor of any device; its place is asked for by its number, in the order of the calls.
+  /// Adds a dense tensor of any device; `place` takes its index in the order of these calls.
   void add(const at::Tensor& tensor);
-  /// Ends adding.
+  /// Computes the places once all tensors are added.
   void plan();
 
   const Place& place(size_t index) const { return places_.at(index); }
-  /// One flat tensor per storage, on the device where it was.
+  /// One flat tensor per storage, on its original device.
   const std::vector<at::Tensor>& storages() const { return storages_; }
 
  private:
-  /// The elements that the tensors of one storage and dtype reach: [first, end).
+  /// The range of elements that the tensors of one storage and dtype reach: [first, end).
   struct Span {
     int64_t first = 0;
     int64_t end = 0;

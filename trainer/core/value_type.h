@@ -7,11 +7,11 @@
 
 namespace levin {
 
-/// JSON from text where it is JSON and no quoted text; otherwise the text itself. Throws UsageError for a key that
-/// stands twice in one object and for more than 64 levels.
+/// Parses `text` as JSON; returns the text itself if it is not JSON or is a quoted string. Throws UsageError for a key
+/// that occurs twice in one object and for more than 64 levels.
 Json json_or_text(const std::string& text);
 
-/// An OptionType made of functions; for .cpp files, since it needs the whole of nlohmann/json.
+/// An OptionType made from functions. Only for .cpp files, since it needs the whole of nlohmann/json.
 ///
 ///     const OptionType& OptionTraits<Devices>::type() {
 ///       static const ValueType<Devices> type("a count, a list of device numbers or \"auto\"", parse, write);
@@ -20,12 +20,12 @@ Json json_or_text(const std::string& text);
 template <class T>
 class ValueType : public OptionType {
  public:
-  /// Nothing where the JSON is no such value.
+  /// Returns nothing if the JSON is not such a value.
   using Parse = std::optional<T> (*)(const Json&);
   using Write = Json (*)(const T&);
   using FromText = Json (*)(const std::string&);
 
-  /// `schema` is the text of the JSON Schema of all values that `parse` takes.
+  /// `schema` is the JSON Schema, as text, of all values that `parse` accepts.
   ValueType(const char* expected, Parse parse, Write write, FromText text = json_or_text, bool a_switch = false,
             const char* schema = "{}")
       : expected_(expected), parse_(parse), write_(write), from_text_(text), is_switch_(a_switch), schema_(schema) {}

@@ -6,7 +6,7 @@
 
 namespace levin {
 
-/// The parts of a zip file that state files need. The format: APPNOTE.TXT of PKWARE, sections 4.3 to 4.5.
+/// The parts of the zip format that state files need. Format: APPNOTE.TXT of PKWARE, sections 4.3 to 4.5.
 namespace zip {
 
 constexpr std::string_view kLocalHeader = "PK\x03\x04", kDirectoryEntry = "PK\x01\x02", kEnd = "PK\x05\x06",
@@ -15,14 +15,14 @@ constexpr size_t kLocalHeaderBytes = 30, kDirectoryEntryBytes = 46, kEndBytes = 
                  kEnd64LocatorBytes = 20;
 
 constexpr uint16_t kStored = 0, kDeflated = 8;
-/// Bits of the flags: encrypted (in three ways, and patches); sizes and CRC behind the data; the name is UTF-8.
+/// Flag bits: encrypted (in three ways) or patched; sizes and CRC after the data; the name is UTF-8.
 constexpr uint16_t kUnreadable = 1 << 0 | 1 << 5 | 1 << 6 | 1 << 13, kHasDataDescriptor = 1 << 3, kUtf8 = 1 << 11;
 
-/// A number that stands here says that the true one is in the extra field of zip64.
+/// These values mean that the actual number is in the zip64 extra field.
 constexpr uint32_t kIn64 = 0xffffffff;
 constexpr uint16_t kCountIn64 = 0xffff, kExtra64 = 1;
 
-/// The little-endian number of `width` bytes at `at`, which must lie inside.
+/// Returns the little-endian number of `width` bytes at `at`, which must be inside `bytes`.
 inline uint64_t number(std::string_view bytes, size_t at, size_t width) {
   uint64_t value = 0;
   for (size_t i = width; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);

@@ -8,37 +8,36 @@
 
 namespace levin {
 
-/// One file of a zip archive, as its directory says and as was checked.
+/// One file of a zip archive: its directory entry, after checks.
 struct ZipRecord {
-  std::string_view name = {};  ///< with its folders
-  uint64_t header = 0;         ///< byte at which its header begins
-  uint64_t limit = 0;          ///< byte that is no longer its own
-  uint64_t stored_bytes = 0;   ///< in the file
-  uint64_t bytes = 0;          ///< of its contents
-  uint32_t crc = 0;            ///< of its contents
+  std::string_view name = {};  ///< including its folders
+  uint64_t header = 0;         ///< byte offset of its header
+  uint64_t limit = 0;          ///< byte offset of its end: the next header or the directory
+  uint64_t stored_bytes = 0;   ///< compressed size, in the file
+  uint64_t bytes = 0;          ///< uncompressed size
+  uint32_t crc = 0;            ///< of the uncompressed contents
   uint16_t method = 0;
 };
 
-/// Reads a zip archive that lies in memory. The archive is believed in nothing: each number is checked before it is
-/// used, no two records may share a byte or a name, and memory is asked for only where the archive's own size allows
-/// it.
+/// Reads a zip archive in memory. The archive is not trusted: each number is checked before it is used, no two records
+/// may share a byte or a name, and memory is allocated only in proportion to the archive's own size.
 ///
-/// All functions throw levin::UsageError, with the file's name and the byte, where the archive is damaged.
+/// All functions throw levin::UsageError, with the file's name and the byte, if the archive is damaged.
 class ZipReader {
  public:
   /// Reads the directory at the end of `bytes`, which must stay where they are. `file` is for messages.
   ZipReader(std::string_view bytes, std::string file);
 
-  /// In the order in which they lie in the file.
+  /// The records in file order.
   const std::vector<ZipRecord>& records() const { return records_; }
-  /// The record, or nullptr where there is none of that name.
+  /// Returns the record, or nullptr if there is none of that name.
   const ZipRecord* find(std::string_view name) const;
 
-  /// The record's bytes as they stand in the file; its header is checked against the directory.
+  /// Returns the record's bytes as stored in the file, after checking its header against the directory.
   std::string_view stored(const ZipRecord& record) const;
-  /// Writes the contents of a deflated record to `out`, which has room for `record.bytes`.
+  /// Decompresses a deflated record to `out`, which has room for `record.bytes` bytes.
   void inflate(const ZipRecord& record, char* out) const;
-  /// Throws unless `crc` is that of the record's contents.
+  /// Throws unless `crc` is the CRC of the record's contents.
   void check(const ZipRecord& record, uint32_t crc) const;
 
   template <class... Parts>

@@ -6,12 +6,12 @@
 
 namespace levin {
 
-/// Writes a zip archive of uncompressed records, byte by byte as LibTorch's PyTorchStreamWriter lays it out, which
-/// Python's `torch.load(mmap=True)` relies on: contents begin at multiples of 64 bytes, by an extra field of padding;
-/// sizes and checksum stand behind the contents; numbers beyond 32 bits are written as zip64 has it.
+/// Writes a zip archive of uncompressed records in the byte layout of LibTorch's PyTorchStreamWriter, which Python's
+/// `torch.load(mmap=True)` relies on: contents start at multiples of 64 bytes, after an extra field of padding; sizes
+/// and checksum follow the contents; numbers above 32 bits use zip64.
 class ZipWriter {
  public:
-  /// Takes the archive's bytes, in order.
+  /// Receives the archive's bytes in order.
   using Sink = std::function<void(const void* data, size_t bytes)>;
 
   /// All records lie in `folder`.
@@ -19,7 +19,7 @@ class ZipWriter {
 
   /// Writes the record `folder/name`; its checksum is computed by all of LibTorch's threads.
   void add(const std::string& name, std::string_view contents);
-  /// A number of the names and checksums of all records so far, of 40 digits.
+  /// Returns a hash of the names and checksums of all records so far, as 40 digits.
   std::string fingerprint() const;
   /// Writes the directory.
   void finish();

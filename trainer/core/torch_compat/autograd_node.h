@@ -7,10 +7,11 @@
 
 namespace levin::torch_compat {
 
-/// How an Edge holds its Node: std::shared_ptr up to LibTorch 2.12 or so, c10::intrusive_ptr after that.
+/// The pointer type by which an Edge holds its Node: std::shared_ptr up to about LibTorch 2.12, c10::intrusive_ptr
+/// since.
 using NodePointer = decltype(torch::autograd::Edge::function);
 
-/// A new node of class `N`.
+/// Makes a node of class `N`.
 template <class N, class... Args>
 NodePointer make_node(Args&&... args) {
   if constexpr (std::is_same_v<NodePointer, std::shared_ptr<torch::autograd::Node>>) {

@@ -1,6 +1,6 @@
 #pragma once
-// What LibTorch's ProcessGroupGloo.hpp names of gloo, whose own headers no package of LibTorch brings. Pointers to
-// these are all that stands in its classes; where gloo's headers are installed they are taken instead
+// The gloo declarations that LibTorch's ProcessGroupGloo.hpp needs, since no LibTorch package includes gloo's own
+// headers. Its classes hold only pointers to these types. If gloo's headers are installed, they are used instead
 // (trainer/CMakeLists.txt).
 #include <chrono>
 #include <memory>

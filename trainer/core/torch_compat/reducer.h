@@ -11,7 +11,7 @@
 
 namespace levin::torch_compat {
 
-/// What a c10d::Reducer is made of.
+/// The arguments of a c10d::Reducer.
 struct ReducerParts {
   std::vector<at::Tensor> parameters;
   std::vector<std::vector<size_t>> buckets;
@@ -21,16 +21,15 @@ struct ReducerParts {
   std::unordered_map<size_t, std::string> names;
 };
 
-/// A reducer that can keep the buckets that it was given, where it would make others once it has seen the order of
-/// backward.
+/// A reducer that can keep the buckets it was given, instead of rebuilding them once it has seen the order of backward.
 struct Reducer : c10d::Reducer {
   using c10d::Reducer::Reducer;
   void keep_buckets() { has_rebuilt_bucket_ = true; }
-  /// Whether the buckets stay as they are from now on.
+  /// Returns whether the buckets stay unchanged from now on.
   bool keeps_buckets() const { return has_rebuilt_bucket_; }
 };
 
-/// Its constructor has gained arguments from version to version: two up to 2.11, a third in 2.13.
+/// Makes a reducer. Its constructor gains arguments between versions: two up to 2.11, a third in 2.13.
 template <class Reducer = torch_compat::Reducer>
 std::shared_ptr<Reducer> make_reducer(ReducerParts parts) {
   using Tensors = std::vector<at::Tensor>;

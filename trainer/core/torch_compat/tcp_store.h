@@ -3,8 +3,8 @@
 
 namespace levin::torch_compat {
 
-/// Options whose store works in every LibTorch: Debian's is built without libuv, which the defaults of 2.6 and later
-/// ask for.
+/// Returns options that work with every LibTorch: Debian's is built without libuv, which the defaults since 2.6
+/// require.
 template <class Options = c10d::TCPStoreOptions>
 Options tcp_store_options() {
   Options options;
