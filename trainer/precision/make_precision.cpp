@@ -13,7 +13,7 @@
 namespace levin {
 namespace {
 
-/// Tries the operations that most modules are made of, forward and backward, where a device may lack them.
+/// Runs the operations that most modules use, forward and backward, to find out whether the device supports them.
 void try_out(const PrecisionPlugin& plugin, at::ScalarType weights, c10::Device device) {
   const auto options = at::TensorOptions(weights).device(device);
   const at::Tensor kernel = at::ones({2, 1, 3, 3}, options).requires_grad_();

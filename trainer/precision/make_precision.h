@@ -7,8 +7,8 @@
 
 namespace levin {
 
-/// The plugin of a precision, for modules on `device`. `master_weights`: amp_level O2, a kind of 16-mixed. Throws
-/// levin::UsageError where LibTorch cannot compute so on this device.
+/// Makes the plugin of a precision for modules on `device`. `master_weights`: amp_level O2, a kind of 16-mixed. Throws
+/// levin::UsageError if LibTorch does not support the precision on this device.
 std::unique_ptr<PrecisionPlugin> make_precision(const Precision& precision, bool master_weights, c10::Device device);
 
 }  // namespace levin

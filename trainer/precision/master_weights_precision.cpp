@@ -3,7 +3,7 @@
 
 namespace levin {
 
-// Twice as much, GradScaler's default, is infinite in float16, which the loss may have.
+// The loss itself may be float16, in which GradScaler's default scale, twice as large, is infinite.
 MasterWeightsPrecision::MasterWeightsPrecision() : scaler_({.init_scale = 32768.0}) {}
 
 void MasterWeightsPrecision::convert_module(torch::nn::Module& module) const {

@@ -8,7 +8,7 @@
 namespace levin {
 
 /// amp_level O2: the module in float16 with BatchNorm in float32, optimizers that step float32 copies of the weights,
-/// and a GradScaler. Source: NVIDIA Apex, whose level of that name it is.
+/// and a GradScaler. Source: NVIDIA Apex, opt_level O2.
 class MasterWeightsPrecision final : public PrecisionPlugin {
  public:
   MasterWeightsPrecision();

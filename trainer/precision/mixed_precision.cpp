@@ -8,7 +8,7 @@ MixedPrecision::MixedPrecision(c10::DeviceType device, at::ScalarType dtype) : d
 }
 
 void MixedPrecision::forward_context(c10::function_ref<void()> step) const {
-  // A cast that a step makes without gradients must not be kept for one that needs them.
+  // No cache: a cast made in a step without gradients must not be reused by a step that needs them.
   const Autocast autocast(device_, dtype_, /*enabled=*/true, /*cache_enabled=*/false);
   step();
 }

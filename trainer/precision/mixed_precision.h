@@ -8,7 +8,7 @@
 
 namespace levin {
 
-/// 16-mixed and bf16-mixed: weights in 32 bit, steps under autocast; float16 has a GradScaler as well.
+/// 16-mixed and bf16-mixed: float32 weights, steps under autocast; float16 also uses a GradScaler.
 class MixedPrecision final : public PrecisionPlugin {
  public:
   MixedPrecision(c10::DeviceType device, at::ScalarType dtype);

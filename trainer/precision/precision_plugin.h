@@ -18,28 +18,28 @@ namespace optim {
 class MasterWeights;
 }
 
-/// The arithmetic of a run: how modules and batches are converted, in which context steps run, and how losses and
-/// weights are kept in the range of small floats.
+/// The precision of a run: how modules and batches are converted, in which context steps run, and how losses and
+/// weights stay in the range of low-precision floats.
 class PrecisionPlugin {
  public:
   virtual ~PrecisionPlugin() = default;
 
-  /// As the option spells it: "16-mixed".
+  /// The name of the precision as in the option: "16-mixed".
   virtual const char* name() const = 0;
   /// Called once, before the module is placed on its device and optimizers are made.
   virtual void convert_module(torch::nn::Module& /*module*/) const {}
-  /// Called once, before any state is applied; the optimizers may step other tensors from here on.
+  /// Called once, before any state is applied. From then on the optimizers may step other tensors.
   virtual void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& /*optimizers*/) {}
   virtual Batch convert_batch(Batch batch) const { return batch; }
-  /// Runs one step of the module, of training as of evaluation: under autocast, where the precision has it.
+  /// Runs one step of the module, in training or evaluation, under autocast if the precision uses it.
   virtual void forward_context(c10::function_ref<void()> step) const { step(); }
-  /// What scales losses before backward, and gradients back; null where nothing does.
+  /// The loss scaler; null if losses are not scaled.
   virtual GradScaler* scaler() { return nullptr; }
-  /// The weights that this optimizer steps in place of the module's; null where those are its own.
+  /// The weights that this optimizer steps instead of the module's; null if it steps the module's.
   virtual optim::MasterWeights* master_weights(size_t /*optimizer*/) { return nullptr; }
 };
 
-/// 32-true: everything as it is.
+/// 32-true: nothing is converted.
 class FullPrecision final : public PrecisionPlugin {
  public:
   const char* name() const override { return "32-true"; }

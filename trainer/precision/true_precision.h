@@ -5,12 +5,12 @@
 namespace levin {
 
 /// 64-true, 16-true and bf16-true: weights, buffers and batches of one dtype, which is also LibTorch's default dtype
-/// inside of steps, as in PyTorch Lightning.
+/// during steps, as in PyTorch Lightning.
 ///
-/// The default dtype is the process's: a dataset that makes tensors in worker threads names theirs.
+/// The default dtype is process-wide: a dataset that makes tensors in worker threads must name their dtype.
 class TruePrecision final : public PrecisionPlugin {
  public:
-  /// `name` outlives this.
+  /// `name` must outlive the plugin.
   TruePrecision(const char* name, at::ScalarType dtype) : name_(name), dtype_(dtype) {}
 
   const char* name() const override { return name_; }

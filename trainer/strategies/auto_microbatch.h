@@ -9,12 +9,13 @@
 
 namespace levin {
 
-/// Another strategy that goes on where a training step runs out of memory: the batch is split, and its parts are run
-/// forward and backward one after another. The number of parts stays for the steps that follow.
+/// A wrapper of another strategy that continues if a training step runs out of memory: it splits the batch and runs its
+/// parts forward and backward one after another. The number of parts is kept for later steps.
 ///
-/// Gradients are gathered aside and added to the window's when all of a batch are there, so that nothing is lost where
-/// backward runs out of memory; under accumulation that takes the memory of one more set of gradients. The results are
-/// those of the whole batch, but for BatchNorm, which sees parts, and for random numbers, which are drawn part by part.
+/// The gradients of the parts are collected separately and added to the window's once the whole batch is done, so that
+/// nothing is lost if backward runs out of memory; with gradient accumulation that takes the memory of one more set of
+/// gradients. The results equal those of the whole batch, except for BatchNorm, which sees the parts, and for random
+/// numbers, which are drawn part by part.
 class AutoMicrobatch final : public Strategy {
  public:
   explicit AutoMicrobatch(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
@@ -64,9 +65,9 @@ class AutoMicrobatch final : public Strategy {
   std::unique_ptr<Strategy> inner_;
   StepContext* context_ = nullptr;
   LightningModule* module_ = nullptr;
-  std::vector<at::Tensor> parameters_ = {};  ///< that require gradients
-  int64_t parts_ = 1;                        ///< that a batch is split into
-  at::Tensor last_gradient_ = {};            ///< what the loss was multiplied by in the last backward
+  std::vector<at::Tensor> parameters_ = {};  ///< parameters that require gradients
+  int64_t parts_ = 1;                        ///< number of parts that a batch is split into
+  at::Tensor last_gradient_ = {};            ///< the loss's incoming gradient in the last backward
 };
 
 }  // namespace levin

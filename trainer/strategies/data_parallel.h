@@ -14,26 +14,26 @@
 namespace levin {
 
 /// `dp`: one process and several devices. Each batch is split among replicas of the module, which run the step at the
-/// same time; what they return and log becomes what one device would have returned and logged, and the gathered loss
-/// runs backward once, so that gradients sum up in the module. The module itself works on the first device.
+/// same time. Their outputs and logs are merged into those of one device, and the gathered loss runs backward once, so
+/// that gradients sum up in the module. The module itself is on the first device.
 ///
-/// Replicas are made by the module's factory (`make_module`, or the registry) or by its own `clone()`. Parameters and
-/// buffers are copied to them when they have changed; buffers that a training step changes (BatchNorm's statistics) are
-/// averaged over the parts, weighted by samples. C++ members of replicas are their own.
+/// Replicas are made by the module's factory (`make_module`, or the registry) or by its `clone()`. Parameters and
+/// buffers are copied to the replicas when they have changed; buffers that a training step changes (BatchNorm's
+/// statistics) are averaged over the parts, weighted by samples. Other C++ members are not synchronized.
 class DataParallelStrategy final : public OneProcessStrategy {
  public:
-  /// `devices`: several, GPUs each once, or the CPU several times. `in_order`: one replica after the other.
+  /// `devices`: several, either distinct GPUs or the CPU several times. `in_order`: run the replicas one after another.
   DataParallelStrategy(std::vector<c10::Device> devices, c10::Device output_device, bool in_order);
 
   const char* name() const override { return "dp"; }
   std::string where() const override;
   c10::Device device() const override { return devices_.front(); }
   void set_context(StepContext& context) override { context_ = &context; }
-  /// Throws levin::UsageError for a module that can make no replica, or whose replicas differ from it.
+  /// Throws levin::UsageError if the module cannot make replicas, or if its replicas differ from it.
   void place(LightningModule& module) override;
   /// Throws levin::UsageError for manual optimization and for LBFGS.
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
-  /// Parts go to their devices when the step runs.
+  /// Returns the batch unchanged: its parts are moved to their devices when the step runs.
   Batch to_device(Batch batch) override { return batch; }
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
@@ -45,7 +45,7 @@ class DataParallelStrategy final : public OneProcessStrategy {
   void make_replicas();
   void follow_parameters();
   std::shared_ptr<LightningModule> make_replica(LightningModule& module, c10::Device device) const;
-  /// Runs `step` on each part of the batch; returns the parts' numbers of samples.
+  /// Runs `step` on each part of the batch; returns the number of samples of each part.
   std::vector<int64_t> run_parts(const Batch& batch, const PartStep& step);
   LightningModule& module_on(size_t replica) { return replica == 0 ? *module_ : *replicas_[replica - 1]; }
   void merge_metrics(size_t parts);
@@ -57,7 +57,7 @@ class DataParallelStrategy final : public OneProcessStrategy {
   std::vector<DeviceTransfer> transfers_ = {};
   StepContext* context_ = nullptr;                               ///< the run's
   std::vector<std::shared_ptr<LightningModule>> replicas_ = {};  ///< on the second device and those after it
-  std::vector<StepContext> contexts_ = {};                       ///< of each replica, the module first
+  std::vector<StepContext> contexts_ = {};                       ///< one per replica, the module's first
   std::vector<StepLog> logs_ = {};
   std::optional<parallel::ReplicaState> state_ = {};
   optim::ParameterWatch watch_ = {};

@@ -12,13 +12,13 @@
 
 namespace levin {
 
-/// `ddp`: one process for each device, each with batches of its own; gradients are averaged over all of them while
-/// backward computes them. The ranks' windows are weighed together, so that the gradient is that of the weighted mean
-/// over all samples of the global batch, also where ranks have different counts or none.
+/// `ddp`: one process per device, each with its own batches; gradients are averaged over all ranks while backward
+/// computes them. The ranks' windows are weighted together, so the gradient is that of the weighted mean over all
+/// samples of the global batch, even if ranks have different numbers of samples or none.
 class DdpStrategy : public Strategy {
  public:
-  /// `group` must outlive the strategy. Its ranks have devices of one kind.
-  /// `sync_batchnorm`: batch norms take their statistics over all ranks.
+  /// `group` must outlive the strategy. The devices of its ranks are of one kind. `sync_batchnorm`: batch norms compute
+  /// their statistics over all ranks.
   DdpStrategy(ProcessGroup& group, c10::Device device, parallel::DistributedDataParallelOptions options,
               bool sync_batchnorm);
 
@@ -27,7 +27,8 @@ class DdpStrategy : public Strategy {
   Comm& comm() override { return group_; }
   c10::Device device() const override { return device_; }
   void set_context(StepContext& /*context*/) override {}
-  /// Makes the parameters those of rank 0. Throws levin::UsageError where ranks have different ones.
+  /// Moves the module to the device and broadcasts rank 0's parameters and buffers. Throws levin::UsageError if the
+  /// ranks' modules differ.
   void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
@@ -39,7 +40,7 @@ class DdpStrategy : public Strategy {
   void backward_of_nothing() override;
   void begin_sum_of_weights(double own) override;
   double sum_of_weights() override;
-  /// Gradients are those of all ranks already.
+  /// Returns `norm`: gradients are already those of all ranks.
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
@@ -51,18 +52,18 @@ class DdpStrategy : public Strategy {
   void load_state_dict(const State& state) override;
 
  protected:
-  /// Before a forward, and before a state is applied: takes in parameters that optimizers or the module got since.
-  /// Returns whether there are such.
+  /// Adds parameters that optimizers or the module gained since the last call. Called before a forward and before a
+  /// state is applied. Returns whether there are any.
   virtual bool follow_parameters();
   const LightningModule& module() const { return *module_; }
-  /// Null where nothing is trained.
+  /// Null if nothing is trained.
   parallel::GradientReducer* reducer() { return reducer_ ? &*reducer_ : nullptr; }
 
  private:
-  /// The message: what the window weighs, of which kind the message is, and one number for each bit, not 0 where a rank
-  /// has set it.
+  /// Makes a message: the window's weight, the kind of message, and one number per bit, which is not 0 if the bit is
+  /// set.
   at::Tensor message(double kind, double weight, uint64_t bits) const;
-  /// Throws levin::Error where a rank has sent a message of another kind.
+  /// Returns the bits that any rank has set. Throws levin::Error if a rank has sent a message of another kind.
   uint64_t bits_of(const at::Tensor& message, double kind) const;
 
   ProcessGroup& group_;
@@ -74,7 +75,7 @@ class DdpStrategy : public Strategy {
   FirstSteps first_ = {};
   std::optional<parallel::GradientReducer> reducer_ = {};
   optim::ParameterWatch watch_ = {};
-  at::Tensor sent_ = {};  ///< the newest message, of all ranks once `arrived_` was called
+  at::Tensor sent_ = {};  ///< the newest message; summed over all ranks once `arrived_` was called
   std::function<void()> arrived_ = {};
   uint64_t own_bits_ = 0, agreed_bits_ = 0;
 };

@@ -7,9 +7,9 @@
 
 namespace levin {
 
-/// Moves batches to one device. To a GPU they go on a stream of their own, so that copies from page-locked memory
-/// (`pin_memory` of the loader) run while the device still computes the steps before; what is computed later on the
-/// device's current stream waits for the copy. Nothing here waits on the host.
+/// Moves batches to one device. Copies to a GPU run on a separate stream, so copies from page-locked memory
+/// (`pin_memory` of the loader) overlap with the device's earlier steps; later work on the device's current stream
+/// waits for the copy. It never blocks the host.
 class DeviceTransfer {
  public:
   explicit DeviceTransfer(c10::Device device);

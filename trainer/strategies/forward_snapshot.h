@@ -10,10 +10,10 @@
 
 namespace levin {
 
-/// What a forward pass changes beside the gradients: random numbers, the module's buffers, and metrics.
+/// The state besides gradients that a forward pass changes: random numbers, the module's buffers, and metrics.
 class ForwardSnapshot {
  public:
-  /// All of them must outlive the snapshot.
+  /// `module` and `metrics` must outlive the snapshot.
   ForwardSnapshot(const LightningModule& module, const std::set<LoggedMetric*>& metrics);
   void restore() const;
 

@@ -4,7 +4,8 @@
 
 namespace levin {
 
-/// What the strategies of one process share: there is no rank to agree with, and optimizers hold their whole state.
+/// The common base of strategies with one process: there are no ranks to agree with, and optimizers hold their whole
+/// state.
 class OneProcessStrategy : public Strategy {
  public:
   Comm& comm() override { return comm_; }

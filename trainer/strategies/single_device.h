@@ -5,10 +5,10 @@
 
 namespace levin {
 
-/// One process and one device; or a module that has placed its own parts on several, which then stay where they are.
+/// One process and one device; or a module that has placed its parts on several devices itself, where they stay.
 class SingleDeviceStrategy final : public OneProcessStrategy {
  public:
-  /// `moves_module`: the module goes to `device`. Otherwise it stays, and only batches do.
+  /// `moves_module`: move the module to `device`. Otherwise only batches are moved.
   explicit SingleDeviceStrategy(c10::Device device, bool moves_module = true)
       : device_(device), moves_module_(moves_module), transfer_(device) {}
 

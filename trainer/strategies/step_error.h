@@ -9,20 +9,20 @@
 
 namespace levin {
 
-/// Whether the next step of each kind is the first of a run: that one is watched, so that its errors can name the
+/// Whether the next step of each kind is the first of a run. The first step is watched, so that its errors can name the
 /// layer.
 struct FirstSteps {
   bool training = true, evaluation = true, prediction = true;
 };
 
-/// Throws levin::UsageError where LibTorch's error is about a mistake that can be named: tensors on different devices
-/// (which parameters, buffers and tensors of the batch are not on `device`), one sample for BatchNorm, and in a step
-/// that was watched an operation that its tensors do not fit. Throws the error itself otherwise; to be called in its
-/// handler.
+/// Throws levin::UsageError if LibTorch's error is caused by a mistake that can be named: tensors on different devices
+/// (the text names the parameters, buffers and tensors of the batch that are not on `device`), one sample for
+/// BatchNorm, and, in a watched step, an operation that does not fit its tensors. Otherwise rethrows the error; so it
+/// must be called in the error's handler.
 [[noreturn]] void throw_explained(const std::exception& error, const torch::nn::Module& module, const Batch& batch,
                                   c10::Device device, const LayerWatch* watch);
 
-/// Runs a step of `module`; an error of LibTorch says what is wrong where that can be known. `watch`: see FirstSteps.
+/// Runs a step of `module` and explains LibTorch's errors if the cause is known. `watch`: see FirstSteps.
 template <class Step>
 auto explain_step_errors(const torch::nn::Module& module, const Batch& batch, c10::Device device, bool watch,
                          const Step& step) {

@@ -9,21 +9,20 @@
 
 namespace levin {
 
-/// What a module logs during one step, kept for later. `merge_logs` sends what all replicas of a module have logged to
-/// the run's sink.
+/// Keeps what a module logs during one step. `merge_logs` sends the logs of all replicas to the run's sink.
 class StepLog final : public LogSink {
  public:
   struct Entry {
     std::string name = {};
     double number = 0;
-    at::Tensor tensor = {};  ///< in place of `number`, detached
+    at::Tensor tensor = {};  ///< the value instead of `number`, detached
     std::shared_ptr<LoggedMetric> metric = {};
     LogOptions options = {};
-    double samples = 0;  ///< the weight in means
+    double samples = 0;  ///< the value's weight in means
   };
 
-  /// Forgets what was logged; `samples`: of the coming batch, or the replica's part of it. `reads_cpu`: values
-  /// on the CPU are kept as numbers.
+  /// Clears the log. `samples` is the size of the coming batch, or of the replica's part of it. `reads_cpu`: values on
+  /// the CPU are stored as numbers.
   void begin(int64_t samples, bool reads_cpu = true);
   void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
   void log(const std::string& name, double value, const LogOptions& options) override;
@@ -38,11 +37,10 @@ class StepLog final : public LogSink {
   std::vector<Entry> entries_ = {};
 };
 
-/// Logs what the replicas have logged in one step as one device would have logged it: means weighted by samples, sums,
-/// least and greatest values; metrics count on in that of the first replica, and the others are reset. Values of
-/// devices meet on `device`; nothing is read on the host.
-/// Throws levin::UsageError for a metric that the first replica did not log. What a metric logs with on_step is the
-/// value of the first replica's part.
+/// Merges the logs of the replicas' steps into what one device would have logged: means weighted by samples, sums,
+/// minima and maxima. The replicas' metrics are merged into the first replica's and then reset. Values are reduced on
+/// `device`, without a host sync. Throws levin::UsageError if a replica did not log a metric that another logged. With
+/// on_step a metric shows the value of the first replica's part.
 void merge_logs(const std::vector<StepLog>& logs, c10::Device device, LogSink& sink);
 
 }  // namespace levin

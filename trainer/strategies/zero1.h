@@ -6,11 +6,11 @@
 
 namespace levin {
 
-/// `zero1`: ddp, where each rank steps its own share of the parameters and has the optimizer's state for that alone
-/// (parallel::ShardedOptimizer). For one optimizer, driven by automatic optimization.
+/// `zero1`: ddp in which each rank steps only its shard of the parameters and holds the optimizer's state for that
+/// shard (parallel::ShardedOptimizer). Supports one optimizer, under automatic optimization.
 class Zero1Strategy final : public DdpStrategy {
  public:
-  /// As DdpStrategy, with `shard_gradients`.
+  /// As in DdpStrategy; `options` must have `shard_gradients`.
   using DdpStrategy::DdpStrategy;
 
   const char* name() const override { return "zero1"; }
@@ -20,13 +20,14 @@ class Zero1Strategy final : public DdpStrategy {
   at::Tensor reduce_norm(const at::Tensor& norm) override { return sharded_->norm_of_all(norm); }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override { sharded_->zero_grad(); }
   void step(torch::optim::Optimizer& /*optimizer*/, const Closure& closure) override { sharded_->step(closure); }
-  /// On rank 0, and nothing on the others; called by all ranks.
+  /// Returns the whole state on rank 0 and nothing on the others. Collective: all ranks call it.
   State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override { return sharded_->state_dict(); }
   void load_optimizer_state(torch::optim::Optimizer& /*optimizer*/, const State& state) override {
     follow_parameters();
     sharded_->load_state_dict(state);
   }
-  /// The buckets, by which the parameters are divided: those of groups that a hook has added lie behind the first.
+  /// Returns the reducer's buckets, by which the parameters are divided: the buckets of groups that a hook added follow
+  /// the first ones.
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
