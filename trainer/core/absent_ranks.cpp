@@ -12,7 +12,7 @@ namespace {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-/// What is done already. c10d's own fake has no tensors in its future, which the Reducer asks for.
+/// Work that is already complete. c10d's FakeWork has no tensors in its future, which the Reducer needs.
 class DoneWork final : public c10d::Work {
  public:
   explicit DoneWork(const std::vector<at::Tensor>& tensors)

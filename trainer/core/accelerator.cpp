@@ -10,7 +10,7 @@
 namespace levin {
 namespace {
 
-/// CUDA's runtime comes with LibTorch's CUDA part, and is there without a GPU too.
+/// Returns whether CUDA's runtime is loaded. It comes with LibTorch's CUDA part, with or without a GPU.
 bool has_cuda_runtime() { return dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion") != nullptr; }
 
 VisibleGpus find_gpus() {
@@ -21,7 +21,7 @@ VisibleGpus find_gpus() {
   return found;
 }
 
-/// The end of an error's sentence: what hides GPUs.
+/// Returns the end of an error's text: what hides GPUs.
 std::string about_visibility(const VisibleGpus& gpus) {
   if (!gpus.cuda_visible_devices) return "";
   if (gpus.count == 0) return "; CUDA_VISIBLE_DEVICES is \"" + *gpus.cuda_visible_devices + "\"";

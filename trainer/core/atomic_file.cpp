@@ -29,14 +29,14 @@ fs::path next_temporary_name(const fs::path& path) {
   return folder_of(path) / temporary_name(path.filename().string(), ::getpid(), counter++);
 }
 
-/// A new empty file that is locked as long as it is open, where the file system knows locks.
+/// Opens a new empty file that stays locked while it is open, if the file system supports locks.
 int open_locked(const fs::path& temporary) {
   const int descriptor = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   if (descriptor >= 0) ::flock(descriptor, LOCK_EX | LOCK_NB);
   return descriptor;
 }
 
-/// False where the file system makes no clones; then nothing is left.
+/// Returns false, and leaves no file, if the file system cannot make clones.
 bool clone_file(const fs::path& file, const fs::path& temporary) {
   const int from = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return false;
@@ -61,7 +61,7 @@ std::error_code make_second_file(const fs::path& file, const fs::path& temporary
   return error;
 }
 
-/// Makes the rename itself last through a power cut; a folder that cannot be synced (some network mounts) is left.
+/// Makes the rename itself durable. A folder that cannot be synced (on some network mounts) is ignored.
 void sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
@@ -87,7 +87,7 @@ void link_atomically(const fs::path& file, const fs::path& link) {
   if (!error) error = make_second_file(file, temporary);
   if (!error) fs::rename(temporary, link, error);
   std::error_code ignored;
-  // Two names of one file: the rename does nothing then.
+  // If both are names of one file, the rename is a no-op and the temporary name is still there.
   fs::remove(temporary, ignored);
   if (error) throw Error(link.string(), ": cannot be made another name of ", file.string(), ": ", error.message());
   sync_folder(folder_of(link));
@@ -138,7 +138,7 @@ void AtomicFile::commit() {
   if (reached("sync") && ::fsync(descriptor_) != 0 && errno != EINVAL) error_ = errno;
   if (error_ != 0) fail(error_);
   if (!reached("rename")) fail(error_);
-  // Its lock ends when it has its name: what is locked is not taken for a leftover.
+  // The file is unlocked only after the rename: a locked file is not taken for a leftover.
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   ::close(std::exchange(descriptor_, -1));
   temporary_.clear();

@@ -11,14 +11,14 @@
 namespace levin {
 namespace {
 
-/// The bytes that a tensor of these sizes and strides reaches into its storage; 0 where it has no element.
+/// Returns the bytes from the storage's start to the tensor's last element; 0 if the tensor is empty.
 uint64_t reach_bytes(at::ScalarType type, int64_t offset, const std::vector<int64_t>& sizes,
                      const std::vector<int64_t>& strides) {
   TORCH_CHECK(sizes.size() == strides.size(), "a tensor with ", sizes.size(), " sizes and ", strides.size(),
               " strides");
   check_dimensions(sizes);
   TORCH_CHECK(offset >= 0, "a tensor with the negative offset ", offset);
-  // One element and a reach to it: sizes, strides and the count must all stay in int64.
+  // `count` is the number of elements, `last` the index of the last one; sizes, strides and both must fit in int64.
   uint64_t count = 1, last = static_cast<uint64_t>(offset);
   bool overflows = false, empty = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -41,7 +41,7 @@ uint64_t reach_bytes(at::ScalarType type, int64_t offset, const std::vector<int6
 }  // namespace
 
 void check_dimensions(const std::vector<int64_t>& sizes) {
-  constexpr size_t kMost = 64;  // TensorIterator, which nearly all operations go through, has room for no more
+  constexpr size_t kMost = 64;  // the limit of TensorIterator, which nearly all operations use
   TORCH_CHECK(sizes.size() <= kMost, "a tensor of ", sizes.size(), " dimensions; LibTorch computes with ", kMost);
 }
 
@@ -50,7 +50,7 @@ at::Tensor view_of_storage(const c10::Storage& storage, at::ScalarType type, int
   const uint64_t bytes = reach_bytes(type, offset, sizes, strides);
   TORCH_CHECK(bytes <= storage.nbytes(), "a tensor of sizes ", sizes, ", strides ", strides, ", offset ", offset,
               " needs ", bytes, " bytes, its storage has ", storage.nbytes());
-  // An offset beyond the end, which only an empty tensor may have, would make set_ grow the storage.
+  // For an empty tensor, set_ with an offset beyond the end would make the storage grow.
   if (bytes == 0) return at::empty(sizes, at::TensorOptions(type));
   return at::empty({0}, at::TensorOptions(type)).set_(storage, offset, sizes, strides);
 }
@@ -73,7 +73,7 @@ at::Tensor tensor_from_bytes(std::string_view bytes, at::ScalarType type, const 
 
 void normalize_bools(const c10::Storage& storage) {
   auto* bytes = static_cast<uint8_t*>(storage.mutable_data());
-  // Bytes that are right are left alone: writing to a page of a mapped file would copy it.
+  // Valid bytes are not written: a write to a page of a mapped file would copy the page.
   std::for_each(bytes, bytes + storage.nbytes(), [](uint8_t& byte) {
     if (byte > 1) byte = 1;
   });

@@ -4,7 +4,7 @@
 namespace levin {
 namespace {
 
-/// What the first duplicate registration says; empty without one.
+/// The error of the first duplicate registration; empty if there is none.
 std::string& duplicate() {
   static std::string message;
   return message;

@@ -5,14 +5,14 @@
 namespace levin {
 namespace {
 
-// LibTorch brings its own OpenMP and, where it has it, MKL: their functions are found by name.
+// LibTorch brings its own OpenMP and possibly MKL; their functions are looked up by name.
 void set_openmp_threads(int threads) {
   using Set = void (*)(int);
   static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
   if (set) set(threads);
 }
 
-/// The number before; 0 means that MKL asks OpenMP.
+/// Returns the previous number; 0 means that MKL uses OpenMP's.
 int set_mkl_threads(int threads) {
   using Set = int (*)(int);
   static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"));
@@ -23,7 +23,7 @@ int set_mkl_threads(int threads) {
 
 ComputeThreadsGuard::ComputeThreadsGuard(int threads)
     : before_(at::get_num_threads()),
-      mkl_before_(set_mkl_threads(threads)) {  // the first call takes over the process's
+      mkl_before_(set_mkl_threads(threads)) {  // the first call in a process sets the default
   set_openmp_threads(threads);
 }
 

@@ -22,7 +22,7 @@ std::shared_ptr<spdlog::logger> logger() {
     const bool draws = ::isatty(STDERR_FILENO) && !terminal.empty() && terminal != "dumb";
     auto created = spdlog::stderr_color_mt(
         "levin", draws && variable("NO_COLOR").empty() ? spdlog::color_mode::automatic : spdlog::color_mode::never);
-    // In a terminal a progress bar may stand in the line; it is drawn anew below the message.
+    // The line of a terminal may hold a progress bar, which is redrawn below the message.
     created->set_pattern(draws ? "\r\x1b[Klevin: %^%v%$" : "levin: %v");
     return created;
   }();

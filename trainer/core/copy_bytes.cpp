@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 #ifdef __SSE2__
-/// Stores go past the caches: they read no line of `to` first, which is a third of the way of a plain copy.
+/// Copies with stores that bypass the caches: they do not first read the lines of `to`, a third of a plain copy's
+/// traffic.
 void stream(char* to, const char* from, size_t bytes) {
   constexpr size_t kLine = 64, kAhead = 16 * kLine;
   const size_t head = std::min(bytes, (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine);
@@ -42,7 +43,7 @@ void copy_bytes(void* to, const void* from, size_t bytes) {
     std::memcpy(to, from, bytes);
     return;
   }
-  // Each thread takes the next piece: the cores may be busy with other things to different extents.
+  // Each thread takes the next piece, since other work may keep some cores busy.
   std::atomic<size_t> next = 0;
   at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) {
     for (size_t at = next.fetch_add(kPieceBytes); at < bytes; at = next.fetch_add(kPieceBytes))

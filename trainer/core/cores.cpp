@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Microseconds of computing in each period of so many; 0: no limit, or no such file.
+/// Returns the cores of a CPU quota and period in microseconds, rounded up; 0 if unlimited or the file is missing.
 int64_t cores_of(int64_t quota, int64_t period) { return quota > 0 && period > 0 ? (quota + period - 1) / period : 0; }
 
 int64_t number_in(const fs::path& path) {
@@ -21,7 +21,7 @@ int64_t number_in(const fs::path& path) {
   return number;
 }
 
-/// "max 100000" or "150000 100000"
+/// Reads "max 100000" or "150000 100000".
 int64_t quota_of_version_2(const fs::path& group) {
   int64_t quota = 0, period = 0;
   std::ifstream(group / "cpu.max") >> quota >> period;
@@ -32,7 +32,7 @@ int64_t quota_of_version_1(const fs::path& group) {
   return cores_of(number_in(group / "cpu.cfs_quota_us"), number_in(group / "cpu.cfs_period_us"));
 }
 
-/// The least of a group's and of those above it, up to `root`.
+/// Returns the lowest limit among a group and its parents up to `root`.
 template <class Quota>
 int64_t least_up_to(const fs::path& root, const std::string& group, const Quota& quota_of) {
   int64_t least = 0;
@@ -40,7 +40,7 @@ int64_t least_up_to(const fs::path& root, const std::string& group, const Quota&
     const int64_t cores = quota_of(folder);
     if (cores > 0 && (least == 0 || cores < least)) least = cores;
   };
-  look(root);  // a container sees its own group here
+  look(root);  // a container's own group is mounted here
   fs::path folder = root;
   for (const fs::path& part : fs::path(group).relative_path()) look(folder /= part);
   return least;

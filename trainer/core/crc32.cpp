@@ -23,22 +23,22 @@ uint32_t crc32_by_zlib(std::string_view bytes, uint32_t before) {
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
-/// x^`power` modulo the polynomial, its bits in reverse and moved by one, as a product without carry needs it.
+/// Returns x^`power` modulo the polynomial, bit-reversed and shifted by one, as carry-less multiplication needs it.
 constexpr uint64_t fold_factor(unsigned power) {
   uint32_t rest = 0x80000000u;  // x^0
   for (unsigned i = 0; i < power; ++i) rest = rest >> 1 ^ (rest & 1 ? 0xedb88320u : 0u);
   return uint64_t{rest} << 1;
 }
 
-/// The factors that move 16 bytes by `bits` ahead: of their first and of their second half.
+/// Returns the factors that move 16 bytes forward by `bits` bits: one for each half of the 16 bytes.
 constexpr std::array<uint64_t, 2> fold_factors(unsigned bits) {
   return {fold_factor(bits + 32), fold_factor(bits - 32)};
 }
 
 constexpr size_t kRegisters = 4;
-constexpr size_t kFewBytes = 512;  ///< for fewer zlib is as fast
+constexpr size_t kFewBytes = 512;  ///< zlib is as fast for fewer
 
-/// Registers of 16 bytes go over the bytes; what they hold in the end has the same remainder as all of them.
+/// Folds the bytes into registers of 16 bytes, whose final contents have the same remainder as all bytes.
 __attribute__((target("pclmul,sse4.1"))) uint32_t crc32_by_16(std::string_view bytes, uint32_t before) {
   constexpr auto kFactors = fold_factors(kRegisters * 128);
   const __m128i factors = _mm_set_epi64x(static_cast<int64_t>(kFactors[1]), static_cast<int64_t>(kFactors[0]));
@@ -61,7 +61,7 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t crc32_by_16(std::string_view b
   return crc32_by_zlib(bytes.substr(static_cast<size_t>(end - bytes.data())), crc);
 }
 
-/// The same with registers of 64 bytes.
+/// Does the same with registers of 64 bytes.
 __attribute__((target("avx512f,avx512vl,avx512bw,vpclmulqdq,pclmul"))) uint32_t crc32_by_64(std::string_view bytes,
                                                                                             uint32_t before) {
   constexpr auto kFactors = fold_factors(kRegisters * 512);
@@ -96,7 +96,7 @@ Crc32 fastest_crc32() {
 
 #endif
 
-/// Has the system map the pages of a file all at once, which takes a fraction of a page fault for each.
+/// Asks the system to map all pages of a file at once, which takes a fraction of the time of one page fault each.
 void ask_for_pages([[maybe_unused]] std::string_view bytes) {
 #ifdef MADV_POPULATE_READ
   constexpr size_t kFewBytesOfFile = 1 << 16;
@@ -104,7 +104,7 @@ void ask_for_pages([[maybe_unused]] std::string_view bytes) {
   static const auto kPageBytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data()), end = begin + bytes.size();
   const uintptr_t page = begin / kPageBytes * kPageBytes;
-  // Where the kernel cannot do that (before 5.14), or has no such page, reading the bytes is the answer.
+  // An error (a kernel before 5.14, or no such page) is ignored: reading the bytes then maps them.
   ::madvise(reinterpret_cast<void*>(page), end - page, MADV_POPULATE_READ);
 #endif
 }
@@ -131,7 +131,7 @@ std::vector<uint32_t> crc32_of_each(const std::vector<std::string_view>& parts) 
   for (size_t i = 0; i < parts.size(); ++i)
     for (size_t at = 0; at < parts[i].size(); at += kPieceBytes)
       pieces.push_back({i, parts[i].substr(at, kPieceBytes)});
-  // Each thread takes the next piece: the cores may be busy with other things to different extents.
+  // Each thread takes the next piece, since other work may keep some cores busy.
   std::atomic<size_t> next = 0;
   const auto threads = std::min<int64_t>(at::get_num_threads(), static_cast<int64_t>(pieces.size()));
   at::parallel_for(0, threads, 1, [&](int64_t, int64_t) {

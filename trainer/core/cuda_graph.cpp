@@ -8,7 +8,7 @@ namespace {
 class CudaGraph final : public DeviceGraph {
  public:
   void capture(const std::function<void()>& work) override {
-    // Other threads may go on: loaders that lock pages, and the one that writes checkpoints.
+    // Other threads may continue: loaders that lock pages, and the writer of checkpoints.
     graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
     try {
       work();
@@ -16,7 +16,7 @@ class CudaGraph final : public DeviceGraph {
       try {
         graph_.capture_end();
       } catch (const c10::Error&) {
-        // What ended the capture says more.
+        // The exception that ended the capture is more informative.
       }
       throw;
     }

@@ -11,7 +11,7 @@ std::optional<DeviceMemory> device_memory(c10::Device device) {
   if (!device.is_cuda()) return {};
   const c10::cuda::CUDAGuard guard(device);
   const auto stats = allocator::getDeviceStats(c10::cuda::current_device());
-  const auto& allocated = stats.allocated_bytes[0];  // 0: of all sizes together
+  const auto& allocated = stats.allocated_bytes[0];  // 0: the total over all sizes
   const auto& reserved = stats.reserved_bytes[0];
   size_t free = 0, total = 0;
   C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));

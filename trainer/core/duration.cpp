@@ -18,7 +18,7 @@ constexpr const char* kSchema =
 constexpr std::pair<const char*, double> kUnits[] = {
     {"weeks", 604800}, {"days", 86400}, {"hours", 3600}, {"minutes", 60}, {"seconds", 1}};
 
-/// Nothing where the object has another key or value than a timedelta's.
+/// Returns nothing if the object has other keys or values than a timedelta's.
 std::optional<Duration> parse_units(const Json& json) {
   double seconds = 0;
   size_t known = 0;

@@ -7,7 +7,7 @@
 namespace levin {
 namespace {
 
-/// Levenshtein's distance, row by row.
+/// Returns the Levenshtein distance, computed row by row.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

@@ -16,7 +16,7 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// Closes a descriptor with the scope.
+/// A file descriptor that is closed at the end of the scope.
 struct OpenFile {
   explicit OpenFile(const std::filesystem::path& path)
       // Without O_NONBLOCK, opening a FIFO would wait for its writer.
@@ -45,7 +45,7 @@ FileBytes map_file_bytes(const std::filesystem::path& path) {
   FileBytes bytes{name};
   if (about.st_size == 0) return bytes;
   bytes.size = static_cast<size_t>(about.st_size);
-  // MAP_NORESERVE: no swap space is set aside for pages that nobody writes to.
+  // MAP_NORESERVE: the system reserves no swap space for pages that are never written.
   void* start = ::mmap(nullptr, bytes.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.descriptor, 0);
   if (start == MAP_FAILED) throw UsageError(name, ": cannot be mapped into memory: ", reason(errno));
   bytes.owner = std::shared_ptr<void>(start, [size = bytes.size](void* mapped) { ::munmap(mapped, size); });

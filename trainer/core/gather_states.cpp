@@ -17,7 +17,7 @@ State state_in(const at::Tensor& gathered, int64_t size) {
   return load_state_bytes(copy_file_bytes(bytes, "another rank's state"));
 }
 
-/// One rank's bytes, on every rank: uint8, one dimension.
+/// Returns one rank's bytes on every rank: uint8, one dimension.
 at::Tensor bytes_of_rank(const std::string& own, int64_t rank, Comm& comm) {
   at::Tensor size = at::full({1}, static_cast<int64_t>(own.size()), at::TensorOptions(at::kLong));
   comm.broadcast(size, rank);
@@ -37,7 +37,7 @@ std::vector<State> gather_states(const State& own, Comm& comm) {
   std::vector<int64_t> sizes;
   for (const at::Tensor& one : comm.all_gather(at::full({1}, size, at::TensorOptions(at::kLong))))
     sizes.push_back(one.item<int64_t>());
-  // Ranks can only gather tensors of one shape.
+  // all_gather needs tensors of equal shape.
   at::Tensor padded = at::zeros({*std::max_element(sizes.begin(), sizes.end())}, at::TensorOptions(at::kByte));
   std::memcpy(padded.data_ptr(), bytes.data(), bytes.size());
   const std::vector<at::Tensor> gathered = comm.all_gather(padded);
@@ -55,7 +55,7 @@ State state_of_rank(const State& own, int64_t rank, Comm& comm) {
 
 int64_t largest_count(int64_t own, Comm& comm) {
   if (comm.world_size() == 1) return own;
-  const c10::InferenceMode normal_tensors(false);  // another thread writes to the message
+  const c10::InferenceMode normal_tensors(false);  // a thread of the process group writes to the message
   at::Tensor count = at::full({1}, own, at::TensorOptions(at::kLong));
   comm.all_reduce(count, ReduceOp::Max);
   return count.item<int64_t>();

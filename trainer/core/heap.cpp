@@ -26,7 +26,7 @@ void set_thresholds(int mmap_bytes, int trim_bytes) {
   ::mallopt(M_MMAP_THRESHOLD, mmap_bytes);
   ::mallopt(M_TRIM_THRESHOLD, trim_bytes);
 }
-/// glibc cannot be asked for its thresholds; these are where its own rule ends in a program that frees large tensors.
+/// glibc's thresholds cannot be read; its dynamic rule ends at these values in a program that frees large tensors.
 void set_usual_thresholds() {
   set_thresholds(32 << 20, 64 << 20);
   ::malloc_trim(0);

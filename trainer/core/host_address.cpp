@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kLongestWait{10};
 
-/// What getaddrinfo says; 0 where the name has an address.
+/// Returns getaddrinfo's error code; 0 if the name has an address.
 int resolve_host(const std::string& host) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;

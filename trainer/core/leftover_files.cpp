@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kTemporary = ".tmp";
-/// A hard link is renamed at once; only a process that was killed in between leaves one.
+/// A hard link is renamed right after it is made; only a process killed in between leaves one.
 constexpr time_t kSecondsOfLinks = 3600;
 
-/// Takes ".123" off the end of `name`.
+/// Removes ".123" from the end of `name` and returns the number.
 std::optional<int64_t> take_number(std::string_view& name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot + 1 == name.size()) return {};
@@ -35,7 +35,7 @@ std::optional<int64_t> take_number(std::string_view& name) {
   return number;
 }
 
-/// The process of the temporary file of such a name; nothing for other files.
+/// Returns the process in the name of a temporary file; nothing for other files.
 std::optional<::pid_t> process_of(std::string_view name, const std::string& extension) {
   if (!name.starts_with('.') || !name.ends_with(kTemporary)) return {};
   name.remove_suffix(kTemporary.size());
@@ -53,10 +53,10 @@ bool is_recent_link(int descriptor) {
   return status.st_nlink > 1 && ::time(nullptr) - status.st_ctime < kSecondsOfLinks;
 }
 
-/// Whether its process may still want it.
+/// Returns whether the process that made the file may still need it.
 bool is_in_use(const fs::path& file, ::pid_t process) {
   if (runs_here(process)) return true;
-  // A writer on another machine is known by its lock alone, which some network mounts take on files open for writing.
+  // A writer on another machine is recognized only by its lock; some network mounts lock only files open for writing.
   const int descriptor = ::open(file.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return true;
   const bool used = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || is_recent_link(descriptor);
@@ -80,7 +80,7 @@ void remove_leftovers(const fs::path& folder, const std::string& extension) {
 }
 
 void remove_leftovers_once(const fs::path& folder, const std::string& extension) {
-  // What has no extension is nothing that can be told from the files of others.
+  // Without an extension, the file's temporary names could belong to other programs.
   if (extension.empty()) return;
   static std::mutex mutex;
   static std::set<std::pair<std::string, std::string>> done;

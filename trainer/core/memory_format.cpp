@@ -7,7 +7,7 @@
 namespace levin {
 namespace {
 
-/// With one channel, or images of one pixel, both formats lie alike; operations go by the strides.
+/// With one channel or one-pixel images both formats have the same layout; operations choose by the strides.
 at::Tensor laid_out(const at::Tensor& tensor, at::MemoryFormat format, const std::vector<int64_t>& strides) {
   const at::Tensor result = tensor.contiguous(format);
   return result.strides() == at::IntArrayRef(strides) ? result : result.as_strided(result.sizes(), strides);

@@ -7,7 +7,7 @@
 
 namespace levin {
 
-/// LibTorch's allocators report to it by way of the profiler's place.
+/// LibTorch's allocators report to it through the profiler's hook.
 struct MemoryTracker::Reporter : c10::MemoryReportingInfoBase {
   void reportMemoryUsage(void* /*memory*/, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,
                          c10::Device device) override {

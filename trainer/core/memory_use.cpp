@@ -8,7 +8,7 @@
 namespace levin {
 namespace {
 
-/// The value behind `key` in a file of lines such as "VmRSS:  1024 kB", in bytes.
+/// Returns the value after `key` in a file of lines such as "VmRSS:  1024 kB", in bytes.
 int64_t kilobytes_in(const char* file, const std::string& key) {
   std::ifstream lines(file);
   for (std::string word; lines >> word;) {
@@ -19,13 +19,13 @@ int64_t kilobytes_in(const char* file, const std::string& key) {
   return 0;
 }
 
-/// The number in a file; none where the file is not there or says "max".
+/// Returns the number in a file; nothing if the file is missing or contains "max".
 std::optional<int64_t> bytes_in(const char* file) {
   int64_t number = 0;
   return std::ifstream(file) >> number ? std::optional(number) : std::nullopt;
 }
 
-/// What the control group may still take, where it has a limit.
+/// Returns the bytes that the control group may still allocate, if it has a limit.
 std::optional<int64_t> available_in_group() {
   for (const auto& [limit_file, use_file] :
        {std::pair("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),

@@ -6,7 +6,7 @@
 namespace levin {
 
 void add_nccl(c10d::ProcessGroup& group, const BackendOptions& options, c10::Device device) {
-  // NCCL's calls go to the thread's current GPU.
+  // NCCL uses the thread's current GPU.
   c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   const auto nccl = c10d::ProcessGroupNCCL::Options::create();
   nccl->timeout = options.timeout;

@@ -59,7 +59,7 @@ bool recording() noexcept { return current_recorder != nullptr; }
 void record(const void* where, const char* name, const char* help, Limits limits, const OptionType& type) {
   Recorder& recorder = *current_recorder;
   const auto* begin = static_cast<const std::byte*>(where);
-  // A temporary that is made on the way, such as a nested struct's default, is no field of this object.
+  // A temporary made meanwhile, such as a nested struct's default, is not a field of this object.
   if (begin < recorder.object || begin >= recorder.object + recorder.size) return;
   for (const Field& field : recorder.fields)
     if (field.name == name) throw Error("LEVIN_OPTION(", name, ", ...): two options of one struct have this name");

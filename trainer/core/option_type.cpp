@@ -11,7 +11,7 @@
 namespace levin {
 namespace {
 
-/// 3 and not 3.0, 0.001 as written.
+/// Writes 3 instead of 3.0, and 0.001 as it is.
 std::string number_text(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return std::to_string(static_cast<int64_t>(value));
   return Json(value).dump();
@@ -43,7 +43,7 @@ std::optional<int64_t> parse_int(const Json& json) {
     return static_cast<int64_t>(value);
   }
   if (json.is_number_integer()) return json.get<int64_t>();
-  // 1e6 is a float to JSON and a count to the one who wrote it.
+  // 1e6 is a float in JSON, but its author means a count.
   if (json.is_number_float() && std::abs(json.get<double>()) < 9e15 && std::floor(json.get<double>()) == json)
     return static_cast<int64_t>(json.get<double>());
   return {};
@@ -56,7 +56,7 @@ std::optional<double> parse_double(const Json& json) {
   return {};
 }
 
-/// JSON has no infinity.
+/// Writes infinity as text, since JSON has no infinity.
 Json write_double(const double& value) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return value;
@@ -78,8 +78,8 @@ std::optional<std::string> parse_string(const Json& json) {
   return json.get<std::string>();
 }
 
-/// Refuses what the JSON library would read, but nobody means: a key that stands twice in one object, of which it would
-/// take one without a word, and levels without end.
+/// Rejects JSON that the library would accept but nobody means: a key that occurs twice in one object, where the
+/// library silently takes one of the values, and unlimited nesting.
 class RefuseDoubtful {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& value) {
@@ -136,7 +136,7 @@ void Limits::check(const std::string& path, const Json& value) const {
   }
   const std::optional<double> number = parse_double(value);
   if (!number) return;
-  // Written so that NaN is inside no bound.
+  // NaN is inside no bound: each comparison must be true.
   const bool inside = (!min || *number >= *min) && (!exclusive_min || *number > *exclusive_min) &&
                       (!max || *number <= *max) && (!exclusive_max || *number < *exclusive_max);
   if (!inside) throw_unexpected(path, to_text(), value);
@@ -184,7 +184,7 @@ Json OptionalType::get(const void* value) const {
 
 void OptionalType::set(void* value, const std::string& path, const Json& json, const Limits& limits) const {
   if (json.is_null()) return access_.reset(value);
-  // A nested struct or part keeps what it holds; a plain value is read before the old one goes.
+  // A nested struct or part keeps its other options; a plain value is replaced only after the new one was read.
   if (const void* held = access_.get(value)) return item_.set(const_cast<void*>(held), path, json, limits);
   void* item = access_.emplace(value);
   try {
@@ -211,7 +211,7 @@ Json ListType::get(const void* value) const {
   return list;
 }
 
-/// Where the items are chosen by name, a name or an object alone is a list of one.
+/// If the items are chosen by name, a single name or object is a list of one.
 void ListType::set(void* value, const std::string& path, const Json& json, const Limits& limits) const {
   const bool is_one_item = item_.classes() && (json.is_string() || json.is_object());
   if (is_one_item) return set(value, path, Json::array({json}), limits);

@@ -11,7 +11,7 @@ namespace levin {
 
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error)) return true;
-  // The backtrace of another error may name the functions that allocate.
+  // The text has no backtrace, which may name allocation functions for any error.
   const std::string text = message_of(error);
   constexpr std::array kSigns = {"out of memory", "DefaultCPUAllocator", "std::bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED",
                                  "CUDNN_STATUS_ALLOC_FAILED"};

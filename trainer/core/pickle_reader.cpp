@@ -10,7 +10,7 @@ namespace {
 using Kind = PickleNode::Kind;
 using Nodes = std::vector<const PickleNode*>;
 
-// Opcodes whose character does not say what they do.
+// Opcodes that have no printable character.
 enum Opcode : uint8_t {
   kProto = 0x80,
   kNewObject = 0x81,
@@ -33,7 +33,7 @@ enum Opcode : uint8_t {
   kByteArray8 = 0x96,
 };
 
-/// The stack machine that a pickle is a program for.
+/// The stack machine that runs a pickle.
 class Machine {
  public:
   Machine(std::string_view bytes, const std::string& file) : input_(bytes, file) {}
@@ -58,7 +58,7 @@ class Machine {
     return node;
   }
 
-  /// The values above the last mark are all that an opcode may take.
+  /// An opcode may only take values above the last mark.
   PickleNode* top() {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) input_.fail("a value is missing");
     return stack_.back();

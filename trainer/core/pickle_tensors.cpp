@@ -18,7 +18,7 @@ namespace {
 
 using Kind = PickleNode::Kind;
 
-/// Builds tensors from the calls of Python's `torch._utils` that torch.save writes.
+/// Builds tensors from the calls of Python's `torch._utils` in files of torch.save.
 class TensorBuilder {
  public:
   TensorBuilder(const PickleAccess& access, const StorageLoader& load_storage)
@@ -58,7 +58,7 @@ class TensorBuilder {
     int64_t numel;
   };
 
-  /// The id is ("storage", class, key, device, number of elements). `seen_as`: a dtype other than the storage's own.
+  /// The id is ("storage", class, key, device, number of elements). `seen_as` replaces the storage's own dtype.
   Memory load(const PickleNode& persistent, std::optional<at::ScalarType> seen_as = {}) {
     if (!persistent.is(Kind::kPersistent)) access_.fail(persistent, "a tensor without a storage");
     const PickleNode& id = *persistent.arguments;
@@ -102,14 +102,14 @@ class TensorBuilder {
     const at::Tensor tensor = view_of_storage(memory.storage, memory.type, offset, sizes, strides);
     const bool is_conj = extra && has_flag(*extra, "conj"), is_neg = extra && has_flag(*extra, "neg");
     if ((!is_conj && !is_neg) || tensor.numel() == 0) return tensor;
-    // Done for the elements there are: the same ones may be seen many times over, through strides of 0.
+    // Works on the storage's elements: through strides of 0 the tensor may repeat the same elements many times.
     at::Tensor flat = at::empty({0}, tensor.options()).set_(memory.storage, offset, {reach(sizes, strides)}, {1});
     if (is_conj) flat = at::conj_physical(flat);
     if (is_neg) flat = at::neg(flat);
     return flat.as_strided(sizes, strides);
   }
 
-  /// The number of elements from the first to the last of a tensor that is not empty.
+  /// Returns the number of elements from the first to the last one of a tensor that is not empty.
   static int64_t reach(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
     int64_t last = 0;
     for (size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * strides[i];
@@ -132,7 +132,7 @@ class TensorBuilder {
   at::Tensor parameter(const PickleNode& node) {
     const PickleNode& data = access_.argument(node, 0);
     const Build builder = find(access_.callable(data));
-    // A parameter of a parameter would recurse as deep as a file likes.
+    // Nested parameters could recurse as deep as a file likes.
     if (builder == &TensorBuilder::parameter || builder == &TensorBuilder::subclass)
       access_.fail(data, "a parameter within a parameter");
     return build(data);
@@ -166,7 +166,7 @@ class TensorBuilder {
         access_.fail(*part, "a sparse tensor without values");
     const at::Tensor index = strided(indices);
     TORCH_CHECK(index.scalar_type() == at::kLong && index.dim() == 2, "a sparse tensor's indices must be 2-d int64");
-    // All indices are looked at: of those that repeat through a stride of 0 there could be any number.
+    // Checking reads all indices, and indices repeated through a stride of 0 could be any number.
     TORCH_CHECK(index.numel() == 0 || static_cast<size_t>(index.numel()) <= index.storage().nbytes() / sizeof(int64_t),
                 "a sparse tensor of more indices than its storage has");
     const std::vector<int64_t> sizes = access_.integers(access_.item(data, 2));
@@ -202,7 +202,7 @@ class TensorBuilder {
   const StorageLoader& load_storage_;
 };
 
-/// What ATen and the bounds checks say, with the place in the file.
+/// Calls `build` and adds the place in the file to errors of ATen and of the bounds checks.
 template <class Function>
 at::Tensor with_place(const PickleNode& node, const PickleAccess& access, Function build) {
   try {

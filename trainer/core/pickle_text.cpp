@@ -12,7 +12,7 @@ bool is_continuation(std::string_view text, size_t at) {
   return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80;
 }
 
-/// Bytes of the UTF-8 character at `at`; 0 where there is no valid one (overlong forms and surrogates are none).
+/// Returns the bytes of the UTF-8 character at `at`; 0 if it is invalid (overlong forms and surrogates are).
 size_t character_length(std::string_view text, size_t at) {
   const auto lead = static_cast<uint8_t>(text[at]);
   if (lead < 0x80) return 1;

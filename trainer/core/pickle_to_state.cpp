@@ -12,7 +12,7 @@ namespace {
 using Kind = PickleNode::Kind;
 using Nodes = std::vector<const PickleNode*>;
 
-/// A global under the name that the table of known ones has.
+/// Returns a global's name as it is in `known_objects`.
 std::string canonical_name(const std::string& name) {
   constexpr std::string_view kNewPathlib = "pathlib._local.";
   if (name.starts_with(kNewPathlib)) return "pathlib." + name.substr(kNewPathlib.size());
@@ -35,18 +35,19 @@ class Converter {
  private:
   using Convert = State (Converter::*)(const PickleNode&);
 
-  // What values take in memory, and how much that may be. Whatever is there but once costs less than its bytes allow.
+  // Estimates of the memory that values take, and its limit. An object that is not shared costs less than its bytes in
+  // the pickle allow.
   static constexpr size_t kBytesPerByte = 256, kFreeBytes = 8 << 20;
   static constexpr size_t kItemBytes = 64, kPairBytes = 320, kTensorBytes = 448;
 
-  /// Objects may be shared or hold themselves: without a bound, a small file could unfold without end.
+  /// Objects may be shared or contain themselves: without a limit, a small file could expand endlessly.
   void spend(const PickleNode& node, size_t bytes) {
     if (bytes > bytes_left_)
       access_.fail(node, "its values refer to each other so often that they do not fit in memory");
     bytes_left_ -= bytes;
   }
 
-  /// The memory of a tensor beyond what lies in the file.
+  /// Returns the memory of a tensor that is not part of the file.
   static size_t own_bytes(const at::Tensor& tensor) {
     if (tensor.is_sparse()) return own_bytes(tensor._indices()) + own_bytes(tensor._values());
     return kTensorBytes + (tensor.storage().resizable() ? tensor.storage().nbytes() : 0);
@@ -148,7 +149,7 @@ class Converter {
     access_.fail(node, "a dict key that is a ", key.kind(), "; keys must be text or integers");
   }
 
-  /// A key that comes again keeps its place and takes the later value, as in Python.
+  /// A repeated key keeps its place and takes the later value, as in Python.
   State dict_of(const PickleNode& owner, const Nodes& pairs) {
     spend(owner, kPairBytes * (pairs.size() / 2));
     State state = State::dict();
@@ -167,7 +168,7 @@ class Converter {
     return state;
   }
 
-  /// A dict class: its constructor's dict or list of pairs, then the items set later. Its attributes are left out.
+  /// Converts a dict class: its constructor's dict or list of pairs, then the items set later. Attributes are dropped.
   State to_dict(const PickleNode& object) {
     Nodes pairs;
     if (!object.arguments->items.empty()) {
@@ -184,7 +185,7 @@ class Converter {
     return dict_of(object, pairs);
   }
 
-  /// The argument is the factory of missing values, which a plain value cannot keep.
+  /// The argument is the factory of missing values, which a plain value cannot represent.
   State to_default_dict(const PickleNode& object) { return dict_of(object, object.pairs); }
 
   State to_namespace(const PickleNode& object) {

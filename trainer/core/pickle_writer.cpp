@@ -41,7 +41,7 @@ void PickleWriter::write_raw_text(std::string_view utf8) {
 
 void PickleWriter::write_text(std::string_view text) { write_raw_text(to_pickle_text(text)); }
 
-// Protocol 2 has no bytes: Python writes them as Latin-1 text to encode, and weights_only allows that call.
+// Protocol 2 has no bytes: Python writes Latin-1 text with a call to encode it, which weights_only allows.
 void PickleWriter::write_bytes(std::string_view bytes) {
   std::string latin1;
   for (const char c : bytes) {

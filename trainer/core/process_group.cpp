@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kCallsKept = 64;
 
-/// What c10d or gloo say, without the source file before it, and the advice and the stack behind it.
+/// Returns the text of a c10d or gloo error without the source file before it and the advice and stack after it.
 std::string first_line(const std::exception& error) {
   std::string text = message_of(error);
   text.resize(std::min({text.find('\n'), text.find(". This is typically"), text.size()}));
@@ -28,7 +28,7 @@ std::string first_line(const std::exception& error) {
   return text.rfind("[/", 0) == 0 && end_of_file != std::string::npos ? text.substr(end_of_file + 2) : text;
 }
 
-/// Whether this is what c10d throws for a rank that is gone or late, and no mistake of the program's own.
+/// Returns whether this is c10d's error for a rank that is gone or late, rather than a mistake in the program.
 bool is_of_communication(const std::exception& error) {
   if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return true;
   const std::string text = message_of(error);
@@ -60,7 +60,7 @@ RankStore open_store(const Rendezvous& rendezvous, std::chrono::milliseconds tim
   }
 }
 
-/// Ranks take part in a group from here on; the store is where they find each other.
+/// Makes the group. Its ranks find each other through the store.
 c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options, c10::Device device,
                                                   ProcessGroupBackend backend) {
   auto group = c10::make_intrusive<c10d::ProcessGroup>(options.store, static_cast<int>(options.rank),
@@ -86,7 +86,7 @@ c10d::ReduceOp::RedOpType op_of(ReduceOp op) {
     case ReduceOp::Max:
       return c10d::ReduceOp::MAX;
     default:
-      return c10d::ReduceOp::SUM;  // of a mean too: Gloo divides only in newer versions
+      return c10d::ReduceOp::SUM;  // for a mean too: older versions of Gloo cannot average
   }
 }
 
@@ -99,7 +99,7 @@ struct ProcessGroup::Parts {
     const char* name = nullptr;
     double milliseconds = -1;  ///< until it ended
   };
-  std::mutex mutex;  ///< of what follows: backward of a GPU runs on a thread of its own
+  std::mutex mutex;  ///< guards the members below; backward on a GPU runs in another thread
   std::deque<Call> calls;
   int64_t count = 0, silences = 0;
   RankStore met_at;
@@ -185,7 +185,7 @@ std::vector<int64_t> ProcessGroup::ranks_that_miss_nobody(const std::string& cal
   try {
     const std::string failed = "failed/";
     parts_->store->set(failed + std::to_string(rank_), std::vector<uint8_t>(call.begin(), call.end()));
-    // The others find out at about the same time.
+    // The other ranks notice the failure at about the same time.
     for (int tries = 0; tries < 10; ++tries) {
       missing.clear();
       for (int64_t rank = 0; rank < world_size_; ++rank)
@@ -194,7 +194,7 @@ std::vector<int64_t> ProcessGroup::ranks_that_miss_nobody(const std::string& cal
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   } catch (const std::exception&) {
-    missing = {0};  // that served the store
+    missing = {0};  // the rank that served the store
   }
   return missing;
 }
@@ -229,7 +229,7 @@ void ProcessGroup::broadcast(at::Tensor& tensor, int64_t source) {
 }
 
 std::vector<at::Tensor> ProcessGroup::all_gather(const at::Tensor& tensor) {
-  const c10::InferenceMode normal_tensors(false);  // also in an evaluation: another thread writes to them
+  const c10::InferenceMode normal_tensors(false);  // even in an evaluation: another thread writes to them
   std::vector<at::Tensor> inputs{tensor.contiguous()};
   std::vector<std::vector<at::Tensor>> outputs(1);
   for (int64_t i = 0; i < world_size_; ++i) outputs[0].push_back(at::empty_like(inputs[0]));
@@ -238,7 +238,7 @@ std::vector<at::Tensor> ProcessGroup::all_gather(const at::Tensor& tensor) {
 }
 
 void ProcessGroup::barrier() {
-  // An all-reduce, which says what failed as the others do.
+  // An all-reduce fails with the same error texts as the other collectives.
   at::Tensor nothing = at::zeros({1});
   guarded("barrier", [&] {
     std::vector<at::Tensor> tensors{nothing};

@@ -21,7 +21,7 @@ c10d::TCPStoreOptions store_options(int64_t port, std::chrono::milliseconds time
   return options;
 }
 
-/// c10d itself would listen on all addresses of the machine.
+/// Serves a store on a listener of ours, since c10d's own listens on all addresses of the machine.
 c10::intrusive_ptr<c10d::TCPStore> serve(bool on_loopback, int64_t port, std::chrono::milliseconds timeout) {
   StreamSocket listener = StreamSocket::listen(on_loopback, port);
   c10d::TCPStoreOptions options = store_options(listener.port(), timeout);
@@ -30,7 +30,7 @@ c10::intrusive_ptr<c10d::TCPStore> serve(bool on_loopback, int64_t port, std::ch
   return c10::make_intrusive<c10d::TCPStore>(kLoopback, options);
 }
 
-/// The first connection is proven before anybody waits for the store; c10d may open more of them.
+/// A relay to a store that asks for a secret. It reuses the connection that is already proven; c10d may open more.
 class Passage {
  public:
   Passage(std::string host, int64_t port, std::string secret, StreamSocket first)
@@ -44,7 +44,7 @@ class Passage {
   int64_t port() const { return relay_.port(); }
 
  private:
-  /// Another user of the machine may not pass.
+  /// Rejects connections from other processes, which may be another user's.
   StreamSocket open(const StreamSocket& accepted) {
     if (!accepted.is_from_this_process()) return {};
     {

@@ -33,7 +33,7 @@ at::Generator cuda_generator(int64_t device) {
 
 State rng_state() {
   State state = State::dict({{"cpu", state_of(at::detail::getDefaultCPUGenerator())}, {"cuda", State::list()}});
-  // A device that is not in use yet would be set up just to be asked.
+  // Reading the state would initialize a device that is not in use yet.
   if (!at::globalContext().hasCUDA() || !at::detail::getCUDAHooks().hasPrimaryContext(0)) return state;
   for (int64_t device = 0; device < cuda_devices(); ++device) state["cuda"].push_back(state_of(cuda_generator(device)));
   return state;

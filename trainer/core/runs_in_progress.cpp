@@ -8,7 +8,7 @@
 namespace levin {
 namespace {
 
-/// The runs of one thread; a run in another one's hook is of the same thread.
+/// The runs of one thread; a run started in a hook of another is in the same thread.
 struct RunsOfThread {
   int all = 0, seeded = 0;
 };

@@ -20,7 +20,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
-/// The header's length, checked against a file of `file_bytes`.
+/// Reads the header's length and checks it against a file of `file_bytes` bytes.
 uint64_t header_bytes(const char* data, uint64_t file_bytes, const std::string& file) {
   if (file_bytes < kSafetensorsLengthBytes)
     throw UsageError(file, ": no safetensors file, it has only ", file_bytes, " bytes");
@@ -34,14 +34,14 @@ uint64_t header_bytes(const char* data, uint64_t file_bytes, const std::string& 
   return length;
 }
 
-/// Makes each byte 0 or 1; any other value in a bool tensor is undefined behaviour. Pages that are right are not
-/// written.
+/// Sets each byte above 1 to 1: any value but 0 and 1 in a bool tensor is undefined behaviour. Valid bytes are not
+/// written, so their pages are not copied.
 void normalize_bool_bytes(char* bytes, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i)
     if (static_cast<uint8_t>(bytes[i]) > 1) bytes[i] = 1;
 }
 
-/// The tensor of `entry`, whose file's data begin at `data` and are kept by `owner`.
+/// Returns the tensor of `entry`; the file's tensor data starts at `data` and is kept alive by `owner`.
 at::Tensor tensor_of(const SafetensorsEntry& entry, char* data, const std::shared_ptr<void>& owner) {
   const at::TensorOptions options = at::TensorOptions().dtype(entry.type).device(at::kCPU);
   const uint64_t bytes = entry.end - entry.begin;
@@ -55,7 +55,7 @@ at::Tensor tensor_of(const SafetensorsEntry& entry, char* data, const std::share
   return tensor;
 }
 
-/// The tensor under `key`; throws UsageError where the format cannot hold it.
+/// Returns the tensor under `key`; throws UsageError if the format cannot store it.
 const at::Tensor& storable(const std::string& key, const State& value) {
   if (key == "__metadata__") throw UsageError("__metadata__: no tensor of a safetensors file can be called so");
   if (!value.is_tensor())

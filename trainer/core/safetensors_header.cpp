@@ -41,7 +41,7 @@ std::string known_dtypes() {
   return text;
 }
 
-/// Reads one header; errors name the file and the tensor at hand.
+/// Parses one header; errors name the file and the current tensor.
 class SafetensorsHeaderReader {
  public:
   SafetensorsHeaderReader(uint64_t data_bytes, const std::string& file) : data_bytes_(data_bytes), file_(file) {}
@@ -128,7 +128,7 @@ class SafetensorsHeaderReader {
     if (entry.begin > entry.end || entry.end > data_bytes_)
       fail(entry.name, "data_offsets [", entry.begin, ", ", entry.end, "] do not lie in the file's ", data_bytes_,
            " bytes of data; is the file cut off?");
-    // Every product stays below the largest size of a tensor, also those before a dimension of 0.
+    // Every product must stay below the largest tensor size, including those before a dimension of 0.
     const uint64_t most = std::numeric_limits<int64_t>::max() / c10::elementSize(entry.type);
     uint64_t elements = 1;
     bool is_empty = false;
@@ -176,7 +176,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_
 }
 
 std::string safetensors_header_text(const SafetensorsHeader& header) try {
-  // By hand, since a JSON object would lose the order and take quadratic time to keep it.
+  // Written by hand, since a JSON object would lose the order or take quadratic time to keep it.
   std::string text = "{";
   if (!header.metadata.empty()) text += json(kMetadataKey).dump() + ":" + json(header.metadata).dump();
   for (const SafetensorsEntry& entry : header.entries) {

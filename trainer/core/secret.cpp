@@ -14,10 +14,10 @@ namespace levin {
 namespace {
 
 constexpr size_t kNonce = 32, kProof = 32;
-/// What a gate says first, so that another server is told from it.
+/// The first bytes from a gate, which distinguish it from other servers.
 constexpr std::string_view kGreeting = "levin store 1\n";
 constexpr std::chrono::seconds kSecondsToAnswer{5};
-/// Stores of c10d itself say nothing before they are asked.
+/// c10d's own stores send nothing before they are asked.
 constexpr int kMillisecondsToGreet = 300;
 
 std::string random_bytes(size_t count) {
@@ -27,7 +27,7 @@ std::string random_bytes(size_t count) {
   return bytes;
 }
 
-/// Each end proves in words of its own, so that neither can send back what it was sent.
+/// Each end signs a different text, so that neither can send back what it received.
 std::string proof(std::string_view who, const std::string& challenge_bytes, const std::string& other_bytes,
                   const std::string& secret) {
   const std::string text = std::string(who) + challenge_bytes + other_bytes;

@@ -12,18 +12,18 @@
 namespace levin {
 namespace {
 
-// A handler may touch nothing but lock-free atomics.
+// A handler may only use lock-free atomics.
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 constexpr size_t kSignals = 64;
 std::array<std::atomic<int>, kSignals> actions{};  // SignalAction of each signal
 std::atomic<int> received{0};
 std::atomic<int> save_asked{0};
-// A job's end is sent to all of its processes, and a launcher hands on what it gets: the same request, twice.
+// The end of a job is signalled to all of its processes, and a launcher forwards it: one request arrives twice.
 std::atomic<bool> asked_by_parent{false}, asked_by_others{false};
 std::array<struct sigaction, kSignals> handlers_before{};
 std::atomic<bool> held{false};
-std::atomic<int> released{0};       // in place of `received`, while signals are held back
-std::atomic<int> released_save{0};  // in place of `save_asked`
+std::atomic<int> released{0};       // instead of `received`, while signals are held back
+std::atomic<int> released_save{0};  // instead of `save_asked`
 
 SignalAction action_of(int signal_number) {
   return static_cast<SignalAction>(actions[static_cast<size_t>(signal_number)].load());
@@ -49,7 +49,7 @@ void write_stack(int /*signal_number*/) {
   const int error = errno;
   constexpr std::string_view kHead = "levin: this process was asked where it is:\n";
   if (::write(STDERR_FILENO, kHead.data(), kHead.size()) > 0) {
-    void* frames[14];  // the innermost: with the line above, what a supervisor shows of a rank's output
+    void* frames[14];  // the innermost frames: with the line above, as many lines as a supervisor shows of a rank
     ::backtrace_symbols_fd(frames, ::backtrace(frames, std::size(frames)), STDERR_FILENO);
   }
   errno = error;
@@ -100,7 +100,7 @@ SignalHold::SignalHold() {
 }
 
 SignalHold::~SignalHold() {
-  // What this rank knows of the end is what all ranks have agreed on.
+  // The stop that this rank reports later is the one that all ranks agreed on.
   if (released != 0) received = released.load();
   held = false;
 }
@@ -118,7 +118,7 @@ void release_signals(uint64_t bits) {
 
 void write_stack_on(int signal_number) {
   void* frame = nullptr;
-  ::backtrace(&frame, 1);  // loads what it needs, which a handler may not
+  ::backtrace(&frame, 1);  // loads a library that it needs, which a handler must not do
   struct sigaction handler = {};
   handler.sa_handler = write_stack;
   handler.sa_flags = SA_RESTART;

@@ -6,7 +6,7 @@
 namespace levin {
 namespace {
 
-/// Strangers who connect and say nothing take no more than this.
+/// The limit for strangers who connect and send nothing.
 constexpr size_t kWaitingAtMost = 256;
 
 }  // namespace
@@ -44,7 +44,7 @@ void SocketRelay::serve(Connection& connection) {
   try {
     opened = open_(connection.accepted);
   } catch (const std::exception&) {
-    // As one that is turned away.
+    // The connection is rejected.
   }
   bool goes_on = false;
   {

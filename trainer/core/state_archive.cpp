@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPickle = "data.pkl";
 
-/// The first bytes tell a zip file from what older or other programs write.
+/// Checks the first bytes, which distinguish a zip file from files of older or other programs.
 const FileBytes& checked_format(const FileBytes& file) {
   const std::string_view text = file.text();
   if (text.starts_with(zip::kLocalHeader)) return file;
@@ -47,7 +47,7 @@ StateArchive::StateArchive(FileBytes file, bool verify_checksums)
   pickle_ = read_checked(*record);
 }
 
-/// torch.save names the folder after the file; archives that were packed again may have none.
+/// torch.save names the folder after the file; repacked archives may have no folder.
 std::string StateArchive::find_folder() const {
   for (const ZipRecord& record : zip_.records())
     if (record.name == kPickle || record.name.ends_with("/data.pkl"))
@@ -66,11 +66,11 @@ void StateArchive::check_kind() {
     throw UsageError(file_.name, ": written on a big-endian machine; load and save it again on a little-endian one");
 }
 
-/// Room for the contents of a record, where the file may ask for so much.
+/// Allocates memory for a record's contents, if the file may ask for that much.
 FileBytes StateArchive::allocate(const ZipRecord& record) {
   constexpr size_t kMoreThanFile = 64 << 20;
   const size_t most = file_.size + kMoreThanFile - copied_bytes_;
-  // Deflate never packs more than 1032 to 1.
+  // Deflate compresses at most 1032 to 1.
   constexpr size_t kMostPacked = 1032;
   if (record.bytes / kMostPacked > record.stored_bytes)
     zip_.fail(record.header, record.name, " of ", record.stored_bytes, " bytes claims to unpack to ", record.bytes);
@@ -119,7 +119,7 @@ StateArchive::Memory StateArchive::load(const std::string& key) {
   const ZipRecord* record = find(name);
   if (!record) throw UsageError(file_.name, ": damaged, it lacks the tensor data ", name);
   Memory memory{.record = record, .bytes = read(*record)};
-  // The widest type, complex128, asks for no more than this.
+  // The alignment of the widest type, complex128.
   constexpr uintptr_t kAlignment = 16;
   if (reinterpret_cast<uintptr_t>(memory.bytes.data) % kAlignment == 0) {
     memory.storage = storage_of(memory.bytes);

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "state files are written in little-endian order");
 
-/// The value under `key` of a dict, or `root` itself where there is none.
+/// Returns the value under `key` of a dict, or `root` itself if there is none.
 const PickleNode& find_part(const PickleNode& root, const std::string& key, const PickleAccess& access) {
   const bool is_dict = root.is(PickleNode::Kind::kDict) || access.callable(root) == "collections.OrderedDict";
   if (!is_dict || key.empty()) return root;
@@ -26,7 +26,7 @@ const PickleNode& find_part(const PickleNode& root, const std::string& key, cons
   return root;
 }
 
-/// The records in torch.save's order; `keep_on` ends it early.
+/// Writes the records in torch.save's order; stops with the storages once `keep_on` returns false.
 template <class KeepOn>
 void write_archive(const PickledState& pickled, ZipWriter::Sink sink, const KeepOn& keep_on) {
   ZipWriter writer("archive", std::move(sink));

@@ -9,7 +9,7 @@
 namespace levin {
 namespace {
 
-/// Goes through the tree twice: to see which tensors share memory, then to write.
+/// Visits the tree twice: first to find tensors that share memory, then to write.
 class StatePickler {
  public:
   PickledState run(const State& state) {
@@ -111,8 +111,8 @@ class StatePickler {
     writer_.write_tuple();
   }
 
-  /// `_rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)`; v3 has the dtype too, for those that
-  /// have no storage class of their own.
+  /// Writes `_rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)`; v3 also has the dtype, for
+  /// dtypes without a storage class.
   void write_dense(const TensorStorages::Place& place) {
     const PythonDtype& dtype = *find_dtype(place.tensor.scalar_type());
     writer_.write_global("torch._utils", dtype.storage_class ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
@@ -145,7 +145,7 @@ class StatePickler {
     writer_.write_persistent();
   }
 
-  /// `_rebuild_sparse_tensor(layout, (indices, values, sizes, is_coalesced))`.
+  /// Writes `_rebuild_sparse_tensor(layout, (indices, values, sizes, is_coalesced))`.
   void write_sparse(const at::Tensor& tensor) {
     writer_.write_global("torch._utils", "_rebuild_sparse_tensor");
     writer_.write_mark();

@@ -44,13 +44,13 @@ AddressPort port_of_peer(int descriptor) {
                                                                                       : AddressPort();
 }
 
-/// Small messages do not wait for others to share a packet.
+/// Sends small messages at once instead of waiting to fill a packet.
 void send_at_once(int descriptor) {
   const int on = 1;
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/// -1 where it cannot.
+/// Listens on a port and returns the descriptor; -1 if it fails.
 int try_to_listen(int family, bool on_loopback, int64_t port) {
   StreamSocket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return -1;
@@ -59,7 +59,7 @@ int try_to_listen(int family, bool on_loopback, int64_t port) {
   sockaddr_storage address = {};
   socklen_t size = 0;
   if (family == AF_INET6) {
-    // Of all addresses: those of IPv4 too.
+    // Listening on all addresses includes IPv4's.
     ::setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     auto& six = reinterpret_cast<sockaddr_in6&>(address);
     six.sin6_family = AF_INET6;
@@ -76,7 +76,7 @@ int try_to_listen(int family, bool on_loopback, int64_t port) {
   return ::listen(socket.descriptor(), SOMAXCONN) == 0 ? socket.release() : -1;
 }
 
-/// Connects to one of the addresses of a host; -1 and errno where it cannot.
+/// Connects to one of a host's addresses; returns -1 and sets errno if it fails.
 int try_to_connect(const std::string& host, int64_t port, std::chrono::milliseconds timeout) {
   addrinfo hints = {}, *list = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -138,7 +138,7 @@ StreamSocket StreamSocket::accept() const {
       return StreamSocket(descriptor);
     }
     if (errno == EINVAL || errno == EBADF) return {};
-    // Out of descriptors, or a connection that has gone again.
+    // Out of descriptors, or the connection was closed again.
     if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }

@@ -14,13 +14,13 @@ using torch::autograd::AnomalyMode;
 
 namespace {
 
-/// Whether this thread takes denormal numbers as 0; LibTorch can set that, but does not tell.
+/// Returns whether this thread flushes denormal numbers to 0; LibTorch can set that, but not query it.
 bool flushes_denormal() {
   volatile float least = std::numeric_limits<float>::denorm_min();
   return least * 1.0F == 0.0F;
 }
 
-/// In the calling thread, where backward runs as well, and in each compute thread: the switch is a thread's own.
+/// Sets the switch, which is per thread, in the calling thread, where backward runs too, and in each compute thread.
 void set_flush_denormal(bool on) {
   at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) { at::globalContext().setFlushDenormal(on); });
 }

@@ -17,7 +17,7 @@ ZipReader::ZipReader(std::string_view bytes, std::string file) : bytes_(bytes), 
   index_names();
 }
 
-/// Nothing is ever read beyond the end, whatever was checked before.
+/// Never reads beyond the end, whatever was checked before.
 uint64_t ZipReader::number(uint64_t at, size_t width) const {
   if (at > bytes_.size() || width > bytes_.size() - at) fail(at, "it ends too early");
   return zip::number(bytes_, at, width);
@@ -27,8 +27,8 @@ bool ZipReader::has_signature(uint64_t at, std::string_view signature) const {
   return at <= bytes_.size() && bytes_.substr(at, signature.size()) == signature;
 }
 
-/// The last one whose comment reaches to the last byte; bytes of the comment may look like another. Where there is
-/// none, something stands behind the archive, as Python allows it.
+/// Returns the last end record whose comment reaches to the last byte, since bytes of a comment may look like an end
+/// record. If there is none, data follows the archive, which Python allows, and the last end record counts.
 uint64_t ZipReader::find_end() const {
   constexpr uint64_t kLongestComment = 0xffff;
   if (bytes_.size() < zip::kEndBytes) fail(bytes_.size(), "it is cut off, the directory at its end is missing");
@@ -110,7 +110,7 @@ ZipRecord ZipReader::read_entry(uint64_t at, uint64_t directory_end, uint64_t& n
   return record;
 }
 
-/// Numbers that need more than 32 bits, of those that are said to stand there.
+/// Reads those numbers that need more than 32 bits, from the zip64 extra field.
 void ZipReader::read_extra64(uint64_t at, uint64_t end, bool has_disk, ZipRecord& record) const {
   if (has_disk) fail(at, "it is a part of several files");
   const bool is_needed = record.bytes == zip::kIn64 || record.stored_bytes == zip::kIn64 || record.header == zip::kIn64;
@@ -131,7 +131,7 @@ void ZipReader::read_extra64(uint64_t at, uint64_t end, bool has_disk, ZipRecord
   }
 }
 
-/// Sorts by place, and refuses records that overlap even if their headers have no extra fields.
+/// Sorts by place and rejects records that overlap even if their headers had no extra fields.
 void ZipReader::check_order(uint64_t directory_begin) {
   std::sort(records_.begin(), records_.end(),
             [](const ZipRecord& a, const ZipRecord& b) { return a.header < b.header; });
@@ -171,7 +171,7 @@ std::string_view ZipReader::stored(const ZipRecord& record) const {
                     number(at + 8, 2) == record.method && name_bytes == record.name.size() &&
                     has_signature(at + zip::kLocalHeaderBytes, record.name);
   if (!fits) fail(at, "the header of ", record.name, " differs from what the directory says");
-  // Where a descriptor follows the data, the header's own numbers are 0, or what their writer thought.
+  // If a descriptor follows the data, the header's own numbers are 0 or unreliable.
   const auto differs = [&](uint64_t field, uint64_t value) {
     const uint64_t own = number(at + field, 4);
     return own != value && own != zip::kIn64;
@@ -190,7 +190,7 @@ void ZipReader::inflate(const ZipRecord& record, char* out) const {
   z_stream stream = {};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw Error(file_, ": zlib has no memory to unpack ", record.name);
   uint64_t left = record.bytes;
-  Bytef nothing = 0;  // zlib wants an address also where there is nothing to write
+  Bytef nothing = 0;  // zlib needs an address even if there is nothing to write
   stream.next_out = record.bytes > 0 ? reinterpret_cast<Bytef*>(out) : &nothing;
   int result = Z_OK;
   constexpr uint64_t kMost = 1 << 30;  // zlib counts in 32 bits

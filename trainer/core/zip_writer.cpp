@@ -10,14 +10,14 @@ namespace {
 
 constexpr uint64_t kContentAlignment = 64;
 
-/// FNV-1a, a hash by Fowler, Noll and Vo.
+/// Mixes bytes into an FNV-1a hash (Fowler, Noll and Vo).
 void mix_hash(uint64_t& hash, std::string_view bytes) {
   for (const char byte : bytes) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
 }
 
 uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, zip::kIn64); }
 
-/// The extra field of those numbers that do not fit in 32 bits; "" where all do.
+/// Returns the zip64 extra field for the numbers that do not fit in 32 bits; "" if all do.
 std::string extra64(uint64_t bytes, uint64_t header) {
   std::string values;
   if (bytes >= zip::kIn64) {
@@ -39,7 +39,7 @@ void ZipWriter::write(std::string_view bytes) {
   position_ += bytes.size();
 }
 
-/// Sizes and checksum stay 0: they follow behind the contents.
+/// Sizes and checksum stay 0: they follow the contents.
 std::string ZipWriter::local_header(const std::string& name, uint64_t bytes) const {
   std::string extra = extra64(bytes, position_);
   constexpr uint64_t kFieldBytes = 4;
@@ -112,7 +112,7 @@ void ZipWriter::finish() {
   std::string tail(zip::kEnd64);
   zip::append(tail, zip::kEnd64Bytes - 12, 8);
   zip::append(tail, 0x031e, 2);  // made by: Unix
-  zip::append(tail, 45, 2);      // version needed: 4.5, which has zip64
+  zip::append(tail, 45, 2);      // version needed: 4.5, for zip64
   zip::append(tail, 0, 8);       // disks
   zip::append(tail, records_, 8);
   zip::append(tail, records_, 8);
@@ -121,7 +121,7 @@ void ZipWriter::finish() {
   tail += zip::kEnd64Locator;
   zip::append(tail, 0, 4);
   zip::append(tail, end, 8);
-  zip::append(tail, 1, 4);  // disks altogether
+  zip::append(tail, 1, 4);  // number of disks
   tail += zip::kEnd;
   zip::append(tail, 0, 4);
   zip::append(tail, std::min<uint64_t>(records_, zip::kCountIn64), 2);

@@ -35,7 +35,7 @@ std::set<LoggedMetric*> metrics_of(const LightningModule& module, const std::vec
   return metrics;
 }
 
-/// Whether what the module computes depends on which samples are computed together.
+/// Returns whether the module's results depend on which samples are computed together.
 bool mixes_samples(const torch::nn::Module& module) {
   for (const auto& part : module.modules(/*include_self=*/false))
     for (const char* kind : {"BatchNorm", "Dropout"})
@@ -56,7 +56,7 @@ void multiply(std::vector<at::Tensor>& gradients, const at::Tensor& factor) {
     if (gradient.defined()) gradient = gradient * factor.to(gradient.options());
 }
 
-/// The mean's weight of a part: what its step returned, or else its samples.
+/// Returns a part's weight in the mean: the one that its step returned, or else its number of samples.
 at::Tensor weight_of(const StepOutput& output, int64_t samples, const at::TensorOptions& options) {
   if (output.weight_tensor.defined()) return output.weight_tensor.detach().to(options).reshape({});
   return at::scalar_tensor(output.weight.value_or(static_cast<double>(samples)), options);
@@ -72,9 +72,9 @@ struct AutoMicrobatch::Pass : torch::CustomClassHolder {
   std::vector<StepLog> logs = {};
   std::optional<ForwardSnapshot> before = {};
   AutocastState autocast = {};
-  at::Tensor loss = {};                    ///< of the whole batch, with its graph; or else
-  std::vector<at::Tensor> gradients = {};  ///< of the parts' mean loss times
-  at::Tensor multiplier = {};              ///< this
+  at::Tensor loss = {};                    ///< of the whole batch, with its graph, if it was not split
+  std::vector<at::Tensor> gradients = {};  ///< of the parts' mean loss, times `multiplier`, if it was split
+  at::Tensor multiplier = {};              ///< the loss's incoming gradient for `gradients`
 };
 
 struct AutoMicrobatch::Backward : torch::autograd::Function<AutoMicrobatch::Backward> {
@@ -111,7 +111,7 @@ void AutoMicrobatch::attach(const std::vector<std::shared_ptr<torch::optim::Opti
       throw UsageError("trainer.auto_microbatch: LBFGS evaluates a batch many times in one step; set it to false");
 }
 
-/// One step of the inner strategy that logs to `sink`.
+/// Runs one step of the inner strategy, which logs to `sink`.
 StepOutput AutoMicrobatch::forward(const Batch& batch, int64_t batch_idx, LogSink& sink) {
   LogSink* const before = std::exchange(context_->sink, &sink);
   try {
@@ -138,7 +138,7 @@ void AutoMicrobatch::split_further(const Batch& batch, const std::exception& err
   console::warn(text);
 }
 
-/// The whole batch forward, or each part forward and back, the loss multiplied by `gradient`.
+/// Runs the whole batch forward, or each part forward and backward, with the loss multiplied by `gradient`.
 StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std::vector<StepLog>& logs) {
   const std::vector<Batch> parts = pass.batch.chunk(parts_);
   logs.assign(parts.size(), {});
@@ -157,7 +157,7 @@ StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std
     logs[i].begin(samples.back());
     StepOutput& output = outputs.emplace_back(forward(parts[i], pass.batch_idx, logs[i]));
     if (!output.loss.defined()) continue;
-    // As shares of the batch, so that the numbers stay in the range that they had.
+    // Shares of the batch keep the numbers in their original range.
     const at::Tensor share = weight_of(output, samples.back(), gradient.options()) / pass.batch.size();
     total = total.defined() ? total + share : share;
     add_to(sums, torch::autograd::grad({output.loss}, parameters_, {(gradient * share).expand_as(output.loss)},
@@ -195,7 +195,7 @@ StepOutput AutoMicrobatch::run_step(const Batch& batch, int64_t batch_idx) {
   return *output;
 }
 
-/// The gradients of the batch's loss, for one backward. Where the whole batch does not fit, its parts are run now.
+/// Returns the gradients of the batch's loss, for one backward. If the whole batch does not fit, runs its parts now.
 std::vector<at::Tensor> AutoMicrobatch::gradients_of(Pass& pass, const at::Tensor& gradient) {
   last_gradient_ = at::where(gradient == 0, at::ones_like(gradient), gradient);
   if (!pass.gradients.empty()) {

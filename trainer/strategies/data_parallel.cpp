@@ -16,7 +16,7 @@
 namespace levin {
 namespace {
 
-/// The module logs to `context` while this lives.
+/// Makes the module use `context` while the guard lives.
 class ContextGuard {
  public:
   ContextGuard(LightningModule& module, StepContext* context, StepContext* before) : module_(module), before_(before) {
@@ -102,7 +102,7 @@ void DataParallelStrategy::attach(const std::vector<std::shared_ptr<torch::optim
   watch_ = optim::ParameterWatch(optimizers);
 }
 
-/// Replicas are made anew where the module has got other parameters.
+/// Makes new replicas if the module has other parameters than before.
 void DataParallelStrategy::follow_parameters() {
   if (!watch_.has_changed()) return;
   std::set<const void*> known, present;
@@ -142,7 +142,7 @@ std::vector<int64_t> DataParallelStrategy::run_parts(const Batch& batch, const P
   return samples;
 }
 
-/// What replicas have counted in registered metrics that they did not log counts on in the module's.
+/// Merges the replicas' counts in registered metrics that they did not log into the module's metrics.
 void DataParallelStrategy::merge_metrics(size_t parts) {
   const auto& metrics = module_->registered_metrics();
   for (size_t i = 1; i < parts; ++i) {
@@ -184,7 +184,7 @@ Batch DataParallelStrategy::run_predict_step(const Batch& batch, int64_t batch_i
 
 void DataParallelStrategy::step(torch::optim::Optimizer& optimizer, const Closure& closure) {
   optimizer.step(closure);
-  // LibTorch's own optimizers count no versions.
+  // LibTorch's own optimizers do not increase the parameters' versions.
   state_->expect_changes();
 }
 

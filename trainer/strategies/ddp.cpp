@@ -13,7 +13,7 @@ namespace levin {
 namespace {
 
 constexpr int64_t kBits = 64;
-/// What stands in front of the bits of either kind of message: their sums tell whether all ranks have sent the same.
+/// The kind in each message: from the sum over all ranks each can tell whether all have sent the same kind.
 constexpr double kOfWeights = 1, kOfRequests = 1 << 20;
 
 }  // namespace
@@ -21,7 +21,7 @@ constexpr double kOfWeights = 1, kOfRequests = 1 << 20;
 DdpStrategy::DdpStrategy(ProcessGroup& group, c10::Device device, parallel::DistributedDataParallelOptions options,
                          bool sync_batchnorm)
     : group_(group), device_(device), options_(options), sync_batchnorm_(sync_batchnorm), transfer_(device) {
-  options_.init_sync = false;  // `place` has done it
+  options_.init_sync = false;  // `place` has already done it
 }
 
 std::string DdpStrategy::where() const { return c10::str(group_.world_size(), " ranks, this one on ", device_); }
@@ -29,7 +29,7 @@ std::string DdpStrategy::where() const { return c10::str(group_.world_size(), " 
 void DdpStrategy::place(LightningModule& module) {
   module_ = &module;
   module.to(device_);
-  // Also where nothing is trained: all ranks evaluate the same weights.
+  // Even if nothing is trained: all ranks evaluate the same weights.
   parallel::synchronize_module(module, group_);
 }
 
@@ -77,7 +77,7 @@ Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64
 
 void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
   if (!sync || !reducer_) return module_->backward(loss);
-  DdpStrategy::follow_parameters();  // what the step itself has added
+  DdpStrategy::follow_parameters();  // parameters that the step itself has added
   const at::Tensor prepared = reducer_->prepare(loss);
   group_.guarded("backward", [&] { module_->backward(prepared); });
   reducer_->check_finished();
@@ -142,7 +142,7 @@ State DdpStrategy::state_dict() const { return reducer_ ? reducer_->state_dict()
 
 void DdpStrategy::load_state_dict(const State& state) {
   follow_parameters();  // groups may have been added in on_load_checkpoint
-  // A state of zero1 has none.
+  // A state of zero1 has no buckets here.
   if (reducer_ && !state.is_none() && state.find("buckets") != nullptr) reducer_->load_state_dict(state);
 }
 

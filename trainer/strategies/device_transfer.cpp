@@ -15,7 +15,7 @@ DeviceTransfer::DeviceTransfer(c10::Device device) : device_(device) {
 }
 
 Batch DeviceTransfer::operator()(Batch batch) const {
-  // The tensors of a struct cannot be told which stream uses them later.
+  // The tensors of a struct cannot record which stream uses them later.
   if (!stream_ || batch.is_own()) return std::move(batch).to(device_, /*non_blocking=*/true);
   const c10::impl::VirtualGuardImpl guard(device_.type());
   const c10::Stream computing = guard.getStream(device_);
@@ -23,7 +23,7 @@ Batch DeviceTransfer::operator()(Batch batch) const {
   Batch moved;
   {
     const c10::StreamGuard copying(*stream_);
-    // A batch that is there already may be the work of the computing stream.
+    // A batch that is already on a GPU may still be written by the computing stream.
     c10::Event computed(device_.type());
     bool is_there = false;
     for_each_tensor(batch, [&](const std::string&, const at::Tensor& tensor) { is_there |= tensor.is_cuda(); });

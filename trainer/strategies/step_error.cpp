@@ -10,7 +10,7 @@
 namespace levin {
 namespace {
 
-/// More would not help to find the mistake.
+/// The most tensors that an error names.
 constexpr size_t kMostNamed = 6;
 
 class Elsewhere {
@@ -35,7 +35,7 @@ class Elsewhere {
   std::string text_ = {};
 };
 
-/// Whether LibTorch complains of tensors on different devices.
+/// Returns whether LibTorch's error is about tensors on different devices.
 bool is_about_devices(std::string_view text) {
   for (const std::string_view words :
        {"same device", "expected device", "different devices", "different from other tensors", "should be the same"})
@@ -45,7 +45,7 @@ bool is_about_devices(std::string_view text) {
 
 constexpr std::string_view kScriptFailed = "The following operation failed in the TorchScript interpreter.";
 
-/// What LibTorch says, without stacks of C++ and of scripts; nothing for an exception that is not LibTorch's.
+/// Returns LibTorch's error text without C++ and script stacks; nothing for an exception that is not LibTorch's.
 std::optional<std::string> text_of_libtorch(const std::exception& error) {
   if (const auto* own = dynamic_cast<const c10::Error*>(&error)) return own->what_without_backtrace();
   std::string text = error.what();

@@ -13,10 +13,10 @@ namespace levin {
 namespace {
 
 using Entry = StepLog::Entry;
-/// What each replica has logged under one name, in the order of the replicas.
+/// The entries of all replicas under one name, in replica order.
 using Entries = std::vector<const Entry*>;
 
-/// The entries of all logs by name; a name that a step logs twice comes twice.
+/// Returns the entries of all logs, grouped by name; a name that a step logs twice makes two groups.
 std::vector<Entries> matching_entries(const std::vector<StepLog>& logs) {
   std::vector<Entries> found;
   std::map<std::pair<std::string, int>, size_t> places;
@@ -37,7 +37,7 @@ double total_samples(const Entries& entries) {
   return total;
 }
 
-/// The share of each entry in a mean; equal ones where nothing weighs anything.
+/// Returns the share of each entry in a mean; equal shares if the total weight is 0.
 std::vector<double> shares(const Entries& entries) {
   const double total = total_samples(entries);
   std::vector<double> shares;
@@ -84,7 +84,7 @@ void merge_metric(const Entries& entries, size_t replicas, c10::Device device, L
   first.metric->to(device);
   for (auto entry = entries.begin() + 1; entry != entries.end(); ++entry) {
     LoggedMetric& metric = *(*entry)->metric;
-    if (&metric == first.metric.get()) continue;  // parts that the same module ran
+    if (&metric == first.metric.get()) continue;  // the same module ran several parts
     metric.to(device);
     first.metric->prepend_state_dict(metric.state_dict());
     metric.reset();

@@ -61,8 +61,8 @@ class Strategy {
   /// dropped.
   virtual void zero_grad(torch::optim::Optimizer& optimizer) = 0;
   virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
-  /// Returns the whole state of an optimizer, gathered from its shards, in the layout of Python's optimizers; only the
-  /// rank that writes checkpoints needs to get it. Collective: all ranks call it.
+  /// Returns the whole state of an optimizer, gathered from its shards, in the layout of Python's optimizers; the rank
+  /// that writes checkpoints gets it. Collective: all ranks call it.
   virtual State optimizer_state(torch::optim::Optimizer& optimizer) = 0;
   /// Restores such a state. Throws levin::UsageError if it does not fit; the optimizer is then unchanged.
   virtual void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) = 0;
