@@ -8,9 +8,9 @@
 
 namespace levin {
 
-/// How often validation runs during training, as PyTorch Lightning's val_check_interval: a whole number counts train
-/// batches, a floating-point number up to 1.0 is a fraction of the epoch, "DD:HH:MM:SS" is a time. Throws UsageError
-/// for any other value.
+/// The interval between validations during training, as PyTorch Lightning's val_check_interval: a whole number counts
+/// train batches, a floating-point number up to 1.0 is a fraction of the epoch, "DD:HH:MM:SS" is a time. Throws
+/// UsageError for any other value.
 class CheckInterval {
  public:
   CheckInterval() = default;

@@ -3,7 +3,7 @@
 
 namespace levin::detail {
 
-/// Is always false, but only once the template is used: for static_asserts whose message says what to write instead.
+/// Always false, but only once the template is used: for static_asserts whose message says what to write instead.
 template <class...>
 inline constexpr bool never = false;
 

@@ -10,7 +10,7 @@ namespace levin {
 
 class LoggedMetric;
 
-/// How the values of one epoch are reduced to one.
+/// The reduction of one epoch's values to one value.
 enum class ReduceFx { Mean, Sum, Min, Max };
 
 /// Options of `log`, with PyTorch Lightning's names.

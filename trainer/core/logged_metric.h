@@ -15,7 +15,7 @@ class LoggedMetric {
 
   /// Returns the value of all updates since the last reset; for `log` it must have one element.
   virtual at::Tensor compute() const = 0;
-  /// Returns the value of the newest batch alone, for on_step; undefined if batch values were not asked for.
+  /// Returns the value of the latest batch alone, for on_step; undefined if batch values were not asked for.
   virtual at::Tensor batch_value() const = 0;
   virtual void reset() = 0;
   /// Moves the accumulated state to `device`.

@@ -8,8 +8,9 @@
 
 namespace levin {
 
-/// While it lives, counts the memory that LibTorch allocates for tensors in the calling thread and in the threads that
-/// work for it (backward). Only one can be active per thread, and not together with LibTorch's profiler.
+/// A counter of the memory that LibTorch allocates for tensors while the tracker lives, in the calling thread and in
+/// the threads that work for it (backward). Only one can be active per thread, and not together with LibTorch's
+/// profiler.
 class MemoryTracker {
  public:
   /// Bytes by device ("cpu", "cuda:0").

@@ -32,7 +32,7 @@ class PartValue {
   const Schema* schema_ = nullptr;            // of options_
 };
 
-/// An option whose value is chosen by name: `{"class": "AdamW", "lr": 0.001}` or just `"AdamW"` in JSON.
+/// An option whose value is chosen by name: `{"class": "AdamW", "lr": 0.001}` or `"AdamW"` in JSON.
 ///
 ///     struct Options {  // "optimizer" in a config, --model.optimizer.lr as a flag
 ///       Part<OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");

@@ -26,7 +26,7 @@ struct StoreAccess {
   std::string secret = {};  ///< secret that a peer must know; empty: anybody who reaches the port
 };
 
-/// Where the ranks of a run meet, and which rank this process is.
+/// The meeting point of a run's ranks, and this process's rank.
 struct Rendezvous {
   int64_t rank = 0, world_size = 1;
   std::string master_addr = "127.0.0.1";  ///< where the store is; it listens on loopback only if this is loopback
@@ -60,8 +60,8 @@ class ProcessGroup final : public Comm {
   /// dies.
   ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
                ProcessGroupBackend backend = ProcessGroupBackend::Auto);
-  /// A stub group of `world_size` ranks for dry runs, in which this process is rank 0: collectives return its own
-  /// tensors.
+  /// A stub group of `world_size` ranks for dry runs, in which this process is rank 0: collectives return this
+  /// rank's own tensors.
   static std::shared_ptr<ProcessGroup> of_absent_ranks(int64_t world_size, c10::Device device);
   ~ProcessGroup() override;
   ProcessGroup(const ProcessGroup&) = delete;
@@ -93,7 +93,7 @@ class ProcessGroup final : public Comm {
    private:
     const ProcessGroup& group_;
   };
-  /// Returns the newest calls, one line each: number, name, and the milliseconds it took or that it did not end.
+  /// Returns the latest calls, one line each: number, name, and the milliseconds it took or that it did not end.
   std::string newest_calls() const;
 
  private:

@@ -24,11 +24,11 @@ namespace data {
 class DataModule;
 }
 
-/// How a checkpoint is saved, and what happens to other files once it is complete.
+/// Options of Run::save_checkpoint.
 struct SaveCheckpointOptions {
   bool weights_only = false;                            ///< weights, counters and hyperparameters alone
   std::filesystem::path link_as = {};                   ///< a second name for the file, such as last.ckpt
-  std::vector<std::filesystem::path> then_remove = {};  ///< files to remove afterwards
+  std::vector<std::filesystem::path> then_remove = {};  ///< files to remove once the checkpoint is complete
 };
 
 /// A run (fit, validate, test or predict) as callbacks and modules see it.
@@ -76,11 +76,11 @@ class Run {
   virtual const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() = 0;
   virtual const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() = 0;
 
-  /// The newest value of every logged metric, as of the last log point or the end of the epoch.
+  /// The latest value of every logged metric, as of the last log point or the end of the epoch.
   virtual const Metrics& metrics() const = 0;
-  /// The newest values of the metrics logged with prog_bar.
+  /// The latest values of the metrics logged with prog_bar.
   virtual const Metrics& progress_bar_metrics() const = 0;
-  /// The newest value of one metric over all ranks, read from the device now (a host sync); unset if it was never
+  /// The latest value of one metric over all ranks, read from the device now (a host sync); unset if it was never
   /// logged. Collective: all ranks call it.
   virtual std::optional<double> metric(const std::string& name) const = 0;
 

@@ -18,7 +18,7 @@ enum class SignalAction {
 /// Returns whether this process ignores the signal, as processes started by nohup or in a shell's background do.
 bool is_ignored(int signal_number);
 
-/// While it lives, these signals are recorded instead of ending the process; the second request to stop ends the
+/// A guard that records these signals instead of letting them end the process; the second request to stop ends the
 /// process at once. A signal from the parent process and one from another process count as the same request, since a
 /// scheduler signals all processes of a job and a launcher forwards its signals to its ranks. A signal that is ignored
 /// stays ignored. The destructor restores the previous handlers. Only the program installs it.

@@ -9,7 +9,8 @@
 
 namespace levin {
 
-/// While it lives, relays each connection to one socket to another socket, in one thread per connection.
+/// A relay that forwards each connection to one socket to another socket, in one thread per connection, until it is
+/// destroyed.
 class SocketRelay {
  public:
   /// Opens the destination of an accepted connection; an empty socket rejects the connection. Called in the

@@ -6,7 +6,7 @@
 
 namespace levin {
 
-/// While it lives, this GPU is the thread's current device, and the thread's work there goes to a separate stream. That
+/// A scope in which this GPU is the thread's current device and the thread's work there goes to a separate stream. That
 /// stream first waits for the previous current stream, which in turn waits for it at the end. A no-op on the CPU.
 class StreamScope {
  public:

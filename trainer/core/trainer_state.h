@@ -14,7 +14,7 @@ struct WindowState {
   double sum_of_weights = 0;  ///< of the finished micro-batches
 };
 
-/// The progress of the newest train batch; a checkpoint can be saved in each of these phases.
+/// The progress of the latest train batch; a checkpoint can be saved in each of these phases.
 enum class BatchPhase : int64_t {
   Done,        ///< everything is done
   HooksDone,   ///< its hooks have run and its values are logged; a validation may follow
@@ -36,10 +36,10 @@ struct TrainerState {
   double reference_weight = 0;
   WindowState window = {};
   BatchPhase batch_phase = BatchPhase::Done;
-  bool stepped = false;               ///< the newest train batch ended with an optimizer step that was not skipped
-  bool last_batch = false;            ///< the newest train batch was the last of its epoch
-  bool time_to_validate = false;      ///< the ranks' agreement at the newest window's end
-  int64_t batches_of_last_epoch = 0;  ///< train batches of the newest finished epoch
+  bool stepped = false;               ///< the latest train batch ended with an optimizer step that was not skipped
+  bool last_batch = false;            ///< the latest train batch was the last of its epoch
+  bool time_to_validate = false;      ///< the ranks' agreement at the latest window's end
+  int64_t batches_of_last_epoch = 0;  ///< train batches of the latest finished epoch
   int64_t evaluation_loader = 0;      ///< index of the loader that is being evaluated
   int64_t evaluation_batch = 0;       ///< finished batches of that loader
   double elapsed_seconds = 0;         ///< of fit, over all its sessions

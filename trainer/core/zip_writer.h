@@ -37,7 +37,7 @@ class ZipWriter {
   std::string folder_;
   Sink sink_;
   uint64_t position_ = 0, records_ = 0;
-  uint64_t names_ = 0xcbf29ce484222325, checksums_ = 0xcbf29ce484222325;  // FNV-1a begins with this
+  uint64_t names_ = 0xcbf29ce484222325, checksums_ = 0xcbf29ce484222325;  // FNV-1a's initial value
   std::string directory_ = {};
 };
 

@@ -75,7 +75,7 @@ class DdpStrategy : public Strategy {
   FirstSteps first_ = {};
   std::optional<parallel::GradientReducer> reducer_ = {};
   optim::ParameterWatch watch_ = {};
-  at::Tensor sent_ = {};  ///< the newest message; summed over all ranks once `arrived_` was called
+  at::Tensor sent_ = {};  ///< the latest message; summed over all ranks once `arrived_` was called
   std::function<void()> arrived_ = {};
   uint64_t own_bits_ = 0, agreed_bits_ = 0;
 };
