@@ -17,35 +17,35 @@
 
 namespace levin {
 
-/// The learning rate that levin::tune has found, or the factor by which the module's own changes.
+/// The result of levin::tune: a learning rate, or a factor for the rates that the module configures.
 struct FoundRate {
   std::optional<double> lr = {};
   double factor = 1;
 };
 
-/// All parts of one call of fit, validate, test or predict, put together; destroyed in the reverse order.
+/// All parts of one call of fit, validate, test or predict. They are destroyed in reverse order.
 class Assembly {
  public:
-  /// `options`, and `ranks` of ddp, which are null without, must outlive the assembly. A trial has the callbacks of the
-  /// options alone. Sets what the process has of its own: seed, threads, LibTorch's switches.
+  /// `options` and `ranks` must outlive the assembly; `ranks` is null without ddp or zero1. Sets process-wide state:
+  /// seed, threads and LibTorch's switches. In a trial the module's configure_callbacks() is not called.
   Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
            const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
 
-  /// From prepare_data until the module is on its device.
+  /// Runs prepare_data, the setup hooks and configure_model, and places the module on its device.
   void setup();
-  /// Gives the module the run's precision, device and memory format; once more where a hook has changed its parameters.
+  /// Gives the module the run's precision, device and memory format. Called again if a hook has changed its parameters.
   void place();
-  /// `found`: by levin::tune.
+  /// `found`: the result of levin::tune.
   void configure_optimizers(const FoundRate& found = {});
   void teardown();
-  /// Puts back what the run has changed outside of itself; what a checkpoint needs of it stays.
+  /// Restores the process-wide state that the run changed. The state that a later checkpoint needs is kept.
   void end();
-  /// Runs `body`; where it throws, on_exception is called and the loggers are closed before the exception goes on. None
-  /// of that calls the other ranks: what is logged has this rank's own values, and a collective throws.
+  /// Runs `body`. If it throws, calls on_exception and closes the loggers, then rethrows. The handling runs on this
+  /// rank alone: logged values are this rank's own, and a collective throws.
   void guarded(const std::function<void()>& body);
 
  private:
-  /// Once on each machine, before any rank goes on.
+  /// Runs the prepare_data hooks once on each machine; the other ranks wait.
   void prepare_data();
   void add(const CallbackEntry& entry);
   template <class C>
@@ -67,7 +67,7 @@ class Assembly {
   RunContext run;
 };
 
-/// How the ranks of these options reduce gradients.
+/// Returns the options of gradient reduction across ranks.
 parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options);
 
 }  // namespace levin

@@ -22,7 +22,7 @@
 namespace levin {
 namespace {
 
-/// What a person has to say where several machines train together and no launcher does.
+/// The settings that the user must give if several machines train together without a launcher.
 struct Machine {
   std::string master_addr = "127.0.0.1";
   int64_t master_port = 0, node_rank = 0;
@@ -63,7 +63,7 @@ Machine this_machine(int64_t num_nodes, std::chrono::milliseconds timeout) {
   return machine;
 }
 
-/// The folder of a run's ranks; empty where the run leaves nothing behind.
+/// Returns the folder for the output of the ranks; empty if the run writes no files.
 std::filesystem::path log_folder_of(const TrainerOptions& options) {
   const TrainerOptions resolved = resolve(options);
   if (!resolved.logger.is_on() && !*resolved.enable_checkpointing) return {};
@@ -71,14 +71,14 @@ std::filesystem::path log_folder_of(const TrainerOptions& options) {
          ("ranks_of_process_" + std::to_string(::getpid()));
 }
 
-/// What tells one build from another.
+/// Returns a text that differs between builds of the program.
 std::string describe_program() {
   const FileBytes file = map_file_bytes("/proc/self/exe");
   return c10::str("LibTorch ", TORCH_VERSION, ", ", file.size, " bytes with the checksum ", std::hex,
                   crc32_of(file.text()));
 }
 
-/// Ranks whose code differs wait for each other in different places.
+/// Throws if the ranks run different builds, whose collectives would not match.
 void check_same_program(Comm& comm) {
   static const std::string own = describe_program();
   const std::string first = text_of_rank_zero(own, comm);
@@ -102,7 +102,7 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
                            " of this machine can take part in the run; LEVIN_SECRET, the same text in the environment "
                            "of all machines, turns others away"));
   std::filesystem::path logs = log_folder_of(given);
-  // Elsewhere the output is for a failure alone.
+  // Without a run folder the output is only kept after a failure.
   std::optional<PrivateFolder> temporary;
   if (logs.empty()) logs = temporary.emplace("ranks").path();
   if (!given.quiet)

@@ -12,14 +12,14 @@ namespace {
 
 constexpr int64_t kDefaultMaxEpochs = 1000;
 
-/// `value_text` is what was given, `instead` what runs today.
+/// `value_text`: the value that was given; `instead`: what to use in this version.
 [[noreturn]] void not_yet(const std::string& option, const std::string& value_text, const std::string& instead) {
   throw UsageError("trainer.", option, ": ", value_text, " cannot run yet in this version; ", instead);
 }
 
 bool asks_for_devices(const Devices& devices) { return devices.is_list() || devices.count(/*all=*/1) > 0; }
 
-/// Options that choose where a run takes place.
+/// Throws for an accelerator or a number of devices that cannot run.
 void refuse_placement(const TrainerOptions& o) {
   if (o.accelerator == "mps" || o.accelerator == "xpu")
     throw UsageError("trainer.accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
@@ -44,7 +44,7 @@ void resolve_early_spellings(TrainerOptions& o) {
   o.replace_sampler_ddp = {};
 }
 
-/// use_amp and amp_level become a precision; O2, which has no name among them, stays beside 16-mixed.
+/// Turns use_amp and amp_level into a precision. O2 has no precision name, so amp_level keeps it beside 16-mixed.
 void resolve_early_precision(TrainerOptions& o, std::vector<std::string>* warnings) {
   if (o.use_amp.value_or(false)) o.precision = 16;
   const std::string level = std::exchange(o.amp_level, {}).value_or("");

@@ -19,7 +19,8 @@
 namespace levin {
 
 /// The options of a Trainer: PyTorch Lightning's in the order of its constructor, then the spellings of its early
-/// versions, then levin's own. New ones are only appended: designated initialisers depend on the order.
+/// versions, then the options that only levin has. New options are only appended, because designated initializers
+/// depend on the order.
 ///
 ///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .gpus = "0,1"});
 struct TrainerOptions {
@@ -103,7 +104,7 @@ struct TrainerOptions {
   std::optional<std::string> auto_scale_batch_size = LEVIN_OPTION(
       auto_scale_batch_size, {}, "Look for the largest batch size before fit", {.choices = {"power", "binsearch"}});
 
-  // levin's own.
+  // Options that only levin has.
   std::string name = LEVIN_OPTION(name, "levin_logs", "Name of the runs: their folder under default_root_dir");
   std::optional<int64_t> seed = LEVIN_OPTION(
       seed, {},
@@ -170,32 +171,33 @@ struct TrainerOptions {
                             "Print nothing but warnings, errors and results: no start line, progress bar or summary");
 };
 
-/// How a run is distributed, and what was asked for that made it so.
+/// The strategy of a run and the reason for the choice.
 struct StrategyChoice {
   std::string name = {};  ///< "single_device", "dp", "ddp" or "zero1"
   std::string why = {};   ///< "several gpus on one machine"
-  /// Whether each device has a process of its own.
+  /// Returns whether each device has its own process.
   bool has_ranks() const { return name == "ddp" || name == "zero1"; }
 };
 
-/// The strategy of options as they were given, before `resolve`.
+/// Returns the strategy for options as they were given, before `resolve`.
 StrategyChoice choose_strategy(const TrainerOptions& given);
 
-/// Throws UsageError for a value outside its limits, for two options that contradict each other (it names both), and
-/// for one that this version cannot run yet. Nothing is ignored.
+/// Throws UsageError for a value outside its limits, for two options that contradict each other (the message names
+/// both), and for an option that this version cannot run yet.
 void check_options(const TrainerOptions& options);
 
-/// Checks the options and returns what they mean: early spellings as the present ones, fast_dev_run and barebones as
-/// the limits that they set, and every unset option that has a default. `warnings` receives what a user should know.
+/// Checks the options and returns them resolved: early spellings become the present ones, fast_dev_run and barebones
+/// become the limits that they set, and unset options get their defaults. Warnings for the user are appended to
+/// `warnings`.
 TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings = nullptr);
 
-/// Two options whose values cannot both be meant.
+/// Two options whose values contradict each other.
 struct Contradiction {
   std::string one = {}, other = {};  ///< names of TrainerOptions' fields
   std::string why = {};
 };
 
-/// All pairs of options that contradict each other; `check_options` throws for the first.
+/// Returns all pairs of options that contradict each other; `check_options` throws for the first.
 std::vector<Contradiction> contradictions(const TrainerOptions& options);
 
 }  // namespace levin

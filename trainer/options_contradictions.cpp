@@ -10,7 +10,7 @@
 namespace levin {
 namespace {
 
-/// Collects what contradicts each other in some options.
+/// Collects the contradictions among the options.
 class Check {
  public:
   explicit Check(const TrainerOptions& options) : o(options) {}
@@ -166,9 +166,9 @@ class Check {
   std::vector<Contradiction> found = {};
 
  private:
-  /// As it is given, in the early spelling or the present one.
+  /// The strategy as given, in the early or the present spelling.
   const std::string& strategy() const { return o.distributed_backend ? *o.distributed_backend : o.strategy; }
-  /// What says that a strategy is the one that `choose_strategy` finds.
+  /// Returns the name of the option that led to the result of `choose_strategy`.
   const char* option_of_strategy() const {
     if (o.distributed_backend || o.strategy != "auto") return strategy_option();
     if (o.nb_gpu_nodes.value_or(1) > 1) return "nb_gpu_nodes";

@@ -18,7 +18,7 @@ c10::Device choose_output_device(const TrainerOptions& given, const std::vector<
   return wanted;
 }
 
-/// Leaves the device of this rank, and throws where the launcher's ranks are not what the options ask for.
+/// Keeps only this rank's device. Throws if the launcher's ranks do not match the options.
 void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
                 const std::string& accelerator, Placement& placement) {
   const std::string& launcher = environment.launcher;

@@ -10,28 +10,29 @@
 
 namespace levin {
 
-/// Where a run takes place.
+/// The devices, strategy and ranks of a run.
 struct Placement {
   std::vector<c10::Device> devices = {c10::Device(c10::kCPU)};  ///< several under dp
   c10::Device output_device = c10::kCPU;                        ///< one of them
   bool asked_for = false;  ///< false: a module that is not on the CPU stays where it is
   StrategyChoice strategy = {"single_device", "one device"};
-  std::optional<LaunchEnvironment> environment = {};  ///< of a rank that a launcher has started
+  std::optional<LaunchEnvironment> environment = {};  ///< set if a launcher has started this rank
   int64_t num_nodes = 1;
-  bool planned = false;  ///< rank 0 of `environment` is this process, and there are no others
+  bool planned = false;  ///< dry run: this process acts as rank 0, and the other ranks do not exist
 
-  /// Ranks have still to be started, one for each device.
+  /// Returns whether ranks have yet to be started, one per device.
   bool needs_supervisor() const { return strategy.has_ranks() && !environment && devices.size() * num_nodes > 1; }
 };
 
-/// What options mean on this machine, as they were given, before `resolve`. Under a launcher that has started several
-/// ranks, `devices` has this rank's alone, and no strategy means ddp. Throws levin::UsageError for devices that are not
-/// there, for an output_device that is none of them, and where the launcher's ranks are not what the options ask for.
+/// Returns the placement on this machine for options as they were given, before `resolve`. If a launcher has started
+/// several ranks, `devices` holds only this rank's device, and strategy "auto" becomes ddp. Throws levin::UsageError
+/// for missing devices, for an output_device that is not one of them, and if the launcher's ranks do not match the
+/// options.
 Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
                            const std::optional<LaunchEnvironment>& environment = {});
 
-/// The same as rank 0 of all ranks that the options ask for, none of which is there: for a dry run. Where this machine
-/// lacks the GPUs that are asked for, it is on the CPU.
+/// Returns the placement of rank 0 for a dry run, without any other rank. If this machine has no GPU, the placement is
+/// on the CPU.
 Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus);
 
 }  // namespace levin

@@ -25,7 +25,7 @@ constexpr const char* kSummary = "summary.json";
                    "; set trainer.default_root_dir (--default-root-dir) to a folder that can be written to");
 }
 
-/// One more than the highest version there is.
+/// Returns one more than the highest existing version.
 int64_t next_version(const fs::path& parent) {
   int64_t next = 0;
   std::error_code error;
@@ -58,7 +58,8 @@ fs::path make_next_folder(const fs::path& default_root_dir, const std::string& n
   }
 }
 
-/// What a run has before its first batch: its own files, those of the loggers without a row, no checkpoint.
+/// Returns whether `entry` may exist before the first batch: a file of the run or of a logger, or an empty checkpoints
+/// folder.
 bool is_there_before_training(const fs::directory_entry& entry) {
   static const std::array kNames = {RunLock::kFile, kRunRecordFile, kConfig, kSummary, "metrics.csv", "metrics.jsonl"};
   const std::string name = entry.path().filename().string();
@@ -86,7 +87,7 @@ RunFolder RunFolder::resume(const fs::path& folder, RunLock lock, const std::str
   const std::optional<RunRecord> record = read_run_record(folder);
   resumed.record_ = record ? *record : new_run_record();
   resumed.add_start(start);
-  fs::remove(resumed.path_ / kSummary);  // of the session before: this one may be killed
+  fs::remove(resumed.path_ / kSummary);  // from the previous session: this one may be killed
   return resumed;
 }
 

@@ -9,47 +9,47 @@
 
 namespace levin {
 
-/// The config of a run as its files keep it. What came from the environment (${env:NAME}) may be a secret: the program
-/// keeps the reference.
+/// The config of a run as it is written to files. Values from the environment (${env:NAME}) may be secrets, so the
+/// reference is written instead of the value.
 struct RunConfig {
-  std::string json = {};             ///< of config.json
+  std::string json = {};             ///< the text of config.json
   std::string hyperparameters = {};  ///< the module's, a JSON object
-  std::string digest = {};           ///< of all values, to compare ranks by; empty: `json` has them all
+  std::string digest = {};           ///< of all values, to compare ranks; empty if `json` holds all values
 };
 
-/// The folder `<default_root_dir>/<name>/version_<n>` of a run: its number, its lock, which run it is (run.json), its
-/// config.json and summary.json. Rank 0 owns it; the other ranks know its path alone.
+/// The folder `<default_root_dir>/<name>/version_<n>` of a run, with its lock, run.json (the run's identity),
+/// config.json and summary.json. Rank 0 owns the folder; the other ranks only know its path.
 class RunFolder {
  public:
-  /// No folder: the run leaves nothing behind.
+  /// No folder: the run writes no files.
   RunFolder() = default;
 
-  /// Makes the folder with the next free number, and those above it, and locks it. `start`: what tells the fit from
-  /// others when it is restarted; empty where nothing does. Processes that begin together get different folders.
-  /// Throws UsageError where the folder cannot be made, or `name` leads out of `default_root_dir`.
+  /// Creates the folder with the next free number, and its parents, and locks it. `start` identifies the fit when it is
+  /// restarted; it may be empty. Processes that start at the same time get different folders. Throws UsageError if the
+  /// folder cannot be created or `name` leads out of `default_root_dir`.
   static RunFolder create(const std::filesystem::path& default_root_dir, const std::string& name,
                           const std::string& start);
-  /// Goes on in the folder of an earlier session, whose lock the caller has.
+  /// Continues in the folder of an earlier session. The caller passes the folder's lock.
   static RunFolder resume(const std::filesystem::path& folder, RunLock lock, const std::string& start);
-  /// The folder as the other ranks know it.
+  /// Returns the view of the folder for ranks other than 0.
   static RunFolder of_rank_zero(const std::filesystem::path& folder, bool is_resumed);
 
   /// Empty without a folder.
   const std::filesystem::path& path() const { return path_; }
   bool empty() const { return path_.empty(); }
-  /// Whether an earlier session of the run wrote here.
+  /// Returns whether an earlier session of the run wrote to this folder.
   bool is_resumed() const { return is_resumed_; }
-  /// The run's id, in all of its sessions; empty on other ranks than 0.
+  /// The run's id, the same in all of its sessions; empty on ranks other than 0.
   const std::string& id() const { return record_.id; }
 
   void write_config(std::string_view json) const;
-  /// Remembers where a checkpoint of the run is, so that it is found by the folder.
+  /// Records the folder of a checkpoint that is saved outside the run's folder, so that a resume finds it.
   void note_checkpoint(const std::filesystem::path& file);
-  /// Nothing without a folder.
+  /// Writes summary.json; a no-op without a folder.
   void write_summary(const RunSummary& summary) const;
-  /// Removes the folder where it holds nothing but what every run has before its first batch.
+  /// Removes the folder if it holds only what every run writes before its first batch.
   void remove_if_bare();
-  /// Lets another process go on in the folder; also when the object goes.
+  /// Releases the lock so that another process can continue in the folder. The destructor does the same.
   void unlock() { lock_.release(); }
 
  private:

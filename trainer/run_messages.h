@@ -11,20 +11,21 @@ namespace levin {
 struct Placement;
 class RunContext;
 
-// What a run says of its beginning, on rank 0; nothing where the options want it quiet.
+// Messages at the start of a run. Only rank 0 prints them, and only without the option `quiet`.
 
-/// Where the fit computes, and as what. `from`: the checkpoint that it resumes from, if any.
+/// Prints devices, threads, strategy and precision of the fit. `from`: the checkpoint that the fit resumes from, if
+/// any.
 void say_start(RunContext& run, const Placement& placement, const std::string& from);
 
-/// How the run's config differs from the checkpoint's. Changes that were made on purpose are known; others are seen
-/// here.
+/// Prints how the run's config differs from the checkpoint's, to show changes that were not intended.
 void say_config_changes(const RunContext& run, const State& checkpoint);
 
-/// Why a run that was asked to resume begins anew; `runs` is the folder in which it has looked for checkpoints.
+/// Prints why a run that was asked to resume starts from the beginning. `runs`: the folder that was searched for
+/// checkpoints.
 void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
                      const std::filesystem::path& runs);
 
-/// Whose weights are evaluated.
+/// Prints which file the evaluated weights come from.
 void say_weights(const RunContext& run, Stage stage, const std::filesystem::path& file);
 
 }  // namespace levin

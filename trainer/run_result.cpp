@@ -6,7 +6,7 @@
 namespace levin {
 namespace {
 
-/// The first ModelCheckpoint that knows a best one; without any, the first that has saved.
+/// Returns the first ModelCheckpoint with a best score, or else the first that has a best path; null without one.
 const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
   const ModelCheckpoint* found = nullptr;
   for (const CallbackEntry& entry : run.callbacks) {

@@ -13,21 +13,21 @@ class RunFolder;
 
 /// How a fit ended.
 struct RunResult {
-  std::string status = {};       ///< "completed", or "stopped" where something asked the run to end early
+  std::string status = {};       ///< "completed", or "stopped" if something asked the run to end early
   std::string stop_reason = {};  ///< of a stopped run
-  int64_t epochs = 0;            ///< whole or begun
+  int64_t epochs = 0;            ///< complete or started
   int64_t global_step = 0;
   double wall_seconds = 0;
-  Metrics metrics = {};                        ///< the last value of everything that was logged
+  Metrics metrics = {};                        ///< the last value of each logged name
   std::filesystem::path best_checkpoint = {};  ///< empty without checkpoints
-  std::optional<double> best_score = {};       ///< of best_checkpoint, where a ModelCheckpoint has a monitor
-  std::filesystem::path folder = {};           ///< the run's folder; empty where it leaves nothing behind
+  std::optional<double> best_score = {};       ///< of best_checkpoint, if a ModelCheckpoint has a monitor
+  std::filesystem::path folder = {};           ///< the run's folder; empty if the run wrote no files
 };
 
-/// Of a run that has ended, or is to end now.
+/// Returns the result of a run that has ended or is about to end.
 RunResult result_of(const RunContext& run);
 
-/// Writes it as summary.json into the run's folder, where there is one.
+/// Writes the result as summary.json into the run's folder, if there is one.
 void write_summary(const RunResult& result, const RunFolder& folder);
 
 }  // namespace levin

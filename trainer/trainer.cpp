@@ -19,7 +19,7 @@
 
 namespace levin {
 
-/// Where the loaders of a call come from.
+/// The sources of the loaders of one call.
 struct Trainer::Sources {
   std::optional<data::DataModuleRef> data_module = {};
   data::Loaders train = {}, evaluation = {};
@@ -33,7 +33,7 @@ struct Trainer::Sources {
 
   std::function<data::Loaders()> evaluation_source(LightningModule& module, Stage stage) const {
     if (!evaluation.empty()) return [this] { return evaluation; };
-    // Loaders for training alone: nothing is validated, unless the module brings validation itself.
+    // With training loaders only, validation runs only if the module has val_dataloader().
     switch (stage) {
       case Stage::Test:
         if (data_module) return [this] { return data_module->module->test_dataloader(); };
@@ -50,14 +50,13 @@ struct Trainer::Sources {
 
 namespace {
 
-/// Whether a run leaves a folder with its config and its end behind: nobody wants it where neither a logger nor
-/// checkpoints are to write there.
+/// Returns whether the run has a folder: only if a logger or checkpoints write to it.
 bool has_folder(const RunContext& run) {
   const TrainerOptions& options = run.options;
   return !run.trial && (options.logger.is_on() || *options.enable_checkpointing);
 }
 
-/// The run's folder, with its config.json, and the loggers. A fit that continues a run goes on in the folder of
+/// Opens the run's folder, writes config.json and creates the loggers. A fit that continues a run uses the folder of
 /// `found`.
 void open_run_folder(RunContext& run, FoundCheckpoint* found, const std::string& start) {
   if (!has_folder(run)) return;
@@ -76,7 +75,8 @@ void open_run_folder(RunContext& run, FoundCheckpoint* found, const std::string&
   for (const auto& logger : run.loggers) logger->log_hyperparameters(run.config.hyperparameters);
 }
 
-/// What each fit of the process is called that can be restarted; ranks begin the same fits in the same order.
+/// Returns the identity of the process's next fit, by which a restart finds its checkpoints. All ranks start the same
+/// fits in the same order.
 StartIdentity start_of_next_fit() {
   static std::atomic<int64_t> fits = 0;
   StartIdentity start = find_start();
@@ -84,7 +84,7 @@ StartIdentity start_of_next_fit() {
   return start;
 }
 
-/// The weights alone, in a module that may first give its parameters their sizes.
+/// Loads only the weights; the module's on_load_checkpoint may resize its parameters first.
 void load_for_evaluation(Assembly& parts, const ReadCheckpoint& checkpoint) {
   announce_checkpoint(parts.run, checkpoint.state, checkpoint.file.string());
   parts.place();
@@ -110,7 +110,7 @@ Trainer::Trainer(TrainerOptions options) {
   if (const std::optional<int> code = launch_ranks(given, placement_)) std::exit(*code);
   options_.strategy = placement_.strategy.name;
   if (placement_.environment && !given.distributed_backend) {
-    TrainerOptions placed = given;  // a launcher makes it ddp where the options say nothing
+    TrainerOptions placed = given;  // a launcher makes it ddp if the options name no strategy
     placed.strategy = placement_.strategy.name;
     check_options(placed);
   }
@@ -210,7 +210,7 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
   fit_ = std::make_shared<Assembly>(options_, placement_, ranks(), module, sources.data_module, Stage::Fit, trials_);
   Assembly& parts = *fit_;
   RunContext& run = parts.run;
-  // The loader is made at its place in the order of hooks, or earlier where somebody must know its size.
+  // The loader is made at its place in the order of hooks, or earlier if its size is needed.
   std::optional<data::Loaders> made_early;
   const auto make_train_loaders = [&run, given = sources.train_source(lightning_module)] {
     return ready_for_training(run, given());
@@ -235,12 +235,12 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
     result = result_of(run);
     result.status = "failed";
     if (run.is_rank_zero()) write_summary(result, run.run_folder);
-    // A start whose name may have been another's is known by its folder.
+    // If the id is not unique, the folder is kept: a restart finds it before those of earlier starts with the same id.
     if (run.is_rank_zero() && run.counters.batches_seen == 0 && start.is_unique) run.run_folder.remove_if_bare();
     fit_.reset();
   };
-  std::optional<FitLoop> loop;  // outlives an exception: a checkpoint may be saved then
-  // Who was restarted goes on where it was.
+  std::optional<FitLoop> loop;  // outlives an exception, after which a checkpoint may be saved
+  // A restarted fit resumes from its own newest checkpoint.
   std::optional<FoundCheckpoint> found = find_checkpoint(
       {.runs = runs_folder(options_), .ckpt_path = sources.ckpt_path, .restarted = start.restarts > 0 ? start.id : ""},
       run.comm());
@@ -255,7 +255,8 @@ RunResult Trainer::run_fit(ModuleRef module, const Sources& sources) {
       if (found) announce_checkpoint(run, found->checkpoint.state, found->checkpoint.file.string());
       run.optimizers();
       set_config_of(run);
-      // A restart repeats what was asked for; a person who continues a run that has ended wants it to go on.
+      // A restart, and a run that was cut off, still has to honor a saved stop request. A user who resumes a run that
+      // ended in order wants it to train on.
       const bool goes_on =
           found && (found->is_own || (!found->run_folder.empty() && !ended_in_order(found->run_folder)));
       check_same_run(run);

@@ -21,11 +21,11 @@ namespace levin {
 
 class Comm;
 
-/// What levin::tune has done for a trainer, and the rates that its fits give to what configure_optimizers returns.
+/// The results of levin::tune for a trainer, which its fits apply to the optimizers of configure_optimizers.
 struct Tuned {
-  bool batch_size = false, lr_found = false;  ///< were looked for
-  std::optional<double> lr = {};              ///< of the parameter group with the largest; the others keep their ratio
-  double lr_factor = 1;                       ///< of all groups
+  bool batch_size = false, lr_found = false;  ///< the search was made
+  std::optional<double> lr = {};              ///< of the group with the largest rate; the others keep their ratio to it
+  double lr_factor = 1;                       ///< for the rates of all groups
 };
 
 class Assembly;
@@ -33,29 +33,34 @@ class ProcessGroup;
 class RunContext;
 struct FoundCheckpoint;
 
-/// Trains, validates, tests and predicts with a LightningModule; everything else comes from TrainerOptions.
+/// Trains, validates, tests and predicts with a LightningModule, configured by TrainerOptions.
 ///
 ///     levin::Trainer trainer({.max_epochs = 5});
 ///     levin::RunResult result = trainer.fit(*model, data);
 ///
-/// Modules and data modules stay with the caller, on the stack or wherever they are. Batches come from a data module,
-/// from loaders, or from the module's own train_dataloader() and so on. An exception from a hook, a step or a loader
-/// calls on_exception, keeps the logs, and is thrown on.
+/// The caller keeps ownership of modules and data modules. Batches come from a data module, from loaders, or from the
+/// module's train_dataloader() and similar methods. After an exception from a hook, a step or a loader, the trainer
+/// calls on_exception, closes the logs and rethrows.
 ///
-/// `ckpt_path` is a checkpoint of levin or PyTorch Lightning: fit goes on from it to the bit, the others take its
-/// weights. It is a file; or a folder, of a run or of checkpoints: its newest whole one, and fit goes on in that run's
-/// folder; or "last": the same for all runs below <default_root_dir>/<name> (fit begins anew where there is none); or
-/// "best": the one that a ModelCheckpoint with a monitor holds for the best. A fit that is restarted (max_restarts,
-/// torchrun, a SLURM job that is queued again) goes on from what it has saved itself, whatever `ckpt_path` says.
+/// `ckpt_path` is a checkpoint of levin or PyTorch Lightning. fit resumes from it bit for bit; the other calls load
+/// only its weights. Its values:
+/// - a file
+/// - a folder of a run or of checkpoints: the newest intact checkpoint in it; fit continues in that run's folder
+/// - "last": the same for all runs below <default_root_dir>/<name>; fit starts from the beginning if there is none
+/// - "best": the best checkpoint according to a ModelCheckpoint with a monitor
+///
+/// A fit that is restarted (max_restarts, torchrun, a requeued SLURM job) resumes from its own newest checkpoint,
+/// whatever `ckpt_path` is.
 class Trainer {
  public:
-  /// Throws levin::UsageError where an option is out of its limits, contradicts another, or cannot run yet.
+  /// Throws levin::UsageError if an option is outside its limits, contradicts another, or cannot run yet.
   ///
-  /// Where the options ask for several ranks that nobody has started yet (ddp), this process starts the same command
-  /// line once for each of them, watches them, and exits with their exit code: what follows runs in the ranks.
+  /// If the options need several ranks that nobody has started yet (ddp, zero1), this process starts the same command
+  /// line once per rank, waits for them, and exits with their exit code. The code after the constructor runs only in
+  /// the ranks.
   explicit Trainer(TrainerOptions options);
-  /// A trainer that is rank 0 of all ranks that the options ask for, without the others: nothing is started, and what
-  /// they would send is its own. For dry runs: what it trains is of no use.
+  /// Returns a trainer for dry runs. It acts as rank 0 and starts no other rank; collectives return this rank's own
+  /// tensors, so the trained weights are meaningless.
   static std::unique_ptr<Trainer> for_plan(TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -69,35 +74,35 @@ class Trainer {
   /// The metrics of each test loader, by their names.
   std::vector<Metrics> test(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path = "");
   std::vector<Metrics> test(ModuleRef module, data::Loaders loaders = {}, const std::string& ckpt_path = "");
-  /// What predict_step returned, by loader and batch.
+  /// Returns the values of predict_step by loader and batch.
   std::vector<std::vector<Batch>> predict(ModuleRef module, data::DataModuleRef data,
                                           const std::string& ckpt_path = "");
   std::vector<std::vector<Batch>> predict(ModuleRef module, data::Loaders loaders = {},
                                           const std::string& ckpt_path = "");
 
-  /// Saves a checkpoint: in a hook of a fit at its next save point (see Run::save_checkpoint), after a fit at once, as
-  /// that ended; its module must still live. Throws levin::UsageError before the first fit, and where it cannot be
-  /// written.
+  /// Saves a checkpoint. Inside a hook of a fit, it is saved at the next save point (see Run::save_checkpoint). After a
+  /// fit, the state at the fit's end is saved at once; the module must still exist. Throws levin::UsageError before the
+  /// first fit, and if the file cannot be written.
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how = {});
 
-  /// Whether this is the rank that writes and speaks for all; true where there is one process.
+  /// Returns whether this is rank 0, which writes files and prints for all ranks; true if there is one process.
   bool is_global_zero() const { return !placement_.environment || placement_.environment->rank == 0; }
-  /// With the early spellings resolved.
+  /// The options after `resolve`.
   const TrainerOptions& options() const { return options_; }
-  /// A trainer for trials on the same devices: its fits write and say nothing, call no callbacks but those of `change`,
-  /// hold schedulers still, and end when a callback asks for it. For levin::tune.
+  /// Returns a trainer for the trials of levin::tune, on the same devices. Its fits write and print nothing, call only
+  /// the callbacks that `change` sets, do not step schedulers, and end when a callback asks for it.
   std::unique_ptr<Trainer> for_trials(const std::function<void(TrainerOptions&)>& change) const;
-  /// What levin::tune has found: the fits to come run though auto_lr_find or auto_scale_batch_size is set.
+  /// Sets the results of levin::tune. Without them, fit throws if auto_lr_find or auto_scale_batch_size is set.
   void set_tuned(Tuned tuned) { tuned_ = tuned; }
   const Tuned& tuned() const { return tuned_; }
-  /// What fit keeps as its config; by default the trainer's own options and the module's hyperparameters.
+  /// Sets the config that fit writes to its files; by default the trainer's options and the module's hyperparameters.
   void set_config(RunConfig config) { config_ = std::move(config); }
 
  private:
   struct Sources;
   Trainer(TrainerOptions resolved, Placement placement, bool trials);
   void refuse_untuned() const;
-  /// The ranks of ddp, which meet at the first call; null without.
+  /// Returns the process group, joined at the first call; null without ddp or zero1.
   ProcessGroup* ranks();
   std::optional<FoundCheckpoint> find_for_evaluation(const std::string& ckpt_path, Comm& comm) const;
   void set_config_of(RunContext& run) const;
@@ -107,8 +112,8 @@ class Trainer {
 
   TrainerOptions options_;
   Placement placement_;
-  std::shared_ptr<ProcessGroup> ranks_ = {};  ///< of ddp, once a run has begun
-  std::shared_ptr<Assembly> fit_ = {};        ///< the newest, also when it is over
+  std::shared_ptr<ProcessGroup> ranks_ = {};  ///< set once a run with ddp or zero1 has started
+  std::shared_ptr<Assembly> fit_ = {};        ///< the newest fit, kept after it has ended
   RunConfig config_ = {};
   bool trials_ = false;
   Tuned tuned_ = {};
