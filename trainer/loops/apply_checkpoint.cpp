@@ -20,7 +20,7 @@
 namespace levin {
 namespace {
 
-/// Calls `part`; what it throws names the file first.
+/// Calls `part` and prefixes its errors with the file's name.
 void with_file(const std::string& file, const std::function<void()>& part) {
   try {
     part();
@@ -36,7 +36,7 @@ const State& weights_of(const State& checkpoint) {
   return *weights;
 }
 
-/// Whether a run could go on from it, whatever its module and optimizers are.
+/// Throws if no run could resume from the checkpoint, whatever its module and optimizers are.
 void check_resumable(const State& checkpoint) {
   weights_of(checkpoint);
   if (checkpoint.find("optimizer_states") == nullptr || checkpoint.find("lr_schedulers") == nullptr)
@@ -62,7 +62,7 @@ void check_optimizers(const RunContext& run, const State& checkpoint) {
                      run.scheduler_list.size());
 }
 
-/// The sum of the gradients that were gathered.
+/// Sets each gradient to the sum over the sections.
 void apply_gradients(RunContext& run, const std::vector<const State*>& sections) {
   const at::NoGradGuard no_grad;
   for (const auto& parameter : run.module().named_parameters()) {
@@ -77,7 +77,8 @@ void apply_gradients(RunContext& run, const std::vector<const State*>& sections)
   }
 }
 
-/// What the window at hand weighs on this rank, and where it was begun by one rank, the weight it was begun with.
+/// Restores the weight of the current accumulation window on this rank and, if one rank started the window, its
+/// reference weight.
 void apply_weights_of_window(RunContext& run, const RankSections& sections) {
   WindowState& window = run.counters.window;
   double sum = 0;
@@ -111,7 +112,8 @@ void apply_loggers(RunContext& run, const State& saved) {
   }
 }
 
-/// Counts as they are with another number of ranks, each with batches as large as before, and as many in each step.
+/// Converts the counters to another number of ranks, with the same batch size per rank and the same number of batches
+/// per step over all ranks.
 void keep_global_batch(RunContext& run, int64_t ranks_before) {
   TrainerState& counters = run.counters;
   const int64_t ranks = run.comm().world_size();
@@ -136,12 +138,12 @@ void keep_global_batch(RunContext& run, int64_t ranks_before) {
     *count = *count * ranks_before / ranks;
 }
 
-/// What only levin's own checkpoints have.
+/// Restores the section that only levin's checkpoints have.
 void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   const int64_t k = run.counters.accumulate_grad_batches;
   run.counters.load_state_dict(own.at("trainer"));
   run.counters.stage = Stage::Fit;
-  // Another option of today wins over what the option was then.
+  // A changed option wins over the checkpoint's value.
   if (own.at("accumulate_grad_batches").to_int() != k)
     run.counters.accumulate_grad_batches = k;
   else if (const State* scale = own.find("accumulation_scale"))
@@ -186,7 +188,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
     check_optimizers(run, checkpoint);
     check_module_state_dict(run.module(), weights_of(checkpoint));
     const State* const own = checkpoint.find("levin");
-    // By it the state of optimizers may be divided.
+    // The strategy may shard the optimizers' state, so it comes first.
     if (const State* strategy = own != nullptr ? own->find("strategy") : nullptr)
       run.strategy.load_state_dict(*strategy);
     const State::List& optimizers = checkpoint.at("optimizer_states").items();

@@ -29,7 +29,7 @@ void check_device(const Batch& batch, c10::Device device) {
   });
 }
 
-/// Dtypes, sizes and strides of all tensors.
+/// Returns the dtypes, sizes and strides of all tensors.
 std::vector<int64_t> key_of(const Batch& batch) {
   std::vector<int64_t> key;
   for_each_tensor(batch, [&](const std::string&, const at::Tensor& tensor) {
@@ -49,7 +49,7 @@ void check_log(const StepLog& log, c10::Device device) {
                            : "of a number: a replay would log it again as it was; log a tensor on the GPU"));
 }
 
-/// What `run`'s module and callbacks override of what happens inside a step; empty where nothing.
+/// Returns the first hook or method inside a step that the module or a callback overrides; empty without one.
 std::string overridden_inside(const RunContext& run) {
   static constexpr std::pair<Hook, const char*> kHooks[] = {
       {Hook::on_before_zero_grad, "on_before_zero_grad"},
@@ -70,13 +70,13 @@ std::string overridden_inside(const RunContext& run) {
 
 }  // namespace
 
-/// Batches of one shape: the graph, and the memory that it reads and writes.
+/// The graph for one batch shape, and the memory that the graph reads and writes.
 struct CapturedStep::Shape {
   bool seen = false;
   std::unique_ptr<DeviceGraph> graph = {};
   Batch batch = {};
   std::vector<at::Tensor> inputs = {};                            ///< of `batch`
-  std::vector<std::pair<at::Tensor, at::Tensor>> gradients = {};  ///< parameters, and theirs
+  std::vector<std::pair<at::Tensor, at::Tensor>> gradients = {};  ///< pairs of parameter and gradient
   StepLog log = {};
   Output output = {};
 };
@@ -87,7 +87,7 @@ CapturedStep::CapturedStep(const Parts& parts, MakeGraph make_graph)
       stream_(parts.device),
       watch_(parts.optimizer, optim::ParameterWatch::Sees::TensorsAndFreezing) {}
 
-/// Null where there are too many already.
+/// Returns the entry of the batch's shape; null if there are already `kMostShapes` others.
 CapturedStep::Shape* CapturedStep::find(const Batch& batch) {
   const std::vector<int64_t> key = key_of(batch);
   if (const auto found = shapes_.find(key); found != shapes_.end()) return found->second.get();
@@ -114,7 +114,7 @@ std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const
   for (const StepLog::Entry& entry : shape->log.entries())
     parts_.context.sink->log(entry.name, entry.tensor, entry.options);
   const Output& output = shape->output;
-  // Host sync, with a scaler alone: schedulers must know.
+  // Host sync, only with a loss scale: schedulers must know whether the step was skipped.
   const bool skipped = output.found_inf.defined() && output.found_inf.item<float>() != 0;
   if (!skipped) parts_.optimizer.count_replay();
   return Outcome{output.loss, skipped};

@@ -16,13 +16,13 @@
 
 namespace levin {
 
-/// Whole training steps as graphs of a GPU, one for each shape of batch: forward, backward, unscale, clip and the
-/// optimizer's step are launched as one.
+/// Captures whole training steps as CUDA graphs, one per batch shape: forward, backward, unscale, clip and the
+/// optimizer's step are launched together.
 ///
-/// The first steps, and the first of each shape, run as they are; then a shape is recorded and replayed. A replay reads
-/// its batch, the rates and the step counts where the recorded step did, so that they are copied there before. What
-/// the step logged as tensors is logged again after each replay; what else the host did in it happens no more. Beyond
-/// `kMostShapes` shapes steps run as they are, which is said once.
+/// The first `kStepsBefore` steps, and the first step of each shape, run eagerly; then the shape is captured and
+/// replayed. A replay reads the batch, the rates and the step counts from fixed memory, into which they are copied
+/// first. Tensors that the step logged are logged again after each replay; other host code of the step does not run
+/// again. Batches beyond `kMostShapes` shapes run eagerly, with one warning.
 class CapturedStep {
  public:
   static constexpr size_t kMostShapes = 8;
@@ -30,12 +30,12 @@ class CapturedStep {
 
   struct Parts {
     LightningModule& module;
-    StepContext& context;  ///< the module's
+    StepContext& context;  ///< of the module
     optim::Optimizer& optimizer;
     c10::Device device;
   };
-  /// What a step leaves on the device: its loss, without a graph, and where losses are scaled whether it was to be left
-  /// out (float32 [1], not 0).
+  /// The results of a step on the device: the detached loss and, with a loss scale, whether the step must be skipped
+  /// (float32 [1], not 0).
   struct Output {
     at::Tensor loss = {}, found_inf = {};
   };
@@ -46,12 +46,12 @@ class CapturedStep {
   using Step = std::function<Output(const Batch& batch)>;
   using MakeGraph = std::function<std::unique_ptr<DeviceGraph>()>;
 
-  /// From here on until its end the thread computes on a stream of its own. All of `parts` must outlive it.
+  /// While the object exists, the thread computes on its own stream. All of `parts` must outlive the object.
   explicit CapturedStep(const Parts& parts, MakeGraph make_graph = make_cuda_graph);
 
-  /// Makes a step by a replay; nothing where this batch's step is to run as it is. `step` is what is recorded. Throws
-  /// levin::UsageError for what cannot be recorded: numbers and metrics that are logged, tensors on another device, a
-  /// wait for the device.
+  /// Makes a step by a replay; returns nullopt if this batch's step must run eagerly. `step` is the function that is
+  /// captured. Throws levin::UsageError for what cannot be captured: logged numbers and metrics, tensors on another
+  /// device, a host sync.
   std::optional<Outcome> run(const Batch& batch, const Step& step);
 
  private:
@@ -68,8 +68,9 @@ class CapturedStep {
   bool warned_ = false;
 };
 
-/// That of a run with the option cuda_graphs; null without. Throws levin::UsageError where its steps cannot be
-/// captured: a hook inside the step that is overridden, several devices, an optimizer that computes on the host.
+/// Returns the CapturedStep of a run with the option cuda_graphs, else null. Throws levin::UsageError if the run's
+/// steps cannot be captured: an overridden hook inside the step, several devices, an optimizer that computes on the
+/// host.
 std::unique_ptr<CapturedStep> make_captured_step(RunContext& run);
 
 }  // namespace levin

@@ -21,7 +21,7 @@
 namespace levin {
 namespace {
 
-/// The version of PyTorch Lightning whose layout the top-level keys have.
+/// The version of PyTorch Lightning whose layout the top-level keys follow.
 constexpr const char* kLightningVersion = "2.6.6";
 
 double unix_time() {
@@ -37,7 +37,7 @@ State callback_states(RunContext& run) {
   return states;
 }
 
-/// An optimizer whose state nobody knows how to save begins afresh.
+/// Returns none, with a warning, for an optimizer whose state cannot be saved.
 State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer) try {
   return run.strategy.optimizer_state(optimizer);
 } catch (const UsageError& error) {
@@ -68,7 +68,7 @@ State logger_states(RunContext& run) {
   return states;
 }
 
-/// Gradients that the window at hand has gathered; under manual optimization all that there are.
+/// Returns the gradients accumulated in the current window; under manual optimization all gradients.
 State gathered_gradients(RunContext& run) {
   State gradients = State::dict();
   if (run.module().automatic_optimization && run.counters.window.position == 0) return gradients;
@@ -91,13 +91,13 @@ State metric_states(const LightningModule& module) {
   return states;
 }
 
-/// Whether a loader's place is that of all ranks.
+/// Returns whether the loaders' positions are the same on all ranks.
 bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
   return comm.world_size() == 1 || loaders == nullptr ||
          std::ranges::all_of(*loaders, [](const auto& loader) { return loader->in_step(); });
 }
 
-/// What every rank has of its own. Between validations their loaders stand nowhere.
+/// Returns the state that belongs to one rank. Between validations the evaluation loaders have no position.
 State section_of_rank(RunContext& run) {
   const bool validating = run.counters.batch_phase == BatchPhase::Validating;
   return State::dict({{"rng", run.rng()},
@@ -112,7 +112,7 @@ State section_of_rank(RunContext& run) {
                                                      {.train = run.counters.last_batch, .evaluation = validating})}});
 }
 
-/// A signal or a job's time limit end a session, not the run.
+/// Returns whether the stop request ends the run. A signal or a job's time limit ends only the session.
 bool stops_for_good(const RunContext& run) { return run.stop_reason && !run.session_ends && received_signal() == 0; }
 
 State levin_section(RunContext& run) {

@@ -10,15 +10,15 @@ namespace levin {
 class Callback;
 class RunContext;
 
-/// What a checkpoint holds of a run: PyTorch Lightning's keys, and under "levin" what going on to the bit needs
-/// (docs/checkpoints.md has the list). Tensors share the run's memory. Called by all ranks together; `weights_only`
-/// leaves out all but weights, hyperparameters and counters.
+/// Returns the checkpoint of a run: PyTorch Lightning's keys and, under "levin", the state that a bit-exact resume
+/// needs (docs/checkpoints.md has the list). Tensors share the run's memory. `weights_only` keeps only weights,
+/// hyperparameters and counters. Collective: all ranks call it.
 State checkpoint_of(RunContext& run, bool weights_only);
 
-/// The version of what stands under "levin".
+/// The format version of the section "levin".
 inline constexpr int64_t kCheckpointFormat = 1;
 
-/// The run's callbacks by the keys of their states; several of one key are told apart by their number.
+/// Calls `visit` for each of the run's callbacks with the key of its state; equal keys get a number.
 void for_each_callback(RunContext& run, const std::function<void(const std::string& key, Callback& callback)>& visit);
 
 }  // namespace levin

@@ -3,7 +3,7 @@
 
 namespace levin {
 
-/// The one element of a CPU tensor, without the dispatcher for the common types.
+/// Returns the only element of a CPU tensor, without the dispatcher for the common dtypes.
 inline double read_cpu_scalar(const at::Tensor& value) {
   switch (value.scalar_type()) {
     case at::kFloat:

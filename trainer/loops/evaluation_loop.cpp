@@ -10,7 +10,7 @@
 
 namespace levin {
 
-/// What differs between validation and test.
+/// The hooks, methods and limits that differ between validation and test.
 struct EvaluationLoop::Hooking {
   using Call = void (HookDispatch::*)(Run&) const;
   using ModelCall = void (LightningModule::*)();
@@ -118,11 +118,11 @@ bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
   return finished;
 }
 
-/// From evaluation_loader on, the first of them behind evaluation_batch.
+/// Runs the loaders from `evaluation_loader` on; the first of them resumes after `evaluation_batch`.
 bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
   for (auto i = static_cast<size_t>(run_.counters.evaluation_loader); i < loaders_->size(); ++i) {
     data::Loader& loader = (*loaders_)[i];
-    // Before its first batch a loader's state is that of another epoch.
+    // Before its first batch a loader has the state of another epoch, so it is not restored.
     if (run_.counters.evaluation_batch > 0 && run_.resume) {
       ranked_[i].check_ranks(*run_.resume, "evaluation_loaders_in_step");
       loader.load_state_dict(run_.resume->at("evaluation_loaders").items().at(i));
@@ -135,7 +135,7 @@ bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
   return true;
 }
 
-/// Goes on behind evaluation_batch; false where a signal ended it.
+/// Continues after `evaluation_batch`. Returns false if a signal ended the validation.
 bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most) {
   std::optional<int64_t> limit = (run_.options.*hooks_.limit).of(loader.size(), hooks_.limit_name);
   if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
@@ -149,7 +149,7 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
   while (!limit || batches_done < *limit) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
-    // Other ranks may have all samples of this one, and its hooks then ask them alone for a save.
+    // If this rank's batch is absent, only the hooks of other ranks run and may ask for a save.
     const bool all_have_one = loader.is_in_step() && !loaded->last;
     if (!loaded->absent) evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
     batches_done += 1;

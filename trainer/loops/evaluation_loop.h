@@ -11,7 +11,7 @@ namespace levin {
 
 class RankAgreement;
 
-/// Validation or test: every batch of every loader once, in eval mode and without gradients.
+/// Validation or test: runs every batch of every loader once, in eval mode and without gradients.
 ///
 ///     module.on_validation_model_eval
 ///     on_validation_start, on_validation_epoch_start
@@ -21,21 +21,22 @@ class RankAgreement;
 ///     module.on_validation_model_train
 class EvaluationLoop {
  public:
-  /// `stage` is Validate or Test; `source` is called by `load`, once.
+  /// `stage`: Validate or Test. `load` calls `source` once.
   EvaluationLoop(RunContext& run, Stage stage, std::function<data::Loaders()> source);
 
-  /// False where the module has no such step, the limit is 0, or there are no loaders (once they are loaded).
+  /// Returns false if the module has no such step, the limit is 0, or `load` found no loaders.
   bool enabled() const;
   void load();
-  /// In a fit on several ranks: signals end a validation on all of them at once. `ranks` must outlive the loop's use.
+  /// For a fit on several ranks: a signal ends a validation on all ranks at the same batch. `ranks` must outlive the
+  /// loop.
   void agree_by(RankAgreement& ranks) { ranks_ = &ranks; }
-  /// Forgets the loaders; `load` asks for new ones.
+  /// Drops the loaders; `load` asks for new ones.
   void unload();
-  /// All batches up to the limit; logs the reduced values. In a run that was continued inside a validation, the batches
-  /// that were left of it. False where a signal ended it early; its place can be saved.
+  /// Runs all batches up to the limit and logs the reduced values. If the run was resumed inside a validation, runs its
+  /// remaining batches. Returns false if a signal ended the validation early; its position can be saved.
   bool run();
-  /// The same with at most num_sanity_val_steps batches of each loader, and nothing logged or kept; the generator's
-  /// state is put back.
+  /// Runs at most num_sanity_val_steps batches of each loader. Logs and keeps nothing, and restores the random number
+  /// generator.
   void run_sanity_check();
 
  private:
@@ -52,7 +53,7 @@ class EvaluationLoop {
   const Hooking& hooks_;
   std::function<data::Loaders()> source_;
   std::optional<data::Loaders> loaders_ = {};
-  std::vector<RankedLoader> ranked_ = {};  ///< one for each of them
+  std::vector<RankedLoader> ranked_ = {};  ///< one per loader
   RankAgreement* ranks_ = nullptr;
 };
 

@@ -17,7 +17,7 @@
 namespace levin {
 namespace {
 
-/// One loader of all: several go in step.
+/// Combines several loaders into one that takes a batch from each.
 data::Loaders one_of(const data::Loaders& loaders) {
   return loaders.size() > 1 ? data::Loaders(data::CombinedLoader(loaders)) : loaders;
 }
@@ -49,7 +49,7 @@ FitLoop::FitLoop(RunContext& run, LoaderSource source)
 
 void FitLoop::run() {
   if (nothing_to_do()) {
-    // What is saved of it later has the random numbers that the run ended with.
+    // A later checkpoint must hold the random numbers that the run ended with.
     if (run_.resume) load_rng_state(run_.resume->at("rng"));
     return;
   }
@@ -67,7 +67,7 @@ void FitLoop::run() {
   load_loaders();
   if (run_.resumed) resume_loaders();
   run_.hooks.on_train_start(run_);
-  // Last of all: what came before may have drawn random numbers.
+  // Restored last, because the code above may draw random numbers.
   if (run_.resume) load_rng_state(run_.resume->at("rng"));
   if (run_.counters.batch_phase != BatchPhase::Validating) run_.resume.reset();
   agreement_->now();
@@ -83,7 +83,7 @@ bool FitLoop::nothing_to_do() const {
   return run_.options.limit_train_batches.is_none() || (limits_reached() && !inside_epoch());
 }
 
-/// Between two epochs no batch of the coming one is done.
+/// Between two epochs batch_in_epoch is 0.
 bool FitLoop::inside_epoch() const { return run_.counters.batch_in_epoch > 0; }
 
 void FitLoop::load_loaders() {
@@ -99,7 +99,7 @@ void FitLoop::load_loaders() {
   validation_.load();
 }
 
-/// In the middle of an epoch the training loader goes on behind the batches that are done.
+/// Inside an epoch the training loader resumes after the batches that are done.
 void FitLoop::resume_loaders() {
   if (!inside_epoch()) return;
   data::Loader& loader = loaders_[0];
@@ -109,7 +109,7 @@ void FitLoop::resume_loaders() {
     loader.load_state_dict(saved->items()[0]);
     return;
   }
-  // PyTorch Lightning's checkpoints do not know the loader's position.
+  // PyTorch Lightning's checkpoints do not hold the loader's position.
   loader.set_epoch(run_.counters.epoch);
   for (int64_t i = 0; i < run_.counters.batch_in_epoch; ++i) loader.next();
 }
@@ -175,8 +175,8 @@ void FitLoop::end_epoch() {
   TrainerState& counters = run_.counters;
   watch_loss(/*read_device=*/true);
   run_.hooks.on_train_epoch_end(run_);
-  // An epoch that is cut short goes on when the run is continued: it is not counted, and saved before its values are
-  // taken out.
+  // An epoch that is cut short continues when the run is resumed: it is not counted, and it is saved before its logged
+  // values are taken out.
   if (!counters.last_batch) run_.save_if_asked();
   run_.log_row(run_.sink.read_train_epoch());
   if (!counters.last_batch) return;
@@ -231,7 +231,7 @@ OptimizerStep::Outcome FitLoop::run_weightless(bool last) {
   return outcome;
 }
 
-/// What follows a batch's hooks; a run that was saved in between enters here.
+/// Runs what follows a batch's hooks. A run that was saved there enters here.
 void FitLoop::finish_batch() {
   TrainerState& counters = run_.counters;
   const bool window_done = counters.window.position == 0;
@@ -266,7 +266,7 @@ void FitLoop::log_if_due(bool stepped) {
   watch_loss(/*read_device=*/true);
 }
 
-/// Looks at the batch's loss or, at a log point, at what the device has found.
+/// Checks the batch's loss or, with `read_device`, reads the result on the device (host sync).
 void FitLoop::watch_loss(bool read_device) {
   if (run_.non_finite_step()) return;
   LossWatch& watch = run_.loss_watch;
@@ -291,7 +291,7 @@ void FitLoop::validate() {
 void FitLoop::step_schedulers(Interval interval, bool following_metric) {
   if (run_.trial) return;
   const char* wanted = interval == Interval::Step ? "step" : "epoch";
-  // Schedulers that follow a metric step after the validation, when global_step has advanced already.
+  // Schedulers that follow a metric step after the validation, when global_step has already advanced.
   const int64_t step = run_.counters.global_step - run_.counters.skipped_steps + (following_metric ? 0 : 1);
   const int64_t count = interval == Interval::Step ? step : run_.counters.epoch + 1;
   for (size_t i = 0; i < run_.scheduler_list.size(); ++i) {
@@ -333,7 +333,7 @@ bool FitLoop::limits_reached() const {
 bool FitLoop::stop_now() const {
   if (limits_reached()) return true;
   if (!run_.stops() || run_.counters.window.position != 0) return false;
-  // A signal does not wait for the least number of epochs and steps.
+  // A signal does not wait for min_epochs and min_steps.
   if (received_signal() != 0) return true;
   return run_.counters.epoch >= run_.options.min_epochs.value_or(0) &&
          run_.counters.global_step >= run_.options.min_steps.value_or(0);

@@ -14,12 +14,12 @@
 
 namespace levin {
 
-/// Training: epochs of batches, with validation between and inside them.
+/// The training loop: epochs of batches, with validation inside and at the end of epochs.
 ///
 ///     sanity check                                a few validation batches, nothing kept
 ///     on_train_start
 ///     until done:
-///       new loaders, where reload_dataloaders_every_n_epochs asks for them
+///       new loaders if reload_dataloaders_every_n_epochs is due
 ///       on_train_epoch_start
 ///       for each batch of the loader:
 ///         transfer hooks, to the device
@@ -28,18 +28,18 @@ namespace levin {
 ///         lr schedulers by step; by epoch in the epoch's last batch
 ///         advance                                 ONE place for the counters, before any hook can save
 ///         on_train_batch_end
-///         agree                                   at the window's end: requests to stop, of all ranks at once
+///         agree                                   at the end of the window: stop requests of all ranks
 ///         log if due                              the only host sync
 ///         save if asked
 ///         validation if due, then schedulers that follow a metric
 ///       on_train_epoch_end, values of the epoch reduced and logged, save if asked
 ///     on_train_end
 ///
-/// A run that continues from a checkpoint enters at the place where it was saved: hooks of the epoch or the validation
-/// at hand that have run already are not called again.
+/// A resumed run enters the loop where it was saved. Hooks of the current epoch or validation that had already run are
+/// not called again.
 class FitLoop {
  public:
-  /// The run's optimizers and schedulers are set already.
+  /// The run's optimizers and schedulers must be set.
   FitLoop(RunContext& run, LoaderSource source);
   void run();
 
@@ -54,21 +54,21 @@ class FitLoop {
   void run_epoch(bool resumed);
   void begin_epoch();
   void end_epoch();
-  /// The epoch's next batch; nothing behind its last, or where the limit of today lies behind the place that a
-  /// continued run comes from.
+  /// Returns the epoch's next batch; nullopt after the last, or if a resumed run is already past the present limit.
   std::optional<data::LoadedBatch> next_batch();
   void run_batch(data::LoadedBatch loaded, bool last);
-  /// What is left to do behind an epoch's last batch where nobody knew that it was the last.
+  /// Finishes an epoch whose last batch was not known to be the last.
   void end_unannounced();
   void finish_batch();
   void advance(int64_t batches, int64_t samples, const OptimizerStep::Outcome& outcome);
-  /// Runs a batch for the others, who have samples where this rank has none; it counts for nothing.
+  /// Runs a batch without weight, because other ranks have samples while this rank has none.
   OptimizerStep::Outcome run_weightless(bool last);
   void log_if_due(bool stepped);
   void watch_loss(bool read_device);
   void validate();
   void step_schedulers(Interval interval, bool following_metric);
-  /// The newest value of the metric that a scheduler follows; without one an error, or a warning where not strict.
+  /// Returns the newest value of the metric that a scheduler follows. Without a value it throws if the scheduler is
+  /// strict, and otherwise warns.
   std::optional<double> monitored(const LRSchedulerConfig& config);
   bool validation_due(bool window_done, bool last) const;
   bool stop_now() const;
@@ -79,18 +79,18 @@ class FitLoop {
   EvaluationLoop validation_;
   std::optional<OptimizerStep> step_ = {};
   data::Loaders loaders_ = {};
-  std::optional<RankedLoader> ranked_ = {};     ///< of loaders_
-  std::optional<int64_t> limit_of_epoch_ = {};  ///< batches, where limit_train_batches says so
+  std::optional<RankedLoader> ranked_ = {};     ///< around loaders_
+  std::optional<int64_t> limit_of_epoch_ = {};  ///< batches, if limit_train_batches limits the epoch
   int64_t loaded_in_epoch_ = 0;
   ValidationSchedule schedule_;
   std::optional<RankAgreement> agreement_ = {};
   std::set<std::string> warned_monitors_ = {};
 };
 
-/// The training loaders as one, with the run's seed and order, and divided among its ranks.
+/// Combines the training loaders into one, sets the run's seed and order, and shards the loader across ranks.
 data::Loaders ready_for_training(const RunContext& run, const data::Loaders& loaders);
 
-/// Batches of an epoch of this training loader, limits applied; unset where unknown.
+/// Returns the batches per epoch of this training loader, limits applied; unset if unknown.
 std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const RankedLoader& train);
 
 }  // namespace levin

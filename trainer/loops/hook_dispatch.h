@@ -6,8 +6,8 @@
 
 namespace levin {
 
-/// Calls each hook on those that override it, callbacks first, then the module. A hook that nobody overrides costs
-/// one comparison.
+/// Calls each hook on the receivers that override it, in the order of `add`. A hook without receivers costs one
+/// comparison.
 class HookDispatch {
  public:
   /// Appends a receiver; it must outlive the dispatch.

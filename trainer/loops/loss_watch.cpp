@@ -19,7 +19,7 @@ void LossWatch::see(const at::Tensor& loss, int64_t step) {
   }
   const at::NoGradGuard no_grad;
   if (!on_device_.defined()) on_device_ = at::zeros({}, loss.options().dtype(at::kLong));
-  // masked_fill_ and not where, which would copy the number to the device.
+  // masked_fill_ instead of where, which would copy the number to the device.
   const at::Tensor as_before = at::isfinite(loss.detach().reshape({})).logical_or_(on_device_);
   on_device_.masked_fill_(as_before.logical_not(), step);
 }

@@ -8,17 +8,17 @@ namespace levin {
 
 /// Remembers the first optimizer step of a run whose loss was NaN or infinite.
 ///
-/// A loss on the CPU is read at once, which is no sync; of one on another device the number of the step is kept there
-/// until `read`.
+/// A loss on the CPU is read at once, without a host sync. For a loss on another device, the step number is kept on
+/// that device until `read`.
 class LossWatch {
  public:
-  /// `loss`: one element, or undefined for a skipped batch. `step`: the step that it belongs to, from 1.
+  /// `loss`: one element, or undefined for a skipped batch. `step`: the optimizer step of the loss, from 1.
   void see(const at::Tensor& loss, int64_t step);
-  /// Reads what is on a device: a host sync there.
+  /// Reads the result from the device: a host sync.
   void read();
-  /// Goes on where another has found this step.
+  /// Restores the first non-finite step from a checkpoint.
   void restore(int64_t first_step) { first_step_ = first_step; }
-  /// As of the last `read` for losses on a device.
+  /// For losses on a device, as of the last `read`.
   std::optional<int64_t> first_step() const { return first_step_; }
 
  private:

@@ -10,33 +10,33 @@
 
 namespace levin {
 
-/// All values of one logged name: the newest, and those of the epoch reduced.
+/// The values of one logged name: the newest value and the reduction over the epoch.
 ///
-/// CPU values are read at once (that is no sync) and accumulated in double; values on other devices stay there.
+/// CPU values are read at once (no host sync) and accumulated in double. Values on other devices stay there.
 struct MetricAccumulator {
   LogOptions options = {};
-  bool declared = false;  ///< options are those of a call, not a restored state's
+  bool declared = false;  ///< `options` come from a call of log, not from a restored state
   bool on_step = false, on_epoch = false;
 
   double newest = 0;
   at::Tensor newest_on_device = {};
   double newest_weight = 1;
-  int64_t newest_batch = 0;  ///< the number of the batch that newest is of
+  int64_t newest_batch = 0;  ///< the number of the batch of `newest`
   bool fresh = false;        ///< newest was logged since the last read_step
 
   double value = 0, weight = 0;
   at::Tensor value_on_device = {};
 
-  std::shared_ptr<LoggedMetric> metric = {};  ///< in place of value, where a metric is logged
-  /// States of a metric that was not logged since they were restored, of one rank or of several; its value is `value`.
+  std::shared_ptr<LoggedMetric> metric = {};  ///< replaces `value` if a metric is logged
+  /// Restored states, of one or several ranks, of a metric that has not been logged since; `value` is its value.
   std::optional<std::vector<State>> restored_metrics = {};
 
   void add(double logged, double sample_weight, int64_t batch);
   void add(const at::Tensor& logged, double sample_weight, int64_t batch);
   void add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged, double sample_weight, int64_t batch);
-  /// Host syncs where the value is on another device.
+  /// Host sync if the value is on another device.
   double read_newest() const;
-  /// The reduced value; unset where nothing was logged since reset. Host sync, as read_newest.
+  /// Returns the reduced value; unset if nothing was logged since the reset. Host sync, as read_newest.
   std::optional<double> read_epoch(const std::string& name) const;
   void reset_epoch();
 
@@ -44,10 +44,11 @@ struct MetricAccumulator {
   void mark_newest(double sample_weight, int64_t batch);
 };
 
-/// What a metric that was logged as `name` computes. Throws UsageError where it has not one element. Host sync.
+/// Computes a metric that was logged as `name`. Throws UsageError if the value has more or less than one element. Host
+/// sync.
 double read_value(const std::string& name, const LoggedMetric& metric);
 
-/// Throws UsageError where `value`, logged as `name`, has not one element.
+/// Throws UsageError unless `value`, logged as `name`, has one element.
 void check_one_element(const std::string& name, const at::Tensor& value);
 
 }  // namespace levin

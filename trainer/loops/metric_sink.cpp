@@ -21,7 +21,7 @@ Reading reading_of(const MetricAccumulator& metric, double value, double weight)
           .on_epoch = metric.on_epoch};
 }
 
-/// Host sync where the value is on another device.
+/// Host sync if the value is on another device.
 Reading step_reading(const MetricAccumulator& metric) {
   Reading reading = reading_of(metric, metric.read_newest(), metric.newest_weight);
   reading.batch = metric.newest_batch;
@@ -96,7 +96,7 @@ void MetricSink::add(const std::string& name, const Value& value, const LogOptio
   MetricAccumulator& metric = accumulator(name, options);
   metric.add(value, sample_weight(options), batch_number_);
   if (!options.prog_bar || table_ != &train_ || has_other_ranks()) return;
-  if (!metric.on_step || metric.newest_on_device.defined()) return;  // reading it would be a sync
+  if (!metric.on_step || metric.newest_on_device.defined()) return;  // reading it would be a host sync
   progress_bar_[metric.on_epoch ? name + "_step" : name] = metric.newest;
 }
 
@@ -112,7 +112,7 @@ void MetricSink::log(const std::string& name, double value, const LogOptions& op
 
 void MetricSink::log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) {
   if (!metric) throw UsageError("log('", name, "'): the metric is null");
-  if (!enabled_) return metric->reset();  // nobody would read what it counted, and the next batch counts on
+  if (!enabled_) return metric->reset();  // its count is never read, and the next batch would add to it
   if (options.reduce_fx != ReduceFx::Mean)
     throw UsageError("log('", name, "'): a metric reduces itself; leave reduce_fx unset");
   LogOptions filled = options;
@@ -190,7 +190,7 @@ std::map<std::string, double> MetricSink::metrics_over_ranks(const Table& table,
     metric.unsync();
     counted.logged.erase(name);
   }
-  // A rank without samples has not logged the others.
+  // The other metrics were not logged on ranks without samples.
   values.merge(values_of_some_ranks(counted, *comm_));
   return values;
 }
@@ -221,7 +221,7 @@ Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
     if (reading.logger) values[shown] = reading.value;
     if (for_loader != nullptr) (*for_loader)[shown] = reading.value;
   }
-  // After all are read: a metric may be logged under several names.
+  // Reset after all are read, because a metric may be logged under several names.
   for (auto& entry : table.accumulators) entry.second.reset_epoch();
   return values;
 }

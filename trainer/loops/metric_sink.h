@@ -19,62 +19,62 @@ namespace levin {
 class Batch;
 class Comm;
 
-/// Tables whose epoch may have seen its last batch: a run that is continued there reads values of metrics that nobody
-/// logs again, so that they are saved as they are over all ranks.
+/// The tables whose epoch may have had its last batch. A run that resumes there reads metrics that are not logged
+/// again, so their values over all ranks are saved.
 struct EndedTables {
   bool train = false, evaluation = false;
 };
 
-/// The sink behind `log`: tables of accumulators for training and for each evaluation loader. Accumulators keep their
-/// addresses; values are read from the device only by read_step, read_epoch and newest.
+/// The implementation of `log`: tables of accumulators for training and for each evaluation loader. Accumulators keep
+/// their addresses. Only read_step, read_epoch and newest read values from the device.
 class MetricSink final : public LogSink {
  public:
-  /// Where values go that are logged from now on.
+  /// Values logged from now on go to the train table.
   void use_train_table();
-  /// `suffixed`: with several loaders names get "/dataloader_idx_N".
+  /// `suffixed`: names get the suffix "/dataloader_idx_N", for several loaders.
   void use_evaluation_table(int64_t dataloader_idx, bool suffixed);
-  /// Values logged from now on belong to this batch, with this default of on_step. `number`: the same on all ranks.
+  /// Values logged from now on belong to this batch and use this default for on_step. `number`: the same on all ranks.
   void enter_batch(const Batch& batch, int64_t number, bool on_step_by_default);
-  /// From here on values belong to no batch, and weigh 1.
+  /// Values logged from now on belong to no batch and have weight 1.
   void leave_batch();
-  /// False: `log` is ignored (barebones).
+  /// If false, `log` is ignored (barebones).
   void set_enabled(bool enabled) { enabled_ = enabled; }
-  /// The ranks whose values are read as one: read_step, read_train_epoch, read_evaluation_epoch and newest are then
-  /// called by all of them together. Metrics are computed on this device.
+  /// Sets the ranks over which values are reduced: read_step, read_train_epoch, read_evaluation_epoch and newest become
+  /// collective. Metrics are computed on `device`.
   void set_comm(Comm& comm, c10::Device device);
-  /// From here on what is read is this rank's own.
+  /// From now on reads return this rank's own values.
   void leave_ranks() { comm_ = nullptr; }
 
   void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
   void log(const std::string& name, double value, const LogOptions& options) override;
   void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) override;
 
-  /// The newest values of those with on_step that were logged since the last call, for the loggers. Host sync.
+  /// Returns the newest on_step values that were logged since the last call, for the loggers. Host sync.
   Metrics read_step();
-  /// The same of this rank alone.
+  /// The same for this rank alone.
   Metrics read_own_step();
-  /// The epoch's values of the train table or of all evaluation tables, for the loggers; they start anew. Step values
-  /// that no log point has read are shown too. Host sync.
+  /// Returns the epoch's values of the train table or of all evaluation tables, for the loggers, and resets them. Step
+  /// values that no log point has read are added to all(). Host sync.
   Metrics read_train_epoch();
   Metrics read_evaluation_epoch();
-  /// What read_evaluation_epoch read, by loader.
+  /// The values of the last read_evaluation_epoch, by loader.
   const std::vector<Metrics>& by_loader() const { return by_loader_; }
   bool anything_to_read_each_evaluation_step() const;
 
   const Metrics& all() const { return all_; }
   const Metrics& progress_bar() const { return progress_bar_; }
-  /// The newest value of one name, read now: the epoch's so far where it has one.
+  /// Reads the newest value of one name: the epoch's value so far if there is one.
   std::optional<double> newest(const std::string& name) const;
-  /// The metrics that were logged in the table at hand.
+  /// Returns the metrics that were logged in the current table.
   std::set<LoggedMetric*> metrics() const;
-  /// Resets the metrics that were logged, after a run whose epochs count for nothing.
+  /// Resets the metrics that were logged, after a trial.
   void reset_metrics();
-  /// Forgets the values of the evaluation tables, and what they showed (after a sanity check).
+  /// Drops the evaluation tables and all shown values (after a sanity check).
   void forget_evaluation();
 
-  /// `registered`: metrics of the module, whose own state is saved elsewhere; here they are named.
+  /// Metrics that the module registers. Their state is saved elsewhere; the sink's state holds only their names.
   using RegisteredMetrics = std::vector<std::pair<std::string, LoggedMetric*>>;
-  /// Called by all ranks.
+  /// Collective: all ranks call it.
   State state_dict(const RegisteredMetrics& registered = {}, EndedTables ended = {}) const;
   void load_state_dict(const State& state, const RegisteredMetrics& registered = {});
 
@@ -85,25 +85,25 @@ class MetricSink final : public LogSink {
   };
   MetricAccumulator& accumulator(const std::string& name, const LogOptions& options);
   double sample_weight(const LogOptions& options);
-  /// Adds a tensor or a number; the progress bar has a step's value at once where reading it is no sync.
+  /// Adds a tensor or a number. The progress bar gets a step's value at once if reading it needs no host sync.
   template <class Value>
   void add(const std::string& name, const Value& value, const LogOptions& options);
   Metrics read_epoch(Table& table, Metrics* for_loader);
-  /// The values of the metrics of these names over all ranks, who all call it; not of those that no rank has logged.
-  /// Empty where there is one rank.
+  /// Returns the values over all ranks of the metrics with these names, without metrics that no rank has logged. Empty
+  /// with one rank. Collective: all ranks call it.
   std::map<std::string, double> metrics_over_ranks(const Table& table, const std::set<std::string>& names) const;
   static std::set<std::string> names_of(const Table& table);
-  /// Throws levin::UsageError where another loader's values are counted in this metric.
+  /// Throws levin::UsageError if the metric already counts another loader's batches.
   void check_one_loader(const std::string& name, const LoggedMetric& metric) const;
   void warn_of_own_value(const std::string& name);
-  /// The step values of a table that nobody has read yet.
+  /// Returns the step values of a table that have not been read yet.
   static Readings fresh_steps(Table& table);
   bool has_other_ranks() const;
-  /// Of those that are not registered.
+  /// The same for the metrics that are not registered.
   std::map<std::string, double> values_over_ranks(const Table& table, const RegisteredMetrics& registered) const;
-  /// What all ranks have read, or what is given where there is one rank.
+  /// Returns the readings merged over all ranks; `own` with one rank.
   Readings merged(Readings own) const;
-  /// Lets all() and progress_bar() have these step values; returns those that are for the loggers.
+  /// Adds these step values to all() and progress_bar(); returns the values for the loggers.
   Metrics show_steps(const Table& table, const Readings& readings);
   void show(const Reading& reading, const std::string& name, double value);
 
@@ -113,11 +113,11 @@ class MetricSink final : public LogSink {
   Comm* comm_ = nullptr;
   c10::Device device_ = c10::kCPU;
   const Batch* batch_ = nullptr;
-  int64_t batch_number_ = 0;  ///< of the newest
-  double batch_size_ = -1;    ///< of batch_, once it was asked for
+  int64_t batch_number_ = 0;  ///< of the newest batch
+  double batch_size_ = -1;    ///< of batch_; -1: not computed yet
   bool on_step_by_default_ = false;
   bool enabled_ = true;
-  mutable std::set<std::string> reported_ = {};  ///< what was said of names already
+  mutable std::set<std::string> reported_ = {};  ///< warnings already given
   Metrics all_ = {}, progress_bar_ = {};
   std::vector<Metrics> by_loader_ = {};
 };

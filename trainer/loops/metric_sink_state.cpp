@@ -6,8 +6,8 @@
 namespace levin {
 namespace {
 
-/// A metric's value is kept beside its state: a run that is continued behind an epoch's last batch reads it before
-/// anybody has logged the metric again.
+/// A metric's value is saved with its state, because a run that resumes after an epoch's last batch reads the value
+/// before the metric is logged again.
 double metric_value(const MetricAccumulator& logged, const std::optional<double>& over_ranks) {
   if (over_ranks) return *over_ranks;
   return logged.metric && logged.on_epoch ? logged.read_epoch("").value_or(0) : logged.value;
@@ -17,7 +17,7 @@ bool is_registered(const LoggedMetric& metric, const MetricSink::RegisteredMetri
   return std::ranges::any_of(registered, [&](const auto& known) { return known.second == &metric; });
 }
 
-/// The state of what was logged, or the name of a registered metric.
+/// Returns the state of a logged metric, or the name if it is registered.
 State metric_state(const MetricAccumulator& logged, const MetricSink::RegisteredMetrics& registered) {
   if (!logged.metric) return {};
   for (const auto& [name, metric] : registered)
@@ -25,7 +25,7 @@ State metric_state(const MetricAccumulator& logged, const MetricSink::Registered
   return logged.metric->state_dict();
 }
 
-/// `over_ranks`: the value of a metric over all ranks, where it was asked for.
+/// `over_ranks`: the value of a metric over all ranks, if it was computed.
 State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetrics& registered,
                const std::optional<double>& over_ranks) {
   const auto tensor_or = [](const at::Tensor& on_device, double value) {
@@ -47,7 +47,7 @@ State state_of(const MetricAccumulator& logged, const MetricSink::RegisteredMetr
                       {"restored_metrics", logged.restored_metrics ? State(*logged.restored_metrics) : State()}});
 }
 
-/// The metric of that name, which the module keeps; null where there is no such any more.
+/// Returns the registered metric of that name, which the module owns; null if it no longer exists.
 std::shared_ptr<LoggedMetric> find_registered(const std::string& name,
                                               const MetricSink::RegisteredMetrics& registered) {
   for (const auto& [known, metric] : registered)
@@ -55,7 +55,7 @@ std::shared_ptr<LoggedMetric> find_registered(const std::string& name,
   return nullptr;
 }
 
-/// `device`: where the run's values are.
+/// `device`: the run's device.
 void load_state(MetricAccumulator& logged, const State& state, c10::Device device,
                 const MetricSink::RegisteredMetrics& registered) {
   const auto load = [&](const char* key, at::Tensor& on_device, double& value) {
