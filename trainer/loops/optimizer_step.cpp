@@ -23,7 +23,7 @@ void check_loss(const at::Tensor& loss) {
         "torch::NoGradGuard, a detach(), or are all parameters frozen? Return {} to skip a batch.");
 }
 
-/// What a scaler, and master weights, cannot do.
+/// Throws for uses that a GradScaler or master weights do not support.
 void check_scaling(RunContext& run) {
   const char* name = run.precision.name();
   for (const auto& optimizer : run.optimizer_list)
@@ -63,7 +63,7 @@ OptimizerStep::OptimizerStep(RunContext& run)
         run.options.accumulate_grad_batches, " batches in training_step");
   if (scaler_ != nullptr) {
     check_scaling(run);
-    // A rank whose first window weighs nothing has scaled no loss when it looks at the gradients of all.
+    // A rank whose first window has weight 0 has scaled no loss before it unscales the reduced gradients.
     scaler_->scale(at::zeros({}, at::TensorOptions(run.device())));
   }
   for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(optim::detail::parameters_of(raw(i)));
@@ -131,7 +131,7 @@ void OptimizerStep::run_automatic() {
 }
 
 bool OptimizerStep::replay() {
-  // Only a window of one batch is a step from its beginning to its end.
+  // Only a window of one batch can be captured as a whole step.
   if (run_.counters.window.size != 1) return false;
   const std::optional<CapturedStep::Outcome> outcome = captured_->run(*batch_, [this](const Batch& batch) {
     const Batch* const given = std::exchange(batch_, &batch);
@@ -176,7 +176,7 @@ at::Tensor OptimizerStep::body() {
   const at::Tensor loss = batch_ != nullptr ? run_training_step() : at::Tensor();
   if (first_)
     for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
-  const double own = loss.defined() ? weigh() : 0;  // as if it counted
+  const double own = loss.defined() ? weigh() : 0;  // the weight that it would have if it counted
   const double weight = weightless_ ? 0 : own;
   counts_ = weight > 0;
   add_weight(weight);
@@ -202,7 +202,7 @@ void OptimizerStep::add_weight(double weight) {
   if (Comm& comm = run_.strategy.comm(); comm.world_size() > 1) {
     double& reference = run_.counters.reference_weight;
     if (reference == 0) {
-      // The first rank's that is not 0: losses are divided by it.
+      // The first weight, in rank order, that is not 0: losses are divided by it.
       for (const at::Tensor& of_rank : comm.all_gather(at::full({1}, weight, at::TensorOptions(at::kDouble))))
         if (reference == 0) reference = of_rank.item<double>();
     }
@@ -257,7 +257,7 @@ Gradients& OptimizerStep::gradients_of(size_t index) {
 void OptimizerStep::finish_gradients(size_t index) {
   const WindowState& window = run_.counters.window;
   if (total_weight_ == 0) {
-    // Nothing was learned: without gradients LibTorch's optimizers leave their parameters and state alone.
+    // No sample counted: without gradients LibTorch's optimizers leave their parameters and state unchanged.
     zero_grad(index);
     return;
   }
@@ -269,7 +269,7 @@ void OptimizerStep::finish_gradients(size_t index) {
   run_.module().configure_gradient_clipping(optimizer, gradient_clip_val_, gradient_clip_algorithm_);
 }
 
-/// One pass over the gradients, for the window's weights and for the scale.
+/// Applies the window's weights and the loss scale in one pass over the gradients.
 void OptimizerStep::unscale(size_t index, double multiplier) {
   if (auto* masters = run_.precision.master_weights(index)) masters->take_gradients();
   if (scaler_ == nullptr) {
@@ -299,7 +299,7 @@ void OptimizerStep::step(size_t index, const Closure& closure) {
   stepped_ = !automatic || total_weight_ > 0;
 }
 
-/// An error of a step whose state does not fit names the parameter.
+/// If the step fails because its state does not fit, the error names the parameter.
 void OptimizerStep::make_step(size_t index, const Closure& closure) {
   try {
     run_.strategy.step(raw(index), closure);
@@ -310,7 +310,7 @@ void OptimizerStep::make_step(size_t index, const Closure& closure) {
   }
 }
 
-/// Whether the step is made depends on the gradients, so that the closure runs first.
+/// The closure runs first, because whether the step is made depends on the gradients.
 void OptimizerStep::step_scaled(size_t index, const Closure& closure) {
   if (closure) {
     const at::AutoGradMode with_gradients(true);
@@ -331,12 +331,12 @@ void OptimizerStep::step_scaled(size_t index, const Closure& closure) {
   const bool made = scaler_->step(raw(index), [&] { make_step(index, nullptr); });  // host sync
   updated_ |= made;
   if (auto* masters = run_.precision.master_weights(index); masters != nullptr && made) masters->write_back();
-  // The coefficient of a clipping was for this step.
+  // The clipping coefficient was for this step only.
   if (auto* ours = dynamic_cast<optim::Optimizer*>(&raw(index)); ours != nullptr && !made)
     ours->set_gradient_multiplier(1);
 }
 
-/// The strategy averages over all ranks; this makes it the mean over those that have a batch.
+/// The strategy averages over all ranks; the factor turns that into the mean over the ranks that have a batch.
 at::Tensor OptimizerStep::share_of_mean(const at::Tensor& loss) const {
   if (weightless_) return loss * 0;
   const int64_t ranks = run_.strategy.comm().world_size();
@@ -363,7 +363,7 @@ void OptimizerStep::clip_gradients(size_t index, double value, GradientClipAlgor
     return;
   }
   const at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
-  // Written, also where the optimizer could multiply in its step: hooks, and whoever clips again, see what was clipped.
+  // Writes the clipped gradients even if the optimizer could multiply in its step: hooks and a second clip see them.
   gradients.clip_norm(run_.strategy.reduce_norm(norm), value);
 }
 

@@ -6,7 +6,7 @@
 namespace levin {
 namespace {
 
-/// PyTorch Lightning's key of the GradScaler's state; the other is that of its versions before 1.8.
+/// PyTorch Lightning's keys of the GradScaler's state; the second is from versions before 1.8.
 constexpr const char* kScalerKey = "MixedPrecision";
 constexpr const char* kEarlyScalerKey = "native_amp_scaling_state";
 constexpr const char* kMasterWeightsKey = "master_weights";

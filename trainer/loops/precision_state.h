@@ -5,12 +5,12 @@ namespace levin {
 
 class RunContext;
 
-/// Writes the GradScaler's state under PyTorch Lightning's key, and master weights beside levin's own state; nothing
-/// for a precision that has neither.
+/// Writes the GradScaler's state under PyTorch Lightning's key, and master weights into the section "levin". A no-op
+/// for a precision with neither.
 void save_precision_state(RunContext& run, State& checkpoint);
 
-/// Puts both back, after the module's weights. Without saved master weights they become the module's; PyTorch
-/// Lightning's files hold none.
+/// Restores both; call it after the module's weights are loaded. Without saved master weights (PyTorch Lightning's
+/// files have none) they are copied from the module.
 void load_precision_state(RunContext& run, const State& checkpoint);
 
 }  // namespace levin

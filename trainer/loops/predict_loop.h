@@ -6,8 +6,8 @@
 
 namespace levin {
 
-/// Prediction: every batch of every loader once, in eval mode and without gradients; returns what predict_step
-/// returned, by loader and batch. Logging inside predict_step is refused.
+/// Runs every batch of every loader once, in eval mode and without gradients. Returns the results of predict_step, by
+/// loader and batch. Throws if predict_step logs.
 std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Loaders& loaders);
 
 }  // namespace levin

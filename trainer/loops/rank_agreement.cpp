@@ -7,10 +7,10 @@
 namespace levin {
 namespace {
 
-/// Bits of what ranks ask for, behind those of signals, whose numbers are below 32.
+/// Bits of the requests; the low 32 bits are the signals.
 constexpr uint64_t kSignals = (uint64_t{1} << 32) - 1;
 constexpr uint64_t kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
-/// An interval is a power of two, with this bit for 1.
+/// An interval is a power of two; this bit stands for 1.
 constexpr int kInterval = 40, kLongestInterval = 20;
 constexpr double kSecondsBetweenQuestions = 0.1;
 
@@ -30,7 +30,7 @@ void RankAgreement::at_end_of_window() {
     run_.request_stop("the SLURM job's time limit is near");
     run_.session_ends = true;
   }
-  // Under manual optimization no message goes with the weights of a window.
+  // Under manual optimization there is no message with the weights of a window.
   const bool automatic = run_.module().automatic_optimization;
   const uint64_t agreed = automatic ? run_.strategy.agree(requests()) : run_.strategy.agree_now(requests());
   run_.counters.time_to_validate = agreed & kValidate;

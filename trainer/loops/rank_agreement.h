@@ -9,40 +9,40 @@
 
 namespace levin {
 
-/// What one rank asks for and all do in the same step: to stop, to act on a signal, to validate since the time has
-/// come. Also with one rank; then nothing is sent.
+/// Requests of single ranks on which all ranks act in the same step: to stop, to handle a signal, to validate because
+/// the interval is over. Works with one rank too, without messages.
 class RankAgreement {
  public:
-  /// All must outlive this. From here on signals wait for the other ranks.
+  /// The arguments must outlive the object. While it exists, signals take effect only once all ranks agree.
   RankAgreement(RunContext& run, const ValidationSchedule& schedule);
 
-  /// At the end of a window: asks with a message that is sent anyway.
+  /// Agrees at the end of a window, in a message that is sent anyway.
   void at_end_of_window();
-  /// Up to now, with a message of its own: called by all ranks.
+  /// Agrees on all requests made so far, in a separate message. Collective: all ranks call it.
   void now();
-  /// Whether the ranks have agreed on a signal, and are at a place where a run can go on from.
+  /// Returns whether the ranks have agreed on a signal and are at a position from which a run can resume.
   bool ends_here() const;
 
  private:
   friend class ValidationAgreement;
-  /// With a message of its own. `interval`: what this rank proposes, a power of two; returns rank 0's.
+  /// Agrees in a separate message. `interval`: this rank's proposal, a power of two; returns rank 0's proposal.
   int64_t in_validation(int64_t interval);
   uint64_t requests() const;
   void take(uint64_t agreed);
 
   RunContext& run_;
   const ValidationSchedule& schedule_;
-  std::optional<SignalHold> signals_ = {};  ///< where there are several ranks
+  std::optional<SignalHold> signals_ = {};  ///< set if there are several ranks
   std::optional<double> session_end_ = {};  ///< wall_seconds at which this process must have saved
 };
 
-/// Lets ranks act on a signal together, inside of one loader of a validation, which gives all of them as many batches:
-/// they ask each other after the same number of batches, several times in a second.
+/// Lets ranks act on a signal together inside one loader of a validation, which gives all ranks the same number of
+/// batches. They exchange requests after the same number of batches, several times per second.
 class ValidationAgreement {
  public:
   explicit ValidationAgreement(RankAgreement& ranks) : ranks_(ranks) {}
 
-  /// After each batch; false where all ranks end here.
+  /// Call after each batch. Returns false if all ranks end here.
   bool goes_on();
 
  private:

@@ -36,7 +36,7 @@ Reading to_reading(const State& state) {
           .batch = items[8].to_int()};
 }
 
-/// A rank that had no sample in the newest batch still has what it logged before.
+/// Drops readings of older batches: a rank without samples in the newest batch still has its earlier value.
 std::vector<Reading> of_newest_batch(std::vector<Reading> readings) {
   const int64_t newest = std::ranges::max(readings, {}, &Reading::batch).batch;
   std::erase_if(readings, [newest](const Reading& one) { return one.batch != newest; });
@@ -109,7 +109,7 @@ std::map<std::string, double> values_of_some_ranks(const CountedMetrics& own, Co
     computed[name] = read_value(name, *metric);
     metric->load_state_dict(of_ranks[static_cast<size_t>(comm.rank())].at("logged").at(name));
   }
-  // For the ranks that have not logged them.
+  // Shared with the ranks that have not logged the metrics.
   std::map<std::string, double> values;
   for (const State& of_rank : gather_states(computed, comm))
     for (const auto& [name, value] : of_rank.to_dict()) values.emplace(to_text(name), value.to_double());

@@ -18,7 +18,7 @@ at::Tensor as_tensor(const State& number) {
   return number.is_tensor() ? number.to_tensor().to(at::kDouble) : at::scalar_tensor(number.to_double(), at::kDouble);
 }
 
-/// Numbers that may be tensors of a device, reduced: a tensor where one of them is.
+/// Reduces numbers that may be tensors on a device. Returns a tensor if any number is one.
 State reduced(const std::vector<State>& numbers, ReduceFx reduce) {
   at::Tensor all = as_tensor(numbers.front());
   bool on_device = numbers.front().is_tensor();
@@ -34,7 +34,7 @@ State times(const State& number, double factor) {
   return number.is_tensor() ? State(number.to_tensor() * factor) : State(number.to_double() * factor);
 }
 
-/// The newest value of those that no log point has read, as one rank's.
+/// Merges the newest values that no log point has read into one rank's value.
 void merge_newest(State& merged, const Parts& of_ranks, ReduceFx reduce, double share) {
   std::vector<State> values;
   double weight = 0;
@@ -53,7 +53,7 @@ void merge_newest(State& merged, const Parts& of_ranks, ReduceFx reduce, double 
   merged["newest_weight"] = weight * share;
 }
 
-/// A metric's states go to rank 0; its value is that of all ranks already.
+/// A metric's states go to rank 0; its value is already that of all ranks.
 void merge_metric(State& merged, const Parts& of_ranks, bool is_rank_zero) {
   State restored = State::list();
   for (const State* logged : of_ranks) {
@@ -63,7 +63,7 @@ void merge_metric(State& merged, const Parts& of_ranks, bool is_rank_zero) {
     if (const State* earlier = logged->find("restored_metrics"); earlier != nullptr && !earlier->is_none())
       for (const State& one : earlier->items()) restored.push_back(one);
   }
-  if (merged.at("metric").is_string()) return;  // the module's, whose states come by themselves
+  if (merged.at("metric").is_string()) return;  // registered with the module, which restores its state
   merged["metric"] = State();
   merged["restored_metrics"] = std::move(restored);
 }
@@ -73,7 +73,7 @@ bool is_metric(const State& logged) {
   return !logged.at("metric").is_none() || (restored != nullptr && !restored->is_none());
 }
 
-/// One name, as ranks have logged it, for one of `world_size`.
+/// Merges one name over the ranks that logged it and returns the share of one of `world_size` ranks.
 State share_of(const Parts& of_ranks, bool is_rank_zero, int64_t world_size) {
   State merged = *of_ranks.front();
   const auto reduce = static_cast<ReduceFx>(merged.at("reduce_fx").to_int());
@@ -97,7 +97,7 @@ State share_of(const Parts& of_ranks, bool is_rank_zero, int64_t world_size) {
   return merged;
 }
 
-/// A table of logged values: a name that some ranks lack is that of the others.
+/// Merges a table of logged values. A name that some ranks lack is merged over the others.
 State table_of(const Parts& of_ranks, bool is_rank_zero, int64_t world_size) {
   State table = State::dict({{"suffix", of_ranks.front()->at("suffix")}});
   State values = State::dict();
@@ -114,7 +114,7 @@ State table_of(const Parts& of_ranks, bool is_rank_zero, int64_t world_size) {
   return table;
 }
 
-/// Where a rank that did not save begins to draw: as nobody else, and as it would again.
+/// Returns the random number state of a rank that did not save: different on each rank, and reproducible.
 State rng_of_new_rank(const State& of_rank_zero, int64_t rank) {
   const RngGuard generator_as_before;
   load_rng_state(of_rank_zero);

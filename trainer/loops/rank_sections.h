@@ -6,26 +6,27 @@
 
 namespace levin {
 
-/// What ranks have saved of their own, handed out to as many ranks or to others.
+/// The sections that ranks saved, distributed to the same or another number of ranks.
 ///
-/// On as many ranks each takes its own. Otherwise rank 0 takes the gradients and metrics of all and the others none, so
-/// that what is reduced over the ranks stays what it was; values that were logged come in equal shares; loaders stand
-/// where rank 0's stood, which are positions of all ranks where they are in step; and a rank that is new draws random
-/// numbers of its own.
+/// With the same number of ranks each takes its own section. Otherwise:
+/// - rank 0 takes the gradients and metrics of all and the others none, so that sums over ranks are unchanged
+/// - logged values are divided into equal shares
+/// - loaders take the position of rank 0's loaders, which is that of all ranks if the loaders are in step
+/// - each new rank gets its own random number stream
 class RankSections {
  public:
-  /// `ranks`: a list with the section of each rank that saved; it must outlive this.
+  /// `ranks`: a list with one section per rank that saved; it must outlive the object.
   RankSections(const State& ranks, int64_t rank, int64_t world_size);
 
   int64_t saved() const { return static_cast<int64_t>(sections_.size()); }
   bool other_ranks() const { return saved() != world_size_; }
-  /// This rank's own section, or rank 0's where it has none.
+  /// This rank's section, or rank 0's if there is none.
   const State& own() const { return sections_[rank_ < saved() ? static_cast<size_t>(rank_) : 0]; }
-  /// The sections whose sums this rank goes on with: several, one or none.
+  /// Returns the sections whose sums this rank takes over: several, one or none.
   std::vector<const State*> taken_over() const;
-  /// What was logged.
+  /// Returns the state of logged values for this rank.
   State logged() const;
-  /// Random numbers, and where the loaders stand.
+  /// Returns the random number state and the loaders' positions for this rank.
   State places() const;
 
  private:

@@ -11,10 +11,10 @@
 namespace levin {
 namespace {
 
-/// What the message before a batch begins with, so that one of another kind is not taken for it.
+/// The first number of the message before a batch, to detect that another rank sent a different message.
 constexpr double kMark = 20'260'117;
 
-/// How many ranks have a batch, and one behind it.
+/// How many ranks have a batch, and how many have another one after it.
 struct RanksLeft {
   int64_t with_batch = 0, with_more = 0;
 };
@@ -84,7 +84,7 @@ std::optional<data::LoadedBatch> RankedLoader::next() {
 
 int64_t RankedLoader::ranks_with(const data::LoadedBatch& newest) {
   if (!in_step_) return ranks_with_batch_;
-  // Ranks that are in step all have a batch in each round but the last.
+  // Ranks that are in step all have a batch in every round except the last.
   if (!newest.last || comm_.world_size() == 1) return comm_.world_size();
   return count_over_ranks(!newest.absent, /*has_more=*/false, comm_).with_batch;
 }

@@ -8,32 +8,34 @@
 
 namespace levin {
 
-/// The loader of one of several ranks, which take their batches together: a rank that has none left goes on, with
-/// batches that are absent, until no rank has any. So all ranks make the same steps, whatever each of them reads.
+/// The loader of one of several ranks, which take their batches together. A rank without batches continues with absent
+/// ones until no rank has any left, so that all ranks make the same number of steps.
 ///
-/// Loaders that are in step need no message for that; the others cost a small one for each batch.
+/// Loaders that are in step need no message for this; the others need a small message per batch.
 class RankedLoader {
  public:
-  /// Called by all ranks; both must outlive this. Throws levin::UsageError where loaders that are in step have
-  /// different numbers of batches, since their ranks read different data.
+  /// Both arguments must outlive the object. Throws levin::UsageError if loaders that are in step have different
+  /// numbers of batches, which means that their ranks read different data. Collective: all ranks call it.
   RankedLoader(data::Loader& loader, Comm& comm);
 
   data::Loader& loader() const { return loader_; }
-  /// Batches of an epoch, of the rank that has most; unset where one does not know.
+  /// Batches per epoch on the rank with the most; unset if any rank does not know.
   std::optional<int64_t> size() const { return size_; }
-  /// Whether no rank has to ask the others how far they are.
+  /// Returns whether ranks need no message to know whether others have a batch.
   bool is_in_step() const { return in_step_; }
-  /// Throws levin::UsageError where `resumed`, what this rank takes of a checkpoint, is of another number of ranks, and
-  /// those of then (as `in_step_key` says) or of now are not in step: then each has a place of its own.
+  /// Throws levin::UsageError if `resumed`, this rank's part of a checkpoint, is from another number of ranks and the
+  /// loaders are not in step now or were not when it was saved (the entry `in_step_key`): then each rank has its own
+  /// position.
   void check_ranks(const State& resumed, const char* in_step_key) const;
 
-  /// This rank's next batch, and whether it is the last of all ranks; nothing at the end of the epoch of all. Called by
-  /// all ranks, in the same place.
+  /// Returns this rank's next batch, marked `last` if no rank has more; nullopt once no rank has any. Collective: all
+  /// ranks call it.
   std::optional<data::LoadedBatch> next();
-  /// How many ranks have a batch where this one has `newest`, which `next` gave it last. Called by all ranks.
+  /// Returns how many ranks have a batch in the round of `newest`, the last result of `next`. Collective: all ranks
+  /// call it.
   int64_t ranks_with(const data::LoadedBatch& newest);
-  /// What this rank runs where its batch is absent and empty: its newest batch, or in a run that was resumed since, the
-  /// first of `epoch`. Throws levin::UsageError where it has never had one.
+  /// Returns the batch that this rank runs if its own is absent and empty: its newest batch or, if the run was resumed
+  /// since, the first batch of `epoch`. Throws levin::UsageError if the rank has no batch at all.
   Batch stand_in(int64_t epoch);
 
  private:
@@ -43,8 +45,8 @@ class RankedLoader {
   Comm& comm_;
   bool in_step_ = true;
   std::optional<int64_t> size_;
-  int64_t ranks_with_batch_ = 0;      ///< in the newest round, where ranks are not in step
-  std::optional<Batch> newest_ = {};  ///< kept where ranks are not in step
+  int64_t ranks_with_batch_ = 0;      ///< in the newest round, if ranks are not in step
+  std::optional<Batch> newest_ = {};  ///< kept if ranks are not in step
 };
 
 }  // namespace levin

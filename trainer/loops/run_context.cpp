@@ -123,7 +123,7 @@ void RunContext::save_if_any_rank_asks() {
 }
 
 void RunContext::save_now() {
-  // A save may come in the middle of a validation; what hooks and writers make there must outlive it.
+  // A save may come inside a validation, but tensors that hooks and the writer make must not be inference tensors.
   const c10::InferenceMode normal_mode(false);
   const at::NoGradGuard no_grad;
   if (writer.has_failed()) finish_saves();

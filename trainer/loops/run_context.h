@@ -25,11 +25,11 @@
 
 namespace levin {
 
-/// The run at hand: what the loops share, and the Run that hooks see. Made by Trainer for one call of fit, validate,
-/// test or predict.
+/// The current run: the state that the loops share, and the Run that hooks see. Trainer makes one for each call of fit,
+/// validate, test or predict.
 class RunContext final : public Run {
  public:
-  /// All references must outlive the run. The module sees the run until it is destroyed.
+  /// All references must outlive the run. The module sees the run until `end` or the destructor.
   RunContext(const TrainerOptions& options_, ModuleRef module, std::optional<data::DataModuleRef> data_module,
              Strategy& strategy_, PrecisionPlugin& precision_, Stage stage);
   ~RunContext() override;
@@ -67,40 +67,43 @@ class RunContext final : public Run {
 
   // --- for the loops ---
   const ModuleOverrides& overrides() const { return module_.overrides; }
-  /// By way of the transfer hooks of data module or module, where one is overridden; in the run's memory format.
+  /// Moves a batch to the device in the run's memory format, through overridden transfer hooks of the data module or
+  /// the module.
   Batch to_device(Batch batch);
-  /// Sends a row to the loggers; nothing where `values` is empty.
+  /// Sends a row to the loggers; a no-op if `values` is empty.
   void log_row(const Metrics& values);
   double wall_seconds() const;
-  /// Counts on from an earlier session's seconds.
+  /// Makes wall_seconds() continue from `seconds`, the total of earlier sessions.
   void begin_wall_seconds_at(double seconds);
-  /// Saves the checkpoints that were asked for. The loops call it where a run can go on from; called by all ranks.
-  /// Throws what an earlier save has failed with, unless checkpoint_errors is "warn".
+  /// Saves the requested checkpoints. The loops call it at positions from which a run can resume. Throws the error of
+  /// an earlier save, unless checkpoint_errors is "warn". Collective: all ranks call it.
   void save_if_asked() {
     if (!save_requests_.empty() || writer.has_failed()) save_now();
   }
-  /// The same where some ranks may not have been asked, since they had no batch: a message to all ranks.
+  /// The same for places where some ranks may lack the request because they had no batch. Sends a message to all ranks.
   void save_if_any_rank_asks();
-  /// Saves what on_exception hooks asked for: the window at hand is given up, and the batch that failed is skipped.
+  /// Saves the checkpoints that on_exception hooks requested. The current accumulation window is dropped, and a resume
+  /// skips the batch that failed.
   void save_after_exception();
-  /// The module no longer sees the run, whose state can still be saved.
+  /// Detaches the module from the run. The state can still be saved.
   void end();
   bool has_ended() const { return ended_; }
-  /// The random numbers of the run, also when it is over and the program's own are back.
+  /// The run's random number state, also after the run, when the program's own is restored.
   State rng() const { return rng_at_end_ ? *rng_at_end_ : rng_state(); }
-  /// Waits until all checkpoints are written; throws as save_if_asked.
+  /// Waits until all checkpoints are written. Throws like save_if_asked.
   void finish_saves();
-  /// Whether somebody asked for the end, on all ranks alike: `stop_reason` may still be this rank's own.
+  /// Returns whether the run is to stop, the same on all ranks. `stop_reason` may still be set on this rank only.
   bool stops() const { return strategy.comm().world_size() > 1 ? stop_agreed : stop_reason.has_value(); }
-  /// Gives this rank its part of what the loaders give, where use_distributed_sampler is set.
+  /// Shards the loaders across ranks if use_distributed_sampler is set.
   void divide_among_ranks(const data::Loaders& loaders) const;
-  /// `k` micro-batches of a step, as options and callbacks mean it, on the ranks that there are: a run that keeps its
-  /// global batch may have others than it began with. Throws levin::UsageError where that is no whole number.
+  /// Converts `k` micro-batches per step, as options and callbacks give it, to the present number of ranks: with
+  /// keep_global_batch that number may have changed since the run started. Throws levin::UsageError if the result is no
+  /// whole number.
   int64_t accumulation_on_these_ranks(int64_t k) const;
   bool is_rank_zero() const { return strategy.comm().rank() == 0; }
-  /// Forgets the batch at hand and the optimizer handles, which end with the loop that an exception left.
+  /// Drops the current batch and the optimizer handles after an exception has left the loop.
   void leave_loop();
-  /// Sets what the module sees as stage and loader.
+  /// Sets the stage and loader that the module sees.
   void enter(Stage stage, int64_t dataloader_idx);
 
   const TrainerOptions& options;
@@ -115,10 +118,10 @@ class RunContext final : public Run {
   RunFolder run_folder = {};
   RunConfig config = {};
   std::vector<CallbackEntry> callbacks = {};
-  std::function<void()> configure_optimizers = {};  ///< until they are made: by the trainer, or earlier where asked
+  std::function<void()> configure_optimizers = {};  ///< makes the optimizers at the first call of optimizers()
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizer_list = {};
   std::vector<std::shared_ptr<LRScheduler>> scheduler_list = {};
-  std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one for each scheduler
+  std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one per scheduler
 
   const Batch* current_batch = nullptr;
   int64_t current_batch_idx = 0;
@@ -127,23 +130,23 @@ class RunContext final : public Run {
   std::optional<int64_t> epoch_limit = {};
   std::function<std::optional<int64_t>()> total_steps = {};  ///< optimizer steps of the whole fit
   std::optional<int64_t> batches_of_loader = {};
-  std::optional<std::optional<int64_t>> train_batches = {};  ///< of a training epoch, once its loader was made
+  std::optional<std::optional<int64_t>> train_batches = {};  ///< per training epoch; set once the loader exists
   std::optional<std::string> stop_reason = {};
 
-  /// What keep_global_batch has made of numbers of micro-batches: they are times `first` and by `second`.
+  /// The factor of keep_global_batch for numbers of micro-batches: `first` / `second`.
   std::pair<int64_t, int64_t> accumulation_scale = {1, 1};
 
   CheckpointWriter writer = {};
   const data::Loaders* train_loaders = nullptr;
   const data::Loaders* evaluation_loaders = nullptr;
-  bool stop_agreed = false;  ///< by all ranks
-  bool trial = false;        ///< of levin::tune: a callback ends it, schedulers hold still
+  bool stop_agreed = false;  ///< stop_reason is agreed on by all ranks
+  bool trial = false;        ///< this is a tuning trial: a callback stops it and schedulers do not step
   bool resumed = false;
-  std::filesystem::path resumed_file = {};  ///< given by the user, unless the run goes on in its folder
+  std::filesystem::path resumed_file = {};  ///< given by the user; empty if the run continues in its folder
   bool said_optimizer_is_unknown = false;
-  bool session_ends = false;         ///< the stop is this process's alone, and not the run's
-  bool interrupted = false;          ///< a signal ended the validation at hand, whose place is saved
-  std::optional<State> resume = {};  ///< this rank's part of the checkpoint, for the loops to take positions from
+  bool session_ends = false;         ///< the stop ends this process's session, not the run
+  bool interrupted = false;          ///< a signal ended the current validation; its position is saved
+  std::optional<State> resume = {};  ///< this rank's part of the checkpoint, from which the loops take positions
 
  private:
   void save_now();

@@ -7,13 +7,13 @@
 
 namespace levin {
 
-/// A checkpoint that somebody asked for.
+/// A requested checkpoint.
 struct SaveRequest {
   std::filesystem::path path = {};
   SaveCheckpointOptions how = {};
 };
 
-/// What any rank was asked for, each path once, the same on all of them, who must all call it.
+/// Returns the requests of all ranks, each path once, in the same order everywhere. Collective: all ranks call it.
 std::vector<SaveRequest> requests_of_all_ranks(const std::vector<SaveRequest>& own, Comm& comm);
 
 }  // namespace levin

@@ -9,17 +9,17 @@
 
 namespace levin {
 
-/// The epochs of a fit with resolved options; unset without limit.
+/// Returns the epoch limit of a fit with resolved options; unset without a limit.
 std::optional<int64_t> epoch_limit(const TrainerOptions& options);
 
-/// How many micro-batches an epoch's optimizer steps are made of, by epoch.
+/// The number of micro-batches per optimizer step, by epoch.
 using BatchesOfStep = std::function<int64_t(int64_t epoch)>;
-/// `k` in all epochs, or what a GradientAccumulationScheduler among the callbacks says; then `scale`, where it is
-/// given, changes its numbers.
+/// Returns `k` for all epochs, or the numbers of a GradientAccumulationScheduler among the callbacks, converted by
+/// `scale` if given.
 BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callbacks,
                               const std::function<int64_t(int64_t k)>& scale = {});
 
-/// Optimizer steps of a whole fit with `batches` per epoch on each rank; unset where it has no known end.
+/// Returns the optimizer steps of a whole fit with `batches` per epoch on each rank; unset if the end is not known.
 std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches,
                                        const BatchesOfStep& batches_of_step);
 

@@ -7,24 +7,25 @@
 
 namespace levin {
 
-/// When validation runs during training: what val_check_interval and check_val_every_n_epoch mean together.
+/// Decides when validation runs during training, from val_check_interval and check_val_every_n_epoch.
 ///
-/// - a fraction, or a number of batches: so often in every n-th epoch, or at such an epoch's end
-/// - a number of batches without epochs to count (check_val_every_n_epoch null): whenever so many batches have passed
-/// - a time: at the end of the first window after so much time has passed since the last validation
+/// - a fraction or a number of batches: at this interval in every n-th epoch (1.0: at the epoch's end)
+/// - a number of batches, with check_val_every_n_epoch null: at this interval, counted across epochs
+/// - a time: at the end of the first window after this time since the last validation
 class ValidationSchedule {
  public:
   /// `options` must outlive the schedule.
   explicit ValidationSchedule(const TrainerOptions& options) : options_(options) {}
 
-  /// Batches of an epoch, limits applied; unset where unknown. Throws UsageError where the interval cannot be met.
+  /// Sets the batches per epoch, limits applied; unset if unknown. Throws UsageError if the interval does not fit them.
   void set_epoch_batches(std::optional<int64_t> batches);
-  /// After a train batch; `last` of its epoch. `time_is_up`: what the ranks agreed on.
+  /// Returns whether a validation is due after a train batch. `last`: it is the epoch's last batch. `time_is_up`: as
+  /// the ranks agreed.
   bool due(const TrainerState& state, bool last, bool time_is_up) const;
-  /// Whether a validation is due at an epoch's last batch and nowhere else.
+  /// Returns whether validation is due only at an epoch's last batch.
   bool waits_for_the_last() const { return !every_batches_ && !options_.val_check_interval.time(); }
   bool counts_this_epoch(const TrainerState& state) const;
-  /// Whether this rank's clock asks for a validation.
+  /// Returns whether a validation is due by this rank's clock.
   bool time_is_up(const TrainerState& state) const;
 
  private:
