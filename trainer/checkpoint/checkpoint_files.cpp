@@ -19,14 +19,14 @@ namespace levin {
 namespace fs = std::filesystem;
 namespace {
 
-/// One that is given or found; `run` is the id that it must have where it lies among the files of others.
+/// A checkpoint file that was found. `run`: the run id that it must have if its folder may hold other runs' files.
 struct Candidate {
   fs::file_time_type time = {};
   fs::path file = {};
   std::string run = {};
 };
 
-/// The entries of a folder; one that cannot be read, or that goes meanwhile, is said and has none.
+/// Returns the entries of a folder. If the folder cannot be read, warns and returns the entries so far.
 std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   std::vector<fs::directory_entry> entries;
   std::error_code error;
@@ -44,7 +44,7 @@ void add_candidate(const fs::directory_entry& entry, const std::string& run, std
   if (!gone) found.push_back({time, entry.path(), run});
 }
 
-/// Those below a folder, and those that the runs in it have saved elsewhere.
+/// Adds the checkpoints below `folder`, and those that the runs in it have saved elsewhere.
 void add_checkpoints_below(const fs::path& folder, std::vector<Candidate>& found) {
   if (const std::optional<RunRecord> record = read_run_record(folder))
     for (const std::string& elsewhere : record->checkpoint_folders)
@@ -58,7 +58,7 @@ void add_checkpoints_below(const fs::path& folder, std::vector<Candidate>& found
   }
 }
 
-/// Newest first.
+/// Returns the checkpoints of `folder`, newest first.
 std::vector<Candidate> candidates_of(const fs::path& folder) {
   std::vector<Candidate> found;
   add_checkpoints_below(folder, found);
@@ -77,7 +77,7 @@ bool serves(const State& state, CheckpointUse use) {
   return state.is_dict() && state.contains(use == CheckpointUse::Resume ? "optimizer_states" : "state_dict");
 }
 
-/// N of a folder version_<N>.
+/// Returns N for a folder version_<N>.
 std::optional<int64_t> version_of(const fs::path& folder) {
   constexpr std::string_view kPrefix = "version_";
   const std::string name = folder.filename().string();
@@ -89,7 +89,7 @@ std::optional<int64_t> version_of(const fs::path& folder) {
   return version;
 }
 
-/// Those in `runs` that the fit `start` has written, the newest first.
+/// Returns the folders in `runs` that the fit `start` has written, newest first.
 std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& start) {
   std::vector<std::pair<int64_t, fs::path>> found;
   std::error_code error;
@@ -105,7 +105,8 @@ std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& s
   return folders;
 }
 
-/// Locks the run's folder and looks for its newest checkpoint then, since who had the lock may have saved another.
+/// Locks the run's folder before it looks for the newest checkpoint, because the previous holder may have saved
+/// another.
 std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder) {
   FoundCheckpoint found{.run_folder = run_folder, .continues_in_folder = true, .lock = RunLock(run_folder)};
   std::optional<ReadCheckpoint> newest = newest_checkpoint(run_folder);
@@ -114,8 +115,8 @@ std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder) {
   return found;
 }
 
-/// The newest of the fit's own, which may have begun several times before it saved anything. A folder that somebody
-/// writes is that of another process with the same start: such a job runs one command twice.
+/// Finds the newest checkpoint of the restarted fit, in the newest of its folders that is not locked. A locked folder
+/// belongs to another process with the same start: a job that runs one command twice.
 std::optional<FoundCheckpoint> find_own(const fs::path& runs, const std::string& start) {
   for (const fs::path& folder : own_run_folders(runs, start)) {
     if (const std::optional<std::string> holder = RunLock::holder(folder)) {

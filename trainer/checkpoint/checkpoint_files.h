@@ -9,56 +9,56 @@
 
 namespace levin {
 
-/// A checkpoint that was read.
+/// A checkpoint with its file.
 struct ReadCheckpoint {
   std::filesystem::path file = {};
   State state = {};
 };
 
-/// What a checkpoint is wanted for.
+/// The purpose for which a checkpoint is read.
 enum class CheckpointUse { Resume, Weights };
 
-/// The newest whole checkpoint of `folder`, which is the folder of a run, of several runs or of checkpoints, and of the
-/// other folders to which such runs have saved; nothing where there is none. One that is damaged is passed over with a
-/// warning, and so is a folder that cannot be read.
+/// Returns the newest intact checkpoint below `folder` (a folder of one run, of several runs or of checkpoints) and in
+/// the other folders to which these runs have saved; nullopt if there is none. Damaged files and unreadable folders are
+/// skipped with a warning.
 std::optional<ReadCheckpoint> newest_checkpoint(const std::filesystem::path& folder,
                                                 CheckpointUse use = CheckpointUse::Resume);
 
-/// The file that the checkpoint's ModelCheckpoint holds for the best. Throws levin::UsageError where none had a
-/// monitor, or its file is gone.
+/// Returns the best checkpoint according to the ModelCheckpoint whose state `newest` holds. Throws levin::UsageError if
+/// no ModelCheckpoint has a monitor, or if the file is gone.
 std::filesystem::path best_model_path(const ReadCheckpoint& newest);
 
-/// The folder of the run that wrote the checkpoint `file`: the one that it lies in, or the one in `runs` (that has the
-/// runs' folders) with its run's id. Empty where there is none.
+/// Returns the folder of the run that wrote the checkpoint: the run folder that contains the file, or the one in `runs`
+/// with the checkpoint's run id. Empty if there is none.
 std::filesystem::path run_folder_of(const ReadCheckpoint& checkpoint, const std::filesystem::path& runs);
 
-/// Whether the run of this folder came to its end, be it early.
+/// Returns whether the run in this folder finished, including by an early stop.
 bool ended_in_order(const std::filesystem::path& run_folder);
 
-/// Which checkpoint a call of the trainer asks for.
+/// The checkpoint that a call of the trainer asks for.
 struct CheckpointRequest {
   std::filesystem::path runs = {};  ///< <default_root_dir>/<name>
-  /// A file; a folder: its newest; "last": the newest of `runs`; "best": what that one holds for the best; empty: none
+  /// A file; a folder: its newest; "last": the newest of `runs`; "best": the best according to that one; empty: none
   std::string ckpt_path = {};
-  /// Of a fit that was restarted: which. What it has saved itself comes before `ckpt_path`, and no other run's does.
+  /// The start identity of a restarted fit, else empty. The fit's own checkpoints take precedence over `ckpt_path`.
   std::string restarted = {};
   CheckpointUse use = CheckpointUse::Resume;
 };
 
-/// A checkpoint that was found, and where a fit goes on.
+/// A checkpoint that was found, and the folder in which a fit continues.
 struct FoundCheckpoint {
   ReadCheckpoint checkpoint = {};
   std::filesystem::path run_folder = {};  ///< of the run that wrote it; empty: unknown
-  bool continues_in_folder = false;       ///< the fit goes on in run_folder
-  bool is_own = false;                    ///< the fit's own, from before its restart
-  RunLock lock = {};                      ///< of run_folder, where the fit goes on there
+  bool continues_in_folder = false;       ///< the fit continues in run_folder
+  bool is_own = false;                    ///< saved by the same fit before its restart
+  RunLock lock = {};                      ///< of run_folder, if the fit continues there
 };
 
-/// Nothing where no checkpoint is asked for, and for "last" where there is none. Throws levin::UsageError where another
-/// file is missing or damaged, and where the fit would go on in the folder of a run that another process writes.
+/// Finds the requested checkpoint. Returns nullopt if none is requested, and for "last" if there is none. Throws
+/// levin::UsageError if any other file is missing or damaged, or if another process is writing to the run's folder.
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request);
-/// The same on several ranks: rank 0 looks, since another rank may see files that come and go, and all read what it has
-/// found; the lock is rank 0's. Called by all ranks together.
+/// The same on several ranks: rank 0 searches, because ranks may see different files, and all ranks read the file that
+/// it found. Only rank 0 holds the lock. Collective: all ranks call it.
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm);
 
 }  // namespace levin

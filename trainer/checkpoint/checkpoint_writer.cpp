@@ -18,7 +18,7 @@
 namespace levin {
 namespace {
 
-/// Whether the storages of each GPU fit on it a second time, buffers that are there already included.
+/// Returns, for each GPU, whether its storages fit on it a second time, counting existing buffers.
 std::map<std::string, bool> find_room(const std::vector<at::Tensor>& storages, const std::vector<at::Tensor>& buffers) {
   std::map<std::string, int64_t> missing;
   for (const at::Tensor& storage : storages)
@@ -45,7 +45,7 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 void CheckpointWriter::save(const State& state, Job job) {
-  // A save may be asked for in a validation, and its buffers are used again outside of one.
+  // A save may come inside a validation, but its buffers are reused outside of inference mode.
   const c10::InferenceMode normal_mode(false);
   const at::NoGradGuard no_grad;
   PickledState live = state_to_pickle(state);
@@ -76,8 +76,8 @@ void CheckpointWriter::release() {
   copied_.clear();
 }
 
-/// A buffer's first bytes as a tensor of the storage's size and dtype. Buffers are taken in the order of the storages:
-/// that of a run's checkpoints seldom changes.
+/// Returns the start of a buffer as a tensor of the storage's size and dtype. Buffers are used in the order of the
+/// storages, which rarely changes within a run.
 at::Tensor CheckpointWriter::place_for(const at::Tensor& storage, std::vector<at::Tensor>& buffers, size_t index,
                                        c10::Device device) {
   if (buffers.size() <= index) buffers.resize(index + 1);
@@ -98,7 +98,7 @@ void CheckpointWriter::copy(PickledState live) {
     if (storage.is_cpu())
       copy_bytes(copied.data_ptr(), storage.const_data_ptr(), storage.nbytes());
     else
-      copied.copy_(storage, /*non_blocking=*/stays);  // host sync where there is no room
+      copied.copy_(storage, /*non_blocking=*/stays);  // host sync if there is no room
     storage = copied;
   }
   for (const auto& [name, room] : has_room) {
@@ -109,7 +109,7 @@ void CheckpointWriter::copy(PickledState live) {
   snapshot_ = std::move(live);
 }
 
-/// What was copied on a GPU comes to main memory, on a stream of its own.
+/// Copies the GPU copies to main memory, on a separate stream.
 void CheckpointWriter::fetch() {
   for (const c10::Event& event : copied_) event.synchronize();
   for (size_t i = 0; i < snapshot_.storages.size(); ++i) {
@@ -148,7 +148,7 @@ void CheckpointWriter::write(const PickledState& snapshot, const Job& job) {
   if (!job.link_as.empty()) link_atomically(job.path, job.link_as);
   for (const std::filesystem::path& old : job.then_remove) {
     if (old == job.path || file_stage("remove") != 0) continue;
-    std::error_code ignored;  // somebody else may have removed it
+    std::error_code ignored;  // another process may have removed it
     std::filesystem::remove(old, ignored);
   }
 }

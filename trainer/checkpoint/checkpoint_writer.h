@@ -14,34 +14,33 @@
 
 namespace levin {
 
-/// Writes checkpoints from a thread of its own, so that training goes on meanwhile.
+/// Writes checkpoints from a background thread while training continues.
 ///
-/// `save` copies the state's tensors into memory that is kept for the next save, and returns: the caller is held for
-/// one copy. What is on a GPU is copied there, where there is room, and the thread fetches it. The thread writes the
-/// file under a temporary name, syncs and renames it; then gives it its second name; then removes older files. So a
-/// killed process leaves at least one whole checkpoint, and no name that leads nowhere. A save waits for the one before
-/// it.
+/// `save` copies the state's tensors into buffers that are reused by the next save, and returns. GPU tensors are copied
+/// on the GPU if there is room, and the thread fetches the copies. The thread writes the file under a temporary name,
+/// syncs and renames it, then creates the link, then removes older files. A killed process therefore leaves at least
+/// one intact checkpoint and no dangling link. A save waits for the previous one.
 class CheckpointWriter {
  public:
   struct Job {
     std::filesystem::path path = {};
-    std::filesystem::path link_as = {};                   ///< a second name for the file; empty: none
-    std::vector<std::filesystem::path> then_remove = {};  ///< files that go once this one is whole
+    std::filesystem::path link_as = {};                   ///< a link to the file; empty: none
+    std::vector<std::filesystem::path> then_remove = {};  ///< files to remove once the new one is complete
   };
 
   CheckpointWriter() = default;
-  /// Waits for what is being written; its error is lost (call `wait` before).
+  /// Waits for the current save; its error is lost (call `wait` first).
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Throws what the save before it has failed with, and as `state_to_pickle`.
+  /// Throws the error of the previous save, and the errors of `state_to_pickle`.
   void save(const State& state, Job job);
-  /// Whether a save has failed that `wait` or `save` has not yet thrown for.
+  /// Returns whether a save has failed whose error has not been thrown yet.
   bool has_failed() const { return failed_; }
-  /// Waits for what is being written; throws what it has failed with, once.
+  /// Waits for the current save. Throws its error, once.
   void wait();
-  /// Waits, and gives back the memory that is kept for the next save.
+  /// Waits, and frees the buffers.
   void release();
 
  private:
@@ -57,8 +56,8 @@ class CheckpointWriter {
   std::optional<Job> job_ = {};                ///< waiting, or being written
   PickledState snapshot_ = {};                 ///< of job_
   std::vector<at::Tensor> buffers_ = {};       ///< of the copies, by storage
-  std::vector<at::Tensor> host_buffers_ = {};  ///< of what was copied on a GPU
-  std::vector<c10::Event> copied_ = {};        ///< on each GPU
+  std::vector<at::Tensor> host_buffers_ = {};  ///< for the copies made on a GPU
+  std::vector<c10::Event> copied_ = {};        ///< one per GPU
   std::exception_ptr error_ = {};
   std::atomic<bool> failed_ = false;  ///< error_ is set
   bool ending_ = false;

@@ -14,7 +14,7 @@ std::string value_text(const ConfigJson* value) { return value == nullptr ? "uns
 bool is_of_environment(const std::string& text) { return text.find("${env:") != std::string::npos; }
 
 std::string change_text(const std::string& before, const std::string& now) {
-  // Either may be the secret that the other refers to.
+  // One value may be the secret that the other refers to.
   if (is_of_environment(before) != is_of_environment(now)) return "now or then a value of the environment";
   return now + " (it was " + before + ")";
 }

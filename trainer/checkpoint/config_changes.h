@@ -4,8 +4,8 @@
 
 namespace levin {
 
-/// What differs between two configs, JSON texts, as "trainer.max_epochs: 3 (it was 2)", by the paths of the values.
-/// Empty where one of them is no JSON.
+/// Returns the differences between two configs (JSON texts), one per path: "trainer.max_epochs: 3 (it was 2)". Empty if
+/// one of them is not a JSON object.
 std::vector<std::string> config_changes(const std::string& before, const std::string& now);
 
 }  // namespace levin

@@ -99,7 +99,7 @@ TrainerState state_of_lightning(const State& checkpoint, int64_t optimizers) {
   const State& batches = fit.at("epoch_loop.batch_progress");
   TrainerState state;
   state.global_step = checkpoint.at("global_step").to_int() / std::max<int64_t>(optimizers, 1);
-  // Processed counts the epoch whose end the checkpoint was saved at; inside an epoch it does not yet.
+  // "processed" includes the epoch at whose end the checkpoint was saved, but not an epoch that is still running.
   state.epoch = count_of(epochs, "current", "processed");
   state.batches_seen = count_of(batches, "total", "processed");
   const bool inside_epoch = count_of(epochs, "current", "started") > state.epoch;

@@ -18,7 +18,7 @@ namespace levin {
 namespace fs = std::filesystem;
 namespace {
 
-// `holder` has the lock for a moment.
+// Retries, because `holder` takes the lock for a moment.
 constexpr int kTries = 20;
 constexpr auto kPause = std::chrono::milliseconds(10);
 
@@ -37,7 +37,7 @@ std::string read_holder(int descriptor) {
   return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : "another process";
 }
 
-/// The errno of the attempt; 0: it is locked.
+/// Tries to lock and returns the errno; 0 on success.
 int try_lock(int descriptor, int how) {
   while (::flock(descriptor, how | LOCK_NB) != 0)
     if (errno != EINTR) return errno;
@@ -66,7 +66,7 @@ RunLock::RunLock(const fs::path& run_folder) {
                            "); no other process may write to this run's folder"));
   const std::string holder = describe_this_process();
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) {
-    // The text only helps people.
+    // The text is only informational.
   }
 }
 

@@ -5,14 +5,14 @@
 
 namespace levin {
 
-/// The lock of a run's folder, which the process that writes there holds; the system releases it when the process ends,
+/// The lock of a run's folder, held by the process that writes there. The system releases it when the process ends,
 /// however it ends.
 class RunLock {
  public:
   /// Holds nothing.
   RunLock() = default;
-  /// Throws levin::UsageError, which names the holder, where another has it. Where the file system knows no locks it
-  /// warns and goes without.
+  /// Locks the folder. Throws levin::UsageError, which names the holder, if another process has the lock. On a file
+  /// system without locks it warns and continues without.
   explicit RunLock(const std::filesystem::path& run_folder);
   ~RunLock() { release(); }
   RunLock(RunLock&& other) noexcept;
@@ -22,9 +22,10 @@ class RunLock {
 
   void release();
 
-  /// Who holds the lock of a folder: "process 12 on node1, since 2026-01-31 12:00:00 UTC". Nothing where nobody does.
+  /// Returns the holder of a folder's lock: "process 12 on node1, since 2026-01-31 12:00:00 UTC". nullopt if it is not
+  /// locked.
   static std::optional<std::string> holder(const std::filesystem::path& run_folder);
-  /// The lock's file in a run's folder.
+  /// The name of the lock file in a run's folder.
   static constexpr const char* kFile = ".lock";
 
  private:

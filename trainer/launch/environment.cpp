@@ -9,17 +9,16 @@
 namespace levin {
 namespace {
 
-// Above the ports that are given to clients for a while, which begin at 32768 on Linux, there is none; below 10000 are
-// those of services.
+// Ports from 10000 to 29999: below are those of services, above the ephemeral ports (from 32768 on Linux).
 constexpr int64_t kFirstPort = 10000, kPorts = 20000;
 
-/// The environment, read with its errors.
+/// Reads environment variables and throws UsageError for wrong values.
 class Variables {
  public:
   explicit Variables(const GetEnv& get_env) : get_env_(get_env) {}
 
   bool has(const char* name) const { return !text(name).empty(); }
-  /// Empty where unset.
+  /// Returns the value; empty if unset.
   std::string text(const char* name) const {
     const char* value = get_env_(name);
     return value == nullptr ? "" : value;
@@ -45,7 +44,7 @@ class Variables {
   const GetEnv& get_env_;
 };
 
-/// The same number on all ranks of a job, from its name.
+/// Returns a port derived from the job's name, the same on all its ranks.
 int64_t port_of(std::string_view job) {
   uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -60,7 +59,7 @@ void check(const LaunchEnvironment& found) {
                      found.local_world_size, " on this machine");
 }
 
-/// MASTER_ADDR and MASTER_PORT, where they are set.
+/// Applies MASTER_ADDR and MASTER_PORT, if they are set.
 void take_master(const Variables& variables, LaunchEnvironment& found) {
   if (variables.has("MASTER_ADDR")) found.master_addr = variables.text("MASTER_ADDR");
   if (const auto port = variables.number("MASTER_PORT")) found.master_port = *port;
@@ -87,7 +86,7 @@ std::optional<LaunchEnvironment> of_torchrun(const Variables& variables) {
   return found;
 }
 
-/// The host of mpirun itself, from the address that its ranks call: "123.0;tcp://10.0.0.1,172.17.0.1:4567".
+/// Returns the host of mpirun, from the address that its ranks connect to: "123.0;tcp://10.0.0.1,172.17.0.1:4567".
 std::string host_of_mpirun(const Variables& variables) {
   for (const char* name : {"OMPI_MCA_orte_hnp_uri", "PMIX_SERVER_URI41", "PMIX_SERVER_URI4"}) {
     const std::string uri = variables.text(name);
@@ -121,7 +120,8 @@ std::optional<LaunchEnvironment> of_mpirun(const Variables& variables) {
   return found;
 }
 
-/// How many tasks there are on this node, from "2(x3),1": two on each of the first three nodes, and one on the fourth.
+/// Returns the number of tasks on node `node`. "2(x3),1" means two on each of the first three nodes and one on the
+/// fourth.
 int64_t tasks_of_node(const std::string& per_node, int64_t node) {
   std::string_view rest = per_node;
   while (!rest.empty()) {
@@ -136,7 +136,7 @@ int64_t tasks_of_node(const std::string& per_node, int64_t node) {
   return 0;
 }
 
-/// A process that srun started as a task of a step; a batch script itself is none.
+/// For a process that srun started as a task of a step. A batch script is not such a task.
 /// Source: https://slurm.schedmd.com/srun.html, output environment variables
 std::optional<LaunchEnvironment> of_srun(const Variables& variables) {
   if (!variables.has("SLURM_PROCID") || !variables.has("SLURM_STEP_NUM_TASKS")) return {};
@@ -199,7 +199,7 @@ std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env) 
 
 Rendezvous rendezvous_of(const LaunchEnvironment& environment, const std::string& again) {
   const bool several_machines = environment.local_world_size != environment.world_size;
-  // torchrun's store is c10d's own, and knows no secret.
+  // torchrun's store is c10d's TCPStore, which has no secret.
   const bool by_torchrun = environment.store_is_served && environment.launcher != "levin";
   return {.rank = environment.rank,
           .world_size = environment.world_size,

@@ -13,7 +13,7 @@ constexpr int64_t kMostHosts = 100000;
   throw UsageError("\"", list, "\" is no list of hosts, as node[01-03,7],gpu5");
 }
 
-/// The digits at the front of `text`, which are taken off it; nothing where there are none or too many.
+/// Removes the digits at the front of `text` and returns them; empty if there are none or too many.
 std::string take_digits(std::string_view& text) {
   size_t count = 0;
   while (count < text.size() && std::isdigit(static_cast<unsigned char>(text[count]))) ++count;
@@ -27,7 +27,7 @@ std::string padded(int64_t number, size_t width) {
   return digits.size() >= width ? digits : std::string(width - digits.size(), '0') + digits;
 }
 
-/// "01-03,7" as 01, 02, 03, 7.
+/// Expands "01-03,7" to 01, 02, 03, 7.
 std::vector<std::string> expand_ranges(std::string_view ranges, const std::string& list) {
   std::vector<std::string> numbers;
   while (true) {
@@ -48,7 +48,7 @@ std::vector<std::string> expand_ranges(std::string_view ranges, const std::strin
   }
 }
 
-/// One host or one range of them: each of `done` goes on with each of the numbers in brackets.
+/// Expands one host or one range: each name in `done` is combined with each number in brackets.
 std::vector<std::string> expand_one(std::string_view rest, const std::string& list) {
   std::vector<std::string> done{""};
   while (!rest.empty()) {

@@ -23,7 +23,7 @@ extern char** environ;
 namespace levin {
 namespace {
 
-/// The command line of this process.
+/// Returns the command line of this process.
 std::vector<std::string> own_command() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -32,7 +32,7 @@ std::vector<std::string> own_command() {
   return words;
 }
 
-/// The environment of this process with other values of some variables.
+/// Returns the environment of this process with `values` in place of its own.
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& values) {
   std::vector<std::string> all;
   for (char** one = environ; *one != nullptr; ++one) {
@@ -43,7 +43,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   return all;
 }
 
-/// For exec: pointers to texts that outlive them, and a null.
+/// Returns pointers for exec, with a null at the end. `texts` must outlive them.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -51,8 +51,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// In the new process, before it becomes the program: nothing here may allocate, since threads of the supervisor may
-/// have held a lock.
+/// Runs in the forked process before exec. It must not allocate, because a thread of the supervisor may have held a
+/// lock.
 [[noreturn]] void become(const char* program, char** arguments, char** variables, int output, ::pid_t supervisor) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(127);

@@ -8,46 +8,46 @@
 
 namespace levin {
 
-/// What all ranks of a start are told, beside their own numbers.
+/// The environment that all ranks of a start share.
 struct RankEnvironment {
   static constexpr const char* kFailureFile = "LEVIN_FAILURE_FILE";
 
-  std::filesystem::path failure_folder = {};  ///< for what ranks say of their failure
-  std::string start = {};                     ///< what all starts of the ranks have in common
+  std::filesystem::path failure_folder = {};  ///< for the ranks' failure reports
+  std::string start = {};                     ///< the identity shared by all restarts of the ranks
   std::string master_addr = {};
   int64_t master_port = 0;
   std::string secret = {};
-  int64_t threads = 1;   ///< for computing, of each rank
-  int64_t restarts = 0;  ///< starts before this one
+  int64_t threads = 1;   ///< compute threads per rank
+  int64_t restarts = 0;  ///< earlier starts
 };
 
 /// One rank, as its supervisor sees it.
 class RankProcess {
  public:
-  /// Starts it. Throws levin::Error where the system has no process left.
+  /// Starts the process. Throws levin::Error if the system cannot create one.
   RankProcess(const SupervisedRun& run, const RankEnvironment& environment, int64_t local_rank);
 
   int64_t rank() const { return rank_; }
   bool ended() const { return ended_; }
-  /// Whether it has ended; then what follows is known.
+  /// Returns true once when the process has ended; then the functions below are valid.
   bool reap();
   void send(int signal_number) const;
-  /// Asks it where it is (write_stack_on SIGQUIT): it is not to end by itself any more, and `kill` comes next.
+  /// Marks a hung process and asks it for its stack (write_stack_on SIGQUIT). `kill` comes next.
   void give_up();
-  /// Ends it at once.
+  /// Sends SIGKILL.
   void kill();
   bool was_given_up() const { return given_up_; }
   bool was_killed() const { return killed_; }
 
-  /// The exit code, or 128 and the signal that ended it.
+  /// The exit code, or 128 + the signal that ended the process.
   int code() const { return code_; }
-  /// Whether it has ended by itself, with this exit code.
+  /// Returns whether the process exited, not by a signal, with this code.
   bool has_exited_with(int code) const;
-  /// Whether it says that it failed only because another rank did.
+  /// Returns whether the process reported that it failed only because another rank did.
   bool lost_another() const { return lost_another_; }
-  /// What it says of its failure; empty where nothing.
+  /// The reported error; empty if there is none.
   const std::string& error() const { return error_; }
-  /// Its output; empty where that is the supervisor's own.
+  /// The file with the process's output; empty if the process writes to the supervisor's output.
   const std::filesystem::path& log() const { return log_; }
   /// "rank 2 (node1) was ended by SIGKILL".
   std::string how_it_ended() const;

@@ -17,7 +17,7 @@ std::string text_in(const GetEnv& get_env, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// 0 where it is no number.
+/// Returns 0 if the variable is not a number.
 int64_t count_in(const GetEnv& get_env, const char* name) {
   const std::string text = text_in(get_env, name);
   int64_t count = 0;
@@ -33,7 +33,7 @@ std::string digest_of(const std::string& text) {
   return out.str();
 }
 
-/// A job keeps its number when it is queued again; tasks of an array are told apart.
+/// A job keeps its number when it is requeued. Tasks of an array have different identities.
 std::string slurm_job(const GetEnv& get_env) {
   const std::string array = text_in(get_env, "SLURM_ARRAY_JOB_ID");
   const std::string job =
@@ -51,12 +51,12 @@ std::string command_of_this_process() {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Its number, when it was started, and the machine.
+/// Returns the parent's process number, start time and machine.
 std::string parent_of_this_process() {
   const ::pid_t parent = ::getppid();
   std::ifstream in("/proc/" + std::to_string(parent) + "/stat");
   std::string stat((std::istreambuf_iterator<char>(in)), {});
-  // Behind the name in brackets, which may have spaces, the start is the 20th field.
+  // After the name in brackets, which may have spaces, the start time is the 20th field.
   std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
   std::string field;
   for (int i = 0; i < 20; ++i) fields >> field;

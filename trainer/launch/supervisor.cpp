@@ -32,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLastLines = 15;
-/// For where a rank is: its stack goes to its output.
+/// Time for a rank to write its stack to its output.
 constexpr double kSecondsToAnswer = 0.5;
 
 int g_pipe[2] = {-1, -1};
@@ -41,13 +41,13 @@ void write_signal(int number) {
   const int error = errno;
   const auto byte = static_cast<unsigned char>(number);
   if (::write(g_pipe[1], &byte, 1) < 0) {
-    // The pipe is full: a signal is on its way already.
+    // The pipe is full, so a signal is already pending.
   }
   errno = error;
 }
 
-/// While it lives, the forwarded signals and SIGCHLD are read from a pipe. A signal that is ignored stays ignored, and
-/// the ranks inherit that.
+/// While the object exists, forwarded signals and SIGCHLD arrive in a pipe. Ignored signals stay ignored, also in the
+/// ranks.
 class SignalPipe {
  public:
   SignalPipe() {
@@ -69,7 +69,7 @@ class SignalPipe {
   SignalPipe(const SignalPipe&) = delete;
   SignalPipe& operator=(const SignalPipe&) = delete;
 
-  /// The next signal; 0 where none comes in time.
+  /// Returns the next signal; 0 after the timeout.
   int wait(std::chrono::milliseconds time) const {
     pollfd waiting{g_pipe[0], POLLIN, 0};
     ::poll(&waiting, 1, static_cast<int>(time.count()));
@@ -82,7 +82,7 @@ class SignalPipe {
   std::array<struct sigaction, kSignals.size()> before_ = {};
 };
 
-/// The last lines of a rank's output.
+/// Returns the last lines of a rank's output.
 std::vector<std::string> last_lines(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::vector<std::string> lines;
@@ -93,7 +93,7 @@ std::vector<std::string> last_lines(const std::filesystem::path& file) {
   return lines;
 }
 
-/// A line of a stack with the function's name as it is written in C++: "program(_ZN5levin4mainEv+0x10)".
+/// Demangles the function name in a line of a stack: "program(_ZN5levin4mainEv+0x10)".
 std::string readable(const std::string& line) {
   const size_t open = line.find("(_Z"), plus = line.find('+', open);
   if (open == std::string::npos || plus == std::string::npos) return line;
@@ -112,7 +112,7 @@ class Start {
     for (int64_t i = 0; i < run.ranks; ++i) ranks_.emplace_back(run, environment, i);
   }
 
-  /// Waits until all have ended; returns the exit code.
+  /// Waits until all ranks have ended and returns the exit code.
   int watch() {
     while (running() > 0) {
       const auto time = failed_at_ || ends_by_ ? std::chrono::milliseconds(50) : std::chrono::milliseconds(1000);
@@ -131,7 +131,7 @@ class Start {
     describe(culprit);
     return culprit.code() != 0 ? culprit.code() : 1;
   }
-  /// Whether a signal has asked the run to end, so that it is not started again.
+  /// Returns whether a signal has asked the run to end, so that it is not restarted.
   bool was_asked_to_end() const { return asked_by_ != 0; }
 
  private:
@@ -142,7 +142,7 @@ class Start {
   void forward(int signal_number) {
     for (const RankProcess& rank : ranks_) rank.send(signal_number);
     if (signal_number != SIGTERM && signal_number != SIGINT && signal_number != SIGHUP) return;
-    // A rank that is stopped could not answer, and the others would wait for it.
+    // A stopped rank could not react, and the others would wait for it.
     for (const RankProcess& rank : ranks_) rank.send(SIGCONT);
     const std::string said = signal_name(signal_number) + (asked_by_ == 0 ? " goes on" : " goes on again") +
                              " to the " + run_.called + "s; ";
@@ -159,7 +159,7 @@ class Start {
     for (RankProcess& rank : ranks_)
       if (!rank.ended() && rank.reap()) {
         order_.push_back(&rank);
-        // One that ends as a signal asked may do so before the others, which may still save.
+        // After a signal a rank may end before the others, which may still be saving.
         const bool in_order = rank.code() == 0 || (asked_by_ != 0 && rank.has_exited_with(128 + asked_by_));
         if (!in_order && !failed_at_) failed_at_ = Clock::now();
       }
@@ -175,12 +175,12 @@ class Start {
       if (!rank.ended()) rank.kill();
   }
 
-  /// Whose failure the others have followed.
+  /// Returns the rank whose failure made the others fail.
   const RankProcess& find_culprit() const {
-    // A rank that failed by itself, and not because it lost another.
+    // First choice: a rank that failed by itself, not because it lost another.
     for (const RankProcess* rank : order_)
       if (rank->code() != 0 && !rank->was_given_up() && !rank->lost_another()) return *rank;
-    // One that hung, or one that left while the others went on.
+    // Then a rank that hung, or one that left while the others continued.
     for (const RankProcess* rank : order_)
       if (rank->was_given_up()) return *rank;
     for (const RankProcess* rank : order_)
@@ -188,8 +188,8 @@ class Start {
     return *order_.front();
   }
 
-  /// The exit code of the first rank that failed by itself, which is also described; without such a rank 0 if all ended
-  /// with 0, else 128 and the signal.
+  /// Returns the exit code of the first rank that failed by itself, and describes that rank. Without one, returns 0 if
+  /// all ranks ended with 0, else 128 + the signal.
   int code_after_signal() const {
     for (const RankProcess* rank : order_) {
       const bool followed = rank->was_killed() || rank->lost_another() || rank->code() == 128 + asked_by_;
@@ -214,10 +214,10 @@ class Start {
   const SupervisedRun& run_;
   const SignalPipe& signals_;
   std::vector<RankProcess> ranks_ = {};
-  std::vector<const RankProcess*> order_ = {};  ///< in which they ended
+  std::vector<const RankProcess*> order_ = {};  ///< the order in which the ranks ended
   std::optional<Clock::time_point> failed_at_ = {};
   int asked_by_ = 0;                               ///< the first signal that asked the run to end
-  std::optional<Clock::time_point> ends_by_ = {};  ///< after the second
+  std::optional<Clock::time_point> ends_by_ = {};  ///< set after the second signal
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace levin {
 
 /// Runs every batch of every loader once, in eval mode and without gradients. Returns the results of predict_step, by
-/// loader and batch. Throws if predict_step logs.
+/// loader and batch. Values that predict_step logs are never read.
 std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Loaders& loaders);
 
 }  // namespace levin
