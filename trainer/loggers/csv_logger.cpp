@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string> kFirstColumns = {"epoch", "step", "wall_seconds"};
 
-/// Quoted as RFC 4180 says, where it must be.
+/// Quotes a cell according to RFC 4180, if necessary.
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -23,14 +23,14 @@ std::string csv_header(const std::vector<std::string>& columns) {
   return line + '\n';
 }
 
-/// The cells of the first line; `text` is left with what follows it.
+/// Removes the first line from `text` and returns its cells.
 std::vector<std::string> take_csv_header(std::string_view& text) {
   std::vector<std::string> cells(1);
   bool quoted = false;
   size_t i = 0;
   for (; i < text.size() && (quoted || text[i] != '\n'); ++i) {
     if (text[i] == '"') {
-      // A quote that follows a closing one stands for itself.
+      // A quote after a closing quote is a literal quote.
       if (!quoted && i > 0 && text[i - 1] == '"') cells.back() += '"';
       quoted = !quoted;
     } else if (text[i] == ',' && !quoted) {

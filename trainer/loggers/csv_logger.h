@@ -12,11 +12,12 @@ namespace levin {
 /// empty cell where a row has no value. Numbers are the shortest text that reads back the same, or `nan`, `inf`,
 /// `-inf`.
 ///
-/// Each row is handed to the system at once, so a killed run keeps all of them. A metric that appears later widens the
-/// header: the file is replaced by one with empty cells above.
+/// Each row is written at once, so a killed run keeps all rows. A metric that appears later widens the header: the file
+/// is rewritten with empty cells in the earlier rows.
 class CSVLogger final : public Logger {
  public:
-  /// `folder`: the run's; an existing `metrics.csv` is continued. Throws levin::Error where it cannot be opened.
+  /// `folder`: the run's folder; an existing `metrics.csv` is continued. Throws levin::Error if the file cannot be
+  /// opened.
   explicit CSVLogger(const std::filesystem::path& folder);
 
   std::string name() const override { return "CSVLogger"; }

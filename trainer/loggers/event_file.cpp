@@ -22,7 +22,7 @@ std::string little_endian(T value) {
   return bytes;
 }
 
-/// A record's checksum is rotated, since data may hold checksums itself.
+/// Masks the CRC of a record, because the data may itself hold CRCs.
 uint32_t masked_crc(std::string_view data) {
   const uint32_t crc = crc32c(data);
   return std::rotr(crc, 15) + 0xa282ead8u;

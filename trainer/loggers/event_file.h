@@ -8,8 +8,8 @@
 
 namespace levin {
 
-/// A message in protobuf's wire format, built field by field. TensorBoard's messages are so few that a dependency on
-/// protobuf and on its .proto files would be larger than this.
+/// A message in protobuf's wire format, built field by field. TensorBoard needs so few messages that this is smaller
+/// than a dependency on protobuf and its .proto files.
 /// Source: https://protobuf.dev/programming-guides/encoding/
 class WireMessage {
  public:
@@ -25,17 +25,17 @@ class WireMessage {
   std::string bytes_ = {};
 };
 
-/// An event file of TensorBoard: records of length and data, each with its checksum, in a file of their own.
-/// Each event is handed to the system at once, so a killed run keeps all of them.
+/// An event file of TensorBoard: records of length and data, each with its checksum. Each event is written at once, so
+/// a killed run keeps all events.
 class EventFile {
  public:
-  /// Makes `events.out.tfevents.<seconds>.<host>.<process>.<n>`. Throws levin::Error where it cannot be written.
+  /// Creates `events.out.tfevents.<seconds>.<host>.<process>.<n>`. Throws levin::Error if the file cannot be written.
   explicit EventFile(const std::filesystem::path& folder);
 
   const std::filesystem::path& path() const { return file_.path(); }
   /// `summary` holds TensorBoard's Summary.Value messages as its field 1.
   void add_summary(const WireMessage& summary, int64_t step);
-  /// TensorBoard drops what other files of the folder have from `step` on.
+  /// Tells TensorBoard to drop the events of the folder's other files from `step` on.
   void add_restart(int64_t step);
   void sync() { file_.sync(); }
 

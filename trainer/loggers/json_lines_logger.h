@@ -9,11 +9,12 @@ namespace levin {
 
 /// Writes `metrics.jsonl`, one JSON object per row: `{"step":50,"epoch":0,"wall_seconds":1.25,"train_loss":0.5}`.
 ///
-/// JSON has no numbers for them, so values that are not finite are the texts "NaN", "Infinity" and "-Infinity", which
-/// Python's `float()` reads. Each row is handed to the system at once, so a killed run keeps all of them.
+/// JSON has no numbers that are not finite, so these are written as the texts "NaN", "Infinity" and "-Infinity", which
+/// Python's `float()` reads. Each row is written at once, so a killed run keeps all rows.
 class JSONLinesLogger final : public Logger {
  public:
-  /// `folder`: the run's; an existing `metrics.jsonl` is continued. Throws levin::Error where it cannot be opened.
+  /// `folder`: the run's folder; an existing `metrics.jsonl` is continued. Throws levin::Error if the file cannot be
+  /// opened.
   explicit JSONLinesLogger(const std::filesystem::path& folder);
 
   std::string name() const override { return "JSONLinesLogger"; }

@@ -4,7 +4,7 @@
 namespace levin {
 namespace {
 
-/// What `true` stands for.
+/// The loggers that `true` selects.
 const LoggerChoice::Parts& default_parts() {
   static const LoggerChoice::Parts parts = {"CSVLogger", "JSONLinesLogger"};
   return parts;

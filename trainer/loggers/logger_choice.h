@@ -7,9 +7,8 @@
 
 namespace levin {
 
-/// Which loggers a run has, as PyTorch Lightning's `logger`: true (CSVLogger and JSONLinesLogger), false (none), or a
-/// list by name, each with its options. In C++ also loggers that exist: `options.logger =
-/// {std::make_shared<MyLogger>()}`.
+/// The loggers of a run, like PyTorch Lightning's `logger`: true (CSVLogger and JSONLinesLogger), false (none), or a
+/// list of names, each with its options. In C++ also logger objects: `options.logger = {std::make_shared<MyLogger>()}`.
 class LoggerChoice {
  public:
   using Parts = std::vector<Part<LoggerKind>>;
@@ -19,16 +18,16 @@ class LoggerChoice {
   template <std::same_as<bool> B>
   LoggerChoice(B on) : mode_(on ? Mode::Default : Mode::None) {}
   LoggerChoice(Parts by_name);
-  /// One by name.
+  /// One logger by name.
   LoggerChoice(const char* name) : LoggerChoice(Parts{Part<LoggerKind>(name)}) {}
   LoggerChoice(std::vector<std::shared_ptr<Logger>> loggers);
 
   bool is_set() const { return mode_ != Mode::Unset; }
-  /// False where there is no logger.
+  /// Returns false if there is no logger.
   bool is_on() const { return mode_ != Mode::None; }
-  /// What they will write into the run's folder, in words: "metrics.csv".
+  /// Describes the files that the loggers write into the run's folder: "metrics.csv".
   std::vector<std::string> files() const;
-  /// The loggers of a run, those by name made for its folder.
+  /// Returns the loggers of a run; loggers given by name are created for its folder.
   std::vector<std::shared_ptr<Logger>> make(const std::filesystem::path& folder) const;
 
  private:

@@ -6,7 +6,7 @@
 namespace levin {
 namespace {
 
-/// levin's own loggers.
+/// Registers levin's loggers.
 void register_builtins(Registry<LoggerKind::Entry>& registry) {
   add_logger<CSVLogger>(registry, "CSVLogger", "metrics.csv");
   add_logger<JSONLinesLogger>(registry, "JSONLinesLogger", "metrics.jsonl");

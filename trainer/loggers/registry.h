@@ -11,13 +11,15 @@
 
 namespace levin {
 
-/// Loggers by name: `"logger": ["CSVLogger", {"class": "TensorBoardLogger"}]`. Each is made for a run's folder.
+/// The registry of loggers by name: `"logger": ["CSVLogger", {"class": "TensorBoardLogger"}]`. Each is created for a
+/// run's folder.
 struct LoggerKind {
   using Entry = std::function<std::shared_ptr<Logger>(const void* options, const std::filesystem::path& folder)>;
   static Registry<Entry>& registry();
 };
 
-/// Adds logger class `L`, which is constructed from the run's folder and, where it has nested `Options`, from those.
+/// Adds logger class `L`, which is constructed from the run's folder and, if it has a nested `Options`, from its
+/// options.
 template <std::derived_from<Logger> L>
 bool add_logger(Registry<LoggerKind::Entry>& registry, const std::string& name, const std::string& help = "") {
   using Options = OptionsOf<L>;
@@ -34,7 +36,7 @@ bool add_logger(Registry<LoggerKind::Entry>& registry, const std::string& name, 
 
 }  // namespace levin
 
-/// Makes a logger's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+/// Registers a logger class for configs. Use it at namespace scope in a .cpp file; the name may be qualified.
 #define LEVIN_REGISTER_LOGGER(Class)                                                \
   [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
       ::levin::add_logger<Class>(::levin::LoggerKind::registry(), ::levin::detail::unqualified(#Class))

@@ -66,7 +66,7 @@ void RowFile::replace(std::string_view text) {
 }
 
 void RowFile::sync() {
-  // EINVAL: a pipe or a special file, which has nothing to wait for.
+  // EINVAL: a pipe or a special file, which cannot be synced.
   if (::fsync(fd_) != 0 && errno != EINVAL) fail(path_, "cannot write to the disk");
 }
 

@@ -8,11 +8,11 @@
 
 namespace levin {
 
-/// A text file that grows by lines, each written by one write(2): a killed process leaves all of them.
-/// Errors of the system throw levin::Error that names the file.
+/// A text file to which lines are appended, each by one write(2), so that a killed process keeps all lines. System
+/// errors throw a levin::Error that names the file.
 class RowFile {
  public:
-  /// Opens or creates the file; the end of a line that a full disk or a power failure cut off is removed.
+  /// Opens or creates the file. Removes an incomplete last line, left by a full disk or a power failure.
   explicit RowFile(std::filesystem::path path);
   ~RowFile();
   RowFile(const RowFile&) = delete;
@@ -20,11 +20,11 @@ class RowFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::string read() const;
-  /// `line` ends with a newline. Throws also where the file was removed meanwhile.
+  /// Appends `line`, which must end with a newline. Also throws if the file has been removed.
   void append(std::string_view line);
-  /// Another content, all or nothing: a killed process leaves the old or the new one.
+  /// Replaces the content atomically: a killed process leaves the old or the new content.
   void replace(std::string_view text);
-  /// Waits until the disk has everything.
+  /// Waits until everything is on the disk (fsync).
   void sync();
 
  private:
@@ -35,13 +35,13 @@ class RowFile {
   int fd_ = -1;
 };
 
-/// The first `count` lines of `text`.
+/// Returns the first `count` lines of `text`.
 std::string_view first_lines(std::string_view text, int64_t count);
 
-/// The shortest text that reads back as `value`; `nan`, `inf`, `-inf`.
+/// Returns the shortest text that reads back as `value`; `nan`, `inf`, `-inf`.
 std::string number_text(double value);
 
-/// Throws UsageError where a metric is named like a column of every row (`step`, `epoch`, `wall_seconds`).
+/// Throws UsageError if a metric has the name of a fixed column (`step`, `epoch`, `wall_seconds`).
 void check_metric_names(const Metrics& values);
 
 }  // namespace levin

@@ -8,7 +8,7 @@
 
 namespace levin {
 
-/// How a run ended.
+/// The result of a run, as written to summary.json.
 struct RunSummary {
   std::string status = {};
   int64_t epochs = 0;
@@ -19,8 +19,8 @@ struct RunSummary {
   std::optional<double> best_score = {};
 };
 
-/// Writes `folder/summary.json` whole or not at all, with the fields of RunSummary. Values that are not finite are the
-/// texts "NaN", "Infinity" and "-Infinity". Throws levin::Error where it cannot be written.
+/// Writes the fields of RunSummary to `folder/summary.json` atomically. Values that are not finite become the texts
+/// "NaN", "Infinity" and "-Infinity". Throws levin::Error if the file cannot be written.
 void write_run_summary(const std::filesystem::path& folder, const RunSummary& summary);
 
 }  // namespace levin

@@ -8,14 +8,14 @@ namespace {
 
 // Field numbers of Summary, Summary.Value and SummaryMetadata.
 constexpr int kValue = 1, kTag = 1, kSimpleValue = 2, kTensor = 8, kMetadata = 9, kPluginData = 1;
-// Of HParamsPluginData and its parts.
+// Field numbers of HParamsPluginData and its parts.
 constexpr int kExperiment = 2, kSessionStart = 3, kSessionEnd = 4;
 
 WireMessage metadata(const std::string& plugin, const std::string& content) {
   return WireMessage().add(kPluginData, WireMessage().add(1, plugin).add(2, content));
 }
 
-/// A string tensor with one element.
+/// Encodes a string tensor with one element.
 WireMessage text_tensor(const std::string& text) {
   constexpr int64_t kString = 7;
   const WireMessage shape = WireMessage().add(2, WireMessage().add(1, int64_t{1}));
@@ -27,7 +27,7 @@ WireMessage hparams_summary(const std::string& tag, int part, const WireMessage&
   return WireMessage().add(kValue, WireMessage().add(kTag, tag).add(kMetadata, metadata("hparams", data.bytes())));
 }
 
-/// A google.protobuf.Value, and the type that the HPARAMS page calls it.
+/// Returns a google.protobuf.Value and its type on the HPARAMS page.
 std::pair<WireMessage, int64_t> hparam_value(const nlohmann::ordered_json& value) {
   constexpr int64_t kText = 1, kBool = 2, kNumber = 3;
   if (value.is_boolean()) return {WireMessage().add(4, int64_t{value.get<bool>()}), kBool};
@@ -35,7 +35,7 @@ std::pair<WireMessage, int64_t> hparam_value(const nlohmann::ordered_json& value
   return {WireMessage().add(3, value.is_string() ? value.get<std::string>() : value.dump()), kText};
 }
 
-/// Nested options under their paths: {"optimizer": {"lr": 1}} as optimizer.lr.
+/// Flattens nested options to their paths: {"optimizer": {"lr": 1}} becomes optimizer.lr.
 nlohmann::ordered_json flattened(const nlohmann::ordered_json& json, const std::string& path = "") {
   nlohmann::ordered_json flat = nlohmann::ordered_json::object();
   for (const auto& [key, value] : json.items()) {

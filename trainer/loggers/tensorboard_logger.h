@@ -7,19 +7,19 @@
 
 namespace levin {
 
-/// Writes TensorBoard's event files into the run's folder: each metric as a scalar, the epoch of each row, the
-/// hyperparameters as text and for TensorBoard's HPARAMS page. `tensorboard --logdir <default_root_dir>` shows them.
+/// Writes TensorBoard's event files into the run's folder: each metric and the epoch as scalars, the hyperparameters as
+/// text and for the HPARAMS page. `tensorboard --logdir <default_root_dir>` shows them.
 ///
-/// A resumed run begins another event file; TensorBoard hides what the older one has from that step on.
+/// A resumed run starts another event file; TensorBoard hides the older file's events from that step on.
 class TensorBoardLogger final : public Logger {
  public:
-  /// Throws levin::Error where no file can be written in `folder`.
+  /// Throws levin::Error if no file can be written in `folder`.
   explicit TensorBoardLogger(const std::filesystem::path& folder);
 
   std::string name() const override { return "TensorBoardLogger"; }
   void log_metrics(const Metrics& values, const LogRow& where) override;
   void log_hyperparameters(const std::string& json) override;
-  /// Text (Markdown) under a name.
+  /// Writes a text (Markdown) under a name.
   void log_text(const std::string& name, const std::string& text, int64_t step);
   void finalize(const std::string& status) override;
   State state_dict() const override;

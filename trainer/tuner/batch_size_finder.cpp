@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-/// Counts the steps of one trial, and what memory its tensors take.
+/// Counts the steps of one trial and measures the memory of its tensors.
 class SizeProbe : public TrialCallback {
  public:
   SizeProbe(const BatchSizeOptions& options, BatchSizeTrial& trial) : options_(options), trial_(trial) {}
@@ -65,7 +65,7 @@ class SizeProbe : public TrialCallback {
   int64_t limit_ = kUnlimited, before_ = 0, steps_ = 0;
 };
 
-/// The options of a trial that is like the fit, as far as memory goes: whole epochs, and a batch of validation first.
+/// Sets the options of a trial so that it needs as much memory as the fit: whole epochs, and a validation batch first.
 void change_options(TrainerOptions& options) {
   options.limit_train_batches = 1.0;
   options.overfit_batches = 0.0;
@@ -97,7 +97,7 @@ BatchSizeTrial try_size(Trials& trials, const BatchSizeOptions& options, int64_t
   return trial;
 }
 
-/// Leaves the data with the size that is found, or the one before where the search throws.
+/// Sets the batch size of the data, and restores the old size if the search throws.
 class SizeSetter {
  public:
   SizeSetter(const std::optional<data::DataModuleRef>& data, const BatchSizeOptions& options)

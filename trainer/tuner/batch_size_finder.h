@@ -13,7 +13,7 @@
 
 namespace levin {
 
-/// How the largest batch is looked for. Names and defaults are PyTorch Lightning's `Tuner.scale_batch_size`.
+/// The options of scale_batch_size. Names and defaults are those of PyTorch Lightning's `Tuner.scale_batch_size`.
 struct BatchSizeOptions {
   std::string mode = LEVIN_OPTION(mode, "power", "Double the size until memory runs out; binsearch: and bisect then",
                                   {.choices = {"power", "binsearch"}});
@@ -27,23 +27,23 @@ struct BatchSizeOptions {
   std::optional<int64_t> memory_limit_bytes = LEVIN_OPTION(
       memory_limit_bytes, {},
       "Memory that a trial's tensors may take on the run's device; unset: what is free, without margin", {.min = 1});
-  /// Changes the batch size of the loaders to come; unset: the data module's set_batch_size. Needed for loaders of the
-  /// module's own, and for data modules that cannot.
+  /// Sets the batch size of loaders created from now on; unset: the data module's set_batch_size. Required for the
+  /// module's own loaders, and for data modules that cannot change their batch size.
   std::function<void(int64_t batch_size)> set_batch_size = {};
 };
 
-/// What the search found.
+/// The result of scale_batch_size.
 struct BatchSizeResult {
   int64_t batch_size = 0;
-  std::optional<int64_t> batch_size_before = {};  ///< where the data module knows it
+  std::optional<int64_t> batch_size_before = {};  ///< unset if the data module does not tell it
   std::vector<BatchSizeTrial> trials = {};
 };
 
-/// Finds the largest batch size whose training steps, and one validation batch, fit into memory. Out of memory on a GPU
-/// is caught; on the CPU, where a machine would swap first, the tensors of a trial may take memory_limit_bytes. The
-/// data keep the size found, or what they had where this throws; module, data and random numbers are otherwise as
-/// before.
-/// Throws levin::UsageError where the batch size cannot be changed, and where not even one sample fits.
+/// Finds the largest batch size whose training steps, and one validation batch, fit into memory. Out-of-memory errors
+/// of a GPU are caught; on the CPU, where a machine would swap first, the tensors of a trial are limited to
+/// memory_limit_bytes. Afterwards the data module has the size found, or its old size if this throws. Module, data and
+/// random numbers are otherwise unchanged. Throws levin::UsageError if the batch size cannot be changed, or if not even
+/// one sample fits.
 /// Source: PyTorch Lightning's Tuner.scale_batch_size.
 BatchSizeResult scale_batch_size(Trainer& trainer, ModuleRef module, data::DataModuleRef data,
                                  const BatchSizeOptions& options = {});

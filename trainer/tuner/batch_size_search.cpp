@@ -6,7 +6,7 @@
 namespace levin {
 namespace {
 
-/// The next size to try; 0 where the search is over.
+/// Returns the next size to try; 0 if the search is over.
 int64_t next_size(const BatchSizeSearch& search, const std::vector<BatchSizeTrial>& trials) {
   int64_t fits = 0, fails = 0;
   for (const BatchSizeTrial& trial : trials) {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-/// Counts what the allocator behind it gives. Memory keeps its address, so that either of the two can free it. It is
-/// never destroyed: storages keep a pointer to their allocator.
+/// Counts the memory of the wrapped allocator. Addresses are unchanged, so either allocator can free them. The object
+/// is never destroyed, because storages keep a pointer to their allocator.
 class CountingAllocator final : public c10::Allocator {
  public:
   static CountingAllocator& instance() {
@@ -33,17 +33,17 @@ class CountingAllocator final : public c10::Allocator {
                      " bytes of main memory, and the limit is ", limit_);
     void* const data = behind_->allocate(size).release_context();
     Block& block = blocks_[data];
-    // One that was freed without this allocator's knowledge stood there before.
+    // An entry here belongs to memory that was freed without this allocator's knowledge.
     in_use_ += bytes - block.bytes;
     block = {bytes, behind_->raw_deleter()};
     peak_ = std::max(peak_, in_use_ - base_);
     return {data, data, &free_block, c10::Device(c10::DeviceType::CPU)};
   }
-  /// LibTorch's kernels also take memory without a DataPtr, and need one that owns nothing but the memory.
+  /// LibTorch's kernels also allocate without a DataPtr, which requires a deleter that takes only the memory.
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
   void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
 
-  /// What is in use already does not count.
+  /// Starts counting; memory already in use does not count.
   void begin(c10::Allocator* behind, int64_t limit) {
     const std::lock_guard lock(mutex_);
     behind_ = behind;
@@ -51,7 +51,7 @@ class CountingAllocator final : public c10::Allocator {
     peak_ = 0;
     limit_ = limit;
   }
-  /// Storages that live on grow by the allocator that made them.
+  /// Lifts the limit. Storages that outlive it are still resized by this allocator.
   void end() {
     const std::lock_guard lock(mutex_);
     limit_ = kNoLimit;

@@ -3,11 +3,11 @@
 
 namespace levin {
 
-/// While it lives, the CPU tensors that are made, by any thread, may take so many bytes together: an operation that
-/// needs more throws c10::OutOfMemoryError before memory is touched, so that the machine does not swap.
+/// While the object exists, CPU tensors created by any thread may take `bytes` in total. An operation that needs more
+/// throws c10::OutOfMemoryError before memory is touched, so that the machine does not swap.
 ///
-/// It stands before LibTorch's CPU allocator. One at a time; tensors may outlive it. Without effect where the program
-/// has set an allocator of higher priority, or one without raw_deleter.
+/// It replaces LibTorch's CPU allocator by one that counts and forwards. Only one may exist at a time; tensors may
+/// outlive it. It has no effect if the program has set an allocator with higher priority or without raw_deleter.
 class CpuMemoryLimit {
  public:
   explicit CpuMemoryLimit(int64_t bytes);
@@ -15,7 +15,7 @@ class CpuMemoryLimit {
   CpuMemoryLimit(const CpuMemoryLimit&) = delete;
   CpuMemoryLimit& operator=(const CpuMemoryLimit&) = delete;
 
-  /// The most that the tensors made since took at one time, in bytes.
+  /// Peak memory, in bytes, of the tensors created since the constructor.
   int64_t peak() const;
 };
 

@@ -17,7 +17,7 @@
 namespace levin {
 namespace {
 
-/// Sets another rate for each optimizer step, and notes what became of the loss.
+/// Sets another rate for each optimizer step and records the loss.
 class LRSweep : public TrialCallback {
  public:
   explicit LRSweep(const LRFindOptions& options) : options_(options) { found_.mode = options.mode; }
@@ -53,7 +53,7 @@ class LRSweep : public TrialCallback {
  private:
   static constexpr double kNoLoss = std::numeric_limits<double>::quiet_NaN();
 
-  /// PyTorch Lightning's schedule: the first rate stands for steps 0 and 1 of num_training.
+  /// PyTorch Lightning's schedule: step 0 has min_lr, and step i > 0 the rate of (i + 1) / num_training of the range.
   double lr_of(double step) const {
     if (step == 0) return options_.min_lr;
     const double part = (step + 1) / static_cast<double>(options_.num_training);

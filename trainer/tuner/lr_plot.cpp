@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWidth = 720, kHeight = 440, kLeft = 70, kRight = 20, kTop = 40, kBottom = 50;
 
-/// From values to places in the picture.
+/// Maps values to pixels.
 struct Axis {
   double from = 0, to = 1, first_pixel = 0, last_pixel = 1;
   bool is_log = false;
@@ -21,7 +21,7 @@ struct Axis {
     const auto scaled = [&](double v) { return is_log ? std::log10(v) : v; };
     return first_pixel + (scaled(value) - scaled(from)) / (scaled(to) - scaled(from)) * (last_pixel - first_pixel);
   }
-  /// Powers of ten, or about five round numbers.
+  /// Returns the powers of ten, or about five round numbers.
   std::vector<double> ticks() const {
     std::vector<double> values;
     if (is_log) {
@@ -36,7 +36,7 @@ struct Axis {
   }
 };
 
-/// Points that can be drawn: finite, and with a rate above 0 where the axis is logarithmic.
+/// Returns the points that can be drawn: finite, and with a rate above 0 on a logarithmic axis.
 std::vector<std::pair<double, double>> drawable(const LRFindResult& found, bool is_log) {
   std::vector<std::pair<double, double>> points;
   for (size_t i = 0; i < found.lrs.size() && i < found.losses.size(); ++i)
@@ -45,7 +45,7 @@ std::vector<std::pair<double, double>> drawable(const LRFindResult& found, bool 
   return points;
 }
 
-/// From the least to the largest, also where they are the same.
+/// Sets the axis from the least to the largest value; widens the range if they are equal.
 template <class Of>
 Axis axis_of(const std::vector<std::pair<double, double>>& points, Of value_of, Axis axis) {
   axis.from = std::numeric_limits<double>::infinity();

@@ -4,17 +4,16 @@
 
 namespace levin {
 
-/// How the learning rate follows the batch size.
+/// The rule by which the learning rate scales with the batch size.
 enum class LRScalingRule {
   Linear,  ///< in proportion; Goyal et al., "Accurate, Large Minibatch SGD", https://arxiv.org/abs/1706.02677
   Sqrt     ///< with its square root; Krizhevsky, "One weird trick", https://arxiv.org/abs/1404.5997
 };
 
-/// "linear" or "sqrt". Throws levin::UsageError for another text.
+/// Parses "linear" or "sqrt". Throws levin::UsageError for another text.
 LRScalingRule lr_scaling_rule(const std::string& name);
 
-/// The rate for batches of `batch_size` where `lr` was right for `base_batch_size`. Throws levin::UsageError for sizes
-/// below 1.
+/// Returns the rate for `batch_size`, given `lr` for `base_batch_size`. Throws levin::UsageError for sizes below 1.
 double scale_lr(double lr, int64_t batch_size, int64_t base_batch_size, LRScalingRule rule = LRScalingRule::Linear);
 
 }  // namespace levin

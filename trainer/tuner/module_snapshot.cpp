@@ -5,7 +5,7 @@
 namespace levin {
 namespace {
 
-/// Not on a GPU, whose memory a trial may need.
+/// Copies to main memory, because a trial may need the GPU's memory.
 at::Tensor copy_of(const at::Tensor& tensor) {
   return tensor.is_cpu() ? tensor.detach().clone() : tensor.detach().to(at::kCPU);
 }
@@ -44,7 +44,7 @@ void ModuleSnapshot::restore() {
     const bool is_there = tensor.device() == kept.memory.device() && tensor.dtype() == kept.memory.dtype() &&
                           tensor.sizes() == kept.memory.sizes() && tensor.strides() == kept.memory.strides() &&
                           tensor.const_data_ptr() == kept.memory.const_data_ptr();
-    // A gradient that lies elsewhere would not be allowed beside the old memory.
+    // Cleared first, because a gradient on another device could not be kept with the old storage.
     if (tensor.is_leaf()) tensor.mutable_grad() = at::Tensor();
     if (!is_there) tensor.set_data(kept.memory);
     if (tensor.is_leaf() && tensor.requires_grad() != kept.requires_grad) tensor.set_requires_grad(kept.requires_grad);
@@ -52,7 +52,7 @@ void ModuleSnapshot::restore() {
     kept.gradient.copy_(kept.gradient_values);
     tensor.mutable_grad() = kept.gradient;
   }
-  // train(bool) sets the whole subtree; the children come after their parents and end right.
+  // train(bool) sets the whole subtree. Children come after their parents, so they end up with the right mode.
   for (const auto& [module, training] : modes_) module->train(training);
 }
 

@@ -12,22 +12,22 @@ namespace levin {
 
 class LightningModule;
 
-/// A module's parameters, buffers, gradients and modes as they were, to be put back to the bit: values, the very
-/// memory (tensors that share it still do), device, dtype and layout. Copies of tensors on other devices are kept in
-/// main memory.
+/// A copy of a module's parameters, buffers, gradients and training modes. `restore` is bit-exact: values, storage
+/// (tensors that share memory still do), device, dtype and layout. Copies of tensors on other devices are kept in main
+/// memory.
 class ModuleSnapshot {
  public:
   explicit ModuleSnapshot(LightningModule& module);
-  /// Keeps what the module has got since, as it is now: layers that its setup or configure_model has made.
+  /// Adds tensors and submodules that are new since the last call: layers made by setup or configure_model.
   void add_new();
   void restore();
 
  private:
   struct Kept {
-    at::Tensor tensor;  ///< the module's own
-    at::Tensor memory;  ///< what it pointed to
+    at::Tensor tensor;  ///< the module's tensor
+    at::Tensor memory;  ///< the storage of `tensor`
     at::Tensor values;
-    at::Tensor gradient = {}, gradient_values = {};  ///< undefined where it had none
+    at::Tensor gradient = {}, gradient_values = {};  ///< undefined if there was none
     bool requires_grad = false;
   };
   void keep(const at::Tensor& tensor);

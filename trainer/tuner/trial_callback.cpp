@@ -9,7 +9,7 @@
 namespace levin {
 namespace {
 
-/// None for an optimizer whose state nobody knows how to save.
+/// Returns none for an optimizer whose state cannot be saved.
 State state_or_none(torch::optim::Optimizer& optimizer) try {
   return deep_copy(optimizer_state_dict(optimizer));
 } catch (const UsageError&) {

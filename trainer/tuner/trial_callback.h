@@ -11,25 +11,25 @@ namespace levin {
 
 class ModuleSnapshot;
 
-/// A copy whose tensors have memory of their own.
+/// Returns a copy whose tensors have their own memory.
 State deep_copy(const State& state);
 
-/// What a run knows and a module's tensors do not hold: the state of optimizers that outlive the run, of registered
-/// metrics, and what the module's own on_save_checkpoint adds.
+/// The state of a run that is not in the module's tensors: optimizers that outlive the run, registered metrics, and
+/// what the module's on_save_checkpoint adds.
 class TrialState {
  public:
-  /// Keeps the state as it is; nothing where it is kept already.
+  /// Saves the present state; a no-op after the first call.
   void keep(Run& run);
   void put_back(Run& run) const;
 
  private:
-  std::vector<State> optimizers_ = {};  ///< none for those whose state nobody knows
+  std::vector<State> optimizers_ = {};  ///< none for optimizers whose state cannot be saved
   std::vector<std::pair<std::string, State>> metrics_ = {};
   std::optional<State> of_module_ = {};
 };
 
-/// The callback of a trial: it keeps the run's state at its start, puts it back at its end, and throws levin::Error
-/// after a signal that asks to end. Which state that is, `use` says.
+/// The callback of a trial. It saves the run's state at the start, restores it at the end, and throws levin::Error
+/// after a signal that asks to end. Call `use` first.
 class TrialCallback : public Callback {
  public:
   void use(TrialState& state, ModuleSnapshot& snapshot);
@@ -40,11 +40,11 @@ class TrialCallback : public Callback {
   void on_exception(Run& run, const std::exception& error) final;
 
  protected:
-  /// Before the first batch, on the run's device.
+  /// Called before the first batch, once the module is on the run's device.
   virtual void begin(Run& /*run*/) {}
-  /// After each optimizer step's last batch, when hooks have seen it.
+  /// Called after the last batch of each optimizer step.
   virtual void step_done(Run& run) = 0;
-  /// However the trial ended.
+  /// Called at the end of the trial, also after an exception.
   virtual void end(Run& /*run*/) {}
 
  private:

@@ -7,7 +7,7 @@
 
 namespace levin {
 
-/// Puts everything back when a trial is over, however it ended.
+/// Restores everything at the end of a trial, however it ended.
 class Trials::PutBack {
  public:
   explicit PutBack(Trials& trials) : trials_(trials) {}

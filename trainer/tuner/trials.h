@@ -13,14 +13,14 @@
 
 namespace levin {
 
-/// Fits of a few steps that leave nothing behind: after each, module, optimizers, registered and logged metrics, data
-/// module, loaders and random numbers are as they were, also where it throws. What a module keeps elsewhere comes back
-/// where its on_save_checkpoint and on_load_checkpoint know of it.
+/// Trial fits of a few steps. After each one, module, optimizers, registered and logged metrics, data module, loaders
+/// and random numbers are restored, also if it throws. Other state of the module is restored if its on_save_checkpoint
+/// and on_load_checkpoint handle it.
 class Trials {
  public:
   Trials(const Trainer& trainer, ModuleRef module, std::optional<data::DataModuleRef> data, data::Loaders train);
 
-  /// One fit with `callback` alone, which must ask for its end.
+  /// Runs one fit with only `callback`, which must request the stop.
   void run(const std::shared_ptr<TrialCallback>& callback, const std::function<void(TrainerOptions&)>& change);
 
  private:

@@ -9,7 +9,7 @@
 namespace levin {
 namespace {
 
-/// The factor by which the rates follow the batch size.
+/// Returns the factor by which the rates scale with the batch size.
 double factor_of(const std::string& rule, const BatchSizeResult& found) {
   if (!found.batch_size_before)
     throw UsageError(
