@@ -7,25 +7,25 @@
 
 namespace levin::cli {
 
-/// Prints what a checkpoint or a file of weights holds: tensors with shape, dtype and size, and the other values. With
-/// `json` as one JSON object. Reads no tensor's values.
+/// Prints the contents of a checkpoint or a file of weights: tensors with shape, dtype and size, and the other values.
+/// With `json`, prints one JSON object. Does not read tensor values.
 void ckpt_ls(std::ostream& out, const std::filesystem::path& file, bool json);
 
-/// Prints what differs between two files: names in one alone, shapes, dtypes, values further apart than `tolerance`.
-/// Where one holds weights alone, the other's weights are compared to them. Returns whether nothing differs.
+/// Prints the differences between two files: names in only one, shapes, dtypes, values further apart than `tolerance`.
+/// If one file holds only weights, it is compared with the other's weights. Returns whether nothing differs.
 bool ckpt_diff(std::ostream& out, const std::filesystem::path& a, const std::filesystem::path& b, double tolerance);
 
-/// Reads files whole and compares every checksum in them; prints a line for each. Returns whether all are whole.
+/// Reads the files completely, compares every checksum and prints a line per file. Returns whether all are intact.
 bool ckpt_verify(std::ostream& out, const std::vector<std::filesystem::path>& files);
 
 struct ConvertOptions {
-  bool weights_only = false;  ///< of a checkpoint, keep the state dict alone
-  std::string dtype = {};     ///< "fp16", "bf16" or "fp32": what floating-point weights become; empty: they stay
-  std::string prefix = {};    ///< keep only the weights whose names begin so, without it
+  bool weights_only = false;  ///< of a checkpoint, keep only the state dict
+  std::string dtype = {};     ///< "fp16", "bf16" or "fp32": the dtype for floating-point weights; empty: unchanged
+  std::string prefix = {};    ///< keep only the weights whose names start with it, and strip it
 };
 
-/// Writes `in` as `out`, each a PyTorch or a safetensors file; the end of out's name decides. Prints what was done.
-/// Throws levin::UsageError for a name that tells nothing, and options that do not fit the file.
+/// Converts `in` to `to`, each a PyTorch or a safetensors file; the extension of `to` decides its format. Prints a
+/// summary to `out`. Throws levin::UsageError for an unknown extension, and for options that do not fit the file.
 void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std::filesystem::path& to,
                   const ConvertOptions& options);
 

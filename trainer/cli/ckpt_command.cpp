@@ -82,7 +82,7 @@ int ckpt_command(const std::vector<std::string>& arguments) {
   CLI::App app("", "levin ckpt " + name);
   CkptArguments taken;
   declare_subcommand(app, name, taken);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend() - 1);  // as CLI11 takes them
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend() - 1);  // CLI11 parses from the back
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {

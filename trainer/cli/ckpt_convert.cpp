@@ -25,7 +25,7 @@ at::ScalarType dtype_of(const std::string& name) {
   return at::kFloat;
 }
 
-/// The state dict with the changes that `options` ask for. Tensors of one memory that are converted part.
+/// Returns the state dict with the changes that `options` ask for. Converted tensors no longer share memory.
 State converted_weights(const State& weights, const ConvertOptions& options, const std::string& file) {
   State converted = State::dict();
   for (const auto& [key, value] : weights.to_dict()) {
@@ -52,7 +52,7 @@ uint64_t tensor_bytes(const State& state, int64_t& tensors) {
   return bytes;
 }
 
-/// The keys of a checkpoint beside its weights.
+/// Returns the keys of a checkpoint other than its weights.
 std::string other_keys(const State& state) {
   std::string text;
   for (const auto& [key, value] : state.to_dict())

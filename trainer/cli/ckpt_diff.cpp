@@ -15,8 +15,8 @@ namespace levin::cli {
 namespace {
 
 struct ValueDifference {
-  double most = 0;    ///< of the absolute differences; infinite where one of two is NaN
-  int64_t count = 0;  ///< of values that are not equal
+  double most = 0;    ///< the largest absolute difference; infinite if one of two values is NaN
+  int64_t count = 0;  ///< the number of values that are not equal
 };
 
 /// Two NaNs are equal here.
@@ -33,13 +33,13 @@ bool bytes_equal(const at::Tensor& a, const at::Tensor& b) {
          (a.numel() == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0);
 }
 
-/// Of tensors of one shape, a chunk at a time.
+/// Compares tensors of the same shape, one chunk at a time.
 ValueDifference difference(at::Tensor a, at::Tensor b) {
   if (bytes_equal(a, b)) return {};
   constexpr int64_t kChunk = 1 << 20;
   const bool is_exact = !(a.is_floating_point() || a.is_complex() || b.is_floating_point() || b.is_complex());
   const auto flat = [](const at::Tensor& tensor, bool complex) {
-    // In a file whose checksums are not compared, a bool may be more than 0 and 1.
+    // If checksums are not compared, a bool of a damaged file may hold more than 0 and 1.
     if (tensor.scalar_type() == at::kBool && !complex) return tensor.flatten().view(at::kByte);
     if (!complex) return tensor.flatten();
     return at::view_as_real(tensor.to(at::kComplexDouble).resolve_conj()).flatten();
@@ -73,14 +73,14 @@ bool plain_values_differ(const State& a, const State& b, double tolerance) {
   if (a.is_bool()) return a.to_bool() != b.to_bool();
   if (a.is_string()) return a.to_string() != b.to_string();
   if (a.is_bytes()) return a.to_bytes() != b.to_bytes();
-  if (!a.is_list() && !a.is_tuple()) return false;  // nothing, and dicts that are empty
+  if (!a.is_list() && !a.is_tuple()) return false;  // none, and empty dicts
   if (a.size() != b.size()) return true;
   for (size_t i = 0; i < a.size(); ++i)
     if (plain_values_differ(a.items()[i], b.items()[i], tolerance)) return true;
   return false;
 }
 
-/// How two tensors differ; empty where they do not.
+/// Describes how two tensors differ; empty if they do not.
 std::string tensor_difference(const at::Tensor& a, const at::Tensor& b, double tolerance) {
   if (a.sizes() != b.sizes()) return "shape " + c10::str(a.sizes()) + " and " + c10::str(b.sizes());
   std::string text;

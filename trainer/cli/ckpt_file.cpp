@@ -96,7 +96,7 @@ std::string value_text(const State& value, size_t width) {
   if (text.size() <= width) return text;
   const std::string rest = is_sequence(value) ? "... (" + std::to_string(value.size()) + " items)" : "...";
   size_t end = width;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;  // not inside of a UTF-8 character
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;  // not inside a UTF-8 character
   return text.substr(0, end) + rest;
 }
 

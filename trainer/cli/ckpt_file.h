@@ -10,35 +10,35 @@
 
 namespace levin::cli {
 
-/// A checkpoint or a file of weights, of whatever format.
+/// A checkpoint or a file of weights, in any format.
 struct CkptFile {
   State state = {};
   bool is_safetensors = false;
   SafetensorsMetadata metadata = {};
 
-  /// The state dict of a checkpoint; nullptr where the file is none.
+  /// The state dict of a checkpoint; nullptr if the file is not a checkpoint.
   const State* state_dict() const;
 };
 
-/// Reads a file of `save_state`, torch.save or safetensors; its content tells which. Without `verify_checksums` no
-/// tensor's values are read: bytes of bool tensors of a damaged file may then hold more than 0 and 1.
-/// Throws levin::UsageError as `load_state` and `load_safetensors` do.
+/// Reads a file of `save_state`, torch.save or safetensors; the format is detected from the content. Without
+/// `verify_checksums` no tensor values are read, so bool tensors of a damaged file may hold more than 0 and 1. Throws
+/// levin::UsageError like `load_state` and `load_safetensors`.
 CkptFile read_ckpt_file(const std::filesystem::path& path, bool verify_checksums);
 
-/// One value of a state tree: a tensor, a number or text, or a list of numbers and texts alone.
+/// One value of a state tree: a tensor, a number or text, or a list of only numbers and texts.
 struct CkptEntry {
-  std::string path;  ///< keys and indices on the way to it: "state_dict/net.0.weight"
+  std::string path;  ///< keys and indices from the root: "state_dict/net.0.weight"
   const State* value;
 };
 
-/// All values of a tree, in its order; they point into `state`.
+/// Returns all values of a tree, in order. The entries point into `state`.
 std::vector<CkptEntry> entries_of(const State& state);
 
 /// "float32"
 std::string dtype_text(const at::Tensor& tensor);
 /// "float32 [64, 784]"
 std::string tensor_text(const at::Tensor& tensor);
-/// A value on one line; what is longer than `width` is cut.
+/// Returns a value on one line, cut after `width` bytes.
 std::string value_text(const State& value, size_t width = 72);
 nlohmann::ordered_json value_json(const State& value);
 /// "407.1 kB"

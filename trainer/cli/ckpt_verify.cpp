@@ -11,9 +11,9 @@
 namespace levin::cli {
 namespace {
 
-/// The checksum of a deflated record's contents.
+/// Returns the checksum of a deflated record's contents.
 uint32_t checksum_of_inflated(const ZipReader& zip, const ZipRecord& record) {
-  // Deflate never packs more than 1032 to 1; a larger claim would ask for any amount of memory.
+  // Deflate never compresses more than 1032 to 1. A larger claim could request any amount of memory.
   if (record.bytes / 1032 > record.stored_bytes)
     zip.fail(record.header, record.name, " claims ", record.bytes, " bytes");
   std::string contents(record.bytes, '\0');
@@ -21,8 +21,8 @@ uint32_t checksum_of_inflated(const ZipReader& zip, const ZipRecord& record) {
   return crc32_of(contents);
 }
 
-/// Compares the checksum of every record of a zip archive, also of those that nothing in it refers to. Returns how many
-/// there are; throws levin::UsageError for the first that is wrong.
+/// Compares the checksum of every record of a zip archive, including records that nothing refers to. Returns the number
+/// of records; throws levin::UsageError for the first wrong checksum.
 size_t verify_records(const std::filesystem::path& path) {
   const FileBytes file = map_file_bytes(path);
   const ZipReader zip(file.text(), file.name);
@@ -36,7 +36,7 @@ size_t verify_records(const std::filesystem::path& path) {
   return zip.records().size();
 }
 
-/// What is said of a whole file. Throws levin::UsageError for a damaged one.
+/// Returns the message for an intact file. Throws levin::UsageError for a damaged one.
 std::string verified(const std::filesystem::path& path) {
   const CkptFile file = read_ckpt_file(path, /*verify_checksums=*/false);
   int64_t tensors = 0;

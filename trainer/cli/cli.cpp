@@ -48,7 +48,7 @@ Usage: levin COMMAND [ARGUMENTS]
 Options come from config files, then LEVIN__SECTION__KEY in the environment, then flags; later ones win.
 )";
 
-/// The command line again, to be typed with another --ckpt-path.
+/// Returns the command line without --ckpt-path, for a message that appends another one.
 std::string command_line_without_checkpoint(const std::string& command, const std::vector<std::string>& arguments) {
   std::string line = "levin " + command;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -62,7 +62,7 @@ std::string command_line_without_checkpoint(const std::string& command, const st
   return line;
 }
 
-/// Says what cannot matter in a fit, once where several ranks are started.
+/// Warns of options without effect on the fit; only one process warns if several ranks are started.
 void warn_without_effect(const CommandLine& line) {
   const std::optional<LaunchEnvironment> ranks = find_launch_environment();
   if (ranks && (ranks->rank != 0 || ranks->launcher == "levin")) return;

@@ -22,7 +22,7 @@ void merge_file(const Schema& schema, Config& config, const Config& file) {
   }
 }
 
-/// All files merged; `problems` receives what is wrong with those that cannot be read.
+/// Merges all files; problems with files that cannot be read are appended to `problems`.
 Config read_files(const Schema& schema, const std::vector<std::string>& files, std::vector<std::string>& problems) {
   Config config;
   for (const std::string& path : files) {
@@ -68,7 +68,7 @@ CommandLine read_command_line(const Schema& schema, const std::string& command,
   apply(schema, with_classes, std::move(classes));
   line.flags = read_flags(schema, command, arguments, with_classes.values);
   if (!line.flags.help.empty()) return line;
-  // With a file missing, more complaints would be about what it may say.
+  // If a file is missing, further problems may only be due to that.
   throw_problems(problems);
   append(problems, line.flags.problems);
   append(problems, ambiguous_variables(environment));

@@ -36,7 +36,7 @@ void Config::set_origin(const std::string& path, const Json& value, const std::s
 
 void Config::erase(const std::string& path) {
   std::vector<std::string> keys = keys_of(path);
-  // An item goes with its list: the others' paths must not change.
+  // Erase the whole list, because the paths of the other items must not change.
   while (keys.size() > 1 && index_of(keys.back())) keys.pop_back();
   const std::string outer = path_of(keys), key = keys.back();
   keys.pop_back();
@@ -80,7 +80,7 @@ const Json* find_value(const Json& root, const std::vector<std::string>& keys) {
     if (value->is_array() && index && *index < value->size())
       value = &(*value)[*index];
     else if (value->is_object() && index == 0)
-      continue;  // a single part in place of a list
+      continue;  // a single part stands for a list of one
     else if (value->is_object() && value->contains(key))
       value = &value->at(key);
     else
@@ -120,7 +120,7 @@ FoundOption find_option(const Schema& root, const Json& values, const std::vecto
         throw UsageError("choose the ", found.type->classes()->noun(), " with ", so_far, ".class first");
       if (is_part) found.type->classes()->at(name, join_path(so_far, "class"));
       schema = found.type->is_list() ? nullptr : found.type->inner(name);
-      // Another class than the default one has its own defaults.
+      // A class other than the default one has its own defaults.
       if (schema && name != default_name) found.by_default = schema->defaults();
     }
     const Field* field = schema ? schema->find(key) : nullptr;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kSubcommands = "show, check, explain, schema, docs";
 
-/// Finds where each value of a resolved config comes from.
+/// Finds the origin of each value of a resolved config.
 class Origins {
  public:
   Origins(const Config& config, const RunOptions& options)
@@ -26,11 +26,11 @@ class Origins {
 
   std::string of(const std::string& path) const {
     const std::vector<std::string> keys = keys_of(path);
-    // What other options made of this one; it was not written so.
+    // The value was not written, but results from other options.
     if (keys.size() > 1 && keys[0] == "trainer" && raw_[keys[1]] != resolved_[keys[1]])
       for (const std::string& cause : causes_of(keys[1])) return "trainer." + cause + " (" + origin(cause) + ")";
     if (keys.back() == "class" && !config_.origins.count(path)) {
-      // "AdamW" is brief for {"class": "AdamW"}.
+      // "AdamW" is short for {"class": "AdamW"}.
       const std::string part = path.substr(0, path.size() - std::string(".class").size());
       const Json* written = find_value(config_.values, keys_of(part));
       if (written && written->is_string()) return written_origin(config_, part);
@@ -38,7 +38,7 @@ class Origins {
     return written_origin(config_, path);
   }
 
-  /// The config as it is explained: an early spelling, which resolving unsets, shows what was written.
+  /// Returns the config to explain. Early spellings, which `resolve` unsets, get their written values back.
   Json explained(Json config) const {
     for (const auto& item : config["trainer"].items())
       if (item.value().is_null() && !raw_[item.key()].is_null() && causes_of(item.key()).empty())
@@ -55,7 +55,7 @@ class Origins {
 
   std::string origin(const std::string& option) const { return written_origin(config_, "trainer." + option); }
 
-  /// Written options without which the option would have another value.
+  /// Returns the written options without which `option` would have another value.
   std::vector<std::string> causes_of(const std::string& option) const {
     std::vector<std::string> causes;
     const Json* written = find_value(config_.values, {"trainer"});
@@ -69,7 +69,7 @@ class Origins {
         field.type->set(field.in(&without), item.key(), defaults[item.key()], field.limits);
         if (resolved(without)[option] != resolved_[option]) causes.push_back(item.key());
       } catch (const UsageError&) {
-        // Without it the options make no sense together, which says nothing about this one.
+        // Without this option the others contradict each other, which says nothing about `option`.
       }
     }
     return causes;

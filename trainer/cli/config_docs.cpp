@@ -32,7 +32,7 @@ A config is a JSON object with `seed`, `name`, `trainer`, `model` and `data`. Pa
   `levin config schema > levin.schema.json`.
 )";
 
-/// Text inside a table's cell.
+/// Escapes a text for a table cell.
 std::string cell(const std::string& text) {
   std::string escaped;
   for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
@@ -63,7 +63,7 @@ class Page {
     rows(prefix, schema, defaults);
   }
 
-  /// All kinds of classes that were met, with those that their options bring.
+  /// Adds all kinds of classes found so far, including kinds that their options add.
   void classes() {
     for (size_t i = 0; i < kinds_.size(); ++i) {
       text += "\n## " + title_of(*kinds_[i]) + "\n";

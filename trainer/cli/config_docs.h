@@ -5,7 +5,7 @@
 
 namespace levin::cli {
 
-/// The page docs/config.md: every option and class of the config that `schema` describes, in Markdown.
+/// Returns the page docs/config.md in Markdown: every option and class of the config that `schema` describes.
 std::string config_docs(const Schema& schema);
 
 }  // namespace levin::cli

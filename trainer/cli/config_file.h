@@ -5,7 +5,7 @@
 
 namespace levin::cli {
 
-/// Reads a config file, as parse_config does its text. Throws UsageError also for a file that cannot be read.
+/// Reads and parses a config file (parse_config). Also throws UsageError for a file that cannot be read.
 Config read_config_file(const std::string& path);
 
 }  // namespace levin::cli

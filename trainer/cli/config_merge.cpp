@@ -10,19 +10,19 @@
 namespace levin::cli {
 namespace {
 
-/// What a key ends with whose values are added to a list: "callbacks+=".
+/// The suffix of a key whose values are appended to a list: "callbacks+=".
 constexpr std::string_view kAdds = "+=";
 
 bool adds_to_list(const std::string& key) { return key.size() > kAdds.size() && key.ends_with(kAdds); }
 
-/// Whether an object names items of a list by their indices.
+/// Returns whether all keys of an object are indices of list items.
 bool is_indexed(const Json& object) {
   bool indexed = !object.empty();
   for (const auto& item : object.items()) indexed = indexed && index_of(item.key());
   return indexed;
 }
 
-/// Merges what stands at one path.
+/// Merges the values at one path.
 class Merge {
  public:
   Merge(const Schema& schema, Config& base, const Config& over) : schema_(schema), base_(base), over_(over) {}
@@ -31,7 +31,7 @@ class Merge {
     if (!over.is_object()) return replace(path, base, over);
     if (is_indexed(over)) return into_items(path, base, over);
     if (base.is_string()) {
-      // "AdamW" is brief for {"class": "AdamW"}.
+      // "AdamW" is short for {"class": "AdamW"}.
       base = {{"class", base}};
       if (const auto origin = base_.origins.find(path); origin != base_.origins.end())
         base_.origins[join_path(path, "class")] = origin->second;
@@ -42,7 +42,7 @@ class Merge {
     }
     if (const auto origin = over_.origins.find(path); origin != over_.origins.end())
       base_.origins[path] = origin->second;
-    // The class says which lists there are by default.
+    // First, because the class determines the default lists.
     if (over.contains("class")) at(join_path(path, "class"), base["class"], over["class"]);
     for (const auto& item : over.items())
       if (adds_to_list(item.key()))
@@ -56,19 +56,19 @@ class Merge {
     erase_within(base_.origins, path);
     base = over;
     take_origins(path, path);
-    // Objects in a list may add to lists of their own.
+    // Objects in a list may themselves have keys with "+=".
     if (base.is_array())
       for (size_t i = 0; i < base.size(); ++i)
         if (base[i].is_object()) at(item_path(path, i), base[i] = nullptr, over[i]);
   }
 
-  /// The origins of what stands at `from`, for what stands at `to` now.
+  /// Copies the origins of the values at `from` to the values now at `to`.
   void take_origins(const std::string& from, const std::string& to) {
     for (const auto& [where, origin] : over_.origins)
       if (is_within(where, from)) base_.origins[to + where.substr(from.size())] = origin;
   }
 
-  /// Changes single items: `over` has them by "[index]".
+  /// Changes single items; the keys of `over` are "[index]".
   void into_items(const std::string& path, Json& base, const Json& over) {
     make_list(path, base, path);
     for (const auto& item : over.items()) {
@@ -92,8 +92,8 @@ class Merge {
     }
   }
 
-  /// Makes the list at `path` what can be added to: a single class becomes a list of one, an unset list its default.
-  /// `asked` names it in errors.
+  /// Turns the value at `path` into a list that can be appended to: a single class becomes a list of one, an unset list
+  /// becomes its default. `asked` is the name in errors.
   void make_list(const std::string& path, Json& base, const std::string& asked) {
     if (base.is_array()) return;
     const std::optional<FoundOption> option = option_at(path);
@@ -133,7 +133,7 @@ class Merge {
     return option ? class_name_of(option->by_default) : "";
   }
 
-  /// Nothing for a wrong path, which is reported with all others.
+  /// Returns nullopt for a wrong path, which is reported later with all problems.
   std::optional<FoundOption> option_at(const std::string& path) const {
     try {
       return find_option(schema_, base_.values, keys_of(path));

@@ -8,16 +8,16 @@
 
 namespace levin::cli {
 
-/// Whether `path` is `outer` or stands in it.
+/// Returns whether `path` is `outer` or inside it.
 bool is_within(const std::string& path, const std::string& outer);
 
-/// Takes away the texts of all paths within `outer`.
+/// Removes the texts of all paths within `outer`.
 void erase_within(std::map<std::string, std::string>& texts, const std::string& outer);
 
-/// The number in "[3]"; nothing for other keys.
+/// Returns the number in "[3]"; nullopt for other keys.
 std::optional<size_t> index_of(const std::string& key);
 
-/// Throws UsageError where `list` has no such item.
+/// Throws UsageError if `list` has no such item.
 void require_item(const std::string& path, size_t index, const Json& list);
 
 }  // namespace levin::cli

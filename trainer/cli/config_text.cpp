@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxLevels = 64;
 
-/// Reads a text and counts the bytes that the JSON library has taken.
+/// Iterates over a text and counts the bytes that the JSON library has read.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -34,7 +34,7 @@ class CountingIterator {
   size_t* taken_;
 };
 
-/// "file:3:12" for the byte that stands at `byte`, counted from 1.
+/// Returns "file:3:12" for the byte at position `byte`, counted from 1.
 std::string place(const std::string& name, const std::string& text, size_t byte) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), byte == 0 ? 0 : byte - 1));
   const auto line = 1 + std::count(text.begin(), end, '\n');
@@ -42,21 +42,21 @@ std::string place(const std::string& name, const std::string& text, size_t byte)
   return c10::str(name, ":", line, ":", end - line_begin + 1);
 }
 
-/// What the JSON library says, without its own code, place and last bytes.
+/// Returns the JSON library's message without its code, place and last bytes.
 std::string reason(std::string what) {
   if (const size_t begin = what.find(" - "); begin != std::string::npos) what = what.substr(begin + 3);
   if (const size_t end = what.find("; last read"); end != std::string::npos) what.resize(end);
   return what;
 }
 
-/// The letters that begin at `at`.
+/// Returns the letters from `at` on.
 std::string word_at(const std::string& text, size_t at) {
   size_t end = at;
   while (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end]))) ++end;
   return text.substr(at, end - at);
 }
 
-/// In plain words, what is wrong at the last byte that was read, where it is a mistake that is often made.
+/// Explains common mistakes at the last byte that was read in plain words; otherwise returns the library's reason.
 std::string plain_reason(const std::string& text, size_t byte, const std::string& what) {
   if (what.find("UTF-8") != std::string::npos) return "this is not UTF-8 text";
   if (byte > text.size()) return "the file ends too early: " + reason(what);
@@ -86,7 +86,7 @@ class Reader : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t& /*text*/) override { return add(value); }
   bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t& /*value*/) override { return false; }  // JSON text has none
+  bool binary(binary_t& /*value*/) override { return false; }  // does not occur in JSON text
   bool start_object(size_t /*size*/) override { return open(Json::object()); }
   bool start_array(size_t /*size*/) override { return open(Json::array()); }
   bool end_object() override { return close(); }
@@ -118,7 +118,8 @@ class Reader : public nlohmann::json_sax<Json> {
     std::map<std::string, int64_t> lines_of_keys = {};
   };
 
-  /// Of the value or key at hand. The library has read a number's next byte as well, so the last one does not count.
+  /// Returns the line of the current value or key. After a number the library has also read the next byte, so the last
+  /// byte does not count.
   int64_t line() {
     const size_t end = taken_ == 0 ? 0 : taken_ - 1;
     line_ += std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),

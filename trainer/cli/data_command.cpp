@@ -50,13 +50,14 @@ constexpr std::array<SplitLoaders, 4> kSplits = {
      {data::Split::Test, Stage::Test, &data::DataModule::test_dataloader},
      {data::Split::Predict, Stage::Predict, &data::DataModule::predict_dataloader}}};
 
-/// The dataset behind the loaders of a split, where the data module tells.
+/// Returns the dataset of a split's loaders; null if the data module does not tell.
 data::DatasetPtr dataset_of(const data::DataModule& data, data::Split split) {
   const auto* module = dynamic_cast<const data::DatasetModule*>(&data);
   return module ? module->dataset(split) : nullptr;
 }
 
-/// The labels under the images: names of classes, or numbers; empty where there is no target for each.
+/// Returns the labels under the images: class names or numbers. The texts are empty unless there is one target per
+/// image.
 std::vector<std::string> labels_of(const Batch& batch, const std::vector<std::string>& class_names) {
   std::vector<std::string> labels(static_cast<size_t>(batch.input().size(0)));
   if (!batch.contains("target") || batch.is_list("target")) return labels;

@@ -22,7 +22,7 @@ std::string batches(int64_t count, const char* kind) {
   return std::to_string(count) + " " + kind + (count == 1 ? " batch" : " batches");
 }
 
-/// Batches of an epoch of training loaders, several of which go in step; unset where unknown.
+/// Returns the batches per epoch of the training loaders, combined if there are several; unset if unknown.
 std::optional<int64_t> size_of(const data::Loaders& loaders) {
   return loaders.size() > 1 ? data::CombinedLoader(loaders).size() : loaders[0].size();
 }
@@ -48,7 +48,7 @@ void print_steps(std::ostream& out, const DryRunFindings& findings, const Traine
 
 int64_t bytes_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); }
 
-/// The tensors of an optimizer's state, wherever they are; nothing for an optimizer whose state nobody knows.
+/// Adds the tensors of an optimizer's state to `memory`, by device; a no-op if the state cannot be read.
 void add_state(torch::optim::Optimizer& optimizer, std::map<std::string, MemoryNeed>& memory) try {
   const State state = optimizer_state_dict(optimizer);
   for (const auto& [index, values] : state.at("state").to_dict())
@@ -74,7 +74,7 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Traine
   out << "ranks: " << findings.ranks << ", " << findings.ranks / findings.nodes << " on each of " << findings.nodes
       << (findings.nodes == 1 ? " machine" : " machines") << "; " << samples << " samples per step, "
       << findings.batch_size << " in each batch of a rank\n";
-  // NCCL reduces shares alone, where Gloo reduces all.
+  // For zero1 NCCL reduce-scatters gradients, while Gloo all-reduces them.
   const int64_t sent = findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != "cpu");
   out << "gradients: " << megabytes(findings.reduction.bytes) << " in " << findings.reduction.buckets
       << (findings.reduction.buckets == 1 ? " bucket" : " buckets");
@@ -91,7 +91,7 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Traine
   out << "\n";
 }
 
-/// "checkpoints/{epoch}-{step}.ckpt, checkpoints/last.ckpt"; a folder of its own is named as it is.
+/// Adds names like "checkpoints/{epoch}-{step}.ckpt" and "checkpoints/last.ckpt"; a dirpath is used as given.
 void add_files_of(const ModelCheckpoint::Options& options, std::vector<std::string>& files) {
   const std::filesystem::path folder = options.dirpath.empty() ? "checkpoints" : options.dirpath;
   if (options.save_top_k != 0) files.push_back((folder / (options.filename + ".ckpt")).string());
@@ -126,7 +126,7 @@ void print_files(std::ostream& out, const TrainerOptions& options) {
 }  // namespace
 
 void DryRun::on_train_start(Run& run) {
-  // The loop's own loader does not say how many batches it has beyond the one that it may give.
+  // Separate loaders, because the loop's loader is limited to one batch.
   data::DataModule* const data = run.data_module();
   findings_->loaders = data ? data->train_dataloader() : run.module().train_dataloader();
   findings_->summary = summarize(run.module()).to_text();

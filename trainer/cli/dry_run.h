@@ -16,24 +16,24 @@
 
 namespace levin::cli {
 
-/// What training takes of one device, in bytes.
+/// The memory that training needs on one device, in bytes.
 struct MemoryNeed {
   int64_t parameters = 0, gradients = 0, optimizer_state = 0;
-  int64_t activations = 0;  ///< kept from the forward of the batch that ran until its backward
+  int64_t activations = 0;  ///< kept from forward until backward, for the batch that ran
 };
 
-/// What a dry run learns of the fit that it stands for.
+/// What a dry run finds out about the real fit.
 struct DryRunFindings {
-  int64_t train_batches = 0, validation_batches = 0;  ///< that it ran
+  int64_t train_batches = 0, validation_batches = 0;  ///< run by the dry run
   data::Loaders loaders = {};                         ///< of the real fit
-  std::string summary = {};                           ///< of the module: a table
+  std::string summary = {};                           ///< the table of the module's layers
   std::map<std::string, MemoryNeed> memory = {};      ///< by device
-  int64_t batch_size = 0;                             ///< samples of the training batch that ran
+  int64_t batch_size = 0;                             ///< samples in the training batch that ran
   int64_t ranks = 1, nodes = 1;                       ///< of the real fit
-  parallel::ReductionPlan reduction = {};             ///< of its gradients
+  parallel::ReductionPlan reduction = {};             ///< of the real fit's gradients
 };
 
-/// Notes them while fit runs one batch of each loader.
+/// Collects the findings while fit runs one batch of each loader.
 class DryRun : public Callback {
  public:
   DryRun(std::shared_ptr<DryRunFindings> findings, const TrainerOptions& options)
@@ -54,11 +54,11 @@ class DryRun : public Callback {
   std::unique_ptr<MemoryTracker> tracker_ = {};
 };
 
-/// The options of the dry run: those of the real one with one batch of each loader, and nothing written.
+/// Returns the options of the real fit, changed to run one batch of each loader and write nothing.
 TrainerOptions dry_run_options(TrainerOptions options);
 
-/// Prints what the fit with these options would do and write. `bandwidths`: of networks between its ranks, in Gbit/s;
-/// empty: some that are common.
+/// Prints what the fit with these options would do and write. `bandwidths`: of the network between ranks, in Gbit/s;
+/// empty: some common values.
 void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
                    const std::vector<double>& bandwidths = {});
 

@@ -27,7 +27,7 @@ void add_lines(std::vector<Line>& lines, const std::string& path, const Json& va
 }  // namespace
 
 std::string explain(const Json& resolved, const std::function<std::string(const std::string& path)>& origin_of) {
-  constexpr size_t kWidest = 40;  // a long value does not push the origins of all others away
+  constexpr size_t kWidest = 40;  // so that one long value does not widen the column for all lines
   std::vector<Line> lines;
   add_lines(lines, "", resolved, origin_of);
   size_t path_width = 0, value_width = 0;

@@ -6,10 +6,10 @@
 
 namespace levin::cli {
 
-/// One line for each value of `resolved`: path, value, and what `origin_of` says about the value at a path.
+/// Returns one line per value of `resolved`: path, value, and the result of `origin_of` for the path.
 std::string explain(const Json& resolved, const std::function<std::string(const std::string& path)>& origin_of);
 
-/// Where a value was written, and as which reference; "default" where it was not.
+/// Returns the origin of a value, followed by the reference if it was one; "default" if it was not written.
 std::string written_origin(const Config& config, const std::string& path);
 
 }  // namespace levin::cli

@@ -14,7 +14,7 @@ std::string with_dashes(std::string text) {
   return text;
 }
 
-/// A short word for the kind of value.
+/// Returns a short word for the kind of value.
 std::string value_word(const OptionType& type, const Limits& limits) {
   if (type.is_switch()) return "[BOOL]";
   if (type.classes()) return "CLASS";
@@ -35,7 +35,7 @@ std::string help_text(const Field& field, const Json& by_default) {
   return text;
 }
 
-/// Declares the flags of one command and collects what they are given.
+/// Declares the flags of one command and collects their values.
 class Declaration {
  public:
   Declaration(CLI::App& app, Flags& flags, const Schema& schema, const std::vector<std::string>& arguments,
@@ -43,7 +43,7 @@ class Declaration {
       : app_(app), flags_(flags), schema_(schema), arguments_(arguments), config_(config), command_(command) {}
 
   void declare_general() {
-    // Read already, by config_files_of; here for --help and so that its values are no strays.
+    // Already read by config_files_of. Declared for --help, and so that its values are not unknown arguments.
     app_.add_option("--config", config_files_, "JSON files; they are merged, later ones win")
         ->type_name("FILE...")
         ->group("General");
@@ -77,7 +77,7 @@ class Declaration {
     const Schema& schema = *schema_.find("trainer")->type->inner("");
     const Json defaults = schema.defaults();
     for (const Field& field : schema.fields()) {
-      if (field.name == "seed" || field.name == "name") continue;  // general ones
+      if (field.name == "seed" || field.name == "name") continue;  // declared as general flags
       const Json given =
           config_.value("trainer", Json()).is_object() ? config_["trainer"].value(field.name, Json()) : Json();
       declare({"trainer", field.name}, field, defaults[field.name], group_of_option(field.name, command_));
@@ -85,7 +85,7 @@ class Declaration {
     }
   }
 
-  /// The flags of the class that the config chooses for "model" or "data".
+  /// Declares the flags of the class that the config chooses for "model" or "data".
   void declare_section(const char* section, const char* title) {
     const Field& field = *schema_.find(section);
     const Json chosen = config_.value(section, Json());
@@ -94,7 +94,7 @@ class Declaration {
     declare_inner({section}, *field.type, chosen, Json(), group);
   }
 
-  /// Beginnings of flags that cannot be known, since the config names a class that is none.
+  /// Prefixes of flags that cannot be known, because the config names an unknown class.
   std::vector<std::string> without_flags = {};
 
  private:
@@ -128,7 +128,7 @@ class Declaration {
     declare(path, field, Json(), group);
   }
 
-  /// The flags of a list's items: `--callbacks.0.monitor`. Those of plain values are not shown by --help.
+  /// Declares the flags of a list's items: `--callbacks.0.monitor`. --help does not show flags of plain values.
   void declare_items(const std::vector<std::string>& path, const Field& field, const Json& given,
                      const Json& by_default, const std::string& group) {
     if (!field.type->is_list()) return;
@@ -145,7 +145,7 @@ class Declaration {
     }
   }
 
-  /// Whether an argument names the flag: plain lists may be long.
+  /// Returns whether an argument names the flag. Plain lists may be long, so only flags in use are declared.
   bool is_mentioned(const std::vector<std::string>& path) const {
     const std::vector<std::string> spellings = spellings_of(path);
     return std::any_of(arguments_.begin(), arguments_.end(), [&](const std::string& argument) {
@@ -153,7 +153,7 @@ class Declaration {
     });
   }
 
-  /// Those of the trainer need not name it; dashes stand for underscores.
+  /// Returns the spellings of a flag: the prefix "trainer." is optional, and dashes stand for underscores.
   static std::vector<std::string> spellings_of(const std::vector<std::string>& path) {
     const std::string whole = dotted(path);
     const std::string brief = path[0] == "trainer" ? whole.substr(std::string("trainer.").size()) : whole;
@@ -166,7 +166,7 @@ class Declaration {
     return spellings;
   }
 
-  /// One flag with its spellings, and for a list another that adds to it.
+  /// Declares one flag with its spellings and, for a list, another flag that appends to it.
   void declare(const std::vector<std::string>& path, const Field& field, const Json& by_default,
                const std::string& group) {
     const std::vector<std::string> spellings = spellings_of(path);
@@ -206,7 +206,7 @@ class Declaration {
       flags_.overrides.push_back({flag, path, bare ? "true" : text, adds});
   }
 
-  /// The spelling of a flag that the arguments have, the last where there are several.
+  /// Returns the spelling that the arguments use, the last one if there are several.
   std::string as_spelled(const std::vector<std::string>& spellings) const {
     for (auto argument = arguments_.rbegin(); argument != arguments_.rend(); ++argument)
       for (const std::string& spelling : spellings)
@@ -223,8 +223,8 @@ class Declaration {
   const std::string& command_;
 };
 
-/// What is wrong with the arguments that are no flags and no values of flags. `has_unknown`: another mistake explains
-/// those that look like values.
+/// Returns the problems with arguments that are neither flags nor values of flags. `has_unknown`: another problem may
+/// explain arguments that look like values.
 std::vector<std::string> unknown_arguments(const CLI::App& app, const std::vector<std::string>& without_flags,
                                            bool has_unknown) {
   const std::vector<std::string> extras = app.remaining();
@@ -240,7 +240,7 @@ std::vector<std::string> unknown_arguments(const CLI::App& app, const std::vecto
                                         [&](const std::string& begin) { return argument.rfind(begin, 0) == 0; });
     if (!unknowable) problems.push_back(flag + ": no such flag" + did_you_mean(flag, known));
   }
-  // What follows an unknown flag is its value.
+  // A stray value after an unknown flag is taken as that flag's value.
   if (!has_unknown && !extras.empty())
     problems.push_back("unexpected argument '" + extras[0] + "'; flags begin with --");
   return problems;
@@ -272,7 +272,7 @@ Flags read_flags(const Schema& schema, const std::string& command, const std::ve
   declaration.declare_trainer();
   declaration.declare_section("model", "Model");
   declaration.declare_section("data", "Data");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 parses from the back
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {

@@ -6,27 +6,27 @@
 
 namespace levin::cli {
 
-/// What a command line says, besides the command.
+/// The parsed flags of a command line.
 struct Flags {
   std::string ckpt_path = {};
-  std::string output = {};  ///< of predict: the file for what is predicted
+  std::string output = {};  ///< of predict: the file for the predictions
   bool print_config = false;
   bool dry_run = false;
   std::vector<double> bandwidths = {};  ///< of --bandwidth, in Gbit/s
   std::vector<Override> overrides = {};
-  /// The text of --help, where it was asked for; nothing else is read then.
+  /// The text of --help, if it was asked for; then nothing else is read.
   std::string help = {};
-  /// Flags that are none, with the nearest, and flags without a value.
+  /// Unknown flags, with the nearest known one, and flags without a value.
   std::vector<std::string> problems = {};
 };
 
-/// The values of `--config FILE...`, which are needed before the other flags are known.
+/// Returns the values of `--config FILE...`, which are needed before the other flags are known.
 std::vector<std::string> config_files_of(const std::vector<std::string>& arguments);
 
-/// Reads the flags of `levin COMMAND`, whose options `schema` describes. There is one for each option of the trainer
-/// (`--max-epochs`), of the classes that `config` chooses (`--model.lr`, `--data.root`, `--model.optimizer.lr`), and of
-/// the items of its lists (`--callbacks.0.monitor`). If a flag of a list is repeated, its values add
-/// up; `--callbacks+=NAME` adds to what files say. Of any other flag the last counts.
+/// Reads the flags of `levin COMMAND`, whose options `schema` describes. There is one flag for each option of the
+/// trainer (`--max-epochs`), of the classes that `config` chooses (`--model.lr`, `--data.root`,
+/// `--model.optimizer.lr`), and of the items of lists (`--callbacks.0.monitor`). Repeated flags of a list add up;
+/// `--callbacks+=NAME` appends to the list of the files. For any other flag the last one counts.
 Flags read_flags(const Schema& schema, const std::string& command, const std::vector<std::string>& arguments,
                  const Json& config);
 
