@@ -25,7 +25,7 @@ std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& o
 
 void HandleSignals::handle(Run& run) {
   if (take_save_signal() && saves_) run.save_checkpoint("on_signal.ckpt", {.link_as = "last.ckpt"});
-  // The window's gradients are in the step that ends it.
+  // Wait for the end of the accumulation window, so that its gradients are in a step.
   if (received_signal() == 0 || run.state().window.position != 0 || !saved_.empty()) return;
   stop(run);
 }
@@ -44,8 +44,7 @@ void HandleSignals::on_train_batch_end(Run& run) { handle(run); }
 
 void HandleSignals::on_validation_batch_end(Run& run) {
   if (!is_fit_) return end_evaluation();
-  // Ranks have different numbers of batches: the loop lets them end together, and what they save follows in
-  // on_train_end.
+  // Ranks may have different numbers of batches: the loop ends them together, and on_train_end saves.
   if (run.state().stage == Stage::Validate && run.comm().world_size() == 1) handle(run);
 }
 

@@ -11,17 +11,17 @@
 
 namespace levin::cli {
 
-/// What ends an evaluation after a signal: there is nothing to finish.
+/// Thrown to end an evaluation after a signal.
 class Interrupted : public Error {
  public:
   using Error::Error;
 };
 
-/// SIGTERM and SIGINT stop; SIGUSR1 and SIGUSR2 do what the trainer's options say.
+/// Returns the actions of signals: SIGTERM and SIGINT stop, SIGUSR1 and SIGUSR2 act according to the trainer's options.
 std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& options);
 
-/// Does what signals ask that SignalGuard has noted: saves checkpoints, ends a fit after its step (inside a validation,
-/// after its batch) with a checkpoint saved, and ends an evaluation at its next batch.
+/// Handles the signals that SignalGuard has recorded: saves checkpoints; saves and ends a fit after the current step
+/// or, inside a validation, after the current batch; ends an evaluation after the current batch.
 class HandleSignals : public Callback {
  public:
   /// `saves`: whether checkpoints are written at all.
@@ -32,7 +32,7 @@ class HandleSignals : public Callback {
   void on_test_batch_end(Run& run) override;
   void on_predict_batch_end(Run& run) override;
 
-  /// The checkpoint that was saved before the end that a signal asked for; empty without one.
+  /// The checkpoint that was saved because a signal ended the run; empty without one.
   const std::filesystem::path& saved() const { return saved_; }
   /// The folder of the run that saved it.
   const std::filesystem::path& run_folder() const { return run_folder_; }

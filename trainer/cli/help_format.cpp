@@ -8,7 +8,7 @@
 namespace levin::cli {
 namespace {
 
-constexpr size_t kColumn = 44;  // where the descriptions begin
+constexpr size_t kColumn = 44;  // column of the descriptions
 constexpr size_t kWidth = 100;
 constexpr size_t kNarrowest = 60;
 
@@ -51,7 +51,7 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   const size_t width = help_width();
-  // In a narrow terminal the descriptions stand below the flags.
+  // In a narrow terminal the descriptions are below the flags.
   const size_t column = width < kWidth ? 8 : kColumn;
   std::string line = "  " + make_option_name(option, is_positional) + make_option_opts(option);
   line += line.size() + 2 > column ? "\n" + std::string(column, ' ') : std::string(column - line.size(), ' ');

@@ -4,14 +4,14 @@
 
 namespace levin::cli {
 
-/// The columns that help may take: those of the terminal, from 60 to 100; 100 where standard output is none.
+/// Returns the width of help texts: the terminal's columns, from 60 to 100; 100 if standard output is not a terminal.
 size_t help_width();
 
-/// `text` in lines of at most `width` columns where its words allow that; lines but the first begin with `indent`
-/// spaces. `first` columns of the first line are taken already.
+/// Wraps `text` into lines of at most `width` columns, unless a word is longer. All lines but the first start with
+/// `indent` spaces; `first` columns of the first line are already used.
 std::string wrapped(const std::string& text, size_t first, size_t indent, size_t width);
 
-/// Help of one option: the first of its spellings, its default and its limits.
+/// Formats the help of options: the first spelling, the value's type and the description.
 class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter();

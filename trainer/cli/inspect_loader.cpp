@@ -9,7 +9,7 @@
 namespace levin::cli {
 namespace {
 
-/// So many classes are listed, and so many kept.
+/// The most classes that are listed and that are counted.
 constexpr size_t kMostListed = 20, kMostClasses = 1'000'000;
 
 std::string batch_count(int64_t count) { return std::to_string(count) + (count == 1 ? " batch" : " batches"); }
@@ -98,7 +98,7 @@ LoaderFindings inspect(data::Loader& loader, const InspectLimits& limits) {
   while (!findings.is_whole && !is_enough()) {
     const auto begin = Clock::now();
     std::optional<data::LoadedBatch> loaded = loader.next();
-    findings.seconds += seconds_since(begin);  // counting the classes is not loading
+    findings.seconds += seconds_since(begin);  // without the time for counting classes
     if (!loaded) {
       findings.is_whole = true;
       break;

@@ -10,31 +10,31 @@
 
 namespace levin::cli {
 
-/// How much of a loader's epoch is read: both hold where both are given.
+/// The limits for reading a loader's epoch. If both are given, both apply.
 struct InspectLimits {
   std::optional<int64_t> batches = {};
   std::optional<double> seconds = {};
 };
 
-/// What a loader gave.
+/// The findings about a loader.
 struct LoaderFindings {
   std::optional<int64_t> batches_per_epoch = {}, samples_per_epoch = {};
-  int64_t batches = 0, samples = 0;  ///< that were read
-  bool is_whole = false;             ///< the epoch was read to its end
-  double seconds = 0;                ///< that reading took
+  int64_t batches = 0, samples = 0;  ///< number read
+  bool is_whole = false;             ///< the whole epoch was read
+  double seconds = 0;                ///< time of reading
   Batch first = {};
-  /// Samples of each value of `target`, where that is int64 [samples]; nothing otherwise.
+  /// Samples per value of `target`, if `target` is int64 [samples]; nullopt otherwise.
   std::optional<std::map<int64_t, int64_t>> classes = {};
 };
 
-/// Reads epoch 0 of `loader`, at least one batch of it. Throws what the loader throws.
+/// Reads epoch 0 of `loader`, at least one batch. Rethrows the loader's errors.
 LoaderFindings inspect(data::Loader& loader, const InspectLimits& limits);
 
-/// Prints them below a line that begins with `title`; `class_names` may be empty.
+/// Prints the findings below a line that starts with `title`. `class_names` may be empty.
 void print_findings(std::ostream& out, const std::string& title, const LoaderFindings& findings,
                     const std::vector<std::string>& class_names);
 
-/// The name of a class, or its number where it has none.
+/// Returns the name of a class, or its number if it has no name.
 std::string class_text(int64_t value, const std::vector<std::string>& class_names);
 
 }  // namespace levin::cli

@@ -9,7 +9,7 @@ namespace {
 
 Json reference_to(const std::string& definition) { return {{"$ref", "#/definitions/" + definition}}; }
 
-/// Also takes null.
+/// Returns the schema extended to accept null.
 Json nullable(Json schema) {
   if (schema.contains("enum")) {
     schema["enum"].push_back(nullptr);
@@ -23,7 +23,7 @@ Json nullable(Json schema) {
   return schema;
 }
 
-/// A number as JSON would have it: 3 and not 3.0.
+/// Returns a number in JSON form: 3, not 3.0.
 Json bound(double value) {
   const auto whole = static_cast<int64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
@@ -33,14 +33,14 @@ class Writer {
  public:
   Json definitions = Json::object();
 
-  /// An object with the schema's options; `class_name` where they are those of a class.
+  /// Returns the schema of an object with `schema`'s options. `class_name`: their class, or empty.
   Json object(const Schema& schema, const std::string& class_name) {
     Json properties = Json::object();
     if (!class_name.empty()) properties["class"] = {{"const", class_name}};
     const Json defaults = schema.defaults();
     for (const Field& field : schema.fields()) {
       Json property = {{"description", field.help}};
-      // The defaults of a nested struct stand at its options.
+      // The defaults of a nested struct are given at its options.
       const Json& by_default = defaults[field.name];
       if (!by_default.is_null() && (!by_default.is_object() || by_default.contains("class")))
         property["default"] = by_default;
@@ -53,7 +53,7 @@ class Writer {
   }
 
  private:
-  /// Any value of the type, or a reference.
+  /// Accepts any value of the type, or a reference.
   Json value(const OptionType& type, const Limits& limits, const Json& by_default) {
     Json plain = plain_value(type, limits, by_default);
     const bool takes_any_text =
@@ -72,21 +72,21 @@ class Writer {
     return with_limits(type.json_schema(), limits);
   }
 
-  /// A list; of those that are chosen by name one may stand alone.
+  /// Accepts a list; a single item may stand alone if items are classes.
   Json list(const OptionType& type, const Limits& limits) {
     const Json item = value(*type.item(), limits, Json());
     const Json items = {{"type", "array"}, {"items", item}};
     return type.item()->classes() ? Json{{"anyOf", Json::array({item, items})}} : items;
   }
 
-  /// What is added to a list of an earlier file.
+  /// Accepts items that are appended to a list of an earlier file.
   Json added_items(const OptionType& type, const std::string& name, const Limits& limits) {
     const Json item = value(type, limits, Json());
     return {{"description", "Added to the " + name + " of earlier files"},
             {"anyOf", Json::array({item, {{"type", "array"}, {"items", item}}})}};
   }
 
-  /// A list, one of its items, or true or false.
+  /// Accepts a list, a single item, true or false.
   Json switched_list(const OptionType& type) {
     const Json item = value(*type.item(), {}, Json());
     return {{"anyOf", Json::array({{{"type", "boolean"}}, item, {{"type", "array"}, {"items", item}}})}};
@@ -104,7 +104,8 @@ class Writer {
     return schema;
   }
 
-  /// A class by its name, or an object with "class" and that class's options; the default class needs no name.
+  /// Accepts a class name, or an object with "class" and that class's options. "class" may be left out for the default
+  /// class.
   Json part(const ClassList& classes, const std::string& default_class) {
     const std::string kind = define(classes);
     Json without_class =
@@ -143,7 +144,7 @@ class Writer {
 Json json_schema(const Schema& schema) {
   Writer writer;
   Json root = writer.object(schema, "");
-  // trainer.seed and trainer.name may stand at the top, and an editor's "$schema" is no option.
+  // An editor's "$schema" is allowed, although it is not an option.
   root["properties"]["$schema"] = {{"type", "string"}};
   writer.definitions["reference"] = {
       {"type", "string"}, {"pattern", "\\$\\{"}, {"description", "${path.of.an.option} or ${env:NAME}"}};

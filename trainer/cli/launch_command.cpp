@@ -44,10 +44,10 @@ std::vector<std::string> split_hosts(const std::string& list) {
   return hosts;
 }
 
-/// What the first machine is called by the others: ssh's "user@host" without the user.
+/// Returns the address of the first machine for the others: ssh's "user@host" without the user.
 std::string address_of(const std::string& host) { return host.substr(host.find('@') + 1); }
 
-/// What runs on machine `node`; first it reads the secret from a file, if any, and removes that.
+/// Returns the command for machine `node`. It first reads the secret from `secret_file`, if any, and removes the file.
 std::string command_on(size_t node, const std::vector<std::string>& hosts, int64_t port,
                        const std::vector<std::string>& run, const std::string& secret_file) {
   std::string command = "cd " + shell_word(std::filesystem::current_path().string()) + " && ";
@@ -61,12 +61,12 @@ std::string command_on(size_t node, const std::vector<std::string>& hosts, int64
   return secret_file.empty() ? command : "exec /bin/sh -c " + shell_word(command);
 }
 
-/// Brings the secret to a machine and then starts `command` there. Other users see the arguments of processes, so that
-/// it goes by way of standard input into a file that nobody else may read.
+/// Returns a command that copies the secret to a machine and then starts `command` there. Other users can see process
+/// arguments, so the secret goes through standard input into a private file.
 std::string run_on(const std::string& host, const std::string& ssh, const std::string& command,
                    const std::string& secret_file) {
   const std::string write = shell_word("umask 077 && cat > " + secret_file);
-  // With a terminal, what runs there ends with the connection.
+  // With a terminal, the remote command ends with the connection.
   return "printf '%s\\n' \"$LEVIN_SECRET\" | " + ssh + " " + host + " " + write + " && exec " + ssh + " -tt " + host +
          " " + shell_word(command);
 }

@@ -9,7 +9,7 @@ namespace {
 struct OptionGroup {
   const char* title;
   std::vector<std::string> options;
-  /// Further options of the group, which only fit uses.
+  /// Options of the group that only fit uses.
   std::vector<std::string> of_fit = {};
 };
 

@@ -3,7 +3,7 @@
 
 namespace levin::cli {
 
-/// The heading of --help under which an option of the trainer stands; empty where it has no effect on `command`.
+/// Returns the heading of --help for an option of the trainer; empty if the option has no effect on `command`.
 std::string group_of_option(const std::string& option, const std::string& command);
 
 }  // namespace levin::cli

@@ -12,7 +12,7 @@
 namespace levin::cli {
 namespace {
 
-/// "0" is an item where the path before it leads to a list.
+/// Turns "0" into "[0]" if the path before it is a list.
 void mark_items(const Schema& schema, const Config& config, std::vector<std::string>& path) {
   for (size_t i = 1; i < path.size(); ++i) {
     if (path[i].empty() || path[i].find_first_not_of("0123456789") != std::string::npos) continue;
@@ -22,10 +22,10 @@ void mark_items(const Schema& schema, const Config& config, std::vector<std::str
   }
 }
 
-/// The JSON value that the text means, by the type of the option.
+/// Parses the text according to the type of the option.
 Json read_value(const FoundOption& option, const std::string& text) {
   if (option.is_class) return text;
-  // One reference is the option's whole value, also where it stands for a list.
+  // A single reference is the option's whole value, also if it stands for a list.
   const bool is_reference = text.rfind("${", 0) == 0 && text.find('}') == text.size() - 1;
   if (is_reference) return text;
   Json value = option.type->from_text(text);
@@ -33,14 +33,14 @@ Json read_value(const FoundOption& option, const std::string& text) {
   return is_one_part ? Json::array({std::move(value)}) : value;
 }
 
-/// One value as a config of its own.
+/// Returns a config with only this value.
 Config as_config(const Schema& schema, const Config& config, const Override& from) {
   require_utf8(from.text);
   std::vector<std::string> keys = from.path;
   mark_items(schema, config, keys);
   const FoundOption option = find_option(schema, config.values, keys);
   Json value = read_value(option, from.text);
-  // True, false and null say all of a list by themselves.
+  // True, false and null replace a whole list.
   const bool is_list = !option.is_class && option.type->is_list();
   if (from.adds && is_list && !value.is_boolean() && !value.is_null()) keys.back() += "+=";
   Config one;
@@ -54,7 +54,7 @@ Config as_config(const Schema& schema, const Config& config, const Override& fro
   return one;
 }
 
-/// The trainer's seed and name stand at the top of a config.
+/// The trainer's seed and name are at the top of a config.
 void lift_seed_and_name(std::vector<std::string>& path) {
   if (path.size() == 2 && path[0] == "trainer" && (path[1] == "seed" || path[1] == "name")) path.erase(path.begin());
 }
@@ -67,8 +67,8 @@ bool names_item(const Override& override_) {
   });
 }
 
-/// When a value is written: classes first, outer before inner, since their options are known only then, and items once
-/// their list is there.
+/// Returns the sort key of a value: classes first, outer before inner, because they determine the options; list items
+/// after their list.
 std::pair<int, size_t> turn_of(const Override& value) {
   const bool is_class = chooses_class(value);
   return {(names_item(value) ? 2 : 0) + (is_class ? 0 : 1), is_class ? value.path.size() : 0};
@@ -105,7 +105,7 @@ std::vector<Override> environment_overrides() {
     overrides.push_back({text.substr(0, equals), split(path, "__"), text.substr(equals + 1)});
     lift_seed_and_name(overrides.back().path);
   }
-  // The environment has no order of its own; outer values come before those inside.
+  // The environment has no defined order. Outer values come before inner ones.
   std::sort(overrides.begin(), overrides.end(), [](const Override& a, const Override& b) {
     return std::tie(a.path, a.source) < std::tie(b.path, b.source);
   });

@@ -7,29 +7,30 @@
 
 namespace levin::cli {
 
-/// One value from a flag or from the environment, not yet read.
+/// One value from a flag or from the environment, not yet parsed.
 struct Override {
-  /// Where it came from, for errors: "--max-epochs", "LEVIN__TRAINER__MAX_EPOCHS".
+  /// The origin, for errors: "--max-epochs", "LEVIN__TRAINER__MAX_EPOCHS".
   std::string source = {};
-  /// {"model", "optimizer", "lr"}; an item of a list by its number: {"trainer", "callbacks", "0", "monitor"}.
+  /// {"model", "optimizer", "lr"}; a list item by its number: {"trainer", "callbacks", "0", "monitor"}.
   std::vector<std::string> path = {};
   std::string text = {};
-  /// Whether a list keeps what it has and gets these items too.
+  /// The items are appended to the list instead of replacing it.
   bool adds = false;
 };
 
-/// Those of the environment, by their paths: LEVIN__MODEL__OPTIMIZER__LR is model.optimizer.lr.
+/// Returns the overrides of the environment, sorted by path: LEVIN__MODEL__OPTIMIZER__LR is model.optimizer.lr.
 std::vector<Override> environment_overrides();
 
-/// What is wrong with variables that set the same value: LEVIN__SEED and LEVIN__TRAINER__SEED, or two spellings.
+/// Returns a problem for each pair of variables that set the same option to different values: LEVIN__SEED and
+/// LEVIN__TRAINER__SEED, or two spellings.
 std::vector<std::string> ambiguous_variables(const std::vector<Override>& environment);
 
-/// What `arguments` look like before it is known which flags there are, which depends on the classes that they choose
-/// (`--model.class`, `--model.optimizer`, `--callbacks`). Some may name no option.
+/// Returns the probable overrides in `arguments`, before the flags are known: these depend on the classes that the
+/// arguments choose (`--model.class`, `--model.optimizer`, `--callbacks`). Some may name no option.
 std::vector<Override> likely_overrides(const std::vector<std::string>& arguments);
 
-/// Writes the values into `config`, which `schema` describes; classes first, and items of lists last. Returns a
-/// message for each path that leads to no option.
+/// Writes the values into `config`, which `schema` describes: classes first, list items last. Returns a message for
+/// each override that cannot be applied.
 std::vector<std::string> apply(const Schema& schema, Config& config, std::vector<Override> overrides);
 
 /// "a.b.c"

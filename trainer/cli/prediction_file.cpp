@@ -21,19 +21,19 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKinds = ".csv, .jsonl or .npy";
 
-/// All samples of one loader: each named tensor as [samples, values] on the CPU, as double or int64.
+/// All samples of one loader: each named tensor as [samples, values] on the CPU, in double or int64.
 struct PredictedValues {
   struct Column {
     std::string name = {};
     at::Tensor values = {};
-    bool is_list = false;  ///< a sample has several, or a list of one
+    bool is_list = false;  ///< a sample has several values, or a list of one
   };
   std::vector<Column> columns = {};
   int64_t samples = 0;
-  at::Tensor probabilities = {};  ///< [samples, classes]; undefined where the values are none
+  at::Tensor probabilities = {};  ///< [samples, classes]; undefined if the values are not probabilities
 };
 
-/// What a step's Batch calls "input" is what was predicted.
+/// In a predict_step's Batch, "input" is the prediction.
 std::string shown_name(const std::string& name) { return name == "input" ? "prediction" : name; }
 
 at::Tensor joined(const std::vector<Batch>& batches, const std::string& name) {
@@ -48,7 +48,7 @@ at::Tensor joined(const std::vector<Batch>& batches, const std::string& name) {
 
 bool are_probabilities(const at::Tensor& values) {
   if (values.dim() != 2 || values.size(0) == 0 || values.size(1) < 2 || !values.is_floating_point()) return false;
-  constexpr double kNearOne = 1e-2;  // 16 bit rounds
+  constexpr double kNearOne = 1e-2;  // 16-bit outputs are rounded
   const at::Tensor sums = values.to(at::kDouble).sum(1);
   return values.ge(0).all().item<bool>() && (sums - 1).abs().lt(kNearOne).all().item<bool>();
 }
@@ -82,7 +82,8 @@ std::string class_name(const std::vector<std::string>& classes, int64_t index) {
   return classes.empty() ? std::to_string(index) : classes[static_cast<size_t>(index)];
 }
 
-/// One sample's values by name, probabilities first; `lists` as a list or object each, otherwise number by number.
+/// Returns one sample's values by name, probabilities first. `lists`: several values become one list or object,
+/// otherwise one entry per number.
 Json row_of(const PredictedValues& all, const std::vector<std::string>& classes, int64_t row, bool lists) {
   Json line = Json::object();
   const at::Tensor& probabilities = all.probabilities;
@@ -132,7 +133,7 @@ std::string csv_line(const Json& row, bool names) {
   return line + "\n";
 }
 
-/// What a file of text holds; numbers that are not finite have no JSON and stand as null.
+/// Returns the content of a text file. In JSON, numbers that are not finite become null.
 std::string text_of_rows(const std::vector<std::vector<Batch>>& by_loader, const PredictedSamples& samples,
                          bool as_csv) {
   std::string text;

@@ -5,7 +5,7 @@
 namespace levin::cli {
 namespace {
 
-/// Walks config and schemas together, by the rules of Schema::set, and goes on after a mistake.
+/// Walks config and schemas together, by the rules of Schema::set, and continues after an error.
 class Search {
  public:
   explicit Search(const Config& config) : config_(config) {}
@@ -39,17 +39,17 @@ class Search {
     } else if (const Schema* inner = type.inner(""); inner && !value.is_null()) {
       check_object(*inner, path, value);
     }
-    // Also where all seems well: set has the last word.
+    // Schema::set makes the final check.
     if (problems.size() == before) refuse([&] { type.set(scratch, path, value, field.limits); });
   }
 
   void check_part(const OptionType& type, const std::string& path, const Json& value, const Json& by_default) {
-    if (!value.is_object()) return;  // a name or null, which set checks
+    if (!value.is_object()) return;  // a name or null, which `set` checks
     const std::string class_path = join_path(path, "class");
     if (value.contains("class") && !value["class"].is_string())
       return refuse([&] { throw_unexpected(class_path, "a name", value["class"]); });
     const std::string name = class_name_of(value.contains("class") ? value : by_default);
-    if (name.empty()) return;  // set says that it is missing
+    if (name.empty()) return;  // `set` reports that it is missing
     refuse([&] {
       const Schema& schema = type.classes()->at(name, class_path).schema();
       Json options = value;

@@ -9,9 +9,9 @@ namespace levin::cli {
 namespace {
 
 constexpr size_t kMaxInARow = 100;
-constexpr size_t kMaxCopied = 100000;  // values and bytes of text: references to references can grow without bound
+constexpr size_t kMaxCopied = 100000;  // values and bytes of text, because nested references can grow without bound
 
-/// The value that a reference needs is wrong itself, which is reported already.
+/// Thrown if the value that a reference needs is itself wrong, which is already reported.
 struct NeedsWrongValue {};
 
 size_t size_of(const Json& value) {
@@ -29,7 +29,7 @@ class Resolver {
   std::vector<std::string> run() {
     resolve_within({}, config_.values);
     for (const std::string& path : wrong_) {
-      // Without its class the rest of a part means nothing.
+      // Without its class the rest of a part has no meaning.
       const size_t part = path.ends_with(".class") ? path.size() - std::string(".class").size() : path.size();
       config_.erase(path.substr(0, part));
     }
@@ -82,7 +82,7 @@ class Resolver {
     done_.insert(path);
   }
 
-  /// Texts that were put in are not read again: a `${` in them is a literal one.
+  /// Inserted texts are not resolved again: a `${` in them is literal.
   bool is_done(Keys keys) const {
     for (; !keys.empty(); keys.pop_back())
       if (done_.count(path_of(keys))) return true;
@@ -115,14 +115,14 @@ class Resolver {
       throw UsageError("a class can refer to the environment only (${env:NAME}), got ${", reference, "}");
     Keys wanted = keys_of(reference);
     if (wanted.size() == 2 && wanted[0] == "trainer" && (wanted[1] == "seed" || wanted[1] == "name"))
-      wanted.erase(wanted.begin());  // they stand at the top of a config
+      wanted.erase(wanted.begin());  // both are at the top of a config
     return value_at(wanted, reference);
   }
 
-  /// What is being put in, and what that is for, comes from the environment.
+  /// Marks the values that are being resolved as coming from the environment.
   void note_environment() { config_.from_environment.insert(open_.begin(), open_.end()); }
 
-  /// Whether the value there, a part of it, or what it is a part of comes from the environment.
+  /// Returns whether the value at `path`, a part of it, or a value that contains it comes from the environment.
   bool is_from_environment(const std::string& path) const {
     const auto is_part = [](const std::string& part, const std::string& whole) {
       return part.rfind(whole, 0) == 0 &&
@@ -132,7 +132,7 @@ class Resolver {
                        [&](const std::string& one) { return is_part(one, path) || is_part(path, one); });
   }
 
-  /// The value of an option that is written in the config, or else its default.
+  /// Returns the value of an option in the config, or else its default.
   Json value_at(const Keys& wanted, const std::string& reference) {
     if (wanted.empty()) throw UsageError("${}: expected the path of an option between ${ and }");
     Keys keys;
@@ -159,13 +159,13 @@ class Resolver {
     }
   }
 
-  /// The environment's text, by the type of the option that it is for.
+  /// Parses the environment's text according to the type of the option.
   Json read_as(const Keys& keys, const std::string& text) const {
     try {
       const FoundOption option = find_option(schema_, config_.values, keys);
       return option.is_class ? Json(text) : option.type->from_text(text);
     } catch (const UsageError&) {
-      return text;  // a wrong path is reported with all others
+      return text;  // a wrong path is reported later
     }
   }
 

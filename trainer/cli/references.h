@@ -6,15 +6,15 @@
 
 namespace levin::cli {
 
-/// Puts the values in that `${...}` in the config's texts stand for.
+/// Replaces each `${...}` in the config's texts by its value.
 ///
-/// `${data.batch_size}` is the value at that path, or the default one of the option there; a text that is nothing else
-/// keeps its type, in a longer text it is put in as text. `${env:NAME}` is a variable of the environment, read as a
-/// flag's text is. `$${` is a literal `${`. A "class" can refer to the environment only: the other options that there
-/// are depend on it. What was a reference is noted in `config.references`.
+/// `${data.batch_size}` is the value at that path, or the default of the option there. A text that is only a reference
+/// takes the value's type; inside a longer text the value is inserted as text. `${env:NAME}` is an environment
+/// variable, parsed like a flag's text. `$${` is a literal `${`. A "class" can only refer to the environment, because
+/// it determines which options exist. The original texts are kept in `config.references`.
 ///
-/// Returns what is wrong, each with its place: unknown paths and variables, values that refer to themselves, lists and
-/// objects inside a text. Such values are taken out of the config.
+/// Returns all problems, each with its place: unknown paths and variables, values that refer to themselves, lists and
+/// objects inside a text. Such values are removed from the config.
 std::vector<std::string> resolve_references(const Schema& schema, Config& config);
 
 }  // namespace levin::cli

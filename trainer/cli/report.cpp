@@ -36,7 +36,7 @@ void print_result(std::ostream& out, const RunResult& result) {
   for (const auto& [name, value] : result.metrics) names.insert(name);
   const size_t width = longest(names) + 2;
   for (const auto& [name, value] : result.metrics) out << "  " << padded(name, width) << short_number(value) << "\n";
-  // Without a monitor nobody says which is the best.
+  // Without a monitor no checkpoint is known to be the best.
   if (!result.best_checkpoint.empty())
     out << "  " << padded(result.best_score ? "best" : "checkpoint", width) << result.best_checkpoint.string() << "\n";
   if (!result.folder.empty()) out << "  " << padded("run folder", width) << result.folder.string() << "\n";

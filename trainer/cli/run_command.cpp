@@ -19,7 +19,7 @@
 namespace levin::cli {
 namespace {
 
-/// Calls `with_data` where the config names data; `alone` where the module brings its own loaders.
+/// Calls `with_data` if the config names data, else `alone` (the module has its own loaders).
 template <class WithData, class Alone>
 auto dispatch(const std::shared_ptr<data::DataModule>& data, WithData with_data, Alone alone) {
   return data ? with_data(*data) : alone();
@@ -37,7 +37,7 @@ void predict(std::ostream& out, Trainer& trainer, LightningModule& module,
   out << "predictions written to " << flags.output << std::endl;
 }
 
-/// What cannot be written is said before anything is predicted.
+/// Throws before anything is predicted if the predictions could not be written.
 void check_output(const RunFlags& flags, const Placement& placement) {
   if (flags.output.empty()) return;
   const PredictionFile file(flags.output);
@@ -72,7 +72,8 @@ void run(const std::string& command, Trainer& trainer, LightningModule& module,
   }
 }
 
-/// Where a signal ended the run, and how it goes on: by its folder, since another run may be the newest by then.
+/// Prints that a signal ended the run and how to continue it: by its folder, because another run may be the newest by
+/// then.
 void say_stopped(const HandleSignals& signals, const std::string& command_line) {
   std::cerr << "levin: stopped by " << signal_name(received_signal());
   if (!signals.saved().empty())
@@ -94,7 +95,7 @@ void require_model(const RunOptions& options) {
 
 int run_command(const std::string& command, RunOptions options, RunFlags flags) {
   require_model(options);
-  // Before anything is made: the supervisor of ranks needs no module and no data.
+  // Before the module and the data are created: the supervisor of ranks needs neither.
   const bool dry_run = flags.dry_run;
   if (!dry_run) {
     const Placement placement = choose_placement(options.trainer, visible_gpus(), find_launch_environment());

@@ -9,7 +9,7 @@
 namespace levin::cli {
 namespace {
 
-/// An option of the trainer as the one who wrote it sees it.
+/// Returns the name of a trainer option as the user wrote it.
 std::string as_written(const Config& config, const std::string& option) {
   const std::string path = option == "seed" || option == "name" ? option : "trainer." + option;
   const auto origin = config.origins.find(path);
@@ -38,7 +38,7 @@ RunOptions read_run_options(const Config& config) {
     check_options(options.trainer);
   } catch (const UsageError& error) {
     std::string message = error.what();
-    // They stand at the top of a config.
+    // Both are at the top of a config.
     for (const std::string at_top : {"trainer.seed: ", "trainer.name: "})
       if (message.rfind(at_top, 0) == 0) message.erase(0, std::string("trainer.").size());
     throw UsageError(with_place(config, message));
@@ -80,7 +80,7 @@ Json KeptReferences::with_texts(Json json, const std::string& section) const {
     const Json* const then = find_value(values_, keys_of(path));
     if (now == nullptr || then == nullptr || *now != *then) continue;
     auto& value = *const_cast<Json*>(find_value(json, keys));
-    // A class that was written as mere text, and has its options here.
+    // A class that was written as plain text, but has its options here.
     if (value.is_object() && value.contains("class"))
       value["class"] = text;
     else
@@ -93,7 +93,7 @@ RunConfig KeptReferences::config_of_run(const RunOptions& options, const std::st
   if (texts_.empty()) return {config_text(options), hyperparameters};
   RunConfig kept;
   kept.json = with_texts(resolved_config(options), "").dump(2) + "\n";
-  // They are values, no config: a `${` that is no reference stays as it is.
+  // Hyperparameters are values, not a config: without a reference to keep, they are not escaped.
   Json plain = Json::parse(hyperparameters);
   kept.hyperparameters = with_texts(plain, "model.") == with_escaped_references(plain)
                              ? hyperparameters

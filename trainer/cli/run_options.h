@@ -14,7 +14,7 @@
 
 namespace levin::cli {
 
-/// A whole config: what the sections of the JSON and the flags mean.
+/// The options of a whole config, from files, environment and flags.
 struct RunOptions {
   std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of all random numbers; unset: not seeded", {.min = 0});
   std::optional<std::string> name =
@@ -24,37 +24,37 @@ struct RunOptions {
   Part<data::DataModuleKind> data = LEVIN_OPTION(data, {}, "The data; unset: the module's own loaders");
 };
 
-/// Reads a config whose problems are reported already, and reports what its options as a whole contradict.
-/// Throws UsageError.
+/// Converts a config without problems to options. Throws UsageError if options contradict each other.
 RunOptions read_run_options(const Config& config);
 
-/// What contradicts each other in `options`, each option named as it was written: "--gpus", "trainer.devices
+/// Returns the contradictions in `options`, each option named as it was written: "--gpus", "trainer.devices
 /// (a.json:4)".
 std::vector<std::string> contradictions_of(const Config& config, const TrainerOptions& options);
 
-/// The config with every option at the value that it has, early spellings resolved.
+/// Returns the config with the value of every option, early spellings resolved.
 Json resolved_config(const RunOptions& options);
 /// The same as the text of a config file.
 std::string config_text(const RunOptions& options);
-/// The same with the references to the environment as they were written in `config`: what is printed and kept.
+/// The same, but with the references to the environment as written in `config`: for printing and saving.
 std::string config_text(const RunOptions& options, const Config& config);
 
-/// Values of a config that came from the environment, perhaps secrets, in whose place files have the text that was
-/// written: "${env:NAME}".
+/// The values of a config that came from the environment and may be secrets. Files get the written text, "${env:NAME}",
+/// instead.
 class KeptReferences {
  public:
   /// None.
   KeptReferences() = default;
   KeptReferences(const Config& config, const RunOptions& options);
 
-  /// What a run of `options` keeps as its config. A value that has changed since, by a search, stays as it is.
+  /// Returns the config that a run of `options` writes to its files. A value that a search has changed since is written
+  /// as it is.
   RunConfig config_of_run(const RunOptions& options, const std::string& hyperparameters) const;
 
  private:
   Json with_texts(Json json, const std::string& section) const;
 
   std::map<std::string, std::string> texts_ = {};  ///< by path
-  Json values_ = nullptr;                          ///< the whole config, with the values
+  Json values_ = nullptr;                          ///< the whole config, with values
 };
 
 }  // namespace levin::cli

@@ -3,7 +3,7 @@
 
 namespace levin::cli {
 
-/// A word as a POSIX shell reads it: in quotes where it has to be.
+/// Returns the word for a POSIX shell, quoted if necessary.
 std::string shell_word(const std::string& word);
 
 }  // namespace levin::cli

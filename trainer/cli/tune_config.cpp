@@ -15,7 +15,7 @@ namespace {
 
 using Pointer = Json::json_pointer;
 
-/// The first of `places` that the config has as a number.
+/// Returns the first of `places` at which the config has a number.
 Pointer place_of(const Json& config, const std::vector<const char*>& places, const char* option, const char* what) {
   for (const char* place : places)
     if (const Pointer pointer(place); config.contains(pointer) && config[pointer].is_number()) return pointer;
@@ -38,7 +38,7 @@ Pointer batch_size_place(const Json& config) {
   return place_of(config, {"/data/batch_size"}, "auto_scale_batch_size", "batch size");
 }
 
-/// The config of the run that the fit goes on with; nothing where it begins anew.
+/// Returns the config of the run that the fit resumes; nullopt if it starts from the beginning.
 std::optional<Json> config_of_checkpoint(const TrainerOptions& options, const std::string& ckpt_path) {
   const StartIdentity start = find_start();
   const std::optional<FoundCheckpoint> found =
@@ -54,12 +54,12 @@ std::optional<Json> config_of_checkpoint(const TrainerOptions& options, const st
   return Json::parse(own->at("config").to_string());
 }
 
-/// The rate that belongs to the new batch size, where one of the two rules was asked for.
+/// Returns the rate for the new batch size according to `scale_lr`.
 double scaled_rate(double lr, const TrainerOptions& asked, const BatchSizeResult& found, int64_t before) {
   return scale_lr(lr, found.batch_size, before, lr_scaling_rule(*asked.scale_lr));
 }
 
-/// Writes what was found into `config`.
+/// Runs the searches and writes the results into `config`.
 void tune_with_parts(Json& config, const RunOptions& options) {
   const TrainerOptions& asked = options.trainer;
   if (asked.seed) at::manual_seed(static_cast<uint64_t>(*asked.seed));
@@ -86,7 +86,7 @@ RunOptions tune_config(RunOptions options, const std::string& ckpt_path) {
   Json config = {{"model", whole.at("model")}, {"data", whole.at("data")}};
   const bool changes_rate = options.trainer.auto_lr_find || options.trainer.scale_lr;
   const bool changes_size = options.trainer.auto_scale_batch_size.has_value();
-  // Before the search, which takes its time.
+  // Checked before the search, which takes long.
   if (changes_rate) rate_place(config);
   if (changes_size) batch_size_place(config);
   if (const std::optional<Json> before = config_of_checkpoint(options.trainer, ckpt_path)) {

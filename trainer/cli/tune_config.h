@@ -5,13 +5,13 @@
 
 namespace levin::cli {
 
-/// Whether a fit with these options looks for a batch size or a learning rate first.
+/// Returns whether a fit with these options first searches a batch size or a learning rate.
 bool asks_for_tuning(const TrainerOptions& options);
 
-/// Looks for what auto_scale_batch_size and auto_lr_find ask, with a module and data of its own, and returns the
-/// options of the fit: with data.batch_size and the model's rate as found, and without the question, so that they can
-/// be run again. A fit that goes on from a checkpoint keeps what was found when its run began.
-/// Throws UsageError where model or data have no such options.
+/// Runs the searches of auto_scale_batch_size and auto_lr_find, with a separate module and data. Returns the options of
+/// the fit with the data.batch_size and learning rate found, and with the searches unset, so that the same run can be
+/// repeated. A fit that resumes from a checkpoint uses the values of its run instead. Throws UsageError if model or
+/// data have no such options.
 RunOptions tune_config(RunOptions options, const std::string& ckpt_path);
 
 }  // namespace levin::cli

@@ -23,7 +23,7 @@ namespace levin::cli {
 namespace fs = std::filesystem;
 namespace {
 
-/// Saves after so many steps (with accumulated gradients inside the window that follows) and ends the run there.
+/// Saves after `step` steps (with `inside_window`, inside the next accumulation window) and ends the run there.
 class SaveAndStop : public Callback {
  public:
   SaveAndStop(int64_t step, bool inside_window, fs::path file)
@@ -45,13 +45,13 @@ class SaveAndStop : public Callback {
 
 struct SessionPlan {
   const char* name;
-  int64_t steps;  ///< of all; schedules may depend on it
+  int64_t steps;  ///< of the whole run; schedules may depend on it
   int64_t stop_after;
   bool inside_window = false;
   fs::path go_on_from = {};
 };
 
-/// One session with a module, data and callbacks of its own; gives its checkpoint and its rows.
+/// Runs one session with a new module, data and callbacks. Writes `checkpoint` and returns the rows of metrics.jsonl.
 std::vector<std::string> run_session(const Config& config, const PrivateFolder& scratch, const fs::path& checkpoint,
                                      const SessionPlan& plan) {
   RunOptions options = read_run_options(config);
@@ -59,7 +59,7 @@ std::vector<std::string> run_session(const Config& config, const PrivateFolder& 
   TrainerOptions& trainer = options.trainer;
   if (!trainer.seed) trainer.seed = 1;
   trainer.max_epochs = -1;
-  trainer.max_steps = plan.steps + 1;  // SaveAndStop ends it before
+  trainer.max_steps = plan.steps + 1;  // SaveAndStop ends the run before
   trainer.min_epochs.reset();
   trainer.min_steps.reset();
   trainer.max_time.reset();
@@ -95,7 +95,7 @@ void erase(State& dict, std::initializer_list<const char*> keys) {
     std::erase_if(dict.to_dict(), [&](const State::Item& item) { return to_text(item.first) == key; });
 }
 
-/// Times and folders are each session's own.
+/// Removes the times and folders, which differ between sessions.
 void forget_times(const fs::path& file) {
   State state = load_state(file);
   State& own = state["levin"];

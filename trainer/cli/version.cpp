@@ -6,7 +6,7 @@
 namespace levin::cli {
 namespace {
 
-/// What `function` of a library that comes with LibTorch says of its version; 0 where that library is not there.
+/// Returns the version reported by `function` of a library that comes with LibTorch; 0 if the library is missing.
 int loaded_version(const char* function) {
   const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, function));
   int version = 0;

@@ -9,9 +9,9 @@ namespace {
 
 constexpr const char* kScheduler = "model.lr_scheduler";
 
-/// Where a schedule has its rates from, in place of the optimizer.
+/// The scheduler that sets its own rates instead of using the optimizer's.
 struct OwnRates {
-  std::string scheduler = {};  ///< empty: it begins at the optimizer's rate
+  std::string scheduler = {};  ///< empty: the schedule starts at the optimizer's rate
   std::string option = {};     ///< the path of its highest or first rate
 };
 
@@ -21,8 +21,8 @@ OwnRates own_rates(const Json& scheduler, const std::string& path) {
   if (name == "CyclicLR") return {name, join_path(path, "base_lr")};
   const Json* const inner = find_value(scheduler, {"schedulers"});
   if ((name != "SequentialLR" && name != "ChainedScheduler") || !inner || !inner->is_array()) return {};
-  // In a SequentialLR the first schedule sets the rates at which all begin; in a chain any schedule that sets rates
-  // outright undoes the others.
+  // In a SequentialLR the first schedule sets the initial rates of all. In a chain, any schedule with its own rates
+  // overrides the others.
   const size_t count = name == "SequentialLR" ? std::min<size_t>(inner->size(), 1) : inner->size();
   for (size_t i = 0; i < count; ++i)
     if (OwnRates found = own_rates((*inner)[i], item_path(join_path(path, "schedulers"), i)); !found.scheduler.empty())
@@ -71,7 +71,7 @@ class WithoutEffect {
 std::vector<std::string> options_without_effect(const Schema& schema, const Config& config) try {
   return WithoutEffect(schema, config).find();
 } catch (const UsageError&) {
-  return {};  // a module whose options are others
+  return {};  // a module with other options
 }
 
 }  // namespace levin::cli

@@ -6,9 +6,9 @@
 
 namespace levin::cli {
 
-/// A sentence for each option that was asked for and cannot matter, since another one decides:
-/// "--model.optimizer.lr has no effect: OneCycleLR takes its rates from model.lr_scheduler.max_lr". Options at their
-/// defaults, as resolved configs have them, are none. The config's problems are reported already.
+/// Returns a sentence for each option that was set but has no effect because of another one: "--model.optimizer.lr has
+/// no effect: OneCycleLR takes its rates from model.lr_scheduler.max_lr". Options at their defaults in config files, as
+/// in resolved configs, are ignored. The config must have no problems.
 std::vector<std::string> options_without_effect(const Schema& schema, const Config& config);
 
 }  // namespace levin::cli
