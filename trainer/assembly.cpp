@@ -22,7 +22,7 @@
 namespace levin {
 namespace {
 
-/// Callbacks that watch metrics see the train epoch's end after the module, which may log there.
+/// Monitoring callbacks get this hook after the module, which may log in it.
 constexpr Hook kHookOfMonitors = Hook::on_train_epoch_end;
 
 template <class C>
@@ -30,7 +30,7 @@ bool is(const CallbackEntry& entry) {
   return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
 }
 
-/// fast_dev_run leaves such callbacks out.
+/// Returns whether a callback saves checkpoints; such callbacks are dropped without enable_checkpointing.
 bool saves_checkpoints(const CallbackEntry& entry) {
   return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
 }
@@ -44,7 +44,7 @@ TorchSettings::Options settings_of(const TrainerOptions& options) {
           .float32_matmul_precision = options.float32_matmul_precision};
 }
 
-/// A module that has parts on other devices than the CPU has placed them itself.
+/// Returns whether the user has placed parts of the module on other devices than the CPU.
 bool has_placed_itself(const LightningModule& module) {
   const std::vector<at::Tensor> parameters = module.parameters();
   return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
@@ -97,7 +97,7 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Pr
   in_progress_.emplace(options.seed.has_value());
   if (options.seed) {
     generator_as_before_.emplace();
-    // Each rank draws numbers of its own; weights are rank 0's, and the order of samples has its own seed.
+    // Each rank has its own random numbers. Weights are those of rank 0, and the order of samples has its own seed.
     at::manual_seed(static_cast<uint64_t>(*options.seed + strategy_->comm().rank()));
   }
   run.trial = trial;
@@ -199,7 +199,7 @@ void Assembly::failed(const std::exception& error) {
   if (ranks_ != nullptr) others_are_elsewhere.emplace(*ranks_);
   run.sink.leave_ranks();
   run.leave_loop();
-  // The exception at hand goes on, and each part is called whatever another throws.
+  // The original exception is rethrown later, and each part is called even if another one throws.
   const auto call = [](const char* part, const std::function<void()>& body) {
     try {
       body();

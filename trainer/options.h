@@ -89,7 +89,7 @@ struct TrainerOptions {
       reload_dataloaders_every_n_epochs, 0, "Ask for new loaders every so many epochs; 0: never", {.min = 0});
   std::string default_root_dir = LEVIN_OPTION(default_root_dir, ".", "Folder that holds the runs' folders");
 
-  // The spellings of early PyTorch Lightning.
+  // Spellings of early PyTorch Lightning versions.
   Devices gpus = LEVIN_OPTION(gpus, {}, "Early spelling of accelerator gpu and devices");
   std::optional<int64_t> nb_gpu_nodes = LEVIN_OPTION(nb_gpu_nodes, {}, "Early spelling of num_nodes", {.min = 1});
   std::optional<std::string> distributed_backend = LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy",

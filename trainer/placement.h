@@ -14,7 +14,7 @@ namespace levin {
 struct Placement {
   std::vector<c10::Device> devices = {c10::Device(c10::kCPU)};  ///< several under dp
   c10::Device output_device = c10::kCPU;                        ///< one of them
-  bool asked_for = false;  ///< false: a module that is not on the CPU stays where it is
+  bool asked_for = false;  ///< if false, a module that is not on the CPU is not moved
   StrategyChoice strategy = {"single_device", "one device"};
   std::optional<LaunchEnvironment> environment = {};  ///< set if a launcher has started this rank
   int64_t num_nodes = 1;

@@ -68,10 +68,10 @@ class Trainer {
   RunResult fit(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path = "");
   RunResult fit(ModuleRef module, data::Loaders train = {}, data::Loaders validation = {},
                 const std::string& ckpt_path = "");
-  /// The metrics of each validation loader, by their names.
+  /// Returns the metrics of each validation loader, by name.
   std::vector<Metrics> validate(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path = "");
   std::vector<Metrics> validate(ModuleRef module, data::Loaders loaders = {}, const std::string& ckpt_path = "");
-  /// The metrics of each test loader, by their names.
+  /// Returns the metrics of each test loader, by name.
   std::vector<Metrics> test(ModuleRef module, data::DataModuleRef data, const std::string& ckpt_path = "");
   std::vector<Metrics> test(ModuleRef module, data::Loaders loaders = {}, const std::string& ckpt_path = "");
   /// Returns the values of predict_step by loader and batch.

@@ -6,7 +6,7 @@
 namespace levin {
 namespace {
 
-/// In the checkpoint of an epoch's end the epoch is "processed" and not yet "completed".
+/// In a checkpoint at an epoch's end, Lightning counts the epoch as "processed" but not yet as "completed".
 bool at_epoch_end(const TrainerState& state) { return state.batch_in_epoch == 0 && state.epoch > 0; }
 
 State ready_completed(int64_t count) { return State::dict({{"ready", count}, {"completed", count}}); }

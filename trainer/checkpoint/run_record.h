@@ -24,7 +24,7 @@ std::optional<RunRecord> read_run_record(const std::filesystem::path& run_folder
 /// Writes run.json. Throws levin::Error if it cannot be written.
 void write_run_record(const std::filesystem::path& run_folder, const RunRecord& record);
 
-/// The name of the record's file in a run's folder.
+/// The name of the record file in a run's folder.
 inline constexpr const char* kRunRecordFile = "run.json";
 
 }  // namespace levin

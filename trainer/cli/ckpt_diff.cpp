@@ -19,7 +19,7 @@ struct ValueDifference {
   int64_t count = 0;  ///< the number of values that are not equal
 };
 
-/// Two NaNs are equal here.
+/// Compares two chunks; NaNs count as equal.
 ValueDifference difference_of_chunks(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor same = a.is_floating_point() ? a.eq(b).logical_or_(a.isnan().logical_and_(b.isnan())) : a.eq(b);
   const int64_t count = a.numel() - same.sum().item<int64_t>();

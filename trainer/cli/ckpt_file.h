@@ -34,14 +34,14 @@ struct CkptEntry {
 /// Returns all values of a tree, in order. The entries point into `state`.
 std::vector<CkptEntry> entries_of(const State& state);
 
-/// "float32"
+/// Returns "float32".
 std::string dtype_text(const at::Tensor& tensor);
-/// "float32 [64, 784]"
+/// Returns "float32 [64, 784]".
 std::string tensor_text(const at::Tensor& tensor);
 /// Returns a value on one line, cut after `width` bytes.
 std::string value_text(const State& value, size_t width = 72);
 nlohmann::ordered_json value_json(const State& value);
-/// "407.1 kB"
+/// Returns "407.1 kB".
 std::string size_text(uint64_t bytes);
 
 }  // namespace levin::cli

@@ -6,7 +6,7 @@
 
 namespace levin::cli {
 
-/// "fit", "validate", "test" and "predict".
+/// True for "fit", "validate", "test" and "predict".
 bool is_run_command(const std::string& command);
 
 /// The flags of fit, validate, test and predict that are not options of the config.

@@ -128,7 +128,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return line_;
   }
 
-  /// Puts the value in its place and returns its path there.
+  /// Inserts the value at the current position and returns a pointer to it and its path.
   std::pair<Json*, std::string> put(Json value) {
     Json* added = &config.values;
     std::string path;

@@ -24,7 +24,7 @@ std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& o
 /// or, inside a validation, after the current batch; ends an evaluation after the current batch.
 class HandleSignals : public Callback {
  public:
-  /// `saves`: whether checkpoints are written at all.
+  /// `saves`: the run writes checkpoints.
   HandleSignals(bool is_fit, bool saves) : is_fit_(is_fit), saves_(saves) {}
   void on_train_batch_end(Run& run) override;
   void on_train_end(Run& run) override;
@@ -34,7 +34,7 @@ class HandleSignals : public Callback {
 
   /// The checkpoint that was saved because a signal ended the run; empty without one.
   const std::filesystem::path& saved() const { return saved_; }
-  /// The folder of the run that saved it.
+  /// The folder of the run that saved the checkpoint.
   const std::filesystem::path& run_folder() const { return run_folder_; }
 
  private:

@@ -123,7 +123,7 @@ class Writer {
     std::string kind = classes.noun();
     std::replace(kind.begin(), kind.end(), ' ', '_');
     if (definitions.contains(kind)) return kind;
-    definitions[kind] = nullptr;  // a class of the kind may have a part of the same kind
+    definitions[kind] = nullptr;  // reserved, because a class of the kind may have a part of the same kind
     Json choices = Json::array();
     for (const ClassInfo& info : classes.classes()) {
       choices.push_back({{"if", {{"properties", {{"class", {{"const", info.name}}}}}}},

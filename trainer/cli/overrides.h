@@ -33,7 +33,7 @@ std::vector<Override> likely_overrides(const std::vector<std::string>& arguments
 /// each override that cannot be applied.
 std::vector<std::string> apply(const Schema& schema, Config& config, std::vector<Override> overrides);
 
-/// "a.b.c"
+/// Joins a path: "a.b.c".
 std::string dotted(const std::vector<std::string>& path);
 std::vector<std::string> split(const std::string& text, const std::string& separator);
 

@@ -112,7 +112,7 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
       return 128 + received_signal();
     }
   }
-  // As in PyTorch Lightning the seed also decides the module's initial weights.
+  // As in PyTorch Lightning, the seed also determines the module's initial weights.
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;

@@ -33,7 +33,7 @@ std::vector<std::string> contradictions_of(const Config& config, const TrainerOp
 
 /// Returns the config with the value of every option, early spellings resolved.
 Json resolved_config(const RunOptions& options);
-/// The same as the text of a config file.
+/// Returns the resolved config as the text of a config file.
 std::string config_text(const RunOptions& options);
 /// The same, but with the references to the environment as written in `config`: for printing and saving.
 std::string config_text(const RunOptions& options, const Config& config);
@@ -42,7 +42,7 @@ std::string config_text(const RunOptions& options, const Config& config);
 /// instead.
 class KeptReferences {
  public:
-  /// None.
+  /// Keeps no references.
   KeptReferences() = default;
   KeptReferences(const Config& config, const RunOptions& options);
 

@@ -50,7 +50,7 @@ class WithoutEffect {
   }
 
  private:
-  /// Notes the option if it was asked for.
+  /// Adds a text for the option if it was set.
   void note(const std::string& path, const std::string& why) {
     const auto origin = config_.origins.find(path);
     const Json* const value = find_value(config_.values, keys_of(path));

@@ -171,7 +171,7 @@ std::optional<LaunchEnvironment> of_lsf(const Variables& variables) {
   found.key = variables.text("LSB_JOBID");
   found.master_port = port_of(found.key);
   found.master_addr = "127.0.0.1";
-  // One line for each slot; the first is the machine that the job was launched from, which runs no rank.
+  // One line per slot. The first is the machine from which the job was launched, which runs no rank.
   if (const std::string file = variables.text("LSB_DJOB_RANKFILE"); !file.empty()) {
     std::ifstream lines(file);
     std::string launch_host, host;

@@ -21,7 +21,7 @@ struct RankEnvironment {
   int64_t restarts = 0;  ///< earlier starts
 };
 
-/// One rank, as its supervisor sees it.
+/// One rank's process, as seen by its supervisor.
 class RankProcess {
  public:
   /// Starts the process. Throws levin::Error if the system cannot create one.
@@ -49,7 +49,7 @@ class RankProcess {
   const std::string& error() const { return error_; }
   /// The file with the process's output; empty if the process writes to the supervisor's output.
   const std::filesystem::path& log() const { return log_; }
-  /// "rank 2 (node1) was ended by SIGKILL".
+  /// Describes the end: "rank 2 (node1, process 12) was ended by SIGKILL".
   std::string how_it_ended() const;
 
  private:

@@ -252,7 +252,7 @@ void report_failure(const std::exception& error) {
   const bool lost_another = dynamic_cast<const LostRankError*>(&error) != nullptr;
   const std::string text = (lost_another ? "lost\n" : "own\n") + message_of(error);
   if (::write(descriptor, text.data(), text.size()) < 0) {
-    // The exit code says that it failed.
+    // The exit code also reports the failure.
   }
   ::close(descriptor);
 }

@@ -9,8 +9,7 @@
 namespace levin {
 
 /// Writes `metrics.csv`: the columns `epoch,step,wall_seconds`, then the metrics in order of first appearance, with an
-/// empty cell where a row has no value. Numbers are the shortest text that reads back the same, or `nan`, `inf`,
-/// `-inf`.
+/// empty cell if a row has no value. Numbers are the shortest text that reads back the same, or `nan`, `inf`, `-inf`.
 ///
 /// Each row is written at once, so a killed run keeps all rows. A metric that appears later widens the header: the file
 /// is rewritten with empty cells in the earlier rows.

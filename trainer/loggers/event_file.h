@@ -33,7 +33,7 @@ class EventFile {
   explicit EventFile(const std::filesystem::path& folder);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  /// `summary` holds TensorBoard's Summary.Value messages as its field 1.
+  /// Adds a summary; `summary` holds TensorBoard's Summary.Value messages in field 1.
   void add_summary(const WireMessage& summary, int64_t step);
   /// Tells TensorBoard to drop the events of the folder's other files from `step` on.
   void add_restart(int64_t step);

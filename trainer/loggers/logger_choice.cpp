@@ -38,7 +38,8 @@ std::vector<std::string> LoggerChoice::files() const {
   return files;
 }
 
-/// A list of classes that may also be true, false or one class; loggers made in C++ are shown by their names.
+/// The option type of a list of classes that may also be true, false or a single class. Logger objects are shown by
+/// their names.
 class LoggerChoiceType : public OptionType {
  public:
   std::string expected() const override { return "true, false, or " + parts_.expected(); }

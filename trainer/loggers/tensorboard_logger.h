@@ -27,7 +27,7 @@ class TensorBoardLogger final : public Logger {
 
  private:
   EventFile file_;
-  bool session_open_ = false;  ///< of the HPARAMS page
+  bool session_open_ = false;  ///< a session of the HPARAMS page is open
   int64_t step_ = 0;           ///< of the newest row
 };
 

@@ -345,7 +345,7 @@ at::Tensor OptimizerStep::share_of_mean(const at::Tensor& loss) const {
 }
 
 void OptimizerStep::backward(const at::Tensor& loss) {
-  // As late as possible: another optimizer's gradients may still have to be unscaled.
+  // Updated as late as possible, because another optimizer's gradients may still have to be unscaled.
   if (scaler_ != nullptr && scaler_->all_stepped()) scaler_->update();
   at::Tensor scaled_loss = scale(share_of_mean(loss));
   run_.hooks.on_before_backward(run_, scaled_loss);

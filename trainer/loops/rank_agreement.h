@@ -33,7 +33,7 @@ class RankAgreement {
   RunContext& run_;
   const ValidationSchedule& schedule_;
   std::optional<SignalHold> signals_ = {};  ///< set if there are several ranks
-  std::optional<double> session_end_ = {};  ///< wall_seconds at which this process must have saved
+  std::optional<double> session_end_ = {};  ///< wall_seconds by which this process must have saved
 };
 
 /// Lets ranks act on a signal together inside one loader of a validation, which gives all ranks the same number of

@@ -30,7 +30,7 @@ class ValidationSchedule {
 
  private:
   const TrainerOptions& options_;
-  std::optional<int64_t> every_batches_ = {};  ///< unset: at the epoch's last batch only
+  std::optional<int64_t> every_batches_ = {};  ///< unset: only at the epoch's last batch
 };
 
 }  // namespace levin

@@ -56,7 +56,7 @@ struct LRFindResult {
 /// and if nothing can be suggested.
 /// Source: Smith, "Cyclical Learning Rates", https://arxiv.org/abs/1506.01186, and PyTorch Lightning's Tuner.lr_find.
 LRFindResult lr_find(Trainer& trainer, ModuleRef module, data::DataModuleRef data, const LRFindOptions& options = {});
-/// The same with loaders, or with the module's own.
+/// The same with loaders, or with the module's own loaders.
 LRFindResult lr_find(Trainer& trainer, ModuleRef module, data::Loaders train = {}, const LRFindOptions& options = {});
 
 }  // namespace levin

@@ -6,8 +6,9 @@ namespace levin {
 
 /// The rule by which the learning rate scales with the batch size.
 enum class LRScalingRule {
-  Linear,  ///< in proportion; Goyal et al., "Accurate, Large Minibatch SGD", https://arxiv.org/abs/1706.02677
-  Sqrt     ///< with its square root; Krizhevsky, "One weird trick", https://arxiv.org/abs/1404.5997
+  Linear,  ///< proportional to the batch size; Goyal et al., "Accurate, Large Minibatch SGD",
+           ///< https://arxiv.org/abs/1706.02677
+  Sqrt     ///< proportional to its square root; Krizhevsky, "One weird trick", https://arxiv.org/abs/1404.5997
 };
 
 /// Parses "linear" or "sqrt". Throws levin::UsageError for another text.
