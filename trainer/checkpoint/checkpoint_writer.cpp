@@ -109,7 +109,7 @@ void CheckpointWriter::copy(PickledState live) {
   snapshot_ = std::move(live);
 }
 
-/// Copies the GPU copies to main memory, on a separate stream.
+/// Copies the buffers on GPUs to main memory, on a separate stream.
 void CheckpointWriter::fetch() {
   for (const c10::Event& event : copied_) event.synchronize();
   for (size_t i = 0; i < snapshot_.storages.size(); ++i) {

@@ -18,13 +18,13 @@ namespace levin {
 ///
 /// `save` copies the state's tensors into buffers that are reused by the next save, and returns. GPU tensors are copied
 /// on the GPU if there is room, and the thread fetches the copies. The thread writes the file under a temporary name,
-/// syncs and renames it, then creates the link, then removes older files. A killed process therefore leaves at least
-/// one intact checkpoint and no dangling link. A save waits for the previous one.
+/// syncs and renames it, then creates the second name, then removes older files. A killed process therefore leaves at
+/// least one intact checkpoint, and no name without a file. A save waits for the previous one.
 class CheckpointWriter {
  public:
   struct Job {
     std::filesystem::path path = {};
-    std::filesystem::path link_as = {};                   ///< a link to the file; empty: none
+    std::filesystem::path link_as = {};                   ///< a second name for the file; empty: none
     std::vector<std::filesystem::path> then_remove = {};  ///< files to remove once the new one is complete
   };
 

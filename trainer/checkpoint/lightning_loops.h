@@ -7,8 +7,8 @@
 namespace levin {
 
 /// Returns the counters of a run in the layout of "loops" in a PyTorch Lightning checkpoint, from which Lightning's
-/// Trainer can resume. `optimizers`: their number; PyTorch Lightning counts the steps of each. Source:
-/// lightning.pytorch.loops
+/// Trainer can resume. `optimizers`: their number; PyTorch Lightning counts the steps of each.
+/// Source: lightning.pytorch.loops
 State lightning_loops(const TrainerState& state, int64_t optimizers);
 
 /// Return PyTorch Lightning's global_step and epoch for such a checkpoint.

@@ -29,7 +29,7 @@ class RankProcess {
 
   int64_t rank() const { return rank_; }
   bool ended() const { return ended_; }
-  /// Returns true once when the process has ended; then the functions below are valid.
+  /// Returns true once when the process has ended. From then on code(), error() and how_it_ended() are known.
   bool reap();
   void send(int signal_number) const;
   /// Marks a hung process and asks it for its stack (write_stack_on SIGQUIT). `kill` comes next.
