@@ -50,7 +50,7 @@ void check_log(const StepLog& log, c10::Device device) {
 }
 
 /// Returns the first hook or method inside a step that the module or a callback overrides; empty without one.
-std::string overridden_inside(const RunContext& run) {
+std::string overridden_inside(const StepParts& parts) {
   static constexpr std::pair<Hook, const char*> kHooks[] = {
       {Hook::on_before_zero_grad, "on_before_zero_grad"},
       {Hook::on_before_backward, "on_before_backward"},
@@ -62,9 +62,9 @@ std::string overridden_inside(const RunContext& run) {
       {ModuleMethod::optimizer_zero_grad, "optimizer_zero_grad"},
       {ModuleMethod::configure_gradient_clipping, "configure_gradient_clipping"}};
   for (const auto& [hook, name] : kHooks)
-    if (run.hooks.anyone_overrides(hook)) return name;
+    if (parts.hooks.anyone_overrides(hook)) return name;
   for (const auto& [method, name] : kMethods)
-    if (run.overrides().has(method)) return name;
+    if (parts.overrides.has(method)) return name;
   return {};
 }
 
@@ -151,23 +151,22 @@ void CapturedStep::capture(Shape& shape, const Batch& batch, const Step& step) {
   shape.graph = std::move(graph);
 }
 
-std::unique_ptr<CapturedStep> make_captured_step(RunContext& run) {
-  if (!run.options.cuda_graphs) return nullptr;
-  const c10::Device device = run.device();
+std::unique_ptr<CapturedStep> make_captured_step(const StepParts& parts) {
+  if (!parts.options.cuda_graphs) return nullptr;
+  const c10::Device device = parts.strategy.device();
   if (!device.is_cuda()) refuse(c10::str("the run is on ", device, ", and steps are captured on a GPU"));
-  if (run.strategy.name() != std::string("single_device"))
-    refuse(c10::str("strategy ", run.strategy.name(), " cannot be captured, one device can"));
-  for (const at::Tensor& parameter : run.module().parameters())
+  if (parts.strategy.name() != std::string("single_device"))
+    refuse(c10::str("strategy ", parts.strategy.name(), " cannot be captured, one device can"));
+  for (const at::Tensor& parameter : parts.module.parameters())
     if (parameter.device() != device)
       refuse(c10::str("a parameter is on ", parameter.device(), ", and one graph is of one device, ", device));
-  if (!run.module().automatic_optimization) refuse("manual optimization cannot be captured");
-  if (const std::string name = overridden_inside(run); !name.empty())
+  if (const std::string name = overridden_inside(parts); !name.empty())
     refuse(name + " is overridden, and a replay would not call it");
-  if (run.optimizer_list.size() != 1) refuse("there is no optimizer");
-  auto* const optimizer = dynamic_cast<optim::Optimizer*>(run.optimizer_list.front().get());
+  if (parts.optimizers.size() != 1) refuse("there is no optimizer");
+  auto* const optimizer = dynamic_cast<optim::Optimizer*>(parts.optimizers.front().get());
   if (optimizer == nullptr || !optimizer->can_be_captured())
     refuse("the optimizer computes on the host; levin::optim::SGD, Adam and AdamW do not");
-  return std::make_unique<CapturedStep>(CapturedStep::Parts{run.module(), run.step_context, *optimizer, device});
+  return std::make_unique<CapturedStep>(CapturedStep::Parts{parts.module, parts.context, *optimizer, device});
 }
 
 }  // namespace levin

@@ -4,7 +4,7 @@
 #include <levin/modules/optim/parameter_watch.h>
 #include <levin/trainer/core/device_graph.h>
 #include <levin/trainer/core/stream_scope.h>
-#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/loops/step_parts.h>
 #include <levin/trainer/strategies/step_log.h>
 
 #include <cstdint>
@@ -71,6 +71,6 @@ class CapturedStep {
 /// Returns the CapturedStep of a run with the option cuda_graphs, else null. Throws levin::UsageError if the run's
 /// steps cannot be captured: an overridden hook inside the step, several devices, an optimizer that computes on the
 /// host.
-std::unique_ptr<CapturedStep> make_captured_step(RunContext& run);
+std::unique_ptr<CapturedStep> make_captured_step(const StepParts& parts);
 
 }  // namespace levin

@@ -56,7 +56,8 @@ void FitLoop::run() {
   const at::AutoGradMode gradients(true);
   agreement_.emplace(run_, schedule_);
   if (run_.comm().world_size() > 1) validation_.agree_by(*agreement_);
-  step_.emplace(run_);
+  step_ = make_training_step(run_.step_parts());
+  run_.step = step_.get();
   run_.step_context.optimizers = &*step_;
   if (!run_.resumed && validation_.enabled() && run_.options.num_sanity_val_steps != 0) {
     run_.hooks.on_sanity_check_start(run_);
@@ -148,7 +149,7 @@ std::optional<data::LoadedBatch> FitLoop::next_batch() {
 void FitLoop::end_unannounced() {
   if (!inside_epoch()) throw UsageError("fit: the training loader gave no batch");
   TrainerState& counters = run_.counters;
-  OptimizerStep::Outcome outcome;
+  TrainingStep::Outcome outcome;
   if (counters.window.position != 0) outcome = step_->finish_window();
   const bool updated = outcome.stepped && !outcome.skipped;
   if (updated) step_schedulers(Interval::Step, /*following_metric=*/false);
@@ -187,17 +188,17 @@ void FitLoop::end_epoch() {
 }
 
 void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
-  const bool weightless = loaded.absent;
-  if (!run_.module().automatic_optimization) step_->set_ranks_with_batch(ranked_->ranks_with(loaded));
   TrainerState& counters = run_.counters;
-  if (weightless && loaded.batch.empty()) loaded.batch = ranked_->stand_in(counters.epoch);
+  BatchOnRanks on_ranks = {.is_idle = loaded.absent};
+  if (!run_.module().automatic_optimization) on_ranks.ranks_with_batch = ranked_->ranks_with(loaded);
+  if (on_ranks.is_idle && loaded.batch.empty()) loaded.batch = ranked_->stand_in(counters.epoch);
   const Batch batch = run_.to_device(std::move(loaded.batch));
   run_.current_batch = &batch;
   run_.current_batch_idx = counters.batch_in_epoch;
   run_.sink.enter_batch(batch, counters.batches_seen, /*on_step_by_default=*/true);
   run_.hooks.on_train_batch_start(run_);
-  const OptimizerStep::Outcome outcome =
-      weightless ? run_weightless(last) : step_->run(batch, run_.current_batch_idx, last);
+  const TrainingStep::Outcome outcome =
+      on_ranks.is_idle ? run_idle(on_ranks, last) : step_->run(batch, run_.current_batch_idx, last, on_ranks);
   const bool updated = outcome.stepped && !outcome.skipped;
   if (updated) step_schedulers(Interval::Step, /*following_metric=*/false);
   if (last) step_schedulers(Interval::Epoch, /*following_metric=*/false);
@@ -216,7 +217,7 @@ void FitLoop::run_batch(data::LoadedBatch loaded, bool last) {
   finish_batch();
 }
 
-OptimizerStep::Outcome FitLoop::run_weightless(bool last) {
+TrainingStep::Outcome FitLoop::run_idle(const BatchOnRanks& on_ranks, bool last) {
   std::set<LoggedMetric*> metrics = run_.sink.metrics();
   for (const auto& [name, metric] : run_.module().registered_metrics()) metrics.insert(metric);
   const ForwardSnapshot before(run_.module(), metrics);
@@ -225,8 +226,7 @@ OptimizerStep::Outcome FitLoop::run_weightless(bool last) {
   unread.begin(0);
   LogSink* const sink = std::exchange(run_.step_context.sink, &unread);
   const auto sink_as_before = c10::make_scope_exit([&] { run_.step_context.sink = sink; });
-  const OptimizerStep::Outcome outcome =
-      step_->run(*run_.current_batch, run_.current_batch_idx, last, /*weightless=*/true);
+  const TrainingStep::Outcome outcome = step_->run(*run_.current_batch, run_.current_batch_idx, last, on_ranks);
   before.restore();
   return outcome;
 }
@@ -247,7 +247,7 @@ void FitLoop::finish_batch() {
   counters.batch_phase = BatchPhase::Done;
 }
 
-void FitLoop::advance(int64_t batches, int64_t samples, const OptimizerStep::Outcome& outcome) {
+void FitLoop::advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome) {
   TrainerState& counters = run_.counters;
   counters.batch_in_epoch += batches;
   counters.batches_seen += batches;

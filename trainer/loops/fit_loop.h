@@ -1,13 +1,14 @@
 #pragma once
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <levin/trainer/loops/loader_source.h>
-#include <levin/trainer/loops/optimizer_step.h>
 #include <levin/trainer/loops/rank_agreement.h>
 #include <levin/trainer/loops/ranked_loader.h>
 #include <levin/trainer/loops/run_context.h>
 #include <levin/trainer/loops/training_length.h>
+#include <levin/trainer/loops/training_step.h>
 #include <levin/trainer/loops/validation_schedule.h>
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,7 +25,7 @@ namespace levin {
 ///       for each batch of the loader:
 ///         transfer hooks, to the device
 ///         on_train_batch_start
-///         OptimizerStep::run                      loss, backward, and the optimizer's step at the window's end
+///         TrainingStep::run                       loss, backward, and the optimizer's step at the window's end
 ///         lr schedulers by step; by epoch in the epoch's last batch
 ///         advance                                 ONE place for the counters, before any hook can save
 ///         on_train_batch_end
@@ -60,9 +61,10 @@ class FitLoop {
   /// Finishes an epoch whose last batch was not known to be the last.
   void end_unannounced();
   void finish_batch();
-  void advance(int64_t batches, int64_t samples, const OptimizerStep::Outcome& outcome);
-  /// Runs a batch without weight, because other ranks have samples while this rank has none.
-  OptimizerStep::Outcome run_weightless(bool last);
+  void advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome);
+  /// Runs a batch that this rank does not have, for the ranks that do: their collectives need all. It counts for
+  /// nothing.
+  TrainingStep::Outcome run_idle(const BatchOnRanks& on_ranks, bool last);
   void log_if_due(bool stepped);
   void watch_loss(bool read_device);
   void validate();
@@ -77,7 +79,7 @@ class FitLoop {
   RunContext& run_;
   LoaderSource source_;
   EvaluationLoop validation_;
-  std::optional<OptimizerStep> step_ = {};
+  std::unique_ptr<TrainingStep> step_ = {};
   data::Loaders loaders_ = {};
   std::optional<RankedLoader> ranked_ = {};     ///< around loaders_
   std::optional<int64_t> limit_of_epoch_ = {};  ///< batches, if limit_train_batches limits the epoch

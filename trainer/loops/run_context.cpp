@@ -5,6 +5,7 @@
 #include <levin/trainer/core/error.h>
 #include <levin/trainer/core/gather_states.h>
 #include <levin/trainer/loops/checkpoint_state.h>
+#include <levin/trainer/loops/training_step.h>
 
 namespace levin {
 namespace {
@@ -54,10 +55,10 @@ void RunContext::end() {
 
 const Batch& RunContext::batch() const { return or_throw(current_batch, "batch", "batch hooks"); }
 const StepOutput& RunContext::output() const {
-  or_throw(current_output, "output", "on_after_backward and on_train_batch_end");
-  at::Tensor& loss = current_output->loss;
-  if (loss.defined() && loss.requires_grad()) loss = loss.detach();
-  return *current_output;
+  StepOutput* const output = step != nullptr ? step->output() : nullptr;
+  or_throw(output, "output", "on_after_backward and on_train_batch_end");
+  if (output->loss.defined() && output->loss.requires_grad()) output->loss = output->loss.detach();
+  return *output;
 }
 const Batch& RunContext::prediction() const {
   return or_throw(current_prediction, "prediction", "on_predict_batch_end");
@@ -102,6 +103,10 @@ void RunContext::divide_among_ranks(const data::Loaders& loaders) const {
   const Comm& ranks = strategy.comm();
   if (ranks.world_size() == 1 || !options.use_distributed_sampler) return;
   for (const auto& loader : loaders) loader->shard(ranks.rank(), ranks.world_size());
+}
+
+StepParts RunContext::step_parts() {
+  return {options, module(), overrides(), strategy, precision, optimizer_list, counters, hooks, *this, step_context};
 }
 
 std::filesystem::path RunContext::checkpoint_folder() const { return run_folder.path() / "checkpoints"; }
@@ -219,7 +224,7 @@ void RunContext::begin_wall_seconds_at(double seconds) { seconds_before_ += seco
 
 void RunContext::leave_loop() {
   current_batch = nullptr;
-  current_output = nullptr;
+  step = nullptr;
   current_prediction = nullptr;
   step_context.optimizers = nullptr;
   configure_optimizers = {};

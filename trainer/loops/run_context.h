@@ -9,6 +9,7 @@
 #include <levin/trainer/loops/loss_watch.h>
 #include <levin/trainer/loops/metric_sink.h>
 #include <levin/trainer/loops/save_request.h>
+#include <levin/trainer/loops/step_parts.h>
 #include <levin/trainer/options.h>
 #include <levin/trainer/precision/precision_plugin.h>
 #include <levin/trainer/run_folder.h>
@@ -24,6 +25,8 @@
 #include <vector>
 
 namespace levin {
+
+class TrainingStep;
 
 /// The current run: the state that the loops share, and the Run that hooks see. Trainer makes one for each call of fit,
 /// validate, test or predict.
@@ -66,6 +69,8 @@ class RunContext final : public Run {
   void set_accumulate_grad_batches(int64_t k) override;
 
   // --- for the loops ---
+  /// The parts that a training step works with.
+  StepParts step_parts();
   const ModuleOverrides& overrides() const { return module_.overrides; }
   /// Moves a batch to the device in the run's memory format, through overridden transfer hooks of the data module or
   /// the module.
@@ -125,7 +130,7 @@ class RunContext final : public Run {
 
   const Batch* current_batch = nullptr;
   int64_t current_batch_idx = 0;
-  StepOutput* current_output = nullptr;
+  TrainingStep* step = nullptr;  ///< during fit
   const Batch* current_prediction = nullptr;
   std::optional<int64_t> epoch_limit = {};
   std::function<std::optional<int64_t>()> total_steps = {};  ///< optimizer steps of the whole fit

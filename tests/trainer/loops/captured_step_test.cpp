@@ -27,7 +27,7 @@ struct Bench {
   }
   ~Bench() { module.set_context(nullptr); }
 
-  /// One training step, as OptimizerStep makes it.
+  /// One training step, as AutomaticStep makes it.
   CapturedStep::Output make_step(const levin::Batch& batch) {
     optimizer.zero_grad();
     const torch::Tensor loss = module.training_step(batch, 0).loss;

@@ -1,0 +1,213 @@
+#include <levin/trainer/loops/automatic_step.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <c10/util/ScopeExit.h>
+#include <levin/data/batch_weight.h>
+#include <levin/trainer/core/error.h>
+
+#include <utility>
+
+namespace levin {
+namespace {
+
+void check_loss(const at::Tensor& loss) {
+  if (loss.numel() != 1)
+    throw UsageError("training_step: expected a loss with one element, got shape ", loss.sizes(),
+                     "; return its mean() or sum()");
+  if (!loss.requires_grad())
+    throw UsageError(
+        "training_step: the loss has no gradient: nothing that it was computed from requires one. Is there a "
+        "torch::NoGradGuard, a detach(), or are all parameters frozen? Return {} to skip a batch.");
+}
+
+}  // namespace
+
+AutomaticStep::AutomaticStep(const StepParts& parts)
+    : TrainingStep(parts),
+      window_(parts.counters.window),
+      closure_([this] { return compute_gradients(); }),
+      gradient_clip_val_(parts.options.gradient_clip_val),
+      gradient_clip_algorithm_(parts.options.gradient_clip_algorithm == "value" ? GradientClipAlgorithm::Value
+                                                                                : GradientClipAlgorithm::Norm),
+      zero_grad_overridden_(parts.overrides.has(ModuleMethod::optimizer_zero_grad)),
+      captured_(make_captured_step(parts)) {
+  if (size() > 1)
+    throw UsageError("configure_optimizers returned ", size(),
+                     " optimizers, and automatic optimization drives one; set automatic_optimization = false in the "
+                     "module and step them in training_step");
+}
+
+TrainingStep::Outcome AutomaticStep::run(const Batch& batch, int64_t batch_idx, bool last_of_epoch,
+                                         const BatchOnRanks& on_ranks) {
+  batch_ = &batch;
+  batch_idx_ = batch_idx;
+  is_idle_ = on_ranks.is_idle;
+  counts_ = !is_idle_;
+  enter(last_of_epoch);
+  if (!replay()) run_micro_batch();
+  return leave();
+}
+
+TrainingStep::Outcome AutomaticStep::finish_window() {
+  batch_ = nullptr;
+  is_idle_ = false;
+  enter(/*last_of_epoch=*/true);
+  run_micro_batch();
+  return leave();
+}
+
+void AutomaticStep::enter(bool last_of_epoch) {
+  window_.enter(parts_.counters.accumulate_grad_batches, last_of_epoch);
+  closure_ran_ = stepped_ = updated_ = false;
+  total_weight_ = 0;
+}
+
+TrainingStep::Outcome AutomaticStep::leave() {
+  optimizers_.end_step();
+  window_.leave();
+  return {.window_done = window_.is_last(), .stepped = stepped_, .skipped = stepped_ && !updated_};
+}
+
+void AutomaticStep::run_micro_batch() {
+  if (!window_.is_last() || size() == 0) {
+    compute_gradients();
+    return;
+  }
+  LightningOptimizer optimizer(*this, 0);
+  parts_.module.optimizer_step(optimizer, closure_);
+  if (!closure_ran_)
+    throw UsageError(
+        "optimizer_step did not run the closure, so that no loss was computed; pass it to "
+        "optimizer.step(closure), or call it");
+}
+
+bool AutomaticStep::replay() {
+  // Only a window of one batch is a step from its beginning to its end.
+  if (!captured_ || window_.size() != 1) return false;
+  const std::optional<CapturedStep::Outcome> outcome = captured_->run(*batch_, [this](const Batch& batch) {
+    const Batch* const given = std::exchange(batch_, &batch);
+    optimizers_.set_capturing(true);
+    const auto as_before = c10::make_scope_exit([&] {
+      batch_ = given;
+      optimizers_.set_capturing(false);
+    });
+    run_micro_batch();
+    if (!output_.loss.defined() || output_.weight || output_.weight_tensor.defined())
+      throw UsageError(
+          "trainer.cuda_graphs: training_step must return a loss in each step, and no weight; set cuda_graphs to "
+          "false");
+    CapturedStep::Output left = {.loss = output_.loss.detach(), .found_inf = optimizers_.found_inf(0)};
+    optimizers_.end_step();
+    return left;
+  });
+  if (!outcome) return false;
+  total_weight_ = static_cast<double>(weight_of_batch(*batch_));
+  window_.add(total_weight_);
+  set_output(outcome->loss);
+  stepped_ = true;
+  updated_ = !outcome->skipped;
+  return true;
+}
+
+void AutomaticStep::refuse_second_closure() const {
+  if (optimizers_.has_scaler())
+    throw UsageError("the closure ran more than once in a step, and gradients are looked at once with precision ",
+                     parts_.precision.name(), "; use bf16-mixed or 32-true");
+  if (!window_.is_first())
+    throw UsageError(
+        "the optimizer evaluates its closure more than once in a step, which would add up the window's gradients "
+        "again; "
+        "set trainer.accumulate_grad_batches to 1");
+}
+
+at::Tensor AutomaticStep::compute_gradients() {
+  if (std::exchange(closure_ran_, true)) refuse_second_closure();
+  const at::Tensor loss = batch_ != nullptr ? run_training_step(*batch_, batch_idx_) : at::Tensor();
+  if (window_.is_first())
+    for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
+  const double own = loss.defined() ? weight_of_output() : 0;  // an idle rank's too
+  const double weight = is_idle_ ? 0 : own;
+  counts_ = weight > 0;
+  add_weight(weight);
+  if (window_.is_last()) parts_.strategy.begin_sum_of_weights(window_.sum_of_weights());
+  if (own > 0) {
+    check_loss(loss);
+    call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
+  } else if (window_.is_last()) {
+    parts_.strategy.backward_of_nothing();
+  }
+  if (!window_.is_last()) return loss;
+  total_weight_ = parts_.strategy.sum_of_weights();
+  for (size_t i = 0; i < size(); ++i) finish_gradients(i);
+  return loss;
+}
+
+void AutomaticStep::add_weight(double weight) {
+  Comm& comm = parts_.strategy.comm();
+  if (comm.world_size() == 1) return window_.add(weight);
+  double& reference = parts_.counters.reference_weight;
+  if (reference == 0) {
+    // The first rank's weight that is not 0.
+    for (const at::Tensor& of_rank : comm.all_gather(at::full({1}, weight, at::TensorOptions(at::kDouble))))
+      if (reference == 0) reference = of_rank.item<double>();
+  }
+  window_.add(weight, reference);
+}
+
+double AutomaticStep::weight_of_output() const {
+  double weight = 0;
+  if (output_.weight_tensor.defined())
+    weight = output_.weight_tensor.item<double>();  // host sync on a GPU
+  else
+    weight = output_.weight ? *output_.weight : static_cast<double>(weight_of_batch(*batch_));
+  if (!(weight >= 0)) throw UsageError("training_step: expected a weight of at least 0, got ", weight);
+  return weight;
+}
+
+at::Tensor AutomaticStep::scaled(const at::Tensor& loss, double weight) const {
+  const double share = window_.loss_share(weight);
+  at::Tensor scaled = share == 1 ? loss : loss * share;
+  if (window_.size() > 1) scaled = scaled / window_.size();
+  return scaled;
+}
+
+void AutomaticStep::call_zero_grad(size_t index) {
+  parts_.hooks.on_before_zero_grad(parts_.run, raw(index));
+  if (zero_grad_overridden_) {
+    LightningOptimizer optimizer(*this, index);
+    parts_.module.optimizer_zero_grad(optimizer);
+  } else {
+    zero_grad(index);
+  }
+}
+
+void AutomaticStep::finish_gradients(size_t index) {
+  if (total_weight_ == 0) {
+    // Nothing was learned: without gradients LibTorch's optimizers leave their parameters and state alone.
+    zero_grad(index);
+    return;
+  }
+  optimizers_.unscale(index, window_.gradient_factor(total_weight_, parts_.strategy.comm().world_size()));
+  parts_.hooks.on_before_optimizer_step(parts_.run, raw(index));
+  LightningOptimizer optimizer(*this, index);
+  parts_.module.configure_gradient_clipping(optimizer, gradient_clip_val_, gradient_clip_algorithm_);
+}
+
+void AutomaticStep::step(size_t index, const Closure& closure) {
+  if (!optimizers_.has_scaler()) {
+    updated_ = optimizers_.step(index, closure);
+  } else {
+    // Whether the step is made depends on the gradients, so the closure runs before the optimizer.
+    if (closure) {
+      const at::AutoGradMode with_gradients(true);
+      closure();
+    }
+    if (total_weight_ > 0) updated_ |= optimizers_.step(index);
+  }
+  stepped_ = total_weight_ > 0;
+}
+
+/// A module reaches this under manual optimization only.
+void AutomaticStep::backward(const at::Tensor& loss) { call_backward(optimizers_.scale(loss), /*sync=*/true); }
+
+}  // namespace levin

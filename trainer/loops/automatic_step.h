@@ -1,0 +1,65 @@
+#pragma once
+#include <levin/trainer/loops/accumulation_window.h>
+#include <levin/trainer/loops/captured_step.h>
+#include <levin/trainer/loops/training_step.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace levin {
+
+/// A step of automatic optimization. For each micro-batch:
+///
+///     closure:  training_step(batch, batch_idx), under the precision's forward context
+///               on_before_zero_grad, zero_grad         in the window's first micro-batch
+///               on_before_backward, backward(loss * w / w0 / k), on_after_backward
+///               in the window's last: gradients * k * ranks * w0 / sum(w), unscaled, on_before_optimizer_step, clipped
+///     in the window's last: module.optimizer_step(optimizer, closure)
+///
+/// A micro-batch without a loss, or of weight 0, adds nothing. AccumulationWindow has the arithmetic.
+class AutomaticStep final : public TrainingStep {
+ public:
+  /// Throws levin::UsageError if the module has several optimizers.
+  explicit AutomaticStep(const StepParts& parts);
+
+  Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) override;
+  Outcome finish_window() override;
+
+  void step(size_t index, const Closure& closure) override;
+  void backward(const at::Tensor& loss) override;
+  void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) override {
+    optimizers_.clip(index, value, algorithm);
+  }
+
+ private:
+  void enter(bool last_of_epoch);
+  Outcome leave();
+  void run_micro_batch();
+  /// Makes the step as a replay of its graph; returns false if the step must run as it is.
+  bool replay();
+  /// The closure; returns the loss.
+  at::Tensor compute_gradients();
+  void refuse_second_closure() const;
+  double weight_of_output() const;
+  /// Adds the micro-batch's weight to the window. The ranks agree on w0 in the run's first one. Collective then.
+  void add_weight(double weight);
+  at::Tensor scaled(const at::Tensor& loss, double weight) const;
+  void call_zero_grad(size_t index);
+  void finish_gradients(size_t index);
+
+  AccumulationWindow window_;
+  Closure closure_;
+  std::optional<double> gradient_clip_val_;
+  GradientClipAlgorithm gradient_clip_algorithm_;
+  bool zero_grad_overridden_;
+  std::unique_ptr<CapturedStep> captured_;  ///< null without cuda_graphs
+
+  const Batch* batch_ = nullptr;  ///< null while a window ends without a further micro-batch
+  int64_t batch_idx_ = 0;
+  bool is_idle_ = false;
+  bool closure_ran_ = false, stepped_ = false, updated_ = false;
+  double total_weight_ = 0;  ///< of the window on all ranks, once its last backward is done
+};
+
+}  // namespace levin

@@ -1,0 +1,68 @@
+#include <levin/trainer/loops/manual_step.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/trainer/core/error.h>
+
+namespace levin {
+
+ManualStep::ManualStep(const StepParts& parts) : TrainingStep(parts) {
+  const TrainerOptions& options = parts.options;
+  if (options.gradient_clip_val.value_or(0) > 0)
+    throw UsageError(
+        "trainer.gradient_clip_val: manual optimization clips itself; unset it and call "
+        "optimizer(i).clip_gradients(",
+        *options.gradient_clip_val, ") before optimizer(i).step()");
+  if (options.accumulate_grad_batches > 1)
+    throw UsageError(
+        "trainer.accumulate_grad_batches: manual optimization accumulates itself; set it to 1 and step "
+        "every ",
+        options.accumulate_grad_batches, " batches in training_step");
+  if (options.cuda_graphs)
+    throw UsageError("trainer.cuda_graphs: manual optimization cannot be captured; set cuda_graphs to false");
+}
+
+TrainingStep::Outcome ManualStep::run(const Batch& batch, int64_t batch_idx, bool /*last_of_epoch*/,
+                                      const BatchOnRanks& on_ranks) {
+  on_ranks_ = on_ranks;
+  counts_ = !on_ranks.is_idle;
+  stepped_ = updated_ = false;
+  parts_.counters.window = {};
+  run_training_step(batch, batch_idx);
+  optimizers_.end_step();
+  return {.window_done = true, .stepped = stepped_, .skipped = stepped_ && !updated_};
+}
+
+void ManualStep::step(size_t index, const Closure& closure) {
+  const bool scales = optimizers_.has_scaler();
+  if (scales) {
+    // Whether the step is made depends on the gradients, so the closure runs before the optimizer.
+    if (closure) {
+      const at::AutoGradMode with_gradients(true);
+      closure();
+    }
+    optimizers_.unscale_once(index);
+  }
+  parts_.hooks.on_before_optimizer_step(parts_.run, raw(index));
+  updated_ |= optimizers_.step(index, scales ? nullptr : closure);
+  stepped_ = true;
+}
+
+/// The strategy averages over all ranks; this factor makes that the mean over the ranks that have a batch.
+at::Tensor ManualStep::share_of_mean(const at::Tensor& loss) const {
+  if (on_ranks_.is_idle) return loss * 0;
+  const int64_t ranks = parts_.strategy.comm().world_size();
+  if (on_ranks_.ranks_with_batch == ranks) return loss;
+  return loss * (static_cast<double>(ranks) / static_cast<double>(on_ranks_.ranks_with_batch));
+}
+
+void ManualStep::backward(const at::Tensor& loss) {
+  optimizers_.update_scale_if_all_stepped();
+  call_backward(optimizers_.scale(share_of_mean(loss)), /*sync=*/true);
+}
+
+void ManualStep::clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) {
+  optimizers_.unscale_once(index);
+  optimizers_.clip(index, value, algorithm);
+}
+
+}  // namespace levin

@@ -1,0 +1,29 @@
+#pragma once
+#include <levin/trainer/core/run.h>
+#include <levin/trainer/core/step_context.h>
+#include <levin/trainer/core/trainer_state.h>
+#include <levin/trainer/loops/hook_dispatch.h>
+#include <levin/trainer/options.h>
+#include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/strategies/strategy.h>
+
+#include <memory>
+#include <vector>
+
+namespace levin {
+
+/// The objects that a training step works with. All of them must outlive the step.
+struct StepParts {
+  const TrainerOptions& options;
+  LightningModule& module;
+  const ModuleOverrides& overrides;  ///< of the module
+  Strategy& strategy;
+  PrecisionPlugin& precision;
+  const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers;
+  TrainerState& counters;
+  const HookDispatch& hooks;
+  Run& run;              ///< the run that hooks are given
+  StepContext& context;  ///< the module's
+};
+
+}  // namespace levin

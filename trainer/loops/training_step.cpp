@@ -1,0 +1,35 @@
+#include <levin/trainer/loops/training_step.h>
+#include <levin/trainer/loops/automatic_step.h>
+#include <levin/trainer/loops/manual_step.h>
+
+#include <utility>
+
+namespace levin {
+
+at::Tensor TrainingStep::run_training_step(const Batch& batch, int64_t batch_idx) {
+  parts_.precision.forward_context([&] { set_output(parts_.strategy.run_step(batch, batch_idx)); });
+  return output_.loss;
+}
+
+void TrainingStep::set_output(StepOutput output) {
+  output_ = std::move(output);
+  has_output_ = true;
+}
+
+void TrainingStep::drop_output() {
+  output_ = {};
+  has_output_ = false;
+}
+
+void TrainingStep::call_backward(at::Tensor scaled_loss, bool sync) {
+  parts_.hooks.on_before_backward(parts_.run, scaled_loss);
+  parts_.strategy.backward(scaled_loss, sync);
+  parts_.hooks.on_after_backward(parts_.run);
+}
+
+std::unique_ptr<TrainingStep> make_training_step(const StepParts& parts) {
+  if (parts.module.automatic_optimization) return std::make_unique<AutomaticStep>(parts);
+  return std::make_unique<ManualStep>(parts);
+}
+
+}  // namespace levin

@@ -1,0 +1,68 @@
+#pragma once
+#include <levin/data/batch.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/lightning_optimizer.h>
+#include <levin/trainer/loops/run_optimizers.h>
+#include <levin/trainer/loops/step_parts.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace levin {
+
+/// How the ranks of a run hold the batch of a step.
+struct BatchOnRanks {
+  bool is_idle = false;          ///< this rank runs the batch for the sake of the others, and it counts for nothing
+  int64_t ranks_with_batch = 1;  ///< the others that are not idle, with this one; read under manual optimization
+};
+
+/// One training step at a time, for anybody who holds a batch: the loss, backward, and the optimizers' steps. It needs
+/// no loader and no epoch; the caller keeps all counters but those of the accumulation window.
+class TrainingStep : public OptimizerDriver {
+ public:
+  /// The result of a micro-batch.
+  struct Outcome {
+    bool window_done = false;
+    bool stepped = false;  ///< an optimizer was asked to step
+    bool skipped = false;  ///< no step was made, since gradients were not finite
+  };
+
+  /// Runs one micro-batch. `last_of_epoch`: no batch follows in this epoch, so the window ends here.
+  virtual Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) = 0;
+  /// Ends an open window without a further micro-batch, if an epoch ends where nobody expected it.
+  virtual Outcome finish_window() = 0;
+
+  /// The loss of the newest batch; undefined if the batch counts for nothing.
+  at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }
+  /// What training_step returned for the batch in hand; null before that, and after `drop_output`.
+  StepOutput* output() { return has_output_ ? &output_ : nullptr; }
+  /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step.
+  void drop_output();
+
+  size_t size() const override { return optimizers_.size(); }
+  torch::optim::Optimizer& raw(size_t index) override { return optimizers_.raw(index); }
+  void zero_grad(size_t index) override { optimizers_.zero_grad(index); }
+
+ protected:
+  explicit TrainingStep(const StepParts& parts) : parts_(parts), optimizers_(parts) {}
+  /// Calls training_step and keeps what it returns; returns the loss.
+  at::Tensor run_training_step(const Batch& batch, int64_t batch_idx);
+  void set_output(StepOutput output);
+  /// backward between its hooks. `sync`: the ranks reduce their gradients.
+  void call_backward(at::Tensor scaled_loss, bool sync);
+
+  StepParts parts_;
+  RunOptimizers optimizers_;
+  StepOutput output_ = {};
+  bool counts_ = true;  ///< the newest micro-batch has a weight
+
+ private:
+  bool has_output_ = false;
+};
+
+/// The step of a module's kind of optimization, automatic or manual. Throws levin::UsageError if the options or the
+/// optimizers do not fit that kind.
+std::unique_ptr<TrainingStep> make_training_step(const StepParts& parts);
+
+}  // namespace levin
