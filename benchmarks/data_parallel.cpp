@@ -4,7 +4,7 @@
 //   benchmark_data_parallel [ROUNDS]      time of a step, all in turn; medians, and the ratio of the overheads
 #include <torch/torch.h>
 
-#include <levin/modules/parallel/data_parallel.h>
+#include <levin/modules/parallel/replicas/data_parallel.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <ATen/ThreadLocalState.h>

@@ -4,7 +4,7 @@
 //
 //   benchmark_optimizers [ROUNDS] [json]       microseconds and ratios: medians and spread
 #include <levin/levin.h>
-#include <levin/trainer/core/heap.h>
+#include <levin/trainer/core/system/heap.h>
 
 #include <chrono>
 #include <cstdio>

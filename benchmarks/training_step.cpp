@@ -10,7 +10,7 @@
 // levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch that stays), forward_backward_16
 // and accumulate_16 (by hand and under fit: gradients of 16 such batches add up), one_batch (levin's optimizer, no
 // loading: less forward_backward it is the loop's own cost)
-#include <levin/trainer/core/private_folder.h>
+#include <levin/trainer/core/system/private_folder.h>
 #include <sys/resource.h>
 
 #include <chrono>

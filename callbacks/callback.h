@@ -1,8 +1,8 @@
 #pragma once
-#include <levin/trainer/core/callback_entry.h>
-#include <levin/trainer/core/hooks.h>
-#include <levin/trainer/core/run.h>
-#include <levin/trainer/core/state.h>
+#include <levin/trainer/core/run/callback_entry.h>
+#include <levin/trainer/core/run/hooks.h>
+#include <levin/trainer/core/run/run.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <string>
 

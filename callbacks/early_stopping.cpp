@@ -1,7 +1,7 @@
 #include <levin/callbacks/early_stopping.h>
-#include <levin/trainer/core/absent_metric.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/run/absent_metric.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <cmath>
 #include <limits>

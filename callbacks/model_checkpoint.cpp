@@ -2,10 +2,10 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/callbacks/checkpoint_name.h>
-#include <levin/trainer/core/absent_metric.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/run/absent_metric.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/signals.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/terminate_on_nan.h>
 #include <levin/callbacks/timer.h>
-#include <levin/trainer/core/value_type.h>
+#include <levin/trainer/core/options/value_type.h>
 
 namespace levin {
 namespace {

@@ -1,5 +1,5 @@
 #include <levin/callbacks/terminate_on_nan.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 

@@ -1,9 +1,9 @@
 #pragma once
-#include <levin/data/batch_source.h>
 #include <levin/data/dataset.h>
 #include <levin/data/iterable_dataset.h>
 #include <levin/data/loader.h>
 #include <levin/data/loader_options.h>
+#include <levin/data/loading/batch_source.h>
 
 #include <cstdint>
 #include <memory>

@@ -1,9 +1,9 @@
 #pragma once
 #include <levin/data/batch.h>
 #include <levin/data/loader.h>
-#include <levin/trainer/core/hiding.h>
-#include <levin/trainer/core/stage.h>
-#include <levin/trainer/core/state.h>
+#include <levin/trainer/core/run/hiding.h>
+#include <levin/trainer/core/run/stage.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/data/batch.h>
-#include <levin/data/indices.h>
+#include <levin/data/loading/indices.h>
 #include <levin/data/rng.h>
 #include <levin/data/transforms/transform.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/data/batch.h>
-#include <levin/trainer/core/hiding.h>
-#include <levin/trainer/core/state.h>
+#include <levin/trainer/core/run/hiding.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/data/batch.h>
 #include <levin/data/sampler.h>
-#include <levin/trainer/core/option.h>
+#include <levin/trainer/core/options/option.h>
 
 #include <cstdint>
 #include <functional>

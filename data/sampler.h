@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/data/indices.h>
+#include <levin/data/loading/indices.h>
 
 #include <cstdint>
 #include <memory>

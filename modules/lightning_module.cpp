@@ -1,10 +1,10 @@
 #include <levin/modules/lightning_module.h>
 #include <ATen/ops/stack.h>
 #include <levin/modules/metrics/metric_collection.h>
-#include <levin/modules/parallel/all_gather.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/run.h>
+#include <levin/modules/parallel/ranks/all_gather.h>
+#include <levin/trainer/core/run/run.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 #include <unordered_set>

@@ -5,12 +5,12 @@
 #include <levin/modules/optimizer_config.h>
 #include <levin/modules/overrides.h>
 #include <levin/modules/step_output.h>
-#include <levin/trainer/core/callback_entry.h>
-#include <levin/trainer/core/comm.h>
-#include <levin/trainer/core/hooks.h>
-#include <levin/trainer/core/log_sink.h>
-#include <levin/trainer/core/option.h>
-#include <levin/trainer/core/step_context.h>
+#include <levin/trainer/core/options/option.h>
+#include <levin/trainer/core/ranks/comm.h>
+#include <levin/trainer/core/run/callback_entry.h>
+#include <levin/trainer/core/run/hooks.h>
+#include <levin/trainer/core/run/log_sink.h>
+#include <levin/trainer/core/run/step_context.h>
 #include <torch/nn/module.h>
 
 #include <concepts>

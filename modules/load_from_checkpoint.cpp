@@ -1,8 +1,8 @@
 #include <levin/modules/load_from_checkpoint.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/json_state.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/json_state.h>
+#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/state.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <concepts>
 #include <filesystem>

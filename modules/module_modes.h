@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/state.h>
+#include <levin/trainer/core/state/state.h>
 
 namespace levin {
 

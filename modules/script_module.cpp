@@ -3,12 +3,12 @@
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/smooth_l1_loss.h>
-#include <levin/modules/class_loss.h>
-#include <levin/modules/configured_optimizer.h>
+#include <levin/modules/nn/class_loss.h>
+#include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/script_file.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/run.h>
+#include <levin/trainer/core/run/run.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,8 +1,8 @@
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/copy_bytes.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/safetensors.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/copy_bytes.h>
+#include <levin/trainer/core/state/safetensors.h>
+#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/variable.h>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <string>
 

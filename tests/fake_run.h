@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/run.h>
+#include <levin/trainer/core/run/run.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <filesystem>
 #include <memory>

@@ -1,7 +1,7 @@
 #include <levin/trainer/run_result.h>
 #include <levin/callbacks/model_checkpoint.h>
+#include <levin/trainer/assembly/run_folder.h>
 #include <levin/trainer/loops/run_context.h>
-#include <levin/trainer/run_folder.h>
 
 namespace levin {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/log_sink.h>
+#include <levin/trainer/core/run/log_sink.h>
 
 #include <cstdint>
 #include <filesystem>

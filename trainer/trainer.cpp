@@ -1,18 +1,18 @@
 #include <levin/trainer/trainer.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/assembly.h>
-#include <levin/trainer/checkpoint/checkpoint_files.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/gather_states.h>
+#include <levin/trainer/assembly/assembly.h>
+#include <levin/trainer/assembly/launch_ranks.h>
+#include <levin/trainer/assembly/run_folder.h>
+#include <levin/trainer/assembly/run_messages.h>
+#include <levin/trainer/checkpoint/apply_checkpoint.h>
+#include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/launch/supervisor.h>
-#include <levin/trainer/launch_ranks.h>
-#include <levin/trainer/loops/apply_checkpoint.h>
 #include <levin/trainer/loops/fit_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
-#include <levin/trainer/run_folder.h>
-#include <levin/trainer/run_messages.h>
 
 #include <atomic>
 #include <nlohmann/json.hpp>

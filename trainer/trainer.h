@@ -2,12 +2,12 @@
 #include <levin/data/data_module.h>
 #include <levin/data/loader.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/log_sink.h>
-#include <levin/trainer/core/run.h>
-#include <levin/trainer/options.h>
-#include <levin/trainer/placement.h>
-#include <levin/trainer/run_folder.h>
+#include <levin/trainer/assembly/placement.h>
+#include <levin/trainer/assembly/run_folder.h>
+#include <levin/trainer/core/run/log_sink.h>
+#include <levin/trainer/core/run/run.h>
 #include <levin/trainer/run_result.h>
+#include <levin/trainer/trainer_options.h>
 
 #include <cstdint>
 #include <filesystem>

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <levin/data/datasets/image_folder.h>
-#include <levin/data/image_file.h>
+#include <levin/data/files/image_file.h>
 
 namespace data = levin::data;
 

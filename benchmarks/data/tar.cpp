@@ -7,8 +7,8 @@
 #include <levin/data/datasets/tar.h>
 #include <fcntl.h>
 #include <levin/data/data_loader.h>
-#include <levin/data/npy_header.h>
-#include <levin/trainer/core/private_folder.h>
+#include <levin/data/files/npy_header.h>
+#include <levin/trainer/core/system/private_folder.h>
 #include <unistd.h>
 
 #include <algorithm>

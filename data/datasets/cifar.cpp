@@ -1,10 +1,10 @@
 #include <levin/data/datasets/cifar.h>
-#include <levin/data/archive.h>
-#include <levin/data/cache_folder.h>
 #include <levin/data/datasets/normalized_images.h>
-#include <levin/data/file_lock.h>
+#include <levin/data/download/cache_folder.h>
+#include <levin/data/download/file_lock.h>
+#include <levin/data/files/archive.h>
 #include <levin/data/transforms/compose.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 #include <levin/data/datasets/csv.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <numeric>
 #include <utility>

@@ -1,8 +1,8 @@
 #pragma once
 #include <levin/data/dataset.h>
 #include <levin/data/dataset_module.h>
-#include <levin/data/datasets/csv_encoding.h>
-#include <levin/data/datasets/csv_table.h>
+#include <levin/data/datasets/readers/csv_encoding.h>
+#include <levin/data/datasets/readers/csv_table.h>
 #include <levin/data/loader_options.h>
 
 #include <cstdint>

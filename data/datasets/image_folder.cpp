@@ -1,6 +1,6 @@
 #include <levin/data/datasets/image_folder.h>
-#include <levin/data/cache_folder.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/download/cache_folder.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <array>

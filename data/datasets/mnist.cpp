@@ -1,8 +1,8 @@
 #include <levin/data/datasets/mnist.h>
-#include <levin/data/cache_folder.h>
-#include <levin/data/datasets/idx_file.h>
+#include <levin/data/datasets/readers/idx_file.h>
+#include <levin/data/download/cache_folder.h>
 #include <levin/data/transforms/compose.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <filesystem>
 #include <utility>

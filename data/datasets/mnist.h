@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/data/dataset_module.h>
 #include <levin/data/datasets/normalized_images.h>
-#include <levin/data/datasets/public_file.h>
+#include <levin/data/download/public_file.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/transforms/registry.h>
 

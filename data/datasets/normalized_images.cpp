@@ -1,8 +1,8 @@
 #include <levin/data/datasets/normalized_images.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <levin/data/transforms/image_batch.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/transforms/engine/image_batch.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

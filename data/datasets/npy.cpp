@@ -1,6 +1,6 @@
 #include <levin/data/datasets/npy.h>
-#include <levin/data/npy_file.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/files/npy_file.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
 #include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/datasets/digit_glyphs.h>
-#include <levin/data/datasets/idx_file.h>
 #include <levin/data/datasets/normalized_images.h>
+#include <levin/data/datasets/readers/idx_file.h>
 
 #include <string>
 #include <utility>

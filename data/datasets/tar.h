@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/data/data_module.h>
-#include <levin/data/datasets/tar_decoder.h>
-#include <levin/data/datasets/tar_stream.h>
+#include <levin/data/datasets/readers/tar_decoder.h>
+#include <levin/data/datasets/readers/tar_stream.h>
 #include <levin/data/iterable_dataset.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/transforms/registry.h>

@@ -1,9 +1,9 @@
 #include <levin/data/datasets/text.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <levin/data/mapped_file.h>
-#include <levin/data/utf8.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/files/mapped_file.h>
+#include <levin/data/files/utf8.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <array>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/data/dataset.h>
 #include <levin/data/dataset_module.h>
-#include <levin/data/datasets/text_vocabulary.h>
+#include <levin/data/datasets/readers/text_vocabulary.h>
 #include <levin/data/loader_options.h>
 
 #include <cstdint>

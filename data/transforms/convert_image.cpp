@@ -1,5 +1,5 @@
 #include <levin/data/transforms/convert_image.h>
-#include <levin/data/transforms/image_batch.h>
+#include <levin/data/transforms/engine/image_batch.h>
 
 namespace levin::data {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/option_type.h>
+#include <levin/trainer/core/options/option_type.h>
 
 #include <array>
 #include <cstdint>

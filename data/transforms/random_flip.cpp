@@ -1,6 +1,6 @@
 #include <levin/data/transforms/random_flip.h>
 #include <ATen/Dispatch.h>
-#include <levin/data/transforms/image_batch.h>
+#include <levin/data/transforms/engine/image_batch.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include <levin/data/transforms/random_resized_crop.h>
 #include <ATen/ops/empty.h>
-#include <levin/data/transforms/image_batch.h>
-#include <levin/data/transforms/random_box.h>
+#include <levin/data/transforms/engine/image_batch.h>
+#include <levin/data/transforms/engine/random_box.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/data/transforms/transform.h>
-#include <levin/trainer/core/part.h>
+#include <levin/trainer/core/options/part.h>
 
 #include <concepts>
 #include <functional>

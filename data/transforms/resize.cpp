@@ -1,6 +1,6 @@
 #include <levin/data/transforms/resize.h>
 #include <ATen/ops/empty.h>
-#include <levin/data/transforms/image_batch.h>
+#include <levin/data/transforms/engine/image_batch.h>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 //
 //   example_image_folder [FOLDER [EPOCHS]]       FOLDER/CLASS/*.png and *.jpg
 #include <levin/data/datasets/image_folder.h>
-#include <levin/data/image_file.h>
+#include <levin/data/files/image_file.h>
 #include <levin/levin.h>
 
 #include <filesystem>

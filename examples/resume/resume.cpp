@@ -4,7 +4,7 @@
 // that go on from "last". What a module keeps outside of its parameters and buffers it must put into the checkpoint
 // itself: here the number of samples of each class that it has seen.
 #include <levin/levin.h>
-#include <levin/trainer/core/private_folder.h>
+#include <levin/trainer/core/system/private_folder.h>
 
 #include <iostream>
 

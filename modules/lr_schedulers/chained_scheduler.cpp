@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/chained_scheduler.h>
-#include <levin/modules/lr_schedulers/composite_lr.h>
-#include <levin/trainer/core/error.h>
+#include <levin/modules/lr_schedulers/engine/composite_lr.h>
+#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/modules/lr_schedulers/engine/nested_lr_scheduler.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/modules/lr_schedulers/nested_lr_scheduler.h>
 
 namespace levin {
 

@@ -1,5 +1,5 @@
 #include <levin/modules/lr_schedulers/constant_lr.h>
-#include <levin/modules/lr_schedulers/factor_lr.h>
+#include <levin/modules/lr_schedulers/engine/factor_lr.h>
 
 namespace levin {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/lr_schedulers/lr_functions.h>
+#include <levin/modules/lr_schedulers/engine/lr_functions.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 
 namespace levin {

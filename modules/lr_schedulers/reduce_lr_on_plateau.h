@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/modules/lr_schedulers/engine/per_group.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/modules/lr_schedulers/per_group.h>
 
 namespace levin {
 

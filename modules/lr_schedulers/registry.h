@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/trainer/core/part.h>
+#include <levin/trainer/core/options/part.h>
 
 #include <functional>
 #include <memory>

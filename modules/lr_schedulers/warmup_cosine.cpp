@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/warmup_cosine.h>
-#include <levin/modules/lr_schedulers/automatic_total_steps.h>
-#include <levin/trainer/core/error.h>
+#include <levin/modules/lr_schedulers/engine/automatic_total_steps.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/trainer/core/auto_int.h>
+#include <levin/trainer/core/options/auto_int.h>
 
 namespace levin {
 

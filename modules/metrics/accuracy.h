@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/metrics/stat_scores.h>
+#include <levin/modules/metrics/engine/stat_scores.h>
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/metrics/score_curve.h>
+#include <levin/modules/metrics/engine/score_curve.h>
 
 #include <utility>
 

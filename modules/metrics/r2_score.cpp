@@ -1,7 +1,7 @@
 #include <levin/modules/metrics/r2_score.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/where.h>
-#include <levin/modules/metrics/regression_input.h>
+#include <levin/modules/metrics/engine/regression_input.h>
 
 #include <limits>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <levin/modules/activation_checkpoint.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <cmath>

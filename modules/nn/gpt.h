@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/option.h>
+#include <levin/trainer/core/options/option.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>

@@ -1,7 +1,7 @@
 #pragma once
-#include <levin/modules/initial_weights.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/nn/nets.h>
 #include <levin/modules/optim/registry.h>
 

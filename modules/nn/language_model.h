@@ -1,10 +1,10 @@
 #pragma once
 #include <ATen/core/Generator.h>
-#include <levin/modules/initial_weights.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/metrics/perplexity.h>
 #include <levin/modules/nn/gpt.h>
+#include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/optim/registry.h>
 
 #include <deque>

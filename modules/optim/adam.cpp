@@ -1,5 +1,5 @@
 #include <levin/modules/optim/adam.h>
-#include <levin/modules/optim/adam_rule.h>
+#include <levin/modules/optim/engine/adam_rule.h>
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 #include <levin/modules/optim/adamw.h>
-#include <levin/modules/optim/adam_rule.h>
+#include <levin/modules/optim/engine/adam_rule.h>
 
 #include <utility>
 

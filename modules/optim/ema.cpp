@@ -2,7 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_lerp.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/trainer/core/state.h>
+#include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>

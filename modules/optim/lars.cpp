@@ -1,7 +1,7 @@
 #include <levin/modules/optim/lars.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <levin/modules/optim/trust_ratio.h>
+#include <levin/modules/optim/engine/trust_ratio.h>
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 #include <levin/modules/optim/lion.h>
-#include <levin/modules/optim/elementwise.h>
+#include <levin/modules/optim/engine/elementwise.h>
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 #include <levin/modules/optim/optimizer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <levin/modules/optim/gradients.h>
-#include <levin/modules/optim/saved_state.h>
-#include <levin/trainer/core/error.h>
+#include <levin/modules/optim/engine/gradients.h>
+#include <levin/modules/optim/engine/saved_state.h>
+#include <levin/trainer/core/system/error.h>
 #include <torch/serialize/archive.h>
 
 #include <nlohmann/json.hpp>

@@ -1,10 +1,10 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/modules/optim/captured_numbers.h>
-#include <levin/modules/optim/group_options.h>
-#include <levin/modules/optim/param_state.h>
-#include <levin/modules/optim/parameter_groups.h>
-#include <levin/trainer/core/state.h>
+#include <levin/modules/optim/engine/captured_numbers.h>
+#include <levin/modules/optim/engine/group_options.h>
+#include <levin/modules/optim/engine/param_state.h>
+#include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/trainer/core/state/state.h>
 #include <torch/optim/optimizer.h>
 
 #include <memory>

@@ -1,8 +1,8 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/optimizer.h>
-#include <levin/modules/optim/saved_state.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>

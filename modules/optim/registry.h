@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/modules/optim/parameter_groups.h>
-#include <levin/trainer/core/part.h>
+#include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/trainer/core/options/part.h>
 #include <torch/optim/optimizer.h>
 
 #include <functional>

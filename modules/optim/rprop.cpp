@@ -1,7 +1,7 @@
 #include <levin/modules/optim/rprop.h>
 #include <ATen/ops/full_like.h>
-#include <levin/modules/optim/elementwise.h>
-#include <levin/trainer/core/error.h>
+#include <levin/modules/optim/engine/elementwise.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

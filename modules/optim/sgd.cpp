@@ -1,8 +1,8 @@
 #include <levin/modules/optim/sgd.h>
 #include <ATen/ops/empty_like.h>
-#include <levin/modules/optim/elementwise.h>
-#include <levin/modules/optim/fused.h>
-#include <levin/trainer/core/error.h>
+#include <levin/modules/optim/engine/elementwise.h>
+#include <levin/modules/optim/engine/fused.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

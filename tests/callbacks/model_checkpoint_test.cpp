@@ -1,6 +1,6 @@
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/checkpoint_name.h>
-#include <levin/trainer/core/value_type.h>
+#include <levin/trainer/core/options/value_type.h>
 
 #include <fstream>
 #include <stdexcept>

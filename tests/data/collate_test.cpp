@@ -4,7 +4,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <levin/data/data_loader.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include "tests/catch.h"
 #include "tests/data/counting.h"

@@ -2,7 +2,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <levin/data/data_loader.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <malloc.h>
 

@@ -1,9 +1,9 @@
 #include <levin/trainer/cli/command_line.h>
-#include <levin/trainer/cli/config_text.h>
-#include <levin/trainer/cli/problems.h>
-#include <levin/trainer/cli/reference_text.h>
-#include <levin/trainer/cli/references.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/cli/config/config_text.h>
+#include <levin/trainer/cli/config/problems.h>
+#include <levin/trainer/cli/config/reference_text.h>
+#include <levin/trainer/cli/config/references.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <stdexcept>
 

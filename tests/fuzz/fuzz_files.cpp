@@ -1,12 +1,12 @@
-#include <levin/data/archive_reader.h>
-#include <levin/data/csv_file.h>
-#include <levin/data/datasets/csv_encoding.h>
-#include <levin/data/datasets/csv_table.h>
-#include <levin/data/datasets/idx_file.h>
-#include <levin/data/datasets/tar_sample.h>
-#include <levin/data/npy_file.h>
-#include <levin/data/npy_header.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/datasets/readers/csv_encoding.h>
+#include <levin/data/datasets/readers/csv_table.h>
+#include <levin/data/datasets/readers/idx_file.h>
+#include <levin/data/datasets/readers/tar_sample.h>
+#include <levin/data/files/archive_reader.h>
+#include <levin/data/files/csv_file.h>
+#include <levin/data/files/npy_file.h>
+#include <levin/data/files/npy_header.h>
+#include <levin/trainer/core/system/error.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "tests/data/archive_writer.h"
+#include "tests/data/files/archive_writer.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/fuzz.h"
 

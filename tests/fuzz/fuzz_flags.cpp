@@ -1,8 +1,8 @@
-#include <levin/trainer/cli/config_text.h>
+#include <levin/trainer/cli/config/config_text.h>
+#include <levin/trainer/cli/config/problems.h>
+#include <levin/trainer/cli/config/references.h>
 #include <levin/trainer/cli/flags.h>
-#include <levin/trainer/cli/problems.h>
-#include <levin/trainer/cli/references.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <stdexcept>
 

@@ -1,11 +1,11 @@
 #include <ATen/ops/equal.h>
-#include <levin/data/image_codecs.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/files/image_codecs.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <stdexcept>
 
-#include "tests/data/pictures.h"
-#include "tests/data/png_writer.h"
+#include "tests/data/files/pictures.h"
+#include "tests/data/files/png_writer.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 #include <ATen/ATen.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/state_file.h>
-#include <levin/trainer/core/state_to_pickle.h>
-#include <levin/trainer/core/zip_writer.h>
+#include <levin/trainer/core/state/format/state_to_pickle.h>
+#include <levin/trainer/core/state/format/zip_writer.h>
+#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <bit>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/live_memory.h"
-#include "tests/trainer/core/zip_builder.h"
+#include "tests/trainer/core/state/zip_builder.h"
 
 namespace levin::testing {
 namespace {

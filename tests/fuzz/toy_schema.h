@@ -1,13 +1,13 @@
 #pragma once
-#include <levin/trainer/core/auto_int.h>
-#include <levin/trainer/core/batch_limit.h>
-#include <levin/trainer/core/check_interval.h>
-#include <levin/trainer/core/devices.h>
-#include <levin/trainer/core/duration.h>
-#include <levin/trainer/core/fast_dev_run.h>
-#include <levin/trainer/core/option.h>
-#include <levin/trainer/core/part.h>
-#include <levin/trainer/core/precision.h>
+#include <levin/trainer/core/options/auto_int.h>
+#include <levin/trainer/core/options/batch_limit.h>
+#include <levin/trainer/core/options/check_interval.h>
+#include <levin/trainer/core/options/devices.h>
+#include <levin/trainer/core/options/duration.h>
+#include <levin/trainer/core/options/fast_dev_run.h>
+#include <levin/trainer/core/options/option.h>
+#include <levin/trainer/core/options/part.h>
+#include <levin/trainer/core/options/precision.h>
 
 #include <functional>
 #include <optional>

@@ -2,7 +2,7 @@
 //
 // Each test's end is a line of its own, which scripts/gpu_bundle/run.sh counts:
 //   gpu_test: passed 1.2 s NAME
-#include <levin/trainer/core/accelerator.h>
+#include <levin/trainer/core/device/gpu_discovery.h>
 
 #include <chrono>
 #include <cstdio>

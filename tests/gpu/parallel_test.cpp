@@ -1,5 +1,5 @@
 // Several devices, as far as those that are there go: dp, DataParallel, and ranks over NCCL.
-#include <levin/trainer/core/accelerator.h>
+#include <levin/trainer/core/device/gpu_discovery.h>
 
 #include "tests/gpu/training.h"
 

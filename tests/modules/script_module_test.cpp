@@ -3,7 +3,7 @@
 #include <levin/modules/optim/sgd.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/trainer.h>
 #include <torch/torch.h>
 

@@ -4,10 +4,10 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <levin/trainer/core/atomic_file.h>
-#include <levin/trainer/core/copy_bytes.h>
-#include <levin/trainer/core/memory_use.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/state/copy_bytes.h>
+#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/core/system/memory_use.h>
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #pragma once
 #include <c10/core/Event.h>
-#include <levin/trainer/core/state.h>
-#include <levin/trainer/core/state_to_pickle.h>
+#include <levin/trainer/core/state/format/state_to_pickle.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <atomic>
 #include <condition_variable>

@@ -1,8 +1,8 @@
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <fcntl.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/host_name.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/host_name.h>
 #include <sys/file.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include <levin/trainer/checkpoint/run_record.h>
-#include <levin/trainer/core/atomic_file.h>
-#include <levin/trainer/core/random_id.h>
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/system/random_id.h>
 
 #include <algorithm>
 #include <fstream>

@@ -1,12 +1,12 @@
 #include <levin/trainer/cli/cli.h>
 #include <levin/trainer/cli/command_line.h>
-#include <levin/trainer/cli/commands.h>
+#include <levin/trainer/cli/commands/commands.h>
+#include <levin/trainer/cli/commands/verify_resume.h>
+#include <levin/trainer/cli/config/without_effect.h>
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
-#include <levin/trainer/cli/verify_resume.h>
-#include <levin/trainer/cli/without_effect.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/supervisor.h>
 

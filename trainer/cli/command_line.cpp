@@ -1,8 +1,8 @@
 #include <levin/trainer/cli/command_line.h>
-#include <levin/trainer/cli/config_file.h>
-#include <levin/trainer/cli/problems.h>
-#include <levin/trainer/cli/references.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/cli/config/config_file.h>
+#include <levin/trainer/cli/config/problems.h>
+#include <levin/trainer/cli/config/references.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <iterator>
 #include <utility>

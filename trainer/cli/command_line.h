@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/cli/config.h>
+#include <levin/trainer/cli/config/config.h>
 #include <levin/trainer/cli/flags.h>
 
 #include <string>

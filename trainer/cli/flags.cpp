@@ -1,8 +1,8 @@
 #include <levin/trainer/cli/flags.h>
+#include <levin/trainer/cli/config/option_groups.h>
 #include <levin/trainer/cli/help_format.h>
-#include <levin/trainer/cli/option_groups.h>
-#include <levin/trainer/core/class_list.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/options/class_list.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/cli/overrides.h>
+#include <levin/trainer/cli/config/overrides.h>
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #include <levin/trainer/cli/take_flag.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <charconv>
 

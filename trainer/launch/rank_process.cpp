@@ -1,8 +1,8 @@
 #include <levin/trainer/launch/rank_process.h>
 #include <fcntl.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/host_name.h>
-#include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/host_name.h>
+#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/metrics.h>
-#include <levin/trainer/core/state.h>
+#include <levin/trainer/core/run/metrics.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <string>

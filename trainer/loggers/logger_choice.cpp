@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/logger_choice.h>
-#include <levin/trainer/core/value_type.h>
+#include <levin/trainer/core/options/value_type.h>
 
 namespace levin {
 namespace {

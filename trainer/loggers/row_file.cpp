@@ -1,7 +1,7 @@
 #include <levin/trainer/loggers/row_file.h>
 #include <fcntl.h>
-#include <levin/trainer/core/atomic_file.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/system/error.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

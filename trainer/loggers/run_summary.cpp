@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/run_summary.h>
-#include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/loggers/json_number.h>
 
 namespace levin {

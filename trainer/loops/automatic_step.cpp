@@ -2,8 +2,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <c10/util/ScopeExit.h>
-#include <levin/data/batch_weight.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/loading/batch_weight.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

@@ -1,11 +1,11 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/optim/engine/parameter_watch.h>
 #include <levin/modules/optim/optimizer.h>
-#include <levin/modules/optim/parameter_watch.h>
-#include <levin/trainer/core/device_graph.h>
-#include <levin/trainer/core/stream_scope.h>
+#include <levin/trainer/core/device/device_graph.h>
+#include <levin/trainer/core/device/stream_scope.h>
+#include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/loops/step_parts.h>
-#include <levin/trainer/strategies/step_log.h>
 
 #include <cstdint>
 #include <functional>

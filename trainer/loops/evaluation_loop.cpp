@@ -1,9 +1,9 @@
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/rng_guard.h>
-#include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/device/rng_guard.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/loops/rank_agreement.h>
 
 #include <algorithm>

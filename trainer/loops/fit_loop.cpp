@@ -2,14 +2,14 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/data/combined_loader.h>
-#include <levin/modules/parallel/sync_batch_norm.h>
-#include <levin/trainer/core/absent_metric.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/rng_state.h>
-#include <levin/trainer/core/signals.h>
+#include <levin/modules/parallel/ranks/sync_batch_norm.h>
+#include <levin/trainer/core/device/rng_state.h>
+#include <levin/trainer/core/run/absent_metric.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/signals.h>
+#include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/strategies/forward_snapshot.h>
-#include <levin/trainer/strategies/step_log.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/trainer/assembly/loader_source.h>
 #include <levin/trainer/loops/evaluation_loop.h>
-#include <levin/trainer/loops/loader_source.h>
 #include <levin/trainer/loops/rank_agreement.h>
 #include <levin/trainer/loops/ranked_loader.h>
 #include <levin/trainer/loops/run_context.h>

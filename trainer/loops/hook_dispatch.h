@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/hooks.h>
+#include <levin/trainer/core/run/hooks.h>
 
 #include <array>
 #include <vector>

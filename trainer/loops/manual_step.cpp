@@ -1,7 +1,7 @@
 #include <levin/trainer/loops/manual_step.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 

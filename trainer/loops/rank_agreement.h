@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/loops/run_context.h>
 #include <levin/trainer/loops/validation_schedule.h>
 

@@ -1,10 +1,10 @@
 #include <levin/trainer/loops/run_context.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/gather_states.h>
-#include <levin/trainer/loops/checkpoint_state.h>
+#include <levin/trainer/checkpoint/checkpoint_contents.h>
+#include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loops/training_step.h>
 
 namespace levin {

@@ -1,19 +1,19 @@
 #pragma once
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/trainer/assembly/run_folder.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
-#include <levin/trainer/core/rng_state.h>
-#include <levin/trainer/core/run.h>
+#include <levin/trainer/checkpoint/save_request.h>
+#include <levin/trainer/core/device/rng_state.h>
+#include <levin/trainer/core/run/run.h>
 #include <levin/trainer/loggers/logger.h>
+#include <levin/trainer/logging/loss_watch.h>
+#include <levin/trainer/logging/metric_sink.h>
 #include <levin/trainer/loops/hook_dispatch.h>
-#include <levin/trainer/loops/loss_watch.h>
-#include <levin/trainer/loops/metric_sink.h>
-#include <levin/trainer/loops/save_request.h>
 #include <levin/trainer/loops/step_parts.h>
-#include <levin/trainer/options.h>
 #include <levin/trainer/precision/precision_plugin.h>
-#include <levin/trainer/run_folder.h>
 #include <levin/trainer/strategies/strategy.h>
+#include <levin/trainer/trainer_options.h>
 
 #include <chrono>
 #include <filesystem>

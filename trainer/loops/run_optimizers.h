@@ -1,8 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <levin/modules/lightning_optimizer.h>
+#include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/grad_scaler.h>
-#include <levin/modules/optim/gradients.h>
 #include <levin/trainer/loops/step_parts.h>
 
 #include <cstddef>

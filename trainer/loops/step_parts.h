@@ -1,11 +1,11 @@
 #pragma once
-#include <levin/trainer/core/run.h>
-#include <levin/trainer/core/step_context.h>
-#include <levin/trainer/core/trainer_state.h>
+#include <levin/trainer/core/run/run.h>
+#include <levin/trainer/core/run/step_context.h>
+#include <levin/trainer/core/run/trainer_state.h>
 #include <levin/trainer/loops/hook_dispatch.h>
-#include <levin/trainer/options.h>
 #include <levin/trainer/precision/precision_plugin.h>
 #include <levin/trainer/strategies/strategy.h>
+#include <levin/trainer/trainer_options.h>
 
 #include <memory>
 #include <vector>

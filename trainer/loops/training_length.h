@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/callback_entry.h>
-#include <levin/trainer/options.h>
+#include <levin/trainer/core/run/callback_entry.h>
+#include <levin/trainer/trainer_options.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/trainer_state.h>
-#include <levin/trainer/options.h>
+#include <levin/trainer/core/run/trainer_state.h>
+#include <levin/trainer/trainer_options.h>
 
 #include <cstdint>
 #include <optional>

@@ -7,10 +7,10 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/where.h>
 #include <levin/modules/autocast.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/memory_use.h>
-#include <levin/trainer/core/out_of_memory.h>
+#include <levin/trainer/core/device/out_of_memory.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/memory_use.h>
 #include <levin/trainer/strategies/forward_snapshot.h>
 #include <levin/trainer/strategies/gather_outputs.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/strategies/step_log.h>
+#include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/strategies/strategy.h>
 
 #include <memory>

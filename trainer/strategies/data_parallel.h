@@ -1,10 +1,10 @@
 #pragma once
-#include <levin/modules/optim/parameter_watch.h>
-#include <levin/modules/parallel/replica_state.h>
-#include <levin/trainer/core/step_context.h>
+#include <levin/modules/optim/engine/parameter_watch.h>
+#include <levin/modules/parallel/replicas/replica_state.h>
+#include <levin/trainer/core/run/step_context.h>
+#include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/strategies/device_transfer.h>
 #include <levin/trainer/strategies/one_process.h>
-#include <levin/trainer/strategies/step_log.h>
 
 #include <functional>
 #include <memory>

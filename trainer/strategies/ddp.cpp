@@ -1,8 +1,8 @@
 #include <levin/trainer/strategies/ddp.h>
 #include <ATen/ops/zeros.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/modules/parallel/sync_batch_norm.h>
-#include <levin/trainer/core/error.h>
+#include <levin/modules/parallel/ranks/sync_batch_norm.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/step_error.h>
 #include <torch/optim/lbfgs.h>
 

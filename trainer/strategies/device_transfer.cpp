@@ -2,7 +2,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <levin/data/batch_tensors.h>
+#include <levin/data/loading/batch_tensors.h>
 
 #include <utility>
 

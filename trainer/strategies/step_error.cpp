@@ -1,7 +1,7 @@
 #include <levin/trainer/strategies/step_error.h>
-#include <levin/data/batch_tensors.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/out_of_memory.h>
+#include <levin/data/loading/batch_tensors.h>
+#include <levin/trainer/core/device/out_of_memory.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <optional>
 #include <string>

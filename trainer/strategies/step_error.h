@@ -1,7 +1,7 @@
 #pragma once
 #include <c10/core/Device.h>
 #include <levin/data/batch.h>
-#include <levin/modules/layer_watch.h>
+#include <levin/modules/observers/layer_watch.h>
 #include <torch/nn/module.h>
 
 #include <exception>

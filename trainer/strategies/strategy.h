@@ -3,9 +3,9 @@
 #include <c10/core/Device.h>
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/comm.h>
-#include <levin/trainer/core/state.h>
-#include <levin/trainer/core/step_context.h>
+#include <levin/trainer/core/ranks/comm.h>
+#include <levin/trainer/core/run/step_context.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 #include <levin/trainer/strategies/zero1.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/parallel/sharded_optimizer.h>
+#include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/trainer/strategies/ddp.h>
 
 #include <optional>

@@ -1,10 +1,10 @@
 #include <levin/trainer/tuner/lr_finder.h>
 #include <c10/util/StringUtil.h>
-#include <levin/modules/optim/learning_rate.h>
+#include <levin/modules/optim/engine/learning_rate.h>
 
-#include <levin/trainer/core/atomic_file.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/tuner/lr_suggestion.h>
 #include <levin/trainer/tuner/trials.h>
 

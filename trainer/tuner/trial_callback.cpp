@@ -1,9 +1,9 @@
 #include <levin/trainer/tuner/trial_callback.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/logged_metric.h>
-#include <levin/trainer/core/signals.h>
+#include <levin/trainer/core/run/logged_metric.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/tuner/module_snapshot.h>
 
 namespace levin {

@@ -1,7 +1,7 @@
 #include <levin/trainer/tuner/trials.h>
-#include <levin/trainer/core/console.h>
-#include <levin/trainer/core/error.h>
-#include <levin/trainer/core/memory_use.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/memory_use.h>
 
 #include <exception>
 

@@ -3,7 +3,7 @@
 #include <ATen/ops/tensor.h>
 #include <archive.h>
 #include <archive_entry.h>
-#include <levin/data/sha256.h>
+#include <levin/data/download/sha256.h>
 #include <levin/data/transforms/mixup.h>
 #include <levin/data/transforms/random_flip.h>
 
@@ -14,7 +14,7 @@
 #include "tests/cache_at.h"
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
-#include "tests/data/http_server.h"
+#include "tests/data/download/http_server.h"
 #include "tests/data/transforms/transform_test.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"

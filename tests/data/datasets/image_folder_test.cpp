@@ -5,9 +5,9 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <levin/data/data_loader.h>
-#include <levin/data/image_file.h>
+#include <levin/data/files/image_file.h>
 #include <levin/data/registry.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -17,7 +17,7 @@
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/data/as_nobody.h"
-#include "tests/data/pictures.h"
+#include "tests/data/files/pictures.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
 

@@ -4,12 +4,12 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <levin/data/datasets/digit_glyphs.h>
-#include <levin/data/datasets/idx_file.h>
+#include <levin/data/datasets/readers/idx_file.h>
 #include <levin/data/datasets/synthetic_digits.h>
-#include <levin/data/sha256.h>
+#include <levin/data/download/sha256.h>
 #include <levin/data/transforms/mixup.h>
 #include <levin/data/transforms/random_flip.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -19,7 +19,7 @@
 #include "tests/cache_at.h"
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
-#include "tests/data/http_server.h"
+#include "tests/data/download/http_server.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"

@@ -3,14 +3,14 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
-#include <levin/data/npy_file.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/files/npy_file.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <fstream>
 #include <iterator>
 
 #include "tests/catch.h"
-#include "tests/data/archive_writer.h"
+#include "tests/data/files/archive_writer.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"

@@ -3,7 +3,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
 #include <levin/data/datasets/digit_glyphs.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include "tests/catch.h"
 

@@ -1,10 +1,10 @@
-#include <levin/data/datasets/tar_stream.h>
+#include <levin/data/datasets/readers/tar_stream.h>
 
 #include <fstream>
 #include <set>
 
 #include "tests/catch.h"
-#include "tests/data/tar_fixture.h"
+#include "tests/data/datasets/tar_fixture.h"
 #include "tests/error_text.h"
 
 using namespace tar_fixture;

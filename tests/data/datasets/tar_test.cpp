@@ -3,15 +3,15 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <levin/data/data_loader.h>
-#include <levin/data/image_file.h>
-#include <levin/trainer/core/error.h>
+#include <levin/data/files/image_file.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <fstream>
 #include <iterator>
 
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
-#include "tests/data/tar_fixture.h"
+#include "tests/data/datasets/tar_fixture.h"
 #include "tests/error_text.h"
 
 using namespace levin::data;

@@ -1,7 +1,7 @@
 #include <levin/data/transforms/random_affine.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-#include <levin/data/transforms/warp.h>
+#include <levin/data/transforms/engine/warp.h>
 
 #include <cmath>
 #include <numbers>

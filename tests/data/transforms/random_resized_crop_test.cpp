@@ -1,5 +1,5 @@
 #include <levin/data/transforms/random_resized_crop.h>
-#include <levin/data/transforms/random_box.h>
+#include <levin/data/transforms/engine/random_box.h>
 #include <levin/data/transforms/resize.h>
 
 #include <algorithm>

@@ -2,11 +2,11 @@
 #include <levin/data/transforms/color_jitter.h>
 #include <levin/data/transforms/convert_image.h>
 #include <levin/data/transforms/crop.h>
+#include <levin/data/transforms/engine/warp.h>
 #include <levin/data/transforms/normalize.h>
 #include <levin/data/transforms/random_affine.h>
 #include <levin/data/transforms/random_flip.h>
 #include <levin/data/transforms/resize.h>
-#include <levin/data/transforms/warp.h>
 
 #include <cstdlib>
 

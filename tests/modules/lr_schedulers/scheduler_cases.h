@@ -5,7 +5,7 @@
 #include <levin/modules/lr_schedulers/multiplicative_lr.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/lr_schedulers/sequential_lr.h>
-#include <levin/modules/optim/group_options.h>
+#include <levin/modules/optim/engine/group_options.h>
 #include <levin/modules/optim/registry.h>
 
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <levin/modules/metrics/mean.h>
 #include <levin/modules/metrics/mean_error.h>
 #include <levin/modules/metrics/metric_collection.h>
-#include <levin/trainer/core/batch_counts.h>
+#include <levin/trainer/core/run/batch_counts.h>
 
 #include <limits>
 

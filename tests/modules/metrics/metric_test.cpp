@@ -3,7 +3,7 @@
 #include <ATen/record_function.h>
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/modules/metrics/mean_error.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 
 #include <set>
 

@@ -1,6 +1,6 @@
 #include <levin/modules/optim/grad_scaler.h>
 #include <levin/modules/optim/adam.h>
-#include <levin/modules/optim/gradients.h>
+#include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/optim/sgd.h>

@@ -1,5 +1,5 @@
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/lbfgs.h>
 

@@ -2,7 +2,7 @@
 #include <levin/modules/optim/adagrad.h>
 #include <levin/modules/optim/adam.h>
 #include <levin/modules/optim/adamw.h>
-#include <levin/modules/optim/fused.h>
+#include <levin/modules/optim/engine/fused.h>
 #include <levin/modules/optim/lion.h>
 #include <levin/modules/optim/nadam.h>
 #include <levin/modules/optim/rmsprop.h>

@@ -1,7 +1,7 @@
 // Runs that are killed at random moments, or whose disk is full, lose nothing. LEVIN_KILLS says how many kills
 // (scripts/soak has the long form), LEVIN_KILL_SEED which.
 #include <levin/levin.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 
 #include <cstdlib>

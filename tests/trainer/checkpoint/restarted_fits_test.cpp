@@ -1,5 +1,5 @@
 // Jobs that are queued again, and several runs in one root: each goes on with its own checkpoints.
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 
 #include <utility>

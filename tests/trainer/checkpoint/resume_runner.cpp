@@ -4,8 +4,8 @@
 // writing a file, in whichever thread. A run that ends says how many events there were. KIND full: from the Nth write
 // on the disk is full (ENOSPC), for one file.
 #include <levin/levin.h>
-#include <levin/trainer/checkpoint/checkpoint_files.h>
-#include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <signal.h>
 #include <unistd.h>
 

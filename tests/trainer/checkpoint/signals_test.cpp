@@ -1,6 +1,6 @@
 // The program and signals: it finishes its step, saves, says how to continue, and goes on to the bit.
 #include <levin/levin.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 #include <sys/stat.h>
 

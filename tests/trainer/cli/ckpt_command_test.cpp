@@ -1,5 +1,5 @@
-#include <levin/trainer/core/safetensors.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/safetensors.h>
+#include <levin/trainer/core/state/state_file.h>
 #include <torch/torch.h>
 
 #include <limits>

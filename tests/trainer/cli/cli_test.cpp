@@ -2,7 +2,7 @@
 #include <levin/data/registry.h>
 #include <levin/modules/optim/sgd.h>
 #include <levin/modules/registry.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 #include <signal.h>
 #include <torch/nn/modules/linear.h>
 

@@ -1,6 +1,6 @@
-#include <levin/trainer/cli/config_text.h>
-#include <levin/trainer/cli/references.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/cli/config/config_text.h>
+#include <levin/trainer/cli/config/references.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -4,7 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <levin/data/dataset_module.h>
-#include <levin/data/image_file.h>
+#include <levin/data/files/image_file.h>
 #include <levin/data/registry.h>
 
 #include <filesystem>

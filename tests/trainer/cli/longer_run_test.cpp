@@ -1,4 +1,4 @@
-#include <levin/trainer/core/option.h>
+#include <levin/trainer/core/options/option.h>
 
 #include <algorithm>
 #include <cmath>

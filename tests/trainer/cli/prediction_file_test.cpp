@@ -1,16 +1,16 @@
-#include <levin/trainer/cli/prediction_file.h>
+#include <levin/trainer/cli/commands/prediction_file.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/eye.h>
-#include <levin/data/image_file.h>
-#include <levin/data/npy_file.h>
-#include <levin/trainer/core/option.h>
+#include <levin/data/files/image_file.h>
+#include <levin/data/files/npy_file.h>
+#include <levin/trainer/core/options/option.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
-#include "tests/data/pictures.h"
+#include "tests/data/files/pictures.h"
 #include "tests/temporary_folder.h"
 #include "tests/trainer/cli/program.h"
 

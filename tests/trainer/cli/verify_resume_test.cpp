@@ -1,7 +1,7 @@
-#include <levin/trainer/cli/verify_resume.h>
+#include <levin/trainer/cli/commands/verify_resume.h>
 #include <levin/levin.h>
 #include <levin/trainer/cli/command_line.h>
-#include <levin/trainer/cli/run_options.h>
+#include <levin/trainer/cli/config/run_options.h>
 
 #include <sstream>
 

@@ -1,5 +1,5 @@
 // The cores that a process may use.
-#include <levin/trainer/core/cores.h>
+#include <levin/trainer/core/system/cores.h>
 #include <sched.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 
 #include "tests/catch.h"
 

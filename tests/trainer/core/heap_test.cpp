@@ -1,4 +1,4 @@
-#include <levin/trainer/core/heap.h>
+#include <levin/trainer/core/system/heap.h>
 #include <ATen/ops/ones.h>
 #include <sys/resource.h>
 

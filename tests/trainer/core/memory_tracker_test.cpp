@@ -1,5 +1,5 @@
-#include <levin/trainer/core/memory_tracker.h>
-#include <levin/trainer/core/memory_use.h>
+#include <levin/trainer/core/device/memory_tracker.h>
+#include <levin/trainer/core/system/memory_use.h>
 #include <torch/torch.h>
 
 #include "tests/catch.h"

@@ -1,7 +1,7 @@
 // What becomes of a run when one of its ranks does not do what the others do: the supervisor names it, ends the others
 // and leaves nothing behind.
-#include <levin/trainer/core/signals.h>
-#include <levin/trainer/core/trainer_state.h>
+#include <levin/trainer/core/run/trainer_state.h>
+#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <signal.h>
 

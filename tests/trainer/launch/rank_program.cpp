@@ -1,7 +1,7 @@
 // A program of a user's own that trains on two ranks: `rank_program FOLDER BEHAVIOUR`, where a rank behaves so: rank 1,
 // or for dies_in_checkpoint the one that writes. A rank dies once, in the second epoch, or before_saving in the first.
 #include <levin/levin.h>
-#include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <signal.h>
 
 #include <cstdlib>

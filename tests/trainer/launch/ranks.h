@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/levin.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 
 #include <chrono>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // Where ranks meet: who reaches the store, and who is turned away.
-#include <levin/trainer/core/rank_store.h>
-#include <levin/trainer/core/secret.h>
-#include <levin/trainer/core/stream_socket.h>
+#include <levin/trainer/core/ranks/rank_store.h>
+#include <levin/trainer/core/ranks/secret.h>
+#include <levin/trainer/core/ranks/stream_socket.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <signal.h>

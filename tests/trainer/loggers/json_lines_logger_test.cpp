@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/json_lines_logger.h>
-#include <levin/trainer/core/error.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/run_summary.h>
 
 #include <cmath>

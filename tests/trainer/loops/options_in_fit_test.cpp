@@ -1,6 +1,6 @@
 // Options of the trainer, seen in what a fit does.
 #include <ATen/Context.h>
-#include <levin/trainer/core/memory_format.h>
+#include <levin/trainer/core/device/memory_format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include "tests/captured_stderr.h"

@@ -1,7 +1,7 @@
 // The step alone: the arithmetic of a window as a table, and steps driven by hand, without loaders, epochs or FitLoop.
 #include <levin/trainer/loops/training_step.h>
+#include <levin/trainer/logging/metric_sink.h>
 #include <levin/trainer/loops/accumulation_window.h>
-#include <levin/trainer/loops/metric_sink.h>
 #include <levin/trainer/strategies/single_device.h>
 
 #include "tests/catch.h"

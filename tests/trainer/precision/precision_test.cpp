@@ -1,6 +1,6 @@
 // In which arithmetic each precision runs its steps, what it converts, and what it refuses.
 #include <ATen/autocast_mode.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 
 #include <map>
 

@@ -5,8 +5,8 @@
 // may be last; `one`, the case's training in one process with the batches of all ranks. Each rank writes how many
 // events it had.
 #include <levin/levin.h>
-#include <levin/trainer/checkpoint/checkpoint_files.h>
-#include <levin/trainer/core/atomic_file.h>
+#include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <signal.h>
 #include <unistd.h>
 

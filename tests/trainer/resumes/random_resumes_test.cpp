@@ -2,7 +2,7 @@
 // as one process. LEVIN_RANDOM_CASES says how many of each (scripts/soak has the long form), LEVIN_RANDOM_SEED the
 // first.
 #include <levin/levin.h>
-#include <levin/trainer/core/state_file.h>
+#include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 
 #include <cstdlib>

@@ -1,0 +1,152 @@
+#include <levin/data/datasets/readers/csv_table.h>
+#include <levin/data/files/csv_file.h>
+#include <levin/data/files/mapped_file.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace levin::data {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+/// A number that a float32 holds.
+std::optional<float> parse_number(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with("+") && !text.starts_with("+-")) text.remove_prefix(1);
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (code != std::errc() || stop != end) return {};
+  const auto narrow = static_cast<float>(value);
+  return std::isfinite(narrow) ? std::optional(narrow) : std::nullopt;
+}
+
+/// The numbers of the columns in the file.
+struct Columns {
+  std::vector<size_t> features, categories;
+  std::optional<size_t> target;
+};
+
+Columns find_columns(const CsvReader& reader, const CsvDatasetOptions& options,
+                     const std::vector<std::string>* features, CsvTable& table) {
+  Columns columns;
+  for (const std::string& name : options.categories) columns.categories.push_back(reader.column(name));
+  if (!options.target.empty()) columns.target = reader.column(options.target);
+  for (const std::string& name : features ? *features : options.features) {
+    columns.features.push_back(reader.column(name));
+  }
+  if (!features && options.features.empty()) {
+    for (size_t i = 0; i < reader.columns().size(); ++i) {
+      if (i != columns.target && !std::ranges::count(columns.categories, i)) columns.features.push_back(i);
+    }
+  }
+  if (columns.features.empty() && columns.categories.empty()) {
+    throw UsageError(table.file, ": no column is left for features; set --data.features or --data.categories");
+  }
+  for (const size_t i : columns.features) table.features.push_back(reader.columns()[i]);
+  for (const size_t i : columns.categories) table.categories.push_back(reader.columns()[i]);
+  return columns;
+}
+
+/// Reads row after row into a table.
+class TableReader {
+ public:
+  TableReader(CsvReader& reader, const CsvDatasetOptions& options, Columns columns, CsvTable& table)
+      : reader_(reader), options_(options), columns_(std::move(columns)), table_(table) {
+    table_.words.resize(columns_.categories.size());
+  }
+
+  /// False where the row is left out.
+  bool add_row() {
+    if (options_.missing == "drop" && lacks_any()) return false;
+    for (const size_t column : columns_.features) table_.numbers.push_back(feature(column));
+    for (size_t i = 0; i < columns_.categories.size(); ++i) {
+      const size_t column = columns_.categories[i];
+      table_.codes.push_back(table_.words[i].add(is_missing(column) ? allowed_missing(column) : reader_[column]));
+    }
+    if (columns_.target) add_target(*columns_.target);
+    table_.lines.push_back(reader_.line());
+    return true;
+  }
+
+ private:
+  bool is_missing(size_t column) const {
+    return std::ranges::count(options_.missing_values, trimmed(reader_[column])) > 0;
+  }
+  bool lacks_any() const {
+    const auto missing = [&](size_t column) { return is_missing(column); };
+    return std::ranges::any_of(columns_.features, missing) || std::ranges::any_of(columns_.categories, missing) ||
+           (columns_.target && is_missing(*columns_.target));
+  }
+  /// The word that stands for a missing one.
+  std::string_view allowed_missing(size_t column) const {
+    if (options_.missing != "error") return "";
+    reader_.fail(column, shown_field(reader_[column]) + " is missing; set --data.missing to mean, zero or drop");
+  }
+  float number(size_t column) const {
+    const std::optional<float> value = parse_number(reader_[column]);
+    if (!value) reader_.fail(column, shown_field(reader_[column]) + " is not a number");
+    return *value;
+  }
+  float feature(size_t column) const {
+    if (!is_missing(column)) return number(column);
+    allowed_missing(column);
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  void add_target(size_t column) {
+    if (is_missing(column)) {
+      reader_.fail(column, shown_field(reader_[column]) + " is a missing target; set --data.missing to drop");
+    }
+    if (options_.target_type == "number") {
+      table_.target_numbers.push_back(number(column));
+    } else {
+      table_.target_codes.push_back(table_.classes.add(reader_[column]));
+    }
+  }
+
+  CsvReader& reader_;
+  const CsvDatasetOptions& options_;
+  Columns columns_;
+  CsvTable& table_;
+};
+
+}  // namespace
+
+int64_t CsvWords::add(std::string_view word) {
+  if (const auto found = numbers_.find(word); found != numbers_.end()) return found->second;
+  const auto number = static_cast<int64_t>(words_.size());
+  words_.emplace_back(word);
+  numbers_.emplace(word, number);
+  return number;
+}
+
+CsvTable read_csv_table(const std::filesystem::path& path, const CsvDatasetOptions& options,
+                        const std::vector<std::string>* features) {
+  if (options.delimiter.size() != 1) {
+    throw UsageError("data.delimiter: expected one character, got '", options.delimiter, "'");
+  }
+  const MappedFile file(path, FileAccess::Sequential);
+  CsvTable table;
+  table.file = path.string();
+  CsvReader reader(file.text(), table.file, {.delimiter = options.delimiter.front(), .header = options.header});
+  TableReader rows(reader, options, find_columns(reader, options, features, table), table);
+  int64_t left_out = 0;
+  while (reader.next()) left_out += !rows.add_row();
+  if (table.rows() == 0) {
+    throw UsageError(table.file, left_out ? ": each of its " + std::to_string(left_out) + " rows lacks a value"
+                                          : ": no rows under the header");
+  }
+  return table;
+}
+
+}  // namespace levin::data

@@ -1,0 +1,80 @@
+#pragma once
+#include <levin/trainer/core/options/option.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace levin::data {
+
+/// Which columns of a CSV file are read, and how.
+struct CsvDatasetOptions {
+  std::vector<std::string> features =
+      LEVIN_OPTION(features, {}, "Columns of numbers for `input`; empty: all but categories and target");
+  std::vector<std::string> categories = LEVIN_OPTION(categories, {}, "Columns whose texts become codes for `category`");
+  std::string target = LEVIN_OPTION(target, "", "Column for `target`; empty: none");
+  std::string target_type = LEVIN_OPTION(target_type, "class", "The target is one of several classes, or a number",
+                                         {.choices = {"class", "number"}});
+  std::string missing =
+      LEVIN_OPTION(missing, "error",
+                   "A value is missing: stop (error), take the feature's mean or zero, or leave the row out (drop)",
+                   {.choices = {"error", "mean", "zero", "drop"}});
+  std::vector<std::string> missing_values =
+      LEVIN_OPTION(missing_values, {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"}, "Texts of a missing value");
+  bool standardize =
+      LEVIN_OPTION(standardize, false, "Subtract each feature's mean and divide by its standard deviation");
+  std::string unknown =
+      LEVIN_OPTION(unknown, "error",
+                   "A category that the training data lack: stop (error), or give all of them one code more (code)",
+                   {.choices = {"error", "code"}});
+  std::string delimiter = LEVIN_OPTION(delimiter, ",", "The character between two fields");
+  bool header = LEVIN_OPTION(header, true, "The first line names the columns; otherwise their names are 0, 1, ...");
+};
+
+/// The different texts of one column, numbered as they come.
+class CsvWords {
+ public:
+  /// The number of `word`, which is added where it is new.
+  int64_t add(std::string_view word);
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::vector<std::string> words_ = {};
+  std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> numbers_ = {};
+};
+
+/// The columns of a CSV file that a dataset uses, before anything is learnt from them.
+struct CsvTable {
+  std::string file = {};
+  std::vector<std::string> features = {}, categories = {};
+  /// The line of each row that was kept.
+  std::vector<int64_t> lines = {};
+  /// [rows, features]; NaN where the value is missing.
+  std::vector<float> numbers = {};
+  /// [rows, categories], numbers of the column's words. A missing value is the word "".
+  std::vector<int64_t> codes = {};
+  std::vector<CsvWords> words = {};
+  /// [rows]: the target as a number, or the number of its class among `classes`.
+  std::vector<float> target_numbers = {};
+  std::vector<int64_t> target_codes = {};
+  CsvWords classes = {};
+
+  int64_t rows() const { return static_cast<int64_t>(lines.size()); }
+};
+
+/// Reads a CSV file, with exactly these `features` where they are given, instead of those of the options.
+///
+/// Throws levin::UsageError that names file, line and column: see CsvReader; also for columns that do not exist, values
+/// that are no numbers or missing, and a file without rows.
+CsvTable read_csv_table(const std::filesystem::path& file, const CsvDatasetOptions& options,
+                        const std::vector<std::string>* features = nullptr);
+
+}  // namespace levin::data

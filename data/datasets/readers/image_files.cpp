@@ -1,0 +1,105 @@
+#include <levin/data/datasets/readers/image_files.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace levin::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// More folders in one another than anyone makes: a symbolic link leads back.
+constexpr int kMostLevels = 30;
+constexpr const char* kKinds = ".jpg, .jpeg or .png";
+
+bool is_hidden(const fs::path& path) { return path.filename().native().starts_with('.'); }
+
+bool is_image(const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& letter : extension) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+[[noreturn]] void throw_unreadable(const fs::path& folder, const std::error_code& error) {
+  throw UsageError(folder.string(), ": the folder cannot be read: ", error.message());
+}
+
+/// Calls `take` with what the folder holds, hidden names left out.
+template <class Take>
+void for_each_entry(const fs::path& folder, const Take& take) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  if (error) throw_unreadable(folder, error);
+  while (entry != fs::directory_iterator()) {
+    if (!is_hidden(entry->path())) take(*entry);
+    entry.increment(error);
+    if (error) throw_unreadable(folder, error);
+  }
+}
+
+bool is_folder(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return entry.is_directory(ignored);
+}
+
+void collect(const fs::path& folder, std::vector<std::string>& paths, int level = 1) {
+  if (level > kMostLevels) {
+    throw UsageError(folder.string(), ": more than ", kMostLevels, " folders in one another; does a link lead back?");
+  }
+  for_each_entry(folder, [&](const fs::directory_entry& entry) {
+    if (is_folder(entry)) {
+      collect(entry.path(), paths, level + 1);
+    } else if (is_image(entry.path())) {
+      paths.push_back(entry.path().string());
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> subfolders(const fs::path& folder) {
+  std::vector<std::string> names;
+  for_each_entry(folder, [&](const fs::directory_entry& entry) {
+    if (is_folder(entry)) names.push_back(entry.path().filename().string());
+  });
+  std::ranges::sort(names);
+  return names;
+}
+
+ImageFiles find_image_files(const fs::path& root, std::vector<std::string> classes) {
+  const std::vector<std::string> folders = subfolders(root);
+  if (folders.empty()) {
+    throw UsageError(root.string(), ": no subfolders; an image folder has one for each class, with ", kKinds, " files");
+  }
+  ImageFiles files{.classes = classes.empty() ? folders : std::move(classes)};
+  for (const std::string& folder : folders) {
+    const auto found = std::ranges::find(files.classes, folder);
+    if (found == files.classes.end()) {
+      throw UsageError((root / folder).string(), ": no class of the training images is called '", folder, "'",
+                       did_you_mean(folder, files.classes));
+    }
+    std::vector<std::string> paths;
+    collect(root / folder, paths);
+    if (paths.empty()) {
+      throw UsageError((root / folder).string(), ": no ", kKinds, " file in this class; fill or remove the folder");
+    }
+    std::ranges::sort(paths);
+    for (std::string& path : paths) files.items.push_back({std::move(path), found - files.classes.begin()});
+  }
+  return files;
+}
+
+ImageFiles find_unlabelled_images(const fs::path& root, std::vector<std::string> classes) {
+  std::vector<std::string> paths;
+  collect(root, paths);
+  if (paths.empty()) throw UsageError(root.string(), ": there is no ", kKinds, " file");
+  std::ranges::sort(paths);
+  ImageFiles files{.classes = std::move(classes)};
+  for (std::string& path : paths) files.items.push_back({std::move(path), -1});
+  return files;
+}
+
+}  // namespace levin::data

@@ -1,0 +1,75 @@
+#pragma once
+#include <levin/data/dataset.h>
+#include <levin/data/datasets/readers/image_files.h>
+#include <levin/data/transforms/one_or_more.h>
+#include <levin/trainer/core/options/option.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+
+struct ImageFolderDatasetOptions {
+  int64_t image_size = LEVIN_OPTION(image_size, 0, "Side of the square images; 0: each as it is", {.min = 0});
+  std::string resize = LEVIN_OPTION(resize, "center_crop",
+                                    "Resize the shorter side and take the middle, or both sides to exactly image_size",
+                                    {.choices = {"center_crop", "exact"}});
+  int64_t resize_size =
+      LEVIN_OPTION(resize_size, 0, "Shorter side before the middle is taken; 0: image_size", {.min = 0});
+  bool scaled_decode = LEVIN_OPTION(scaled_decode, false,
+                                    "Decode large JPEGs at 1/2, 1/4 or 1/8 of their size where that is enough: faster, "
+                                    "with slightly other pixels");
+  std::string on_error = LEVIN_OPTION(on_error, "raise", "Images that cannot be read: end with an error, or leave out",
+                                      {.choices = {"raise", "skip"}});
+  /// Of the channels, or of all, for `((x / 255) - mean) / std`; without them images stay uint8. Images that a
+  /// transform made floating point are not normalised: it has done so.
+  OneOrMore<double> mean = {}, std = {};
+  /// Changes each image [1, 3, height, width] alone, before it is normalised: images may have different sizes before.
+  TransformPtr transform = {};
+};
+
+/// Images from a folder with one subfolder for each class; the file decides the order (find_image_files).
+///
+/// `input` is uint8 [samples, 3, height, width], or float32 where mean and std are given; `target` int64 [samples].
+/// What cannot be read throws levin::UsageError that names the file; with `on_error` "skip" it is missing from its
+/// batch, and a batch without any readable image throws. Source: torchvision's ImageFolder, Resize and CenterCrop;
+/// bilinear with antialiasing.
+class ImageFolderDataset final : public Dataset {
+ public:
+  using Options = ImageFolderDatasetOptions;
+  /// Throws levin::UsageError as find_image_files, and for options that cannot be.
+  explicit ImageFolderDataset(const std::filesystem::path& root, Options options = {});
+  explicit ImageFolderDataset(std::shared_ptr<const ImageFiles> files, Options options = {});
+
+  int64_t size() const override { return static_cast<int64_t>(files_->items.size()); }
+  /// Throws for an image that cannot be read also with `on_error` "skip".
+  Batch get(int64_t index, Rng& rng) const override;
+  void get_batch(const Indices& indices, Batch& out) const override;
+  std::vector<std::string> class_names() const override { return files_->classes; }
+
+  const ImageFiles& files() const { return *files_; }
+  /// How many images were left out so far; an image counts each time. The first is also a warning.
+  int64_t skipped() const;
+
+ private:
+  struct Skips;
+
+  const std::string& path(int64_t index) const { return files_->items[static_cast<size_t>(index)].path; }
+  at::Tensor read(int64_t index) const;
+  at::Tensor prepared(at::Tensor image, Rng& rng) const;
+  /// Undefined where the image is left out; `first_cause` keeps the first reason.
+  at::Tensor read_or_skip(int64_t index, std::string& first_cause) const;
+  void check_alike(int64_t index, const at::Tensor& image, const at::Tensor& others) const;
+  at::ScalarType dtype_of(const at::Tensor& image) const;
+  void write(const at::Tensor& image, at::Tensor slot) const;
+
+  std::shared_ptr<const ImageFiles> files_;
+  Options options_;
+  std::vector<float> table_ = {};  // the normalised value of each byte, channel by channel
+  std::shared_ptr<Skips> skips_;   // shared by copies
+};
+
+}  // namespace levin::data

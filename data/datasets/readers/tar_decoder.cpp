@@ -1,0 +1,130 @@
+#include <levin/data/datasets/readers/tar_decoder.h>
+#include <ATen/ops/empty.h>
+#include <levin/data/files/image_file.h>
+#include <levin/data/files/npy_file.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace levin::data {
+namespace {
+
+enum class Kind { Array, Image, Number, Text, Bytes, Unknown };
+
+Kind kind_of(std::string_view extension) {
+  const size_t dot = extension.rfind('.');
+  const std::string_view last = dot == extension.npos ? extension : extension.substr(dot + 1);
+  if (last == "npy") return Kind::Array;
+  if (last == "jpg" || last == "jpeg" || last == "png") return Kind::Image;
+  if (last == "cls") return Kind::Number;
+  if (last == "txt") return Kind::Text;
+  return last == "bin" ? Kind::Bytes : Kind::Unknown;
+}
+
+std::string_view text_of(const at::Tensor& bytes) {
+  return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(bytes.numel())};
+}
+
+std::optional<int64_t> whole_number(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == text.npos) return {};
+  text = text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
+  int64_t value = 0;
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || stop != text.data() + text.size()) return {};
+  return value;
+}
+
+bool has(const TarDecoder::Values& values, std::string_view name) {
+  return std::ranges::count(values, name, [](const auto& value) { return std::string_view(value.first); }) > 0;
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+}  // namespace
+
+/// The extensions that a warning was given for.
+struct TarDecoder::Told {
+  std::mutex mutex = {};
+  std::set<std::string> extensions = {};
+};
+
+TarDecoder::TarDecoder(TarDecoderOptions options) : options_(std::move(options)), told_(std::make_shared<Told>()) {
+  options_.input = in_lower_case(options_.input);
+  options_.target = in_lower_case(options_.target);
+}
+
+std::string TarDecoder::name_of(const TarSample::Member& member, const Values& values) const {
+  const std::string& extension = member.extension;
+  if (extension == options_.input) return "input";
+  if (extension == (options_.target.empty() ? "cls" : options_.target)) return "target";
+  const Kind kind = kind_of(extension);
+  const bool can_be_input = kind == Kind::Array || kind == Kind::Image;
+  return options_.input.empty() && can_be_input && !has(values, "input") ? "input" : extension;
+}
+
+at::Tensor TarDecoder::tensor_of(const TarSample& sample, const TarSample::Member& member, bool asked) const {
+  const Kind kind = kind_of(member.extension);
+  if (kind == Kind::Array) return npy_tensor(member.bytes, sample.place(member), sample.file.get());
+  if (kind == Kind::Image) {
+    return decode_image(text_of(member.bytes), sample.place(member), {.channels = options_.channels});
+  }
+  if (kind == Kind::Number || kind == Kind::Text) {
+    if (const auto value = whole_number(text_of(member.bytes))) {
+      at::Tensor number = at::empty({}, at::TensorOptions(at::kLong));
+      *number.mutable_data_ptr<int64_t>() = *value;
+      return number;
+    }
+    if (kind == Kind::Number) {
+      throw UsageError(sample.place(member), ": expected a whole number, got '", text_of(member.bytes).substr(0, 40),
+                       "'");
+    }
+  }
+  return asked || kind == Kind::Bytes ? member.bytes : at::Tensor();
+}
+
+TarDecoder::Values TarDecoder::decode(const TarSample& sample) const {
+  Values values;
+  for (const TarSample::Member& member : sample.members) {
+    std::string name = name_of(member, values);
+    at::Tensor tensor = tensor_of(sample, member, name == "input" || name == "target");
+    if (tensor.defined()) {
+      values.emplace_back(std::move(name), std::move(tensor));
+    } else {
+      tell_left_out(sample, member);
+    }
+  }
+  check_complete(sample, values);
+  return values;
+}
+
+void TarDecoder::tell_left_out(const TarSample& sample, const TarSample::Member& member) const {
+  const std::lock_guard lock(told_->mutex);
+  if (!told_->extensions.insert(member.extension).second) return;
+  console::warn(sample.place(member) + ": members of this kind are left out; those that become tensors are npy, jpg, " +
+                "jpeg, png, cls, bin, and txt with a whole number");
+}
+
+void TarDecoder::check_complete(const TarSample& sample, const Values& values) const {
+  const bool lacks_input = !has(values, "input");
+  if (!lacks_input && (options_.target.empty() || has(values, "target"))) return;
+  const std::string& wanted = lacks_input ? options_.input : options_.target;
+  std::string extensions;
+  for (const TarSample::Member& member : sample.members)
+    extensions += (extensions.empty() ? "" : ", ") + member.extension;
+  throw UsageError(*sample.shard, ": byte ", sample.members.front().offset, ": sample ", sample.key, " has no ",
+                   wanted.empty() ? "image or array" : wanted, " for ", lacks_input ? "input" : "target", "; it has ",
+                   extensions);
+}
+
+}  // namespace levin::data

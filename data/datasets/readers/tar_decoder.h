@@ -1,0 +1,49 @@
+#pragma once
+#include <levin/data/datasets/readers/tar_sample.h>
+#include <levin/trainer/core/options/option.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::data {
+
+/// What the members of a sample become.
+struct TarDecoderOptions {
+  std::string input =
+      LEVIN_OPTION(input, "", "Extension of the members that become `input`; empty: the first image or array");
+  std::string target = LEVIN_OPTION(target, "", "Extension of the members that become `target`; empty: cls");
+  int64_t channels =
+      LEVIN_OPTION(channels, 3, "Channels of decoded images: 3, or 1 for their luminance", {.min = 1, .max = 3});
+};
+
+/// Decodes the members of a sample by the last part of their extension, in lower case.
+///
+/// `npy` is an array of its own dtype; `jpg`, `jpeg` and `png` an image, uint8 [channels, height, width]; `cls` a whole
+/// number, int64 []; `txt` a whole number likewise, or else text; `bin` uint8 [bytes]. One member is `input` and one
+/// `target`, as the options say; others have their extension for a name. Text is given where the options ask for it, as
+/// uint8 [bytes]. It, and members with other extensions, are otherwise left out, with one warning for each extension.
+class TarDecoder {
+ public:
+  using Values = std::vector<std::pair<std::string, at::Tensor>>;
+  explicit TarDecoder(TarDecoderOptions options);
+  /// The tensors, without a sample dimension, by name; they may be views of the mapped file. Called from several
+  /// threads. Throws levin::UsageError that names file, byte and member: see npy_tensor, decode_image; also for a `cls`
+  /// that is no whole number, and a sample without an input or the target that the options name.
+  Values decode(const TarSample& sample) const;
+
+ private:
+  struct Told;
+
+  std::string name_of(const TarSample::Member& member, const Values& values) const;
+  at::Tensor tensor_of(const TarSample& sample, const TarSample::Member& member, bool asked) const;
+  void tell_left_out(const TarSample& sample, const TarSample::Member& member) const;
+  void check_complete(const TarSample& sample, const Values& values) const;
+
+  TarDecoderOptions options_;
+  std::shared_ptr<Told> told_;  // shared by copies
+};
+
+}  // namespace levin::data

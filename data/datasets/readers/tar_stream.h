@@ -1,0 +1,55 @@
+#pragma once
+#include <levin/data/datasets/readers/tar_sample.h>
+#include <levin/data/iterable_dataset.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::data {
+
+/// The samples of tar shards in one epoch: shard after shard, in the order that (seed, epoch) draws where shuffled, and
+/// then out of a buffer of samples from which (seed, epoch, position) draws.
+///
+/// Rank r takes the shards r, r + world, ... of the order; where there are fewer shards than ranks, every world-th
+/// sample. The state holds the shard, the byte of its next member, and the places of the samples in the buffer.
+class TarStream final : public SampleStream {
+ public:
+  using Shards = std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>>;
+  TarStream(Shards shards, const StreamOptions& options, int64_t shuffle_buffer);
+
+  std::optional<Batch> next() override;
+  std::optional<State> state_dict() const override;
+  /// Reads the samples of the buffer again, at their places. Throws levin::Error for a state of other shards, ranks or
+  /// another buffer.
+  void load_state_dict(const State& state) override;
+
+ private:
+  struct Place {
+    int64_t shard = 0, offset = 0;
+  };
+  struct Entry {
+    Place place = {};
+    TarSample sample = {};
+  };
+  bool divides_shards() const;
+  std::unique_ptr<TarShardReader> open(const Place& place) const;
+  std::optional<Entry> read();
+  bool find_next();
+  void read_buffer(const at::Tensor& places);
+  State description() const;
+
+  Shards shards_;
+  StreamOptions options_;
+  int64_t buffer_size_;
+  std::vector<int64_t> order_ = {};  // of this rank's shards
+  int64_t turn_ = 0;                 // in order_
+  int64_t offset_ = 0;               // of the next sample in its shard
+  int64_t read_ = 0, given_ = 0;
+  std::unique_ptr<TarShardReader> reader_ = {};
+  std::vector<Entry> buffer_ = {};
+};
+
+}  // namespace levin::data

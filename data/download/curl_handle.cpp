@@ -1,0 +1,40 @@
+#include <levin/data/download/curl_handle.h>
+#include <levin/trainer/core/system/error.h>
+#include <pthread.h>
+#include <time.h>
+
+namespace levin::data {
+
+CurlHandle open_curl() {
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  CurlHandle handle(ready == CURLE_OK ? curl_easy_init() : nullptr);
+  if (!handle) throw Error("libcurl cannot be used: ", curl_easy_strerror(ready));
+  return handle;
+}
+
+BlockedPipeSignal::BlockedPipeSignal() {
+  sigemptyset(&pipe_);
+  sigaddset(&pipe_, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+}
+
+BlockedPipeSignal::~BlockedPipeSignal() {
+  if (sigismember(&before_, SIGPIPE)) return;
+  constexpr timespec kAtOnce = {};
+  while (sigtimedwait(&pipe_, nullptr, &kAtOnce) > 0) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::string host_of(const std::string& url) {
+  const std::unique_ptr<CURLU, void (*)(CURLU*)> parsed(curl_url(), curl_url_cleanup);
+  char* host = nullptr;
+  if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK ||
+      curl_url_get(parsed.get(), CURLUPART_HOST, &host, 0) != CURLUE_OK) {
+    return url;
+  }
+  const std::unique_ptr<char, void (*)(void*)> owned(host, curl_free);
+  return owned.get();
+}
+
+}  // namespace levin::data

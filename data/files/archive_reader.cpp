@@ -1,0 +1,167 @@
+#include <levin/data/files/archive_reader.h>
+#include <ATen/ops/from_blob.h>
+#include <archive.h>
+#include <archive_entry.h>
+#include <levin/data/files/utf8.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+namespace levin::data {
+namespace {
+
+/// What a member's header can make us set aside before its bytes have come.
+constexpr int64_t kMostReserved = 1 << 26;
+/// Holds the headers between two members. Smaller members are copied, as they mostly lie in the same block.
+constexpr int64_t kBlock = 4096, kLeastView = kBlock;
+/// So far the system is told to read ahead.
+constexpr int64_t kReadAhead = 1 << 25;
+
+bool starts_with_gzip(const MappedFile& file) { return file.text().starts_with("\x1f\x8b"); }
+
+std::string name_of(archive_entry* entry) {
+  // In the C locale only one of the two knows names that are not ASCII; to ask for UTF-8 takes a while.
+  const char* const plain = archive_entry_pathname(entry);
+  if (plain && is_ascii(plain)) return plain;
+  if (const char* name = archive_entry_pathname_utf8(entry)) return name;
+  return plain ? plain : "";
+}
+
+}  // namespace
+
+at::Tensor bytes_view(const void* data, int64_t bytes, std::shared_ptr<const void> owner) {
+  return at::from_blob(
+      const_cast<void*>(data), {bytes}, [owner = std::move(owner)](void*) {}, at::TensorOptions(at::kByte));
+}
+
+/// What libarchive asks for a plain tar file: small blocks by read(), so that the mapped pages are touched by those
+/// alone who need the members' bytes.
+struct ArchiveReader::Source {
+  static la_ssize_t read(archive* reader, void* source, const void** block) {
+    Source& self = *static_cast<Source*>(source);
+    const int64_t bytes = std::min<int64_t>(self.buffer.size(), self.file->size() - self.position);
+    try {
+      self.look_ahead();
+      self.file->read(self.file->data() + self.position, bytes, self.buffer.data());
+    } catch (const Error& error) {
+      archive_set_error(reader, EIO, "%s", error.what());
+      return ARCHIVE_FATAL;
+    }
+    self.position += bytes;
+    *block = self.buffer.data();
+    return static_cast<la_ssize_t>(bytes);
+  }
+  static la_int64_t skip(archive* /*reader*/, void* source, la_int64_t bytes) {
+    Source& self = *static_cast<Source*>(source);
+    const int64_t skipped = std::min(bytes, self.file->size() - self.position);
+    self.position += skipped;
+    return skipped;
+  }
+  void look_ahead() {
+    if (position + kReadAhead / 2 < ahead || ahead >= file->size()) return;
+    const int64_t begin = std::max(position, ahead);
+    file->will_need(begin, kReadAhead);
+    ahead = begin + kReadAhead;
+  }
+
+  const MappedFile* file;
+  int64_t position, ahead = 0;
+  std::array<char, kBlock> buffer = {};
+};
+
+void ArchiveReader::Delete::operator()(Source* source) const { delete source; }
+void ArchiveReader::Close::operator()(archive* reader) const { archive_read_free(reader); }
+
+ArchiveReader::ArchiveReader(MappedFilePtr file, Format format, int64_t offset)
+    : file_(std::move(file)), archive_(archive_read_new()), format_(format) {
+  if (!archive_) throw Error(file_->path().string(), ": no memory to read the archive");
+  compressed_ = format == Format::Tar && starts_with_gzip(*file_);
+  offset_ = offset;
+  // In a compressed archive there is no way to an offset but reading up to it.
+  begin_ = compressed_ ? 0 : offset;
+  if (begin_ < 0 || begin_ > file_->size()) fail("the file has only " + std::to_string(file_->size()) + " bytes");
+  at_end_ = begin_ == file_->size();
+  if (!at_end_ && open() != ARCHIVE_OK) fail(reason());
+}
+
+int ArchiveReader::open() {
+  archive* reader = archive_.get();
+  if (format_ == Format::Tar && !compressed_) {
+    archive_read_support_format_tar(reader);
+    source_.reset(new Source{.file = file_.get(), .position = begin_});
+    return archive_read_open2(reader, source_.get(), nullptr, Source::read, Source::skip, nullptr);
+  }
+  if (compressed_) {
+    archive_read_support_format_tar(reader);
+    archive_read_support_filter_gzip(reader);
+  } else {
+    archive_read_support_format_zip_seekable(reader);
+  }
+  return archive_read_open_memory(reader, file_->data(), static_cast<size_t>(file_->size()));
+}
+
+bool ArchiveReader::next() {
+  const int64_t least = entry_ ? 0 : offset_;  // what stands before it was read by an earlier reader
+  while (!at_end_) {
+    name_.clear();
+    const int code = archive_read_next_header(archive_.get(), &entry_);
+    if (code == ARCHIVE_EOF) {
+      at_end_ = true;
+      break;
+    }
+    offset_ = begin_ + archive_read_header_position(archive_.get());
+    if (code != ARCHIVE_OK && code != ARCHIVE_WARN) fail(reason());
+    if (offset_ < least || archive_entry_filetype(entry_) == AE_IFDIR) continue;
+    name_ = name_of(entry_);
+    if (archive_entry_filetype(entry_) != AE_IFREG || archive_entry_hardlink(entry_)) {
+      fail("is a link or no plain file; pack the file itself (tar --dereference --hard-dereference)");
+    }
+    return true;
+  }
+  return false;
+}
+
+at::Tensor ArchiveReader::read() {
+  const int64_t bytes = archive_entry_size(entry_);
+  if (!source_ || bytes < kLeastView || archive_entry_sparse_count(entry_) > 0) return read_copied();
+  const int64_t begin = begin_ + archive_filter_bytes(archive_.get(), 0);
+  if (bytes > file_->size() - begin) fail("Truncated tar archive");
+  return bytes_view(file_->data() + begin, bytes, file_);
+}
+
+at::Tensor ArchiveReader::read_copied() {
+  const auto bytes = std::make_shared<std::vector<char>>();
+  const int64_t expected = archive_entry_size_is_set(entry_) ? archive_entry_size(entry_) : -1;
+  if (expected > 0) bytes->reserve(static_cast<size_t>(std::min(expected, kMostReserved)));
+  while (true) {
+    const void* block = nullptr;
+    size_t size = 0;
+    la_int64_t at = 0;
+    const int code = archive_read_data_block(archive_.get(), &block, &size, &at);
+    if (code == ARCHIVE_EOF) break;
+    if (code != ARCHIVE_OK) fail(reason());
+    if (at != static_cast<int64_t>(bytes->size())) fail("is a sparse file; pack it without --sparse");
+    bytes->insert(bytes->end(), static_cast<const char*>(block), static_cast<const char*>(block) + size);
+  }
+  const auto got = static_cast<int64_t>(bytes->size());
+  if (expected >= 0 && got != expected) {
+    fail("has " + std::to_string(got) + " bytes, its header says " + std::to_string(expected));
+  }
+  return bytes_view(bytes->data(), got, bytes);
+}
+
+std::string ArchiveReader::reason() const {
+  const char* text = archive_error_string(archive_.get());
+  return text ? text : "cannot be read";
+}
+
+void ArchiveReader::fail(const std::string& reason) const {
+  const std::string member = name_.empty() ? "" : "member " + name_ + ": ";
+  throw UsageError(file_->path().string(), ": byte ", offset_, ": ", member, reason);
+}
+
+}  // namespace levin::data

@@ -1,0 +1,77 @@
+#include <levin/data/files/image_file.h>
+#include <fcntl.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/hex_digits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace levin::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OpenFile {
+ public:
+  explicit OpenFile(const fs::path& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (file_ < 0) throw UsageError(path.string(), ": cannot be opened: ", std::strerror(errno));
+  }
+  ~OpenFile() { ::close(file_); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  std::string bytes() const {
+    struct stat about = {};
+    if (::fstat(file_, &about) != 0) fail();
+    std::string bytes(static_cast<size_t>(std::max<off_t>(about.st_size, 0)), '\0');
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got = ::read(file_, bytes.data() + done, bytes.size() - done);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail();
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    bytes.resize(done);
+    return bytes;
+  }
+
+ private:
+  [[noreturn]] void fail() const { throw UsageError(path_.string(), ": cannot be read: ", std::strerror(errno)); }
+
+  const fs::path& path_;
+  int file_;
+};
+
+void write_bytes(const fs::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw UsageError(path.string(), ": cannot be written: ", std::strerror(errno));
+}
+
+}  // namespace
+
+at::Tensor decode_image(std::string_view bytes, const std::string& name, const ImageOptions& options) {
+  if (is_jpeg(bytes)) return decode_jpeg(bytes, name, options).permute({2, 0, 1});
+  if (is_png(bytes)) return decode_png(bytes, name, options).permute({2, 0, 1});
+  if (bytes.empty()) throw UsageError(name, ": the file is empty");
+  throw UsageError(name, ": neither a JPEG nor a PNG file: it begins with 0x", hex_digits(bytes.substr(0, 4)));
+}
+
+at::Tensor read_image(const fs::path& path, const ImageOptions& options) {
+  const std::string bytes = OpenFile(path).bytes();
+  return decode_image(bytes, path.string(), options);
+}
+
+void write_png(const fs::path& path, const at::Tensor& image) { write_bytes(path, encode_png(image)); }
+
+void write_jpeg(const fs::path& path, const at::Tensor& image, int64_t quality) {
+  write_bytes(path, encode_jpeg(image, quality));
+}
+
+}  // namespace levin::data

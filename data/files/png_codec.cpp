@@ -1,0 +1,159 @@
+#include <levin/data/files/image_codecs.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <csetjmp>
+#include <cstring>
+
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+
+namespace levin::data {
+namespace {
+
+constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
+/// deflate's best: 258 bytes for 2 bits.
+constexpr int64_t kMostCompression = 1032;
+constexpr int64_t kMostSide = 0x7fffffff;
+
+struct Errors {
+  std::jmp_buf jump = {};
+  std::array<char, 200> message = {};
+};
+
+struct Decoder {
+  explicit Decoder(std::string_view all) : bytes(all) {}
+  ~Decoder() { png_destroy_read_struct(&png, &info, nullptr); }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  std::string_view bytes;
+  size_t position = 0;
+  bool is_cut_off = false;
+  Errors errors = {};
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+};
+
+[[noreturn]] void on_error(png_structp png, png_const_charp message) {
+  auto& errors = *static_cast<Errors*>(png_get_error_ptr(png));
+  std::strncpy(errors.message.data(), message, errors.message.size() - 1);
+  std::longjmp(errors.jump, 1);
+}
+
+/// Warnings are about what stands beside the pixels: colour profiles, texts.
+void on_warning(png_structp /*png*/, png_const_charp /*message*/) {}
+
+void on_read(png_structp png, png_bytep to, size_t count) {
+  auto& decoder = *static_cast<Decoder*>(png_get_io_ptr(png));
+  if (count > decoder.bytes.size() - decoder.position) {
+    decoder.is_cut_off = true;
+    png_error(png, "the data end too early");
+  }
+  std::memcpy(to, decoder.bytes.data() + decoder.position, count);
+  decoder.position += count;
+}
+
+/// Calls `step`, which libpng may leave by longjmp: it must hold nothing that needs a destructor. False where it did.
+template <class Step>
+bool completes(Errors& errors, const Step& step) {
+  if (setjmp(errors.jump) != 0) return false;
+  step();
+  return true;
+}
+
+[[noreturn]] void throw_broken(const std::string& name, const Decoder& decoder) {
+  if (decoder.is_cut_off) throw UsageError(name, ": the file is cut off; get it again");
+  throw UsageError(name, ": broken PNG data (", decoder.errors.message.data(), "); get the file again");
+}
+
+void read_header(Decoder& decoder) {
+  decoder.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &decoder.errors, on_error, on_warning);
+  if (!decoder.png) return;
+  decoder.info = png_create_info_struct(decoder.png);
+  if (!decoder.info) return;
+  png_set_read_fn(decoder.png, &decoder, on_read);
+  png_set_user_limits(decoder.png, kMostSide, kMostSide);
+  // Beside the pixels only the palette and its transparency are of use; the others cost time and may be bombs.
+  png_set_keep_unknown_chunks(decoder.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  png_read_info(decoder.png, decoder.info);
+}
+
+/// Asks for 8 bits and `channels` channels.
+void choose_format(const Decoder& decoder, int64_t channels) {
+  png_set_expand(decoder.png);
+  png_set_strip_16(decoder.png);
+  png_set_strip_alpha(decoder.png);
+  if (channels == 3) png_set_gray_to_rgb(decoder.png);
+}
+
+void read_rows(const Decoder& decoder, int passes, png_bytep to, png_uint_32 height, size_t bytes_per_row) {
+  for (int pass = 0; pass < passes; ++pass) {
+    for (png_uint_32 row = 0; row < height; ++row) png_read_row(decoder.png, to + row * bytes_per_row, nullptr);
+  }
+  png_read_end(decoder.png, nullptr);
+}
+
+/// How many pixels the file can hold at best.
+int64_t most_pixels(const Decoder& decoder) {
+  const int64_t bits =
+      int64_t{png_get_bit_depth(decoder.png, decoder.info)} * png_get_channels(decoder.png, decoder.info);
+  return static_cast<int64_t>(decoder.bytes.size()) * kMostCompression * 8 / std::max<int64_t>(bits, 1);
+}
+
+struct PngImage : png_image {
+  PngImage() : png_image{} { version = PNG_IMAGE_VERSION; }
+  ~PngImage() { png_image_free(this); }
+  PngImage(const PngImage&) = delete;
+  PngImage& operator=(const PngImage&) = delete;
+};
+
+}  // namespace
+
+bool is_png(std::string_view bytes) { return bytes.starts_with(kSignature); }
+
+at::Tensor decode_png(std::string_view bytes, const std::string& name, const ImageOptions& options) {
+  Decoder decoder(bytes);
+  const auto run = [&](const auto& step) {
+    if (!completes(decoder.errors, step)) throw_broken(name, decoder);
+  };
+  run([&] { read_header(decoder); });
+  if (!decoder.info) throw Error(name, ": libpng cannot begin to read (png.h has version ", PNG_LIBPNG_VER_STRING, ")");
+  const png_uint_32 height = png_get_image_height(decoder.png, decoder.info),
+                    width = png_get_image_width(decoder.png, decoder.info);
+  detail::check_image(name, options, height, width, most_pixels(decoder));
+  const bool has_colour = (png_get_color_type(decoder.png, decoder.info) & PNG_COLOR_MASK_COLOR) != 0;
+  const int64_t channels = has_colour ? 3 : options.channels;
+  int passes = 1;
+  run([&] {
+    choose_format(decoder, channels);
+    passes = png_set_interlace_handling(decoder.png);
+    png_read_update_info(decoder.png, decoder.info);
+  });
+  at::Tensor image = detail::empty_image(height, width, channels);
+  auto* const to = image.mutable_data_ptr<uint8_t>();
+  const auto bytes_per_row = static_cast<size_t>(width * channels);
+  if (png_get_rowbytes(decoder.png, decoder.info) != bytes_per_row) throw Error(name, ": libpng gives other rows");
+  run([&] { read_rows(decoder, passes, to, height, bytes_per_row); });
+  return channels == options.channels ? image : detail::luminance(image);
+}
+
+std::string encode_png(const at::Tensor& image) {
+  const at::Tensor pixels = detail::interleaved(image, "write_png", 1'000'000);
+  PngImage png;
+  png.height = static_cast<png_uint_32>(pixels.size(0));
+  png.width = static_cast<png_uint_32>(pixels.size(1));
+  png.format = pixels.size(2) == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  const auto stride = static_cast<png_int_32>(pixels.size(1) * pixels.size(2));
+  const void* const from = pixels.const_data_ptr();
+  size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
+  std::string bytes(size, '\0');
+  if (!png_image_write_to_memory(&png, bytes.data(), &size, 0, from, stride, nullptr)) {
+    throw Error("write_png: ", png.message);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace levin::data

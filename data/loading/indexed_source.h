@@ -1,0 +1,44 @@
+#pragma once
+#include <levin/data/dataset.h>
+#include <levin/data/loading/batch_source.h>
+
+#include <memory>
+#include <vector>
+
+namespace levin::data {
+
+/// Batches of a map-style dataset, in a sampler's order or as a batch sampler divides it.
+class IndexedSource final : public BatchSource {
+ public:
+  /// Throws levin::UsageError for an empty dataset, and for options that leave no batch or contradict each other.
+  IndexedSource(DatasetPtr dataset, DataLoaderOptions options);
+
+  void begin(const EpochKey& key, const EpochPosition& position) override;
+  bool plan(BatchPlan& plan) override;
+  void load(BatchPlan& plan, Batch& out) const override;
+  std::optional<int64_t> size(const EpochKey& key) const override;
+  std::optional<int64_t> samples() const override;
+  bool in_step() const override { return true; }
+  bool use_sequential_order() override;
+  std::string describe(const BatchPlan& plan) const override;
+  std::unique_ptr<BatchSource> clone() const override;
+
+ private:
+  using Batches = std::vector<std::vector<int64_t>>;
+
+  bool plan_samples(BatchPlan& plan);
+  bool plan_listed_batch(BatchPlan& plan);
+  /// Whether an epoch of `total` samples goes on after `position`.
+  bool has_more(int64_t position, int64_t total, const EpochKey& key) const;
+
+  DatasetPtr dataset_;
+  /// Its `sampler` is set unless there is a batch sampler.
+  DataLoaderOptions options_;
+  // Of the epoch that is read.
+  EpochKey key_ = {};
+  EpochPosition position_ = {};
+  std::shared_ptr<const SampleOrder> order_ = {};
+  std::shared_ptr<const Batches> batches_ = {};
+};
+
+}  // namespace levin::data

@@ -1,0 +1,26 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/data/transforms/engine/interpolate.h>
+
+#include <array>
+#include <vector>
+
+namespace levin::data {
+
+/// Which place of an image an output pixel shows, both counted in pixels from the image's middle:
+/// x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5].
+using InverseMap = std::array<double, 6>;
+
+/// A turn, a move, a stretch and a shear about the image's middle. Angles in degrees, clockwise; moves in pixels.
+struct AffineMap {
+  double angle = 0, move_x = 0, move_y = 0, scale = 1, shear_x = 0, shear_y = 0;
+  /// Source: torchvision.transforms.functional.affine
+  InverseMap inverse() const;
+};
+
+/// Each of `images` [samples, channels, height, width] as its map shows it, nearest or bilinear; places outside of an
+/// image have `fill`, one value for each channel. Bytes are rounded.
+at::Tensor warp(const at::Tensor& images, const std::vector<InverseMap>& maps, Interpolation interpolation,
+                const std::vector<double>& fill);
+
+}  // namespace levin::data

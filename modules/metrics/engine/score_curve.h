@@ -1,0 +1,60 @@
+#pragma once
+#include <levin/modules/metrics/engine/classification_input.h>
+#include <levin/modules/metrics/metric.h>
+#include <levin/trainer/core/options/option.h>
+
+#include <optional>
+#include <string>
+
+namespace levin::metrics {
+
+/// Arguments of AUROC and AveragePrecision, with torchmetrics' names and defaults.
+struct ScoreCurveOptions {
+  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices = task_names()});
+  std::optional<int64_t> thresholds = LEVIN_OPTION(
+      thresholds, {}, "Thresholds from 0 to 1 that counts are kept for; unset: every score is kept, exact", {.min = 2});
+  std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
+  std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
+  std::string average = LEVIN_OPTION(average, "macro", "How classes become one value (micro: multilabel only)",
+                                     {.choices = average_names()});
+  std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
+};
+
+/// Positives and negatives above each of falling thresholds: float64 [points, columns]; each class against the others.
+struct CurveCounts {
+  at::Tensor tp = {}, fp = {};
+  at::Tensor positives = {}, negatives = {};  ///< of all thresholds, [columns]
+};
+
+/// The ground of metrics over all thresholds. `update` takes floating preds as `to_scores` does.
+///
+/// Exact, all scores and targets are kept, equal scores are one point of the curve, and a curve begins at (0, 0). With
+/// `thresholds` two histograms are kept, whatever the number of samples. compute: a scalar; with average "none"
+/// [classes] or [labels]. Macro and weighted leave out classes whose value is NaN.
+class ScoreCurve : public Metric {
+ public:
+  /// Throws levin::UsageError for bad options; `metric` is the name for messages.
+  ScoreCurve(const char* metric, ScoreCurveOptions options);
+
+ protected:
+  /// One value for each column, float64 [columns].
+  virtual at::Tensor values(const CurveCounts& counts) const = 0;
+  TaskKind task_kind() const { return task_.kind; }
+  bool is_exact() const { return !options_.thresholds; }
+
+  void update_inputs(at::TensorList inputs) override;
+  at::Tensor compute_value() const override;
+
+ private:
+  bool is_micro() const { return task_.kind == TaskKind::Multilabel && options_.average == "micro"; }
+  CurveCounts exact_counts() const;
+  CurveCounts binned_counts() const;
+  void add_to_histograms(const Scores& scores);
+
+  ScoreCurveOptions options_;
+  ClassificationTask task_;
+  size_t preds_ = 0, target_ = 0;         // exact
+  size_t positives_ = 0, negatives_ = 0;  // binned: scores below the first threshold, between the first two, ...
+};
+
+}  // namespace levin::metrics

@@ -1,0 +1,60 @@
+#pragma once
+#include <levin/modules/metrics/engine/classification_input.h>
+#include <levin/modules/metrics/metric.h>
+#include <levin/trainer/core/options/option.h>
+
+#include <optional>
+#include <string>
+
+namespace levin::metrics {
+
+/// Arguments of Accuracy, Precision, Recall and F1Score, with torchmetrics' names and defaults.
+struct StatScoresOptions {
+  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices = task_names()});
+  double threshold =
+      LEVIN_OPTION(threshold, 0.5, "Binary and multilabel: probabilities above it mean 1", {.min = 0, .max = 1});
+  std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
+  std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
+  std::string average = LEVIN_OPTION(average, "micro", "How classes become one value; none: one value each",
+                                     {.choices = average_names()});
+  int64_t top_k =
+      LEVIN_OPTION(top_k, 1, "Multiclass: the target counts as found among the k highest scores", {.min = 1});
+  std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
+  double zero_division = LEVIN_OPTION(zero_division, 0, "Value of 0 / 0", {.min = 0, .max = 1});
+};
+
+/// Counts of right and wrong answers, float64: a scalar, or one value for each class or label.
+struct StatCounts {
+  at::Tensor tp = {}, fp = {}, tn = {}, fn = {};
+};
+
+/// The ground of Accuracy, Precision, Recall and F1Score: counts true and false positives and negatives.
+///
+/// `update` takes what `to_labels` does. compute: a scalar; with average "none" [classes] or [labels] (binary: a
+/// scalar). Macro over classes leaves out those that neither came nor were predicted. With no update: 0.
+class StatScores : public Metric {
+ public:
+  /// Throws levin::UsageError for bad options; `metric` is the name for messages.
+  StatScores(const char* metric, StatScoresOptions options);
+
+ protected:
+  /// The metric's value from counts of any shape.
+  virtual at::Tensor score(const StatCounts& counts) const = 0;
+  /// numerator / denominator, and zero_division where that is 0 / 0.
+  at::Tensor divide(const at::Tensor& numerator, const at::Tensor& denominator) const;
+  TaskKind task_kind() const { return task_.kind; }
+
+  void update_inputs(at::TensorList inputs) override;
+  at::Tensor compute_value() const override;
+
+ private:
+  void count_multiclass(const Labels& labels);
+  void count_binary(const Labels& labels);
+  at::Tensor averaged(const StatCounts& counts) const;
+
+  StatScoresOptions options_;
+  ClassificationTask task_;
+  size_t tp_, fp_, tn_, fn_;
+};
+
+}  // namespace levin::metrics

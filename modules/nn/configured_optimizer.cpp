@@ -1,0 +1,14 @@
+#include <levin/modules/nn/configured_optimizer.h>
+
+#include <utility>
+
+namespace levin {
+
+OptimizerConfig configured_optimizer(const Part<optim::OptimizerKind>& optimizer,
+                                     const Part<LRSchedulerKind>& lr_scheduler, std::vector<at::Tensor> parameters) {
+  auto made = optim::make_optimizer(optimizer, "model.optimizer", std::move(parameters));
+  if (!lr_scheduler) return made;
+  return {std::move(made), lr_scheduler.make("model.lr_scheduler")};
+}
+
+}  // namespace levin

@@ -1,0 +1,20 @@
+#include <levin/modules/nn/initial_weights.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <filesystem>
+
+namespace levin {
+
+void load_initial_weights(torch::nn::Module& module, const InitialWeights& options, const std::string& path) {
+  if (options.weights.empty()) return;
+  if (!std::filesystem::exists(options.weights)) throw UsageError(path, ".weights: no file ", options.weights);
+  const WeightsReport report =
+      load_weights(module, options.weights, {.strict = options.weights_strict, .prefix = options.weights_prefix});
+  if (report.is_complete()) return;
+  console::warn(options.weights + ": " + std::to_string(report.loaded.size()) +
+                " weights are loaded, these do not fit:" + report.text());
+}
+
+}  // namespace levin

@@ -1,0 +1,310 @@
+#pragma once
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sqrt_cpu_dispatch.h>
+#include <levin/modules/optim/engine/arithmetic.h>
+#include <levin/modules/optim/engine/param_state.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// Steps of optimizers that treat each element alike: one pass over memory on the CPU, lists of tensors elsewhere.
+//
+// A Rule is made from the options and one parameter's state, so that parameters with the same step share one, and is
+// called with a parameter's element, its gradient and its states, or with lists of them:
+//
+//     struct Rule {
+//       static constexpr std::array<size_t, 1> kState = {0};          // which tensors of the state it reads and writes
+//       Rule(const SGDOptions& options, const ParamState& state);     // numbers of this step
+//       template <class V> void operator()(V& parameter, V gradient, V* state) const;
+//     };
+//
+// A rule that divides by a square root has instead of the operator `before`, which returns what the root is of, and
+// `after`, which gets the root. Between them at::sqrt takes the roots of a block: MKL's is not rounded as the
+// processor's, and Adam makes that last bit into a step of its own wherever a gradient is nothing but rounding.
+namespace levin::optim::detail {
+
+/// Elements of one parameter in memory.
+template <size_t kTensors>
+struct Span {
+  void* parameter;
+  const void* gradient;
+  std::array<void*, kTensors> state;
+  int64_t size;
+  size_t rule;
+};
+
+template <class Rule>
+using SpanOf = Span<Rule::kState.size()>;
+
+template <class Rule>
+concept Rooted = requires { Rule::kRooted; };
+
+/// The whole rule, or what is before or after the roots.
+enum class Phase { Whole, Before, After };
+
+/// One phase of a rule for elements of a span; `memory` holds their roots. `V`: float or double, or Fused of them,
+/// which lies in memory alike.
+template <Phase kPhase, class Rule, class V>
+[[gnu::always_inline]] inline void run(const Rule& shared, double multiplier, const SpanOf<Rule>& span, int64_t begin,
+                                       int64_t end, void* memory) {
+  constexpr size_t kTensors = Rule::kState.size();
+  const Rule rule = shared;  // its numbers stay in registers
+  const V scale = static_cast<V>(multiplier);
+  V* __restrict roots = static_cast<V*>(memory);
+  V* __restrict parameter = static_cast<V*>(span.parameter) + begin;
+  const V* __restrict gradient = static_cast<const V*>(span.gradient) + begin;
+  V* __restrict first = kTensors > 0 ? static_cast<V*>(span.state[0]) + begin : nullptr;
+  V* __restrict second = kTensors > 1 ? static_cast<V*>(span.state[kTensors > 1 ? 1 : 0]) + begin : nullptr;
+  V* __restrict third = kTensors > 2 ? static_cast<V*>(span.state[kTensors > 2 ? 2 : 0]) + begin : nullptr;
+  // What takes its state as const leaves it in memory.
+  constexpr bool kReads = kPhase == Phase::After && requires(V& value, const V& gradient, const V* state) {
+    rule.after(value, gradient, state, value);
+  };
+  const int64_t count = end - begin;
+  for (int64_t i = 0; i < count; ++i) {
+    V state[3] = {};
+    if constexpr (kTensors > 0) state[0] = first[i];
+    if constexpr (kTensors > 1) state[1] = second[i];
+    if constexpr (kTensors > 2) state[2] = third[i];
+    V value = parameter[i];
+    const V scaled = gradient[i] * scale;
+    if constexpr (kPhase == Phase::Whole) rule(value, scaled, state);
+    if constexpr (kPhase == Phase::Before) roots[i] = rule.before(value, scaled, state);
+    if constexpr (kPhase == Phase::After) rule.after(value, scaled, state, roots[i]);
+    if constexpr (kPhase != Phase::Before) parameter[i] = value;
+    if constexpr (kTensors > 0 && !kReads) first[i] = state[0];
+    if constexpr (kTensors > 1 && !kReads) second[i] = state[1];
+    if constexpr (kTensors > 2 && !kReads) third[i] = state[2];
+  }
+}
+
+template <class Rule>
+using Run = void (*)(const Rule& rule, double multiplier, const SpanOf<Rule>& span, int64_t begin, int64_t end,
+                     void* roots);
+
+template <Phase kPhase, class Rule, class T>
+void run_anywhere(const Rule& rule, double multiplier, const SpanOf<Rule>& span, int64_t begin, int64_t end,
+                  void* roots) {
+  run<kPhase, Rule, T>(rule, multiplier, span, begin, end, roots);
+}
+
+#if defined(__x86_64__)
+template <Phase kPhase, class Rule, class T>
+[[gnu::target("avx2,fma"), gnu::flatten]] void run_fused(const Rule& rule, double multiplier, const SpanOf<Rule>& span,
+                                                         int64_t begin, int64_t end, void* roots) {
+  run<kPhase, Rule, Fused<T>>(rule, multiplier, span, begin, end, roots);
+}
+#endif
+
+template <Phase kPhase, class Rule, class T>
+Run<Rule> choose_run() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &run_fused<kPhase, Rule, T>;
+#endif
+  return &run_anywhere<kPhase, Rule, T>;
+}
+
+/// Runs a rule over parts of spans.
+template <class Rule, class T>
+class Runner {
+ public:
+  Runner(const std::vector<Rule>& rules, double multiplier) : rules_(rules), multiplier_(multiplier) {}
+
+  void add(const SpanOf<Rule>& span, int64_t begin, int64_t end) {
+    static const Run<Rule> whole = choose_run<Phase::Whole, Rule, T>();
+    whole(rules_[span.rule], multiplier_, span, begin, end, nullptr);
+  }
+  void finish() {}
+
+ private:
+  const std::vector<Rule>& rules_;
+  double multiplier_;
+};
+
+/// The same by blocks of elements, whose roots are taken at once.
+template <Rooted Rule, class T>
+class Runner<Rule, T> {
+ public:
+  Runner(const std::vector<Rule>& rules, double multiplier)
+      : rules_(rules),
+        multiplier_(multiplier),
+        block_(at::empty({kBlock}, at::TensorOptions(c10::CppTypeToScalarType<T>::value))),
+        roots_(block_.template mutable_data_ptr<T>()) {}
+
+  void add(const SpanOf<Rule>& span, int64_t begin, int64_t end) {
+    static const Run<Rule> before = choose_run<Phase::Before, Rule, T>();
+    while (begin < end) {
+      const int64_t count = std::min(end - begin, kBlock - used_);
+      before(rules_[span.rule], multiplier_, span, begin, begin + count, roots_ + used_);
+      parts_.push_back({&span, begin, begin + count});
+      used_ += count;
+      begin += count;
+      if (used_ == kBlock) finish();
+    }
+  }
+  void finish() {
+    static const Run<Rule> after = choose_run<Phase::After, Rule, T>();
+    if (used_ == 0) return;
+    at::Tensor used = used_ == kBlock ? block_ : block_.narrow(0, 0, used_);
+    at::cpu::sqrt_(used);
+    T* roots = roots_;
+    for (const Part& part : parts_) {
+      after(rules_[part.span->rule], multiplier_, *part.span, part.begin, part.end, roots);
+      roots += part.end - part.begin;
+    }
+    parts_.clear();
+    used_ = 0;
+  }
+
+ private:
+  /// All that belongs to a block stays in a core's second cache meanwhile.
+  static constexpr int64_t kBlock = 8'192;
+  struct Part {
+    const SpanOf<Rule>* span;
+    int64_t begin, end;
+  };
+  const std::vector<Rule>& rules_;
+  double multiplier_;
+  at::Tensor block_;
+  T* roots_;
+  int64_t used_ = 0;
+  std::vector<Part> parts_ = {};
+};
+
+/// All spans; where there is much and there are several threads, each takes a part of all elements.
+template <class Rule, class T>
+void run_all(const std::vector<Rule>& rules, double multiplier, const std::vector<SpanOf<Rule>>& spans) {
+  constexpr int64_t kLeastForThreads = 1 << 16;
+  int64_t total = 0;
+  for (const auto& span : spans) total += span.size;
+  const auto work = [&](int64_t begin, int64_t end) {
+    Runner<Rule, T> runner(rules, multiplier);
+    int64_t first = 0;  // element of `total` where the span begins
+    for (const auto& span : spans) {
+      const int64_t from = std::max(begin - first, int64_t{0}), to = std::min(end - first, span.size);
+      if (from < to) runner.add(span, from, to);
+      first += span.size;
+      if (first >= end) break;
+    }
+    runner.finish();
+  };
+  if (total < kLeastForThreads || at::get_num_threads() == 1) {
+    work(0, total);
+  } else {
+    at::parallel_for(0, total, kLeastForThreads / 4, [&](int64_t begin, int64_t end) {
+      const at::NoGradGuard no_grad;  // of this thread
+      work(begin, end);
+    });
+  }
+}
+
+/// Whether tensors of one shape lie alike; the stride of a dimension with one element says nothing.
+inline bool same_strides(const at::Tensor& a, const at::Tensor& b) {
+  if (a.strides() == b.strides()) return true;
+  for (int64_t d = 0; d < a.dim(); ++d)
+    if (a.size(d) != 1 && a.stride(d) != b.stride(d)) return false;
+  return true;
+}
+
+/// Whether a loop over memory meets matching elements of the tensors.
+inline bool lies_as(const at::Tensor& tensor, const at::Tensor& parameter) {
+  return tensor.scalar_type() == parameter.scalar_type() && tensor.device() == parameter.device() &&
+         tensor.sizes() == parameter.sizes() && same_strides(tensor, parameter);
+}
+
+template <class Rule, class Member>
+bool fits_memory(const Member& member) {
+  const at::Tensor& parameter = *member.parameter;
+  const at::ScalarType dtype = parameter.scalar_type();
+  if (!parameter.is_cpu() || (dtype != at::kFloat && dtype != at::kDouble)) return false;
+  if (!parameter.is_non_overlapping_and_dense() || !lies_as(member.gradient, parameter)) return false;
+  for (const size_t i : Rule::kState)
+    if (!lies_as(member.state->tensors[i], parameter)) return false;
+  return true;
+}
+
+/// Members of one device, dtype and rule, as lists.
+struct ListStep {
+  TensorList parameters = {}, gradients = {};
+  std::array<TensorList, 3> state = {};
+  size_t rule = 0;
+};
+
+template <class Rule>
+void run_list(const Rule& rule, double multiplier, ListStep& lists) {
+  TensorList parameters = lists.parameters;
+  std::array<TensorList, 3> state = lists.state;
+  const TensorList gradients = multiplier == 1 ? lists.gradients : mul_scalar(lists.gradients, multiplier);
+  if constexpr (Rooted<Rule>) {
+    const TensorList root = sqrt(rule.before(parameters, gradients, state.data()));
+    rule.after(parameters, gradients, state.data(), root);
+  } else {
+    rule(parameters, gradients, state.data());
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].is_same(lists.parameters[i])) lists.parameters[i].copy_(parameters[i]);
+    for (size_t s = 0; s < Rule::kState.size(); ++s)
+      if (!state[s][i].is_same(lists.state[s][i])) lists.state[s][i].copy_(state[s][i]);
+  }
+}
+
+/// Steps all members by `Rule(options, *member.state)`. `multiplier`: of the gradients.
+template <class Rule, class Options, class Members>
+void step_elementwise(const Options& options, double multiplier, Members& members) {
+  std::vector<Rule> rules;
+  std::vector<SpanOf<Rule>> floats, doubles;
+  floats.reserve(members.size());
+  std::vector<ListStep> lists;
+  const ParamState* before = nullptr;
+  for (auto& member : members) {
+    const at::Tensor& parameter = *member.parameter;
+    if (!before || before->step != member.state->step || before->numbers != member.state->numbers)
+      rules.emplace_back(options, *member.state);
+    before = member.state;
+    const size_t rule = rules.size() - 1;
+    if (fits_memory<Rule>(member)) {
+      SpanOf<Rule> span{parameter.mutable_data_ptr(), member.gradient.const_data_ptr(), {}, parameter.numel(), rule};
+      for (size_t i = 0; i < Rule::kState.size(); ++i)
+        span.state[i] = member.state->tensors[Rule::kState[i]].mutable_data_ptr();
+      (parameter.scalar_type() == at::kFloat ? floats : doubles).push_back(span);
+      torch::autograd::impl::bump_version(parameter);  // so that autograd finds graphs that need the old values
+      continue;
+    }
+    auto list = std::find_if(lists.begin(), lists.end(), [&](const ListStep& other) {
+      const at::Tensor& theirs = other.parameters.front();
+      return other.rule == rule && theirs.device() == parameter.device() &&
+             theirs.scalar_type() == parameter.scalar_type();
+    });
+    if (list == lists.end()) {
+      list = lists.insert(list, ListStep{});
+      list->rule = rule;
+    }
+    list->parameters.push_back(parameter);
+    list->gradients.push_back(member.gradient.to(parameter.scalar_type()));
+    for (size_t i = 0; i < Rule::kState.size(); ++i) list->state[i].push_back(member.state->tensors[Rule::kState[i]]);
+  }
+  if (!floats.empty()) run_all<Rule, float>(rules, multiplier, floats);
+  if (!doubles.empty()) run_all<Rule, double>(rules, multiplier, doubles);
+  for (ListStep& list : lists) run_list(rules[list.rule], multiplier, list);
+}
+
+/// Calls `work` with its flags as template arguments, which keeps branches out of the loops.
+template <bool... kKnown, class Work>
+void with_flags(const Work& work) {
+  work.template operator()<kKnown...>();
+}
+template <bool... kKnown, class Work, class... Flags>
+void with_flags(const Work& work, bool flag, Flags... flags) {
+  if (flag)
+    with_flags<kKnown..., true>(work, flags...);
+  else
+    with_flags<kKnown..., false>(work, flags...);
+}
+
+}  // namespace levin::optim::detail

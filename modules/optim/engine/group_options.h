@@ -1,0 +1,107 @@
+#pragma once
+#include <levin/trainer/core/options/option.h>
+#include <torch/optim/optimizer.h>
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::optim {
+
+/// The options of a parameter group of one of levin's optimizers, whatever they are.
+class AnyGroupOptions : public torch::optim::OptimizerOptions {
+ public:
+  /// All values by Python's names, as a JSON object.
+  Json values() const;
+  /// Sets those of `values` that the options have. Throws levin::UsageError for a value that is not allowed.
+  void set_values(const Json& values);
+  /// Throws levin::UsageError, which begins with `path`.
+  virtual void check(const std::string& path) const = 0;
+  /// Sets the momentum or the first of the betas; false where there is neither.
+  virtual bool set_momentum(double momentum) = 0;
+  /// Whether all values but the learning rate are those of `other`, of the same class.
+  virtual bool equals_but_lr(const torch::optim::OptimizerOptions& other) const = 0;
+  /// Whether the loss is maximized.
+  virtual bool maximize() const = 0;
+
+ protected:
+  static void expect_two(const std::vector<double>& values, const std::string& path);
+
+ private:
+  virtual const Schema& schema() const = 0;
+  virtual void* data() = 0;
+  /// Where Python names or groups options otherwise.
+  virtual void rename_to_python(Json& values) const = 0;
+  virtual void rename_from_python(Json& values) const = 0;
+};
+
+/// An options struct (SGDOptions, AdamOptions, ...) as LibTorch's parameter groups hold it.
+///
+/// Found by name where the struct has them: check_more(options, path), to_python_names(json, options) and
+/// from_python_names(json, options).
+template <class Options>
+class GroupOptions final : public AnyGroupOptions {
+ public:
+  explicit GroupOptions(Options options_ = {}) : options(std::move(options_)) {}
+
+  std::unique_ptr<torch::optim::OptimizerOptions> clone() const override {
+    return std::make_unique<GroupOptions>(*this);
+  }
+  double get_lr() const override { return options.lr; }
+  void set_lr(const double lr) override { options.lr = lr; }
+
+  void check(const std::string& path) const override {
+    schema_of<Options>().check(&options, path);
+    if constexpr (requires { options.betas; }) expect_two(options.betas, path + ".betas");
+    if constexpr (requires { check_more(options, path); }) check_more(options, path);
+  }
+  bool set_momentum(double momentum) override {
+    if constexpr (requires { options.betas; })
+      options.betas[0] = momentum;
+    else if constexpr (requires { options.momentum; })
+      options.momentum = momentum;
+    else
+      return false;
+    return true;
+  }
+  bool equals_but_lr(const torch::optim::OptimizerOptions& other) const override {
+    if constexpr (std::equality_comparable<Options>) {
+      Options same = static_cast<const GroupOptions&>(other).options;
+      same.lr = options.lr;
+      return same == options;
+    }
+    return false;
+  }
+  bool maximize() const override {
+    if constexpr (requires { options.maximize; }) return options.maximize;
+    return false;
+  }
+
+  Options options;
+
+ private:
+  const Schema& schema() const override { return schema_of<Options>(); }
+  void* data() override { return &options; }
+  void rename_to_python(Json& values) const override {
+    if constexpr (requires { to_python_names(values, options); }) to_python_names(values, options);
+  }
+  void rename_from_python(Json& values) const override {
+    if constexpr (requires { from_python_names(values, options); }) from_python_names(values, options);
+  }
+};
+
+/// A parameter group with options of its own: `param_group(parameters, AdamOptions{.lr = 1e-4})`.
+template <class Options>
+torch::optim::OptimizerParamGroup param_group(std::vector<at::Tensor> parameters, Options options) {
+  return {std::move(parameters), std::make_unique<GroupOptions<Options>>(std::move(options))};
+}
+
+/// The options of a group of one of levin's optimizers; throws std::bad_cast for those of another.
+template <class Options>
+Options& options_of(torch::optim::OptimizerOptions& options) {
+  return dynamic_cast<GroupOptions<Options>&>(options).options;
+}
+
+}  // namespace levin::optim

@@ -1,0 +1,47 @@
+#include <levin/modules/optim/engine/parameter_watch.h>
+#include <levin/modules/optim/engine/gradients.h>
+#include <levin/modules/optim/engine/parameter_groups.h>
+
+namespace levin::optim {
+
+ParameterWatch::ParameterWatch(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
+  for (const auto& optimizer : optimizers) add(*optimizer);
+}
+
+ParameterWatch::ParameterWatch(const torch::optim::Optimizer& optimizer, Sees sees) : sees_(sees) { add(optimizer); }
+
+void ParameterWatch::add(const torch::optim::Optimizer& optimizer) {
+  watched_.push_back({&optimizer, {}});
+  look_at(watched_.back());
+}
+
+bool ParameterWatch::has_changed() {
+  bool changed = false;
+  for (Watched& watched : watched_) {
+    if (is_as_before(watched)) continue;
+    check_given_once(detail::parameters_of(*watched.optimizer));
+    look_at(watched);
+    changed = true;
+  }
+  return changed;
+}
+
+bool ParameterWatch::is_as_before(const Watched& watched) const {
+  size_t next = 0;
+  for (const torch::optim::OptimizerParamGroup& group : watched.optimizer->param_groups())
+    for (const at::Tensor& parameter : group.params()) {
+      if (next == watched.parameters.size()) return false;
+      const auto& [before, trained_before] = watched.parameters[next++];
+      if (!parameter.is_same(before)) return false;
+      if (sees_ == Sees::TensorsAndFreezing && parameter.requires_grad() != trained_before) return false;
+    }
+  return next == watched.parameters.size();
+}
+
+void ParameterWatch::look_at(Watched& watched) {
+  watched.parameters.clear();
+  for (const at::Tensor& parameter : detail::parameters_of(*watched.optimizer))
+    watched.parameters.emplace_back(parameter, parameter.requires_grad());
+}
+
+}  // namespace levin::optim

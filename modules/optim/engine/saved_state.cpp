@@ -1,0 +1,56 @@
+#include <levin/modules/optim/engine/saved_state.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <string>
+
+namespace levin::optim::detail {
+
+void check_saved_groups(const ParamGroups& groups, const State::List& saved) {
+  std::vector<size_t> sizes;
+  for (const torch::optim::OptimizerParamGroup& group : groups) sizes.push_back(group.params().size());
+  check_saved_groups(sizes, saved);
+}
+
+void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved) {
+  if (saved.size() != group_sizes.size())
+    throw UsageError("the optimizer's state has ", saved.size(), " parameter groups, the optimizer has ",
+                     group_sizes.size(),
+                     saved.size() > group_sizes.size() ? "; groups that were added during the run must be there when a "
+                                                         "run goes on; see \"Parameters that join later\" "
+                                                         "(docs/optimizers.md)"
+                                                       : "");
+  for (size_t g = 0; g < saved.size(); ++g) {
+    const size_t theirs = saved[g].at("params").size(), ours = group_sizes[g];
+    if (theirs != ours)
+      throw UsageError("the optimizer's state has ", theirs, " parameters in group ", g, ", the optimizer has ", ours);
+  }
+}
+
+void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known) {
+  for (const auto& [key, value] : of_parameter.to_dict()) {
+    const std::string name = to_text(key);
+    const bool is_known =
+        name == "step" || std::any_of(known.begin(), known.end(), [&](const char* one) { return name == one; });
+    if (is_known || value.is_none()) continue;
+    std::string all;
+    for (const char* one : known) all += (all.empty() ? "" : ", ") + std::string(one);
+    throw UsageError("the optimizer's state has ", name, ", and this optimizer keeps ", all.empty() ? "nothing" : all,
+                     ": it was saved by an optimizer of another class");
+  }
+}
+
+double saved_number(const State& value) {
+  return value.is_tensor() ? value.to_tensor().item<double>() : value.to_double();
+}
+
+at::Tensor saved_tensor(const char* key, const at::Tensor& saved, const at::Tensor& parameter,
+                        const at::Tensor& expected) {
+  if (expected.defined() && saved.sizes() != expected.sizes())
+    throw UsageError("the optimizer's state has ", key, " of shape ", saved.sizes(), " for a parameter of shape ",
+                     parameter.sizes(), "; give the optimizer the same parameters in the same order");
+  const auto dtype = parameter.is_floating_point() ? parameter.scalar_type() : saved.scalar_type();
+  return saved.detach().to(parameter.device(), dtype, /*non_blocking=*/false, /*copy=*/true);
+}
+
+}  // namespace levin::optim::detail

@@ -1,0 +1,349 @@
+#include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/util/ScopeExit.h>
+#include <c10/util/hash.h>
+#include <levin/modules/parallel/ranks/reduction_hook.h>
+#include <levin/trainer/core/ranks/torch_compat/reducer.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/distributed/c10d/comm.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace levin::parallel {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Buckets = std::vector<std::vector<size_t>>;
+
+constexpr size_t kBroadcastBytes = size_t{250} << 20;
+
+size_t bytes_of(double megabytes) { return static_cast<size_t>(megabytes * (1 << 20)); }
+
+/// Buckets of limited size that are full one after the other where backward goes through the parameters in their order,
+/// reversed.
+Buckets buckets_of_backward(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
+  const std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
+  Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
+      reversed, {bytes_of(options.first_bucket_mb), bytes_of(options.bucket_cap_mb)}));
+  for (std::vector<size_t>& bucket : buckets)
+    for (size_t& index : bucket) index = parameters.size() - 1 - index;
+  return buckets;
+}
+
+/// Buckets until the true order of backward is known, where it will be.
+Buckets first_buckets(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
+  const bool will_rebuild = options.static_graph || !options.find_unused_parameters;
+  if (options.shard_gradients || !will_rebuild) return buckets_of_backward(parameters, options);
+  const auto no_limit = static_cast<size_t>(std::numeric_limits<int64_t>::max());
+  Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, {no_limit}));
+  std::reverse(buckets.begin(), buckets.end());
+  return buckets;
+}
+
+/// For each bucket the places of its parameters among `parameters`.
+Buckets indices_in(const std::vector<at::Tensor>& parameters, const std::vector<std::vector<at::Tensor>>& buckets) {
+  std::unordered_map<const void*, size_t> places;
+  for (size_t i = 0; i < parameters.size(); ++i) places[parameters[i].unsafeGetTensorImpl()] = i;
+  Buckets indices;
+  for (const std::vector<at::Tensor>& bucket : buckets) {
+    indices.emplace_back();
+    for (const at::Tensor& parameter : bucket) indices.back().push_back(places.at(parameter.unsafeGetTensorImpl()));
+  }
+  return indices;
+}
+
+/// Parameters that require gradients, each once, with their names.
+std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::nn::Module& module) {
+  std::vector<std::pair<std::string, at::Tensor>> trained;
+  std::set<const void*> seen;
+  for (const auto& item : module.named_parameters())
+    if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second)
+      trained.emplace_back(item.key(), item.value());
+  return trained;
+}
+
+/// Parameters and buffers, without their graphs.
+std::vector<at::Tensor> tensors_of(const torch::nn::Module& module) {
+  std::vector<at::Tensor> tensors;
+  for (const at::Tensor& parameter : module.parameters()) tensors.push_back(parameter.detach());
+  for (const at::Tensor& buffer : module.buffers()) tensors.push_back(buffer.detach());
+  return tensors;
+}
+
+size_t hash_of_shapes(const std::vector<at::Tensor>& tensors) {
+  size_t hash = tensors.size();
+  for (const at::Tensor& tensor : tensors) {
+    hash = c10::hash_combine(hash, static_cast<size_t>(tensor.scalar_type()));
+    for (const int64_t size : tensor.sizes()) hash = c10::hash_combine(hash, static_cast<size_t>(size));
+  }
+  return hash;
+}
+
+std::optional<at::ScalarType> dtype_of(GradientCompression compression) {
+  switch (compression) {
+    case GradientCompression::Float16:
+      return at::kHalf;
+    case GradientCompression::BFloat16:
+      return at::kBFloat16;
+    default:
+      return {};
+  }
+}
+
+/// With a static graph the first step reduces when all of backward is done, since which gradients will come is not
+/// known before: what PyTorch's DDP does in the same place.
+struct ReduceAtTheEnd : torch::autograd::Function<ReduceAtTheEnd> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& output, int64_t reducer) {
+    context->saved_data["reducer"] = reducer;
+    return output.view_as(output);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    auto* const reducer = reinterpret_cast<c10d::Reducer*>(context->saved_data["reducer"].toInt());
+    torch::autograd::Engine::get_default_engine().queue_callback([reducer] { reducer->delay_all_reduce(); });
+    return {gradients[0], at::Tensor()};
+  }
+};
+
+}  // namespace
+
+struct GradientReducer::Engine {
+  /// The next backward reduces; `outputs`: whose graphs show what is used, where that is looked for.
+  void begin(const std::vector<at::Tensor>& outputs) {
+    reducer->prepare_for_forward();
+    reducer->rebuild_buckets();
+    reducer->prepare_for_backward(outputs);
+  }
+
+  /// A backward has reduced. The buckets that its order asks for are made here, and not when gradients are there that
+  /// the next window has gathered: those would then lie in the buckets, and be divided otherwise than after a resume.
+  void end() { reducer->rebuild_buckets(); }
+
+  std::shared_ptr<torch_compat::Reducer> reducer;
+  bool first_step = true;
+};
+
+GradientReducer::GradientReducer(torch::nn::Module& module, ProcessGroup& group, DistributedDataParallelOptions options)
+    : module_(module), group_(group), options_(options) {
+  for (auto& [name, parameter] : trained_parameters(module)) {
+    names_.push_back(name);
+    parameters_.push_back(parameter);
+  }
+  for (const at::Tensor& parameter : module.parameters())
+    if (!parameter.requires_grad()) frozen_.push_back(parameter);
+  if (parameters_.empty()) throw UsageError("ddp: no parameter of the module requires a gradient; use one process");
+  if (options_.init_sync) synchronize_module(module, group);
+  make_engine(first_buckets(parameters_, options_));
+}
+
+GradientReducer::~GradientReducer() = default;
+
+void GradientReducer::make_engine(Buckets buckets) {
+  engine_.reset();  // its hooks first
+  // The engine refuses parameters that require no gradient, as toggle_optimizer leaves some for a while.
+  std::vector<at::Tensor> resting;
+  for (const at::Tensor& parameter : parameters_)
+    if (!parameter.requires_grad()) resting.push_back(parameter.requires_grad_(true));
+  const auto rest_again = c10::make_scope_exit([&] {
+    for (const at::Tensor& parameter : resting) parameter.requires_grad_(false);
+  });
+  std::unordered_map<size_t, std::string> names;
+  for (size_t i = 0; i < names_.size(); ++i) names[i] = names_[i];
+  auto engine = std::make_unique<Engine>();
+  engine->reducer =
+      torch_compat::make_reducer({.parameters = parameters_,
+                                  .buckets = std::move(buckets),
+                                  .group = group_.raw(),
+                                  .bucket_bytes = static_cast<int64_t>(bytes_of(options_.bucket_cap_mb)),
+                                  .first_bucket_bytes = static_cast<int64_t>(bytes_of(options_.first_bucket_mb)),
+                                  .find_unused_parameters = options_.find_unused_parameters,
+                                  .names = std::move(names)});
+  if (options_.shard_gradients) engine->reducer->keep_buckets();
+  if (options_.static_graph) engine->reducer->set_static_graph();
+  if (options_.shard_gradients || options_.compression != GradientCompression::None)
+    engine->reducer->register_comm_hook(
+        make_reduction_hook(group_.raw(), dtype_of(options_.compression), options_.shard_gradients));
+  engine_ = std::move(engine);
+}
+
+void GradientReducer::synchronize_buffers() {
+  if (!options_.broadcast_buffers) return;
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> buffers;
+  for (const at::Tensor& buffer : module_.buffers()) buffers.push_back(buffer.detach());
+  if (buffers.empty()) return;
+  group_.guarded("broadcast", [&] {
+    c10d::broadcast_coalesced(group_.raw(), buffers, kBroadcastBytes, static_cast<int>(source_of_buffers_));
+  });
+}
+
+at::Tensor GradientReducer::prepare(const at::Tensor& output) {
+  const bool walks = options_.find_unused_parameters && !options_.static_graph;
+  group_.guarded("rebuild of buckets",
+                 [&] { engine_->begin(walks ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{}); });
+  const bool first = std::exchange(engine_->first_step, false);
+  if (!first || !options_.static_graph) return output;
+  return ReduceAtTheEnd::apply(output, reinterpret_cast<int64_t>(static_cast<c10d::Reducer*>(engine_->reducer.get())));
+}
+
+void GradientReducer::check_finished() {
+  try {
+    engine_->reducer->check_finalized();
+  } catch (const c10::Error&) {
+    std::string unused;
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      if (!parameters_[i].grad().defined()) unused += (unused.empty() ? "" : ", ") + names_[i];
+    throw UsageError("ddp: these parameters got no gradient: ", unused.empty() ? "not known which" : unused,
+                     "; set find_unused_parameters to true, or let the loss use all parameters in each step");
+  }
+  group_.guarded("rebuild of buckets", [&] { engine_->end(); });
+}
+
+void GradientReducer::backward(const at::Tensor& loss) {
+  const at::Tensor prepared = prepare(loss);
+  group_.guarded("backward", [&] { prepared.backward(); });
+  check_finished();
+}
+
+void GradientReducer::backward_of_nothing() {
+  if (options_.static_graph)
+    throw UsageError("ddp: training_step returned no loss on rank ", group_.rank(),
+                     ", and static_graph says that each step is like the others; set it to false");
+  std::vector<at::Tensor> zeros;
+  for (const at::Tensor& parameter : parameters_) zeros.push_back(at::zeros_like(parameter));
+  group_.guarded("backward", [&] {
+    engine_->begin({});  // without a graph to walk: all parameters come
+    torch::autograd::backward(parameters_, zeros);
+    engine_->end();
+  });
+}
+
+bool GradientReducer::has_unfrozen() const {
+  return std::any_of(frozen_.begin(), frozen_.end(), [](const at::Tensor& one) { return one.requires_grad(); });
+}
+
+void GradientReducer::follow_module() {
+  std::set<const void*> known, seen;
+  for (const at::Tensor& parameter : parameters_) known.insert(parameter.unsafeGetTensorImpl());
+  std::vector<std::string> names;
+  std::vector<at::Tensor> parameters, added, frozen;
+  for (const auto& item : module_.named_parameters()) {
+    const void* const place = item.value().unsafeGetTensorImpl();
+    if (!seen.insert(place).second) continue;
+    const bool is_new = known.count(place) == 0;
+    if (is_new) (item.value().requires_grad() ? added : frozen).push_back(item.value());
+    if (is_new && !item.value().requires_grad()) continue;
+    names.push_back(item.key());
+    parameters.push_back(item.value());
+  }
+  frozen_ = std::move(frozen);
+  if (added.empty() && parameters.size() == parameters_.size()) return;
+  if (options_.shard_gradients && parameters.size() != parameters_.size() + added.size())
+    throw UsageError(
+        "zero1: the module has lost a parameter whose gradients the ranks share; replace parameters before ",
+        "configure_optimizers, or use ddp");
+  names_ = std::move(names);
+  parameters_ = std::move(parameters);
+  std::vector<at::Tensor> values;
+  // The broadcast must not count as a change: a graph may have saved the parameters already.
+  for (const at::Tensor& parameter : added) values.push_back(parameter.variable_data());
+  if (!values.empty())
+    group_.guarded("broadcast", [&] { c10d::broadcast_coalesced(group_.raw(), values, kBroadcastBytes); });
+  make_engine(options_.shard_gradients ? buckets_with(added) : first_buckets(parameters_, options_));
+}
+
+/// The buckets as they are, and behind them others of these parameters.
+Buckets GradientReducer::buckets_with(const std::vector<at::Tensor>& added) const {
+  std::vector<std::vector<at::Tensor>> all = buckets();
+  for (const std::vector<size_t>& bucket : buckets_of_backward(added, options_)) {
+    all.emplace_back();
+    for (const size_t index : bucket) all.back().push_back(added[index]);
+  }
+  return indices_in(parameters_, all);
+}
+
+std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {
+  std::vector<std::vector<at::Tensor>> buckets;
+  for (const c10d::GradBucket& bucket : engine_->reducer->get_grad_buckets()) buckets.push_back(bucket.getParameters());
+  return buckets;
+}
+
+State GradientReducer::state_dict() const {
+  // The buckets that the first backward has asked for, which the next would make: they are part of the sums' order.
+  group_.guarded("rebuild of buckets", [&] { engine_->reducer->rebuild_buckets(); });
+  State buckets = State::list();
+  for (const std::vector<size_t>& bucket : indices_in(parameters_, this->buckets())) {
+    State indices = State::list();
+    for (const size_t index : bucket) indices.push_back(static_cast<int64_t>(index));
+    buckets.push_back(std::move(indices));
+  }
+  return State::dict({{"buckets", std::move(buckets)}, {"buckets_stay", engine_->reducer->keeps_buckets()}});
+}
+
+void GradientReducer::load_state_dict(const State& state) {
+  Buckets buckets;
+  std::set<size_t> seen;
+  for (const State& indices : state.at("buckets").items()) {
+    std::vector<size_t> bucket;
+    for (const State& index : indices.items()) {
+      bucket.push_back(static_cast<size_t>(index.to_int()));
+      seen.insert(bucket.back());
+    }
+    buckets.push_back(std::move(bucket));
+  }
+  if (seen.size() != parameters_.size() || (!seen.empty() && *seen.rbegin() >= parameters_.size()))
+    throw UsageError("ddp: the saved buckets hold ", seen.size(), " trained parameters, the module has ",
+                     parameters_.size(),
+                     "; parameters that were unfrozen or frozen during the run must be so when it goes on; see "
+                     "\"Parameters that join later\" (docs/optimizers.md)");
+  make_engine(std::move(buckets));
+  if (const State* stay = state.find("buckets_stay"); stay != nullptr && stay->to_bool())
+    engine_->reducer->keep_buckets();
+}
+
+int64_t ReductionPlan::bytes_sent(int64_t world_size, bool scatters) const {
+  const int64_t rounds_of_gradients = gathered_bytes > 0 && scatters ? 1 : 2;
+  return (world_size - 1) * (rounds_of_gradients * bytes + gathered_bytes) / world_size;
+}
+
+ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options) {
+  ReductionPlan plan;
+  std::vector<at::Tensor> parameters;
+  for (const auto& [name, parameter] : trained_parameters(module)) parameters.push_back(parameter);
+  if (parameters.empty()) return plan;
+  const std::optional<at::ScalarType> sent_as = dtype_of(options.compression);
+  for (const at::Tensor& parameter : parameters) {
+    const auto size = static_cast<int64_t>(parameter.nbytes());
+    plan.bytes += sent_as ? parameter.numel() * static_cast<int64_t>(c10::elementSize(*sent_as)) : size;
+    if (options.shard_gradients) plan.gathered_bytes += size;
+  }
+  plan.buckets = static_cast<int64_t>(buckets_of_backward(parameters, options).size());
+  return plan;
+}
+
+void synchronize_module(torch::nn::Module& module, ProcessGroup& group) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> tensors = tensors_of(module);
+  const auto own = static_cast<int64_t>(hash_of_shapes(tensors));
+  const std::vector<at::Tensor> all = group.all_gather(at::full({1}, own, at::TensorOptions(at::kLong)));
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank].item<int64_t>() != all[0].item<int64_t>())
+      throw UsageError("ddp: rank ", rank,
+                       " has other parameters than rank 0, in number, shape or dtype; do all ranks run the same "
+                       "program with the same config?");
+  if (tensors.empty()) return;
+  group.guarded("broadcast", [&] { c10d::broadcast_coalesced(group.raw(), tensors, kBroadcastBytes); });
+}
+
+}  // namespace levin::parallel

@@ -1,0 +1,41 @@
+#pragma once
+#include <levin/modules/parallel/ranks/gradient_reducer.h>
+
+#include <cstdint>
+
+namespace levin::parallel {
+
+/// Lets ranks train together that have different numbers of batches: one that has none left takes part with gradients
+/// of zero until all are done, and makes the same steps.
+///
+///     levin::parallel::Join join(net->reducer());
+///     for (auto batch = next(); join.goes_on(batch.has_value()); batch = next()) {
+///       optimizer.zero_grad();
+///       if (batch)
+///         mse_loss(net(batch->input), batch->target).backward();
+///       else
+///         join.backward_of_nothing();
+///       optimizer.step();
+///     }
+///
+/// Gradients stay the mean over all ranks; for the mean over those that have a batch, multiply the loss by world size
+/// over `ranks()`. Buffers are those of the first rank that has a batch. Each step costs a small message.
+/// Source: torch.nn.parallel.DistributedDataParallel.join.
+class Join {
+ public:
+  /// `reducer` must outlive this.
+  explicit Join(GradientReducer& reducer) : reducer_(reducer) {}
+
+  /// Whether any rank has a batch. Called by all ranks before each of their steps.
+  bool goes_on(bool has_batch);
+  /// Ranks that have a batch in this step.
+  int64_t ranks() const { return ranks_; }
+  /// Takes part in the others' forward and backward, without a batch.
+  void backward_of_nothing();
+
+ private:
+  GradientReducer& reducer_;
+  int64_t ranks_ = 0;
+};
+
+}  // namespace levin::parallel

@@ -1,0 +1,300 @@
+#include <levin/modules/parallel/ranks/sharded_optimizer.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+#include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/modules/optim/engine/saved_state.h>
+#include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parallel/ranks/shard.h>
+#include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace levin::parallel {
+namespace {
+
+/// Some elements of a tensor without gaps, in the order of its memory: one dimension.
+at::Tensor elements(const at::Tensor& tensor, int64_t begin, int64_t size) {
+  return tensor.as_strided({size}, {1}, tensor.storage_offset() + begin);
+}
+
+/// `saved` as it would lie in a parameter's memory.
+at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& saved) {
+  if (saved.strides() == parameter.strides()) return saved;
+  return at::empty_strided(parameter.sizes(), parameter.strides(), saved.options()).copy_(saved);
+}
+
+/// So many numbers of parameters, from `next` on.
+State numbers_from(int64_t& next, size_t count) {
+  State numbers = State::list();
+  for (size_t i = 0; i < count; ++i) numbers.push_back(next++);
+  return numbers;
+}
+
+/// Puts what a rank has of a parameter's state into the whole.
+void join_part(const State& part, const at::Tensor& parameter, State& whole) {
+  for (const auto& [name, value] : part.at("values").to_dict()) {
+    if (!value.is_tensor() || value.to_tensor().dim() == 0) {  // a number, the same in all parts
+      whole[name] = value;
+      continue;
+    }
+    const at::Tensor& of_part = value.to_tensor();
+    if (!whole.is_dict() || !whole.contains(name))
+      whole[name] = at::empty_strided(parameter.sizes(), parameter.strides(), of_part.options().device(at::kCPU));
+    elements(whole[name].to_tensor(), part.at("begin").to_int(), of_part.numel()).copy_(of_part);
+  }
+}
+
+/// This rank's part of what was saved for a parameter.
+State part_of(const State& whole, const at::Tensor& parameter, int64_t begin, int64_t size) {
+  State part = State::dict();
+  for (const auto& [name, value] : whole.to_dict()) {
+    if (!value.is_tensor() || (value.to_tensor().dim() == 0 && parameter.dim() != 0)) {
+      part[name] = value;
+      continue;
+    }
+    const at::Tensor& saved = value.to_tensor();
+    if (saved.sizes() != parameter.sizes())
+      throw UsageError("the optimizer's state has ", to_text(name), " of shape ", saved.sizes(),
+                       " for a parameter of shape ", parameter.sizes(),
+                       "; give the optimizer the same parameters in the same order");
+    part[name] = elements(laid_out_like(parameter, saved), begin, size);
+  }
+  return part;
+}
+
+}  // namespace
+
+ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer)
+    : optimizer_(optimizer),
+      reducer_(reducer),
+      group_(reducer.group()),
+      parameters_(optim::detail::parameters_of(optimizer)) {
+  if (!is_elementwise(optimizer))
+    throw UsageError(
+        "zero1: this optimizer does not step each element by itself, so that its state cannot be divided among the "
+        "ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
+  const State state = optimizer.state().empty() ? State() : optimizer_state_dict(optimizer);
+  for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
+    group_sizes_.push_back(group.params().size());
+  for (const std::vector<at::Tensor>& bucket : reducer.buckets()) put_together(bucket);
+  make_parts();
+  optimizer.state().clear();
+  if (!state.is_none()) load_state_dict(state);
+}
+
+void ShardedOptimizer::follow() {
+  check_groups();
+  const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();
+  for (size_t g = group_sizes_.size(); g < groups.size(); ++g) {
+    group_sizes_.push_back(groups[g].params().size());
+    parameters_.insert(parameters_.end(), groups[g].params().begin(), groups[g].params().end());
+  }
+  const auto held = [this] {
+    std::set<const void*> parameters;
+    for (const Memory& memory : memories_)
+      for (const at::Tensor& parameter : memory.parameters) parameters.insert(parameter.unsafeGetTensorImpl());
+    return parameters;
+  };
+  const std::set<const void*> before = held();
+  for (const std::vector<at::Tensor>& bucket : reducer_.buckets())
+    if (before.count(bucket.front().unsafeGetTensorImpl()) == 0) put_together(bucket);
+  const std::set<const void*> trained = held();
+  for (const at::Tensor& parameter : parameters_)
+    if (parameter.requires_grad() && trained.count(parameter.unsafeGetTensorImpl()) == 0)
+      throw UsageError("zero1: a parameter of shape ", parameter.sizes(),
+                       " was added to the optimizer that is none of the module's; register it in the module, or use "
+                       "ddp");
+  make_parts();
+}
+
+void ShardedOptimizer::divide_again() {
+  check_groups();
+  memories_.clear();
+  parts_.clear();
+  for (const std::vector<at::Tensor>& bucket : reducer_.buckets()) put_together(bucket);
+  make_parts();
+  optimizer_.state().clear();
+}
+
+/// The groups that were divided must hold this rank's parts, as make_parts has left them.
+void ShardedOptimizer::check_groups() const {
+  const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();
+  size_t part = 0, end = 0;
+  bool is_ours = groups.size() >= group_sizes_.size();
+  for (size_t g = 0; is_ours && g < group_sizes_.size(); ++g) {
+    end += group_sizes_[g];
+    for (const at::Tensor& held : groups[g].params()) {
+      is_ours = is_ours && part < parts_.size() && parts_[part].parameter < end && held.is_same(parts_[part].values);
+      ++part;
+    }
+    is_ours = is_ours && (part == parts_.size() || parts_[part].parameter >= end);
+  }
+  if (!is_ours)
+    throw UsageError(
+        "zero1: the optimizer's groups hold this rank's parts of the parameters, and were changed; add groups with "
+        "add_param_group, or use ddp to exchange tensors in param_groups");
+}
+
+/// The parameters of a bucket move into one memory.
+void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
+  const at::NoGradGuard no_grad;
+  int64_t size = 0;
+  for (const at::Tensor& parameter : bucket) {
+    if (!parameter.is_non_overlapping_and_dense())
+      throw UsageError("zero1: a parameter of shape ", parameter.sizes(), " and strides ", parameter.strides(),
+                       " has gaps, or elements that share memory; make it contiguous");
+    size += parameter.numel();
+  }
+  const int64_t rank = group_.rank(), world_size = group_.world_size(), each = shard_size(size, world_size);
+  const at::Tensor all = at::zeros({each * world_size}, bucket.front().detach().options());
+  int64_t offset = 0;
+  for (at::Tensor parameter : bucket) {
+    parameter.set_data(all.as_strided(parameter.sizes(), parameter.strides(), offset).copy_(parameter));
+    offset += parameter.numel();
+  }
+  memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each), .size = size, .parameters = bucket});
+}
+
+/// This rank's part of each of the optimizer's parameters stands in its groups; a part that is known stays the tensor
+/// that it is, since the optimizer's state is kept by tensor.
+void ShardedOptimizer::make_parts() {
+  const at::NoGradGuard no_grad;
+  std::unordered_map<const void*, size_t> places;
+  for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
+  std::unordered_map<size_t, at::Tensor> known;
+  for (const Part& part : parts_) known[part.parameter] = part.values;
+  parts_.clear();
+  for (const Memory& memory : memories_) {
+    const Shard own = shard_of(memory.size, group_.rank(), group_.world_size());
+    int64_t offset = 0;
+    for (const at::Tensor& parameter : memory.parameters) {
+      const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
+      const auto place = places.find(parameter.unsafeGetTensorImpl());
+      if (first < last && place != places.end()) {
+        at::Tensor& values = known[place->second];
+        if (!values.defined()) values = memory.all.narrow(0, first, last - first).requires_grad_();
+        parts_.push_back({.parameter = place->second, .begin = first - offset, .values = values});
+      }
+      offset += parameter.numel();
+    }
+  }
+  std::stable_sort(parts_.begin(), parts_.end(),
+                   [](const Part& a, const Part& b) { return a.parameter < b.parameter; });
+  auto part = parts_.begin();
+  size_t end = 0;
+  for (size_t g = 0; g < group_sizes_.size(); ++g) {
+    std::vector<at::Tensor>& held = optimizer_.param_groups()[g].params();
+    end += group_sizes_[g];
+    held.clear();
+    for (; part != parts_.end() && part->parameter < end; ++part) held.push_back(part->values);
+  }
+}
+
+void ShardedOptimizer::check_memory() const {
+  for (const Memory& memory : memories_) {
+    const auto* place = static_cast<const char*>(memory.all.const_data_ptr());
+    for (const at::Tensor& parameter : memory.parameters) {
+      if (parameter.numel() > 0 && parameter.const_data_ptr() != place)
+        throw UsageError("zero1: a parameter of shape ", parameter.sizes(),
+                         " was given other memory after configure_optimizers; move and replace parameters before it");
+      place += parameter.nbytes();
+    }
+  }
+}
+
+void ShardedOptimizer::zero_grad() {
+  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  for (Part& part : parts_) part.values.mutable_grad().reset();
+}
+
+void ShardedOptimizer::take_gradients() {
+  for (Part& part : parts_) {
+    const at::Tensor& gradient = parameters_[part.parameter].grad();
+    part.values.mutable_grad() =
+        gradient.defined() ? elements(gradient, part.begin, part.values.numel()) : at::Tensor();
+  }
+}
+
+at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
+  check_memory();
+  check_groups();
+  const at::Tensor loss = optimizer_.step([&] {
+    const at::Tensor of_closure = closure ? closure() : at::Tensor();
+    // What was added before the closure ran, it has followed.
+    if (optimizer_.param_groups().size() != group_sizes_.size())
+      throw UsageError(
+          "zero1: a group was added to the optimizer inside a step; add it in a hook before training_step");
+    return of_closure;
+  });
+  const at::NoGradGuard no_grad;
+  group_.guarded("all_gather", [&] {
+    std::vector<c10::intrusive_ptr<c10d::Work>> works;
+    for (Memory& memory : memories_)
+      works.push_back(torch_compat::all_gather_flat(*group_.raw(), memory.all, memory.own));
+    for (const auto& work : works) work->wait();
+  });
+  return loss;
+}
+
+at::Tensor ShardedOptimizer::norm_of_all(const at::Tensor& norm_of_share) const {
+  at::Tensor squared = norm_of_share.to(at::kDouble).square();
+  group_.all_reduce(squared, ReduceOp::Sum);
+  return squared.sqrt_().to(norm_of_share.scalar_type());
+}
+
+State ShardedOptimizer::state_dict() {
+  const State of_parts = optimizer_state_dict(optimizer_);
+  State own = State::list();
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (const State* values = of_parts.at("state").find(static_cast<int64_t>(i)))
+      own.push_back(State::dict(
+          {{"parameter", static_cast<int64_t>(parts_[i].parameter)}, {"begin", parts_[i].begin}, {"values", *values}}));
+  std::map<int64_t, State> of_parameters;
+  for (int64_t rank = 0; rank < group_.world_size(); ++rank) {
+    const State of_rank = state_of_rank(own, rank, group_);  // one after the other, for the sake of memory
+    if (group_.rank() != 0) continue;
+    for (const State& part : of_rank.items()) {
+      const int64_t place = part.at("parameter").to_int();
+      join_part(part, parameters_[static_cast<size_t>(place)], of_parameters[place]);
+    }
+  }
+  if (group_.rank() != 0) return {};
+  State whole = State::dict({{"state", State::dict()}, {"param_groups", of_parts.at("param_groups")}});
+  for (auto& [place, values] : of_parameters) whole["state"][place] = std::move(values);
+  int64_t next = 0;
+  for (size_t g = 0; g < group_sizes_.size(); ++g)
+    whole["param_groups"].items()[g]["params"] = numbers_from(next, group_sizes_[g]);
+  return whole;
+}
+
+void ShardedOptimizer::load_state_dict(const State& saved) {
+  const State::List& groups = saved.at("param_groups").items();
+  optim::detail::check_saved_groups(group_sizes_, groups);
+  std::vector<const State*> of_parameters;
+  for (const State& group : groups)
+    for (const State& index : group.at("params").items())
+      of_parameters.push_back(saved.at("state").find(index.to_int()));
+  State own = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (const State* whole = of_parameters[part.parameter])
+      own["state"][static_cast<int64_t>(i)] =
+          part_of(*whole, parameters_[part.parameter], part.begin, part.values.numel());
+  }
+  int64_t next = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    State group = groups[g];
+    group["params"] = numbers_from(next, optimizer_.param_groups()[g].params().size());
+    own["param_groups"].push_back(std::move(group));
+  }
+  load_optimizer_state_dict(optimizer_, own);
+}
+
+}  // namespace levin::parallel

@@ -1,0 +1,30 @@
+#pragma once
+#include <levin/trainer/core/ranks/process_group.h>
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+/// Calls `body` in as many threads, each a rank of one group over Gloo; throws what one of them has thrown.
+inline void run_ranks_over_gloo(int64_t world_size, const std::function<void(levin::ProcessGroup&)>& body) {
+  const levin::StoreServer store;
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(world_size));
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < world_size; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        levin::ProcessGroup group({.rank = rank, .world_size = world_size, .master_port = store.port()}, c10::kCPU,
+                                  std::chrono::seconds(30));
+        body(group);
+        group.barrier();  // nobody leaves while another still speaks
+      } catch (...) {
+        errors[static_cast<size_t>(rank)] = std::current_exception();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}

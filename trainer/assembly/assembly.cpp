@@ -1,0 +1,218 @@
+#include <levin/trainer/assembly/assembly.h>
+#include <ATen/Context.h>
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/model_summary.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/callbacks/progress_bar.h>
+#include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/channels_last.h>
+#include <levin/modules/optim/engine/learning_rate.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/strategies/auto_microbatch.h>
+#include <levin/trainer/strategies/data_parallel.h>
+#include <levin/trainer/strategies/ddp.h>
+#include <levin/trainer/strategies/single_device.h>
+#include <levin/trainer/strategies/zero1.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// Monitoring callbacks get this hook after the module, which may log in it.
+constexpr Hook kHookOfMonitors = Hook::on_train_epoch_end;
+
+template <class C>
+bool is(const CallbackEntry& entry) {
+  return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
+}
+
+/// Returns whether a callback saves checkpoints; such callbacks are dropped without enable_checkpointing.
+bool saves_checkpoints(const CallbackEntry& entry) {
+  return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
+}
+
+TorchSettings::Options settings_of(const TrainerOptions& options) {
+  return {.deterministic = options.deterministic,
+          .benchmark = options.benchmark,
+          .detect_anomaly = options.detect_anomaly,
+          .flush_denormal = options.flush_denormal,
+          .num_threads = options.num_threads,
+          .float32_matmul_precision = options.float32_matmul_precision};
+}
+
+/// Returns whether the user has placed parts of the module on other devices than the CPU.
+bool has_placed_itself(const LightningModule& module) {
+  const std::vector<at::Tensor> parameters = module.parameters();
+  return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
+}
+
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options, ProcessGroup* ranks,
+                                        const LightningModule& module) {
+  std::unique_ptr<Strategy> strategy;
+  if (placement.strategy.name == "zero1")
+    strategy = std::make_unique<Zero1Strategy>(*ranks, placement.devices.front(), ddp_options(options),
+                                               options.sync_batchnorm);
+  else if (ranks != nullptr)
+    strategy =
+        std::make_unique<DdpStrategy>(*ranks, placement.devices.front(), ddp_options(options), options.sync_batchnorm);
+  else if (!placement.asked_for && has_placed_itself(module))
+    strategy = std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
+  else if (placement.strategy.name == "dp")
+    strategy = std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
+                                                      /*in_order=*/static_cast<bool>(options.deterministic));
+  else
+    strategy = std::make_unique<SingleDeviceStrategy>(placement.devices.front());
+  if (options.auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
+  return strategy;
+}
+
+}  // namespace
+
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options) {
+  using parallel::GradientCompression;
+  return {.bucket_cap_mb = options.bucket_cap_mb,
+          .find_unused_parameters = options.find_unused_parameters,
+          .static_graph = options.static_graph,
+          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
+                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
+                                                                  : GradientCompression::None,
+          .shard_gradients = choose_strategy(options).name == "zero1"};
+}
+
+Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
+                   const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
+    : module_(*module.module),
+      ranks_(ranks),
+      stage_(stage),
+      first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
+      settings_(std::in_place, settings_of(options)),
+      strategy_(make_strategy(placement, options, ranks, module_)),
+      precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
+      run(options, module, data_module, *strategy_, *precision_, stage) {
+  if (options.keep_freed_memory) heap_.emplace();
+  in_progress_.emplace(options.seed.has_value());
+  if (options.seed) {
+    generator_as_before_.emplace();
+    // Each rank has its own random numbers. Weights are those of rank 0, and the order of samples has its own seed.
+    at::manual_seed(static_cast<uint64_t>(*options.seed + strategy_->comm().rank()));
+  }
+  run.trial = trial;
+  run.sink.set_enabled(!options.barebones);
+  for (const CallbackEntry& entry : options.callbacks)
+    if (*options.enable_checkpointing || !saves_checkpoints(entry)) add(entry);
+  if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
+  if (*options.enable_model_summary && !has<ModelSummary>()) add(ModelSummary());
+  if (!trial)
+    for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
+  if (stage == Stage::Fit && *options.enable_checkpointing && !has<ModelCheckpoint>())
+    add(ModelCheckpoint({.save_last = true}));
+  run.hooks.add(module_, module.overrides.hooks);
+  for (const CallbackEntry& entry : run.callbacks)
+    if (entry.callback->is_monitoring()) run.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
+}
+
+void Assembly::add(const CallbackEntry& entry) {
+  run.callbacks.push_back(entry);
+  run.hooks.add(*entry.callback, entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
+}
+
+template <class C>
+bool Assembly::has() const {
+  return std::any_of(run.callbacks.begin(), run.callbacks.end(), is<C>);
+}
+
+void Assembly::prepare_data() {
+  if (first_of_machine_) {
+    if (data::DataModule* data = run.data_module()) data->prepare_data();
+    module_.prepare_data();
+  }
+  strategy_->comm().barrier();
+}
+
+void Assembly::setup() {
+  prepare_data();
+  if (data::DataModule* data = run.data_module()) data->setup(stage_);
+  run.hooks.setup(run);
+  module_.configure_model_once();
+  if (run.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
+    throw UsageError(
+        "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "
+        "that are repeated from levin::Checkpointable, as those of GPT are");
+  place();
+}
+
+void Assembly::place() {
+  precision_->convert_module(module_);
+  strategy_->place(module_);
+  if (run.options.memory_format == "channels_last") to_channels_last(module_);
+}
+
+void Assembly::configure_optimizers(const FoundRate& found) {
+  OptimizerConfig config = module_.configure_optimizers();
+  for (OptimizerEntry& entry : config.entries) run.optimizer_list.push_back(entry.optimizer);
+  if (run.optimizer_list.empty())
+    console::warn("configure_optimizers returned no optimizer: the parameters will not change");
+  for (const auto& optimizer : run.optimizer_list) {
+    if (found.lr) set_lr(*optimizer, lr_shares(*optimizer), *found.lr);
+    if (found.factor != 1) scale_lr(*optimizer, found.factor);
+  }
+  strategy_->attach(run.optimizer_list);
+  precision_->attach(run.optimizer_list);
+  for (OptimizerEntry& entry : config.entries) {
+    if (!entry.scheduler) continue;
+    run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = run.total_steps}));
+    run.scheduler_configs.push_back(entry.scheduler->config);
+  }
+}
+
+void Assembly::teardown() {
+  if (data::DataModule* data = run.data_module()) data->teardown(stage_);
+  run.hooks.teardown(run);
+}
+
+void Assembly::end() {
+  run.end();
+  in_progress_.reset();
+  generator_as_before_.reset();
+  heap_.reset();
+  settings_.reset();
+}
+
+void Assembly::guarded(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    failed(error);
+    throw;
+  } catch (...) {
+    failed(Error("an exception that is no std::exception"));
+    throw;
+  }
+}
+
+void Assembly::failed(const std::exception& error) {
+  std::optional<ProcessGroup::Silence> others_are_elsewhere;
+  if (ranks_ != nullptr) others_are_elsewhere.emplace(*ranks_);
+  run.sink.leave_ranks();
+  run.leave_loop();
+  // The original exception is rethrown later, and each part is called even if another one throws.
+  const auto call = [](const char* part, const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const std::exception& second) {
+      console::warn(c10::str(part, " threw as well: ", second.what()));
+    } catch (...) {
+      console::warn(c10::str(part, " threw as well"));
+    }
+  };
+  for (Hooks* receiver : run.hooks.receivers(Hook::on_exception))
+    call("on_exception", [&] { receiver->on_exception(run, error); });
+  call("the save after the exception", [&] { run.save_after_exception(); });
+  for (const auto& logger : run.loggers) call("a logger's finalize", [&] { logger->finalize("failed"); });
+}
+
+}  // namespace levin

@@ -1,0 +1,73 @@
+#pragma once
+#include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/trainer/assembly/placement.h>
+#include <levin/trainer/core/device/rng_guard.h>
+#include <levin/trainer/core/device/torch_settings.h>
+#include <levin/trainer/core/ranks/process_group.h>
+#include <levin/trainer/core/system/heap.h>
+#include <levin/trainer/core/system/runs_in_progress.h>
+#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/precision/make_precision.h>
+#include <levin/trainer/strategies/strategy.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace levin {
+
+/// The result of levin::tune: a learning rate, or a factor for the rates that the module configures.
+struct FoundRate {
+  std::optional<double> lr = {};
+  double factor = 1;
+};
+
+/// All parts of one call of fit, validate, test or predict. They are destroyed in reverse order.
+class Assembly {
+ public:
+  /// `options` and `ranks` must outlive the assembly; `ranks` is null without ddp or zero1. Sets process-wide state:
+  /// seed, threads and LibTorch's switches. In a trial the module's configure_callbacks() is not called.
+  Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
+           const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
+
+  /// Runs prepare_data, the setup hooks and configure_model, and places the module on its device.
+  void setup();
+  /// Gives the module the run's precision, device and memory format. Called again if a hook has changed its parameters.
+  void place();
+  /// `found`: the result of levin::tune.
+  void configure_optimizers(const FoundRate& found = {});
+  void teardown();
+  /// Restores the process-wide state that the run changed. The state that a later checkpoint needs is kept.
+  void end();
+  /// Runs `body`. If it throws, calls on_exception and closes the loggers, then rethrows. The handling runs on this
+  /// rank alone: logged values are this rank's own, and a collective throws.
+  void guarded(const std::function<void()>& body);
+
+ private:
+  /// Runs the prepare_data hooks once on each machine; the other ranks wait.
+  void prepare_data();
+  void add(const CallbackEntry& entry);
+  template <class C>
+  bool has() const;
+  void failed(const std::exception& error);
+
+  LightningModule& module_;
+  ProcessGroup* ranks_;
+  Stage stage_;
+  bool first_of_machine_;
+  std::optional<TorchSettings> settings_;
+  std::optional<KeptHeap> heap_ = {};
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<PrecisionPlugin> precision_;
+  std::optional<RunInProgress> in_progress_ = {};
+  std::optional<RngGuard> generator_as_before_ = {};
+
+ public:
+  RunContext run;
+};
+
+/// Returns the options of gradient reduction across ranks.
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options);
+
+}  // namespace levin

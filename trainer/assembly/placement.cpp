@@ -1,0 +1,92 @@
+#include <levin/trainer/assembly/placement.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace levin {
+namespace {
+
+c10::Device choose_output_device(const TrainerOptions& given, const std::vector<c10::Device>& devices) {
+  if (!given.output_device) return devices.front();
+  if (devices.front().is_cpu())
+    throw UsageError("trainer.output_device: ", *given.output_device, " is the number of a GPU, and the run is on ",
+                     to_text(devices), "; leave it unset");
+  const c10::Device wanted(c10::kCUDA, static_cast<c10::DeviceIndex>(*given.output_device));
+  if (std::find(devices.begin(), devices.end(), wanted) == devices.end())
+    throw UsageError("trainer.output_device: ", wanted, " is none of the run's devices, which are ", to_text(devices));
+  return wanted;
+}
+
+/// Keeps only this rank's device. Throws if the launcher's ranks do not match the options.
+void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
+                const std::string& accelerator, Placement& placement) {
+  const std::string& launcher = environment.launcher;
+  if (!placement.strategy.has_ranks() && (given.strategy != "auto" || given.distributed_backend))
+    throw UsageError("trainer.strategy: ", placement.strategy.name, " runs in one process, and ", launcher,
+                     " has started ", environment.world_size, " (rank ", environment.rank, " is this one); use ddp");
+  const auto here = static_cast<size_t>(environment.local_world_size);
+  const bool asked = given.devices.is_set() || given.gpus.is_set();
+  if (asked && placement.devices.size() != here)
+    throw UsageError(option, " asks for ", placement.devices.size(), " on each machine, and ", launcher,
+                     " has started ", here, " ranks on this one; let it start as many, or leave ", option, " unset");
+  const int64_t nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  if (nodes != 1 && nodes != environment.num_nodes())
+    throw UsageError("trainer.num_nodes: ", nodes, " machines, and ", launcher, " has started ranks on ",
+                     environment.num_nodes(), "; leave num_nodes unset");
+  const auto local_rank = static_cast<size_t>(environment.local_rank);
+  if (accelerator == "cpu") {
+    placement.devices = {c10::kCPU};
+  } else if (asked) {
+    placement.devices = {placement.devices[local_rank]};
+  } else {
+    placement.devices = {
+        choose_devices(option, accelerator, Devices(std::vector<int>{static_cast<int>(local_rank)}), visible_gpus())
+            .front()};
+  }
+  placement.strategy = {placement.strategy.has_ranks() ? placement.strategy.name : "ddp",
+                        c10::str(environment.world_size, " ranks of ", launcher)};
+  placement.environment = environment;
+  placement.num_nodes = environment.num_nodes();
+}
+
+}  // namespace
+
+Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus) {
+  StrategyChoice strategy = choose_strategy(given);
+  if (!strategy.has_ranks()) return choose_placement(given, gpus);
+  const Devices& asked = given.gpus.is_set() ? given.gpus : given.devices;
+  const int64_t local = std::max(1, asked.is_list() ? static_cast<int>(asked.ids().size()) : asked.count(gpus.count));
+  Placement placement;
+  placement.strategy = std::move(strategy);
+  placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  placement.planned = placement.asked_for = true;
+  const bool on_gpu = gpus.count > 0 && given.accelerator != "cpu";
+  placement.devices = {on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU)};
+  placement.output_device = placement.devices.front();
+  placement.environment = LaunchEnvironment{.launcher = "a plan",
+                                            .world_size = local * placement.num_nodes,
+                                            .local_world_size = local,
+                                            .master_addr = "127.0.0.1"};
+  return placement;
+}
+
+Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
+                           const std::optional<LaunchEnvironment>& environment) {
+  const bool early = given.gpus.is_set();
+  const bool no_gpus = early && !given.gpus.is_list() && given.gpus.count(/*all=*/1) == 0;
+  const std::string option = early                    ? "trainer.gpus"
+                             : given.devices.is_set() ? "trainer.devices"
+                                                      : "trainer.accelerator";
+  const std::string accelerator = no_gpus ? "cpu" : early ? "gpu" : resolve_accelerator(given.accelerator, gpus);
+  Placement placement;
+  placement.devices = choose_devices(option, accelerator, early && !no_gpus ? given.gpus : given.devices, gpus);
+  placement.strategy = choose_strategy(given);
+  placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  if (environment && environment->world_size > 1) place_rank(given, *environment, option, accelerator, placement);
+  placement.output_device = choose_output_device(given, placement.devices);
+  placement.asked_for = early || given.devices.is_set() || given.accelerator != "auto";
+  return placement;
+}
+
+}  // namespace levin

@@ -1,0 +1,132 @@
+#include <levin/trainer/assembly/run_folder.h>
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/system/error.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace levin {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kPrefix = "version_";
+constexpr const char* kConfig = "config.json";
+constexpr const char* kSummary = "summary.json";
+
+[[noreturn]] void cannot_create(const fs::path& folder, const std::string& reason) {
+  throw UsageError("cannot create the run's folder ", folder.string(), ": ", reason,
+                   "; set trainer.default_root_dir (--default-root-dir) to a folder that can be written to");
+}
+
+/// Returns one more than the highest existing version.
+int64_t next_version(const fs::path& parent) {
+  int64_t next = 0;
+  std::error_code error;
+  fs::directory_iterator entries(parent, error);
+  if (error) cannot_create(parent, error.message());
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (name.compare(0, kPrefix.size(), kPrefix) != 0) continue;
+    int64_t version = 0;
+    const char* end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, version);
+    if (parsed.ec == std::errc() && parsed.ptr == end) next = std::max(next, version + 1);
+  }
+  return next;
+}
+
+fs::path make_next_folder(const fs::path& default_root_dir, const std::string& name) {
+  const fs::path below(name);
+  if (below.is_absolute() || std::count(below.begin(), below.end(), fs::path(".."))) {
+    throw UsageError("name: '", name, "' leads out of default_root_dir; choose a plain name such as mnist_lenet");
+  }
+  const fs::path parent = default_root_dir / below;
+  std::error_code error;
+  fs::create_directories(parent, error);
+  if (error) cannot_create(parent, error.message());
+  for (int64_t version = next_version(parent);; ++version) {
+    fs::path folder = parent / (std::string(kPrefix) + std::to_string(version));
+    if (::mkdir(folder.c_str(), 0777) == 0) return folder;
+    if (errno != EEXIST) cannot_create(folder, std::strerror(errno));
+  }
+}
+
+/// Returns whether `entry` may exist before the first batch: a file of the run or of a logger, or an empty checkpoints
+/// folder.
+bool is_there_before_training(const fs::directory_entry& entry) {
+  static const std::array kNames = {RunLock::kFile, kRunRecordFile, kConfig, kSummary, "metrics.csv", "metrics.jsonl"};
+  const std::string name = entry.path().filename().string();
+  std::error_code error;
+  if (name == "checkpoints") return fs::is_empty(entry.path(), error) && !error;
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || name.rfind("events.out.tfevents", 0) == 0;
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const fs::path& default_root_dir, const std::string& name, const std::string& start) {
+  RunFolder folder;
+  folder.path_ = make_next_folder(default_root_dir, name).lexically_normal();
+  folder.lock_ = RunLock(folder.path_);
+  folder.record_ = new_run_record();
+  folder.add_start(start);
+  return folder;
+}
+
+RunFolder RunFolder::resume(const fs::path& folder, RunLock lock, const std::string& start) {
+  RunFolder resumed;
+  resumed.path_ = folder.lexically_normal();
+  resumed.lock_ = std::move(lock);
+  resumed.is_resumed_ = true;
+  const std::optional<RunRecord> record = read_run_record(folder);
+  resumed.record_ = record ? *record : new_run_record();
+  resumed.add_start(start);
+  fs::remove(resumed.path_ / kSummary);  // from the previous session: this one may be killed
+  return resumed;
+}
+
+RunFolder RunFolder::of_rank_zero(const fs::path& folder, bool is_resumed) {
+  RunFolder known;
+  known.path_ = folder;
+  known.is_resumed_ = is_resumed;
+  return known;
+}
+
+void RunFolder::add_start(const std::string& start) {
+  if (!start.empty() && !record_.has_start(start)) record_.starts.push_back(start);
+  write_run_record(path_, record_);
+}
+
+void RunFolder::write_config(std::string_view json) const { write_text_file_atomically(path_ / kConfig, json); }
+
+void RunFolder::note_checkpoint(const fs::path& file) {
+  if (record_.id.empty()) return;
+  const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
+  const fs::path below = folder.lexically_relative(fs::absolute(path_).lexically_normal());
+  if (!below.empty() && *below.begin() != "..") return;
+  std::vector<std::string>& known = record_.checkpoint_folders;
+  if (std::find(known.begin(), known.end(), folder.string()) != known.end()) return;
+  known.push_back(folder.string());
+  write_run_record(path_, record_);
+}
+
+void RunFolder::write_summary(const RunSummary& summary) const {
+  if (!empty()) write_run_summary(path_, summary);
+}
+
+void RunFolder::remove_if_bare() {
+  if (empty() || is_resumed_) return;
+  std::error_code error;
+  fs::directory_iterator entries(path_, error);
+  if (error || !std::all_of(begin(entries), end(entries), is_there_before_training)) return;
+  fs::remove_all(path_, error);
+  *this = RunFolder();
+}
+
+}  // namespace levin

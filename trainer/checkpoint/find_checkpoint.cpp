@@ -1,0 +1,242 @@
+#include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/checkpoint/run_record.h>
+#include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace levin {
+namespace fs = std::filesystem;
+namespace {
+
+/// A checkpoint file that was found. `run`: the run id that it must have if its folder may hold other runs' files.
+struct Candidate {
+  fs::file_time_type time = {};
+  fs::path file = {};
+  std::string run = {};
+};
+
+/// Returns the entries of a folder. If the folder cannot be read, warns and returns the entries so far.
+std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    entries.push_back(*entry);
+  if (error && error != std::errc::no_such_file_or_directory)
+    console::warn(c10::str(folder.string(), " cannot be read, and checkpoints in it are not found: ", error.message()));
+  return entries;
+}
+
+void add_candidate(const fs::directory_entry& entry, const std::string& run, std::vector<Candidate>& found) {
+  if (entry.path().extension() != ".ckpt") return;
+  std::error_code gone;
+  const fs::file_time_type time = entry.last_write_time(gone);
+  if (!gone) found.push_back({time, entry.path(), run});
+}
+
+/// Adds the checkpoints below `folder`, and those that the runs in it have saved elsewhere.
+void add_checkpoints_below(const fs::path& folder, std::vector<Candidate>& found) {
+  if (const std::optional<RunRecord> record = read_run_record(folder))
+    for (const std::string& elsewhere : record->checkpoint_folders)
+      for (const fs::directory_entry& entry : entries_of(elsewhere)) add_candidate(entry, record->id, found);
+  for (const fs::directory_entry& entry : entries_of(folder)) {
+    std::error_code gone;
+    if (entry.is_directory(gone) && !entry.is_symlink(gone))
+      add_checkpoints_below(entry.path(), found);
+    else
+      add_candidate(entry, "", found);
+  }
+}
+
+/// Returns the checkpoints of `folder`, newest first.
+std::vector<Candidate> candidates_of(const fs::path& folder) {
+  std::vector<Candidate> found;
+  add_checkpoints_below(folder, found);
+  std::sort(found.begin(), found.end(),
+            [](const Candidate& a, const Candidate& b) { return std::tie(a.time, a.file) > std::tie(b.time, b.file); });
+  return found;
+}
+
+std::string run_id_of(const State& checkpoint) {
+  const State* own = checkpoint.is_dict() ? checkpoint.find("levin") : nullptr;
+  const State* run = own != nullptr ? own->find("run") : nullptr;
+  return run != nullptr && !run->is_none() ? run->to_string() : "";
+}
+
+bool serves(const State& state, CheckpointUse use) {
+  return state.is_dict() && state.contains(use == CheckpointUse::Resume ? "optimizer_states" : "state_dict");
+}
+
+/// Returns N for a folder version_<N>.
+std::optional<int64_t> version_of(const fs::path& folder) {
+  constexpr std::string_view kPrefix = "version_";
+  const std::string name = folder.filename().string();
+  if (name.rfind(kPrefix, 0) != 0) return {};
+  int64_t version = 0;
+  const char* const end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, version);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return {};
+  return version;
+}
+
+/// Returns the folders in `runs` that the fit `start` has written, newest first.
+std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& start) {
+  std::vector<std::pair<int64_t, fs::path>> found;
+  std::error_code error;
+  if (!fs::is_directory(runs, error)) return {};
+  for (const fs::directory_entry& entry : entries_of(runs)) {
+    const std::optional<int64_t> version = version_of(entry.path());
+    const std::optional<RunRecord> record = version ? read_run_record(entry.path()) : std::nullopt;
+    if (record && record->has_start(start)) found.emplace_back(*version, entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> folders;
+  for (auto& [version, folder] : found) folders.push_back(std::move(folder));
+  return folders;
+}
+
+/// Locks the run's folder before it looks for the newest checkpoint, because the previous holder may have saved
+/// another.
+std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder) {
+  FoundCheckpoint found{.run_folder = run_folder, .continues_in_folder = true, .lock = RunLock(run_folder)};
+  std::optional<ReadCheckpoint> newest = newest_checkpoint(run_folder);
+  if (!newest) return {};
+  found.checkpoint = std::move(*newest);
+  return found;
+}
+
+/// Finds the newest checkpoint of the restarted fit, in the newest of its folders that is not locked. A locked folder
+/// belongs to another process with the same start: a job that runs one command twice.
+std::optional<FoundCheckpoint> find_own(const fs::path& runs, const std::string& start) {
+  for (const fs::path& folder : own_run_folders(runs, start)) {
+    if (const std::optional<std::string> holder = RunLock::holder(folder)) {
+      console::warn(c10::str("the run in ", folder.string(), " is not continued: it is being written by ", *holder));
+      continue;
+    }
+    std::optional<FoundCheckpoint> found = continue_in(folder);
+    if (found) found->is_own = true;
+    return found;
+  }
+  return {};
+}
+
+std::optional<FoundCheckpoint> newest_of(const CheckpointRequest& request, const fs::path& folder) {
+  std::optional<ReadCheckpoint> newest = newest_checkpoint(folder, request.use);
+  if (!newest) return {};
+  fs::path run_folder = run_folder_of(*newest, request.runs);
+  if (request.use == CheckpointUse::Resume && !run_folder.empty())
+    if (std::optional<FoundCheckpoint> found = continue_in(run_folder)) return found;
+  return FoundCheckpoint{.checkpoint = std::move(*newest), .run_folder = std::move(run_folder)};
+}
+
+std::optional<FoundCheckpoint> read_file(const CheckpointRequest& request, const fs::path& file) {
+  FoundCheckpoint found{.checkpoint = {file, load_state(file)}};
+  found.run_folder = run_folder_of(found.checkpoint, request.runs);
+  return found;
+}
+
+}  // namespace
+
+std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder, CheckpointUse use) {
+  for (const Candidate& candidate : candidates_of(folder)) {
+    try {
+      State state = load_state(candidate.file);
+      if (!candidate.run.empty() && run_id_of(state) != candidate.run) continue;
+      if (serves(state, use)) return ReadCheckpoint{candidate.file, std::move(state)};
+    } catch (const UsageError& error) {
+      console::warn(c10::str("an older checkpoint is looked for: ", error.what()));
+    }
+  }
+  return {};
+}
+
+fs::path best_model_path(const ReadCheckpoint& newest) {
+  const State* callbacks = newest.state.find("callbacks");
+  if (callbacks != nullptr)
+    for (const auto& [key, state] : callbacks->to_dict()) {
+      if (to_text(key).rfind("ModelCheckpoint", 0) != 0 || state.at("monitor").is_none()) continue;
+      const fs::path best = state.at("best_model_path").to_string();
+      if (best.empty()) continue;
+      if (!fs::exists(best))
+        throw UsageError("ckpt_path \"best\": ", newest.file.string(), " names ", best.string(),
+                         " as the best, and that file is gone");
+      return best;
+    }
+  throw UsageError("ckpt_path \"best\": no ModelCheckpoint of the run that wrote ", newest.file.string(),
+                   " has a monitor, the metric that says which is the best; give it one, or choose \"last\" or a file");
+}
+
+fs::path run_folder_of(const ReadCheckpoint& checkpoint, const fs::path& runs) {
+  const fs::path file = checkpoint.file.lexically_normal();
+  for (fs::path folder = file.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (version_of(folder) || fs::exists(folder / kRunRecordFile)) return folder;
+    if (folder == folder.root_path()) break;
+  }
+  const std::string id = run_id_of(checkpoint.state);
+  std::error_code error;
+  if (id.empty() || !fs::is_directory(runs, error)) return {};
+  for (const fs::directory_entry& entry : entries_of(runs)) {
+    const std::optional<RunRecord> record = read_run_record(entry.path());
+    if (record && record->id == id) return entry.path().lexically_normal();
+  }
+  return {};
+}
+
+bool ended_in_order(const fs::path& run_folder) {
+  std::ifstream file(run_folder / "summary.json");
+  const auto summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return summary.is_object() && summary.value("status", "failed") != "failed";
+}
+
+std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request) {
+  if (!request.restarted.empty())
+    if (std::optional<FoundCheckpoint> own = find_own(request.runs, request.restarted)) return own;
+  const std::string& wanted = request.ckpt_path;
+  if (wanted.empty()) return {};
+  if (wanted == "last") return newest_of(request, request.runs);
+  if (wanted == "best") {
+    const std::optional<ReadCheckpoint> newest = newest_checkpoint(request.runs);
+    if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", request.runs.string());
+    return read_file(request, best_model_path(*newest));
+  }
+  std::error_code error;
+  if (!fs::is_directory(wanted, error)) return read_file(request, wanted);
+  std::optional<FoundCheckpoint> found = newest_of(request, wanted);
+  if (!found)
+    throw UsageError("ckpt_path: there is no ", request.use == CheckpointUse::Resume ? "resumable " : "",
+                     "checkpoint in the folder ", wanted);
+  return found;
+}
+
+std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm) {
+  std::optional<FoundCheckpoint> found;
+  if (comm.rank() == 0) found = find_checkpoint(request);
+  if (comm.world_size() == 1) return found;
+  nlohmann::json told;
+  if (found)
+    told = {{"file", found->checkpoint.file.string()},
+            {"run_folder", found->run_folder.string()},
+            {"continues_in_folder", found->continues_in_folder},
+            {"is_own", found->is_own}};
+  told = nlohmann::json::parse(text_of_rank_zero(told.dump(), comm));
+  if (comm.rank() == 0 || told.is_null()) return found;
+  const std::string file = told["file"];
+  found.emplace();
+  found->checkpoint = {file, load_state(file)};
+  found->run_folder = told["run_folder"].get<std::string>();
+  found->continues_in_folder = told["continues_in_folder"];
+  found->is_own = told["is_own"];
+  return found;
+}
+
+}  // namespace levin

@@ -1,0 +1,64 @@
+#include <levin/trainer/cli/commands/ckpt.h>
+#include <levin/trainer/cli/commands/ckpt_file.h>
+#include <levin/trainer/core/state/crc32.h>
+#include <levin/trainer/core/state/file_bytes.h>
+#include <levin/trainer/core/state/format/zip_reader.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <string_view>
+#include <vector>
+
+namespace levin::cli {
+namespace {
+
+/// Returns the checksum of a deflated record's contents.
+uint32_t checksum_of_inflated(const ZipReader& zip, const ZipRecord& record) {
+  // Deflate never compresses more than 1032 to 1. A larger claim could request any amount of memory.
+  if (record.bytes / 1032 > record.stored_bytes)
+    zip.fail(record.header, record.name, " claims ", record.bytes, " bytes");
+  std::string contents(record.bytes, '\0');
+  zip.inflate(record, contents.data());
+  return crc32_of(contents);
+}
+
+/// Compares the checksum of every record of a zip archive, including records that nothing refers to. Returns the number
+/// of records; throws levin::UsageError for the first wrong checksum.
+size_t verify_records(const std::filesystem::path& path) {
+  const FileBytes file = map_file_bytes(path);
+  const ZipReader zip(file.text(), file.name);
+  std::vector<std::string_view> stored;
+  for (const ZipRecord& record : zip.records())
+    if (record.method == 0) stored.push_back(zip.stored(record));
+  const std::vector<uint32_t> checksums = crc32_of_each(stored);
+  size_t next = 0;
+  for (const ZipRecord& record : zip.records())
+    zip.check(record, record.method == 0 ? checksums[next++] : checksum_of_inflated(zip, record));
+  return zip.records().size();
+}
+
+/// Returns the message for an intact file. Throws levin::UsageError for a damaged one.
+std::string verified(const std::filesystem::path& path) {
+  const CkptFile file = read_ckpt_file(path, /*verify_checksums=*/false);
+  int64_t tensors = 0;
+  for (const CkptEntry& entry : entries_of(file.state)) tensors += entry.value->is_tensor() ? 1 : 0;
+  const std::string text = path.string() + ": ok, " + std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors");
+  if (file.is_safetensors) return text + "; the format has no checksums, its sizes agree";
+  return text + ", " + std::to_string(verify_records(path)) + " checksums";
+}
+
+}  // namespace
+
+bool ckpt_verify(std::ostream& out, const std::vector<std::filesystem::path>& files) {
+  bool all_whole = true;
+  for (const std::filesystem::path& path : files) {
+    try {
+      out << verified(path) << std::endl;
+    } catch (const UsageError& error) {
+      all_whole = false;
+      out << error.what() << std::endl;
+    }
+  }
+  return all_whole;
+}
+
+}  // namespace levin::cli

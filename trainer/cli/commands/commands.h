@@ -1,0 +1,51 @@
+#pragma once
+#include <levin/trainer/cli/config/run_options.h>
+
+#include <string>
+#include <vector>
+
+namespace levin::cli {
+
+/// True for "fit", "validate", "test" and "predict".
+bool is_run_command(const std::string& command);
+
+/// The flags of fit, validate, test and predict that are not options of the config.
+struct RunFlags {
+  std::string ckpt_path = {};
+  bool dry_run = false;                 ///< for "fit": run one batch of each loader and print what the fit would do
+  std::vector<double> bandwidths = {};  ///< for a dry run: network bandwidths between ranks, in Gbit/s
+  std::string command_line = {};        ///< as typed, without --ckpt-path
+  KeptReferences references = {};       ///< of the config
+  std::string output = {};              ///< for "predict": the file for the predictions; empty: none
+};
+
+/// Creates the module and the data of the config and passes them to a Trainer, for fit after the search of auto_lr_find
+/// and auto_scale_batch_size. Prints the result on stdout. Returns the exit code: 0, the supervisor's if it started
+/// ranks, or 128 + the signal that ended the run.
+int run_command(const std::string& command, RunOptions options, RunFlags flags);
+
+/// Throws UsageError if the config names no module.
+void require_model(const RunOptions& options);
+
+/// `levin config show|check|explain|schema|docs`.
+void config_command(const std::vector<std::string>& arguments);
+
+/// `levin list KIND`: prints the classes that a config can name. Throws UsageError for an unknown kind.
+void list_command(const std::vector<std::string>& arguments);
+
+/// `levin data inspect`: prints what the loaders of a config's data give, and writes a contact sheet of the first
+/// training batch. Works with every data module. Throws UsageError if the config names none.
+void data_command(const std::vector<std::string>& arguments);
+
+/// `levin ckpt ls|diff|verify|convert`: inspects and converts checkpoints and files of weights. Returns the exit code:
+/// 1 if files differ or one is damaged. Throws UsageError for wrong arguments.
+int ckpt_command(const std::vector<std::string>& arguments);
+
+/// `levin launch --hosts a,b fit ...`: prints the commands that train on several machines, or runs them by ssh. Returns
+/// the exit code. Throws UsageError for wrong arguments.
+int launch_command(std::vector<std::string> arguments);
+
+/// Returns the versions of levin, LibTorch, CUDA, NCCL and the compiler, one line each.
+std::string version_text();
+
+}  // namespace levin::cli

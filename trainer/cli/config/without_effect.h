@@ -1,0 +1,14 @@
+#pragma once
+#include <levin/trainer/cli/config/config.h>
+
+#include <string>
+#include <vector>
+
+namespace levin::cli {
+
+/// Returns a sentence for each option that was set but has no effect because of another one: "--model.optimizer.lr has
+/// no effect: OneCycleLR takes its rates from model.lr_scheduler.max_lr". Options at their defaults in config files, as
+/// in resolved configs, are ignored. The config must have no problems.
+std::vector<std::string> options_without_effect(const Schema& schema, const Config& config);
+
+}  // namespace levin::cli

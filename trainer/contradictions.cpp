@@ -1,0 +1,211 @@
+#include <c10/util/StringUtil.h>
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/callbacks/progress_bar.h>
+#include <levin/trainer/trainer_options.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// Collects the contradictions among the options.
+class Check {
+ public:
+  explicit Check(const TrainerOptions& options) : o(options) {}
+
+  void limits() {
+    if (o.min_epochs && o.max_epochs && *o.max_epochs >= 0 && *o.min_epochs > *o.max_epochs)
+      contradict("min_epochs", "max_epochs", c10::str("at least ", *o.min_epochs, " epochs, at most ", *o.max_epochs));
+    if (o.min_steps && o.max_steps >= 0 && *o.min_steps > o.max_steps)
+      contradict("min_steps", "max_steps", c10::str("at least ", *o.min_steps, " steps, at most ", o.max_steps));
+    if (!o.check_val_every_n_epoch && o.val_check_interval.is_fraction())
+      contradict("check_val_every_n_epoch", "val_check_interval",
+                 "without epochs to count, val_check_interval must be a number of batches or a time");
+    if (o.deterministic && o.benchmark)
+      contradict("deterministic", "benchmark", "the fastest algorithm is not always a deterministic one");
+    if (o.overfit_batches.is_none()) return;
+    const auto with_overfit = [&](const char* option, const BatchLimit& limit) {
+      if (limit != BatchLimit() && limit != o.overfit_batches)
+        contradict("overfit_batches", option, "both say how many batches there are");
+    };
+    with_overfit("limit_train_batches", o.limit_train_batches);
+    with_overfit("limit_val_batches", o.limit_val_batches);
+    if (o.fast_dev_run) contradict("fast_dev_run", "overfit_batches", "both say how many batches there are");
+  }
+
+  void devices() {
+    if (o.gpus.is_set() && o.devices.is_set()) contradict("gpus", "devices", "both say which devices; keep devices");
+    const bool wants_gpus = o.gpus.is_list() || o.gpus.count(/*all=*/1) > 0;
+    if (o.gpus.is_set() && wants_gpus && o.accelerator == "cpu")
+      contradict("gpus", "accelerator", "gpus " + o.gpus.to_text() + " with accelerator cpu");
+    if (o.gpus.is_set() && !wants_gpus && (o.accelerator == "gpu" || o.accelerator == "cuda"))
+      contradict("gpus", "accelerator", "no gpus with accelerator " + o.accelerator);
+    if (o.nb_gpu_nodes && o.num_nodes != 1 && *o.nb_gpu_nodes != o.num_nodes)
+      contradict("nb_gpu_nodes", "num_nodes", c10::str(*o.nb_gpu_nodes, " and ", o.num_nodes, " machines"));
+  }
+
+  void strategies() {
+    if (o.distributed_backend && o.strategy != "auto" && *o.distributed_backend != o.strategy)
+      contradict("distributed_backend", "strategy", *o.distributed_backend + " and " + o.strategy);
+    const char* const nodes = o.nb_gpu_nodes.value_or(1) > 1 ? "nb_gpu_nodes" : "num_nodes";
+    const int64_t count = std::max(o.num_nodes, o.nb_gpu_nodes.value_or(1));
+    if (o.strategy == "dp" && count > 1)
+      contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
+    else if (o.distributed_backend == "dp" && count > 1)
+      contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
+    if (strategy() == "zero1") zero1();
+    if (o.strategy != "single_device") return;
+    if (count > 1)
+      contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
+    for (const auto& [name, value] : {std::pair("devices", &o.devices), std::pair("gpus", &o.gpus)})
+      if (value->count(/*all=*/1) > 1)
+        contradict("strategy", name, c10::str("single_device trains on one device, not on ", value->count(/*all=*/1)));
+  }
+
+  void zero1() {
+    if (o.amp_level == "O2")
+      contradict(strategy_option(), "amp_level",
+                 "zero1 divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
+    if (o.process_group_backend == "mpi")
+      contradict(strategy_option(), "process_group_backend",
+                 "LibTorch's MPI cannot gather what zero1 divides; use auto, or ddp");
+  }
+
+  void precision() {
+    const std::string& name = o.precision.name();
+    const bool is_default = o.precision == Precision();
+    if (o.use_amp.value_or(false) && !is_default && o.precision != Precision(16))
+      contradict("use_amp", "precision", "16 bit and " + name);
+    if (o.use_amp && !*o.use_amp && (name == "16-mixed" || name == "bf16-mixed"))
+      contradict("use_amp", "precision", "use_amp false and " + name);
+    if (!o.amp_level || is_default) return;
+    if (o.amp_level == "O0")
+      contradict("amp_level", "precision", "O0 is 32 bit, not " + name);
+    else if (o.precision != Precision(16) && !(o.amp_level == "O3" && name == "16-true"))
+      contradict("amp_level", "precision", *o.amp_level + " is a way to run 16-mixed, not " + name);
+  }
+
+  void graphs() {
+    if (!o.cuda_graphs) return;
+    const auto refuse = [&](const char* option, bool set, const char* why) {
+      if (set) contradict("cuda_graphs", option, why);
+    };
+    refuse("accelerator", o.accelerator == "cpu", "steps are captured on a GPU");
+    refuse("accumulate_grad_batches", o.accumulate_grad_batches > 1, "a graph is a step of one batch");
+    refuse("auto_microbatch", o.auto_microbatch, "a step that is captured cannot be split");
+    refuse("activation_checkpointing", o.activation_checkpointing, "a replay does not put random numbers back");
+    refuse("detect_anomaly", o.detect_anomaly, "each gradient would be read on the host");
+    refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
+    refuse(option_of_strategy(), choose_strategy(o).name != "single_device", "a graph is of one device");
+  }
+
+  void ranks() {
+    const StrategyChoice choice = choose_strategy(o);
+    if (!choice.has_ranks()) return;
+    const auto refuse = [&](const char* option, bool set, const char* why) {
+      if (set) contradict(option_of_strategy(), option, choice.name + " trains on several ranks: " + why);
+    };
+    refuse("auto_microbatch", o.auto_microbatch, "they would split their batches differently");
+    refuse("auto_scale_batch_size", o.auto_scale_batch_size.has_value(), "look for the size on one device");
+    refuse("auto_lr_find", o.auto_lr_find, "look for the rate on one device");
+  }
+
+  void samplers() {
+    if (o.replace_sampler_ddp.value_or(false) && !o.use_distributed_sampler)
+      contradict("replace_sampler_ddp", "use_distributed_sampler", "true and false");
+  }
+
+  void callbacks() {
+    if (!o.enable_progress_bar.value_or(!o.barebones) && has_callback<ProgressBar>())
+      contradict(o.barebones ? "barebones" : "enable_progress_bar", "callbacks",
+                 "no progress bar, and a ProgressBar among the callbacks");
+    if (o.quiet && o.enable_progress_bar.value_or(has_callback<ProgressBar>()))
+      contradict("quiet", o.enable_progress_bar ? "enable_progress_bar" : "callbacks",
+                 "nothing is printed, and a bar is");
+    if (o.quiet && o.enable_model_summary.value_or(false))
+      contradict("quiet", "enable_model_summary", "nothing is printed, and a summary is");
+    if (o.enable_checkpointing.value_or(!o.barebones)) return;
+    for (const auto& [name, is_there] : {std::pair("a ModelCheckpoint", has_callback<ModelCheckpoint>()),
+                                         std::pair("an OnExceptionCheckpoint", has_callback<OnExceptionCheckpoint>())})
+      if (is_there)
+        contradict(o.barebones ? "barebones" : "enable_checkpointing", "callbacks",
+                   std::string("no checkpoints, and ") + name + " among the callbacks");
+  }
+
+  void searches() {
+    if (o.scale_lr && o.auto_lr_find)
+      contradict("scale_lr", "auto_lr_find", "both say which learning rate belongs to the batch size that is found");
+    if (o.scale_lr && !o.auto_scale_batch_size)
+      contradict("scale_lr", "auto_scale_batch_size", "the rate follows the batch size, and none is looked for");
+    if (!o.fast_dev_run) return;
+    if (o.auto_lr_find) contradict("fast_dev_run", "auto_lr_find", "a test of one batch looks for no learning rate");
+    if (o.auto_scale_batch_size)
+      contradict("fast_dev_run", "auto_scale_batch_size", "a test of one batch looks for no batch size");
+  }
+
+  void barebones() {
+    if (!o.barebones) return;
+    const TrainerOptions defaults;
+    const auto refuse = [&](const char* option, bool set) {
+      if (set) contradict("barebones", option, std::string("barebones runs without it; leave ") + option + " unset");
+    };
+    refuse("logger", o.logger.is_set() && o.logger.is_on());
+    refuse("fast_dev_run", static_cast<bool>(o.fast_dev_run));
+    refuse("num_sanity_val_steps",
+           o.num_sanity_val_steps != 0 && o.num_sanity_val_steps != defaults.num_sanity_val_steps);
+    refuse("log_every_n_steps", o.log_every_n_steps != 0 && o.log_every_n_steps != defaults.log_every_n_steps);
+    refuse("enable_checkpointing", o.enable_checkpointing.value_or(false));
+    refuse("enable_progress_bar", o.enable_progress_bar.value_or(false));
+    refuse("enable_model_summary", o.enable_model_summary.value_or(false));
+    refuse("profiler", o.profiler.has_value());
+    refuse("detect_anomaly", o.detect_anomaly);
+  }
+
+  std::vector<Contradiction> found = {};
+
+ private:
+  /// The strategy as given, in the early or the present spelling.
+  const std::string& strategy() const { return o.distributed_backend ? *o.distributed_backend : o.strategy; }
+  /// Returns the name of the option that led to the result of `choose_strategy`.
+  const char* option_of_strategy() const {
+    if (o.distributed_backend || o.strategy != "auto") return strategy_option();
+    if (o.nb_gpu_nodes.value_or(1) > 1) return "nb_gpu_nodes";
+    if (o.num_nodes > 1) return "num_nodes";
+    return o.gpus.is_set() ? "gpus" : "devices";
+  }
+  const char* strategy_option() const { return o.distributed_backend ? "distributed_backend" : "strategy"; }
+
+  template <class C>
+  bool has_callback() const {
+    return std::any_of(o.callbacks.begin(), o.callbacks.end(), [](const CallbackEntry& entry) {
+      return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
+    });
+  }
+
+  void contradict(const std::string& one, const std::string& other, const std::string& why) {
+    found.push_back({one, other, why});
+  }
+
+  const TrainerOptions& o;
+};
+
+}  // namespace
+
+std::vector<Contradiction> contradictions(const TrainerOptions& options) {
+  Check check(options);
+  check.limits();
+  check.devices();
+  check.strategies();
+  check.precision();
+  check.graphs();
+  check.ranks();
+  check.samplers();
+  check.callbacks();
+  check.searches();
+  check.barebones();
+  return check.found;
+}
+
+}  // namespace levin

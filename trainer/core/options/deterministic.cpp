@@ -1,0 +1,31 @@
+#include <levin/trainer/core/options/deterministic.h>
+#include <levin/trainer/core/options/value_type.h>
+
+namespace levin {
+namespace {
+
+constexpr const char* kExpected = "true, false or \"warn\"";
+
+std::optional<Deterministic> parse(const Json& json) {
+  if (json.is_boolean()) return Deterministic(json.get<bool>());
+  if (json == "warn") return Deterministic("warn");
+  return {};
+}
+
+Json write(const Deterministic& value) {
+  return value.mode() == Deterministic::Mode::Warn ? Json("warn") : Json(static_cast<bool>(value));
+}
+
+}  // namespace
+
+Deterministic::Deterministic(const std::string& text) : mode_(Mode::Warn) {
+  if (text != "warn") throw_unexpected("deterministic", kExpected, text);
+}
+
+const OptionType& OptionTraits<Deterministic>::type() {
+  static const ValueType<Deterministic> type(kExpected, parse, write, json_or_text, /*a_switch=*/true,
+                                             R"({"enum": [true, false, "warn"]})");
+  return type;
+}
+
+}  // namespace levin

@@ -1,0 +1,110 @@
+#pragma once
+#include <c10/core/Device.h>
+#include <levin/trainer/core/ranks/comm.h>
+#include <levin/trainer/core/run/log_sink.h>
+#include <levin/trainer/core/run/trainer_state.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace levin {
+
+class Batch;
+class LightningModule;
+class LRScheduler;
+struct StepOutput;
+namespace data {
+class DataModule;
+}
+
+/// Options of Run::save_checkpoint.
+struct SaveCheckpointOptions {
+  bool weights_only = false;                            ///< weights, counters and hyperparameters alone
+  std::filesystem::path link_as = {};                   ///< a second name for the file, such as last.ckpt
+  std::vector<std::filesystem::path> then_remove = {};  ///< files to remove once the checkpoint is complete
+};
+
+/// A run (fit, validate, test or predict) as callbacks and modules see it.
+///
+/// It lives from before `setup` until after `teardown`; do not keep a reference to it beyond that.
+class Run {
+ public:
+  virtual ~Run() = default;
+
+  virtual const TrainerState& state() const = 0;
+  virtual LightningModule& module() = 0;
+  /// Null if the run has loaders but no data module.
+  virtual data::DataModule* data_module() = 0;
+  virtual c10::Device device() const = 0;
+  virtual Comm& comm() = 0;
+  /// The run's folder (DESIGN: `<default_root_dir>/<name>/version_<n>`); empty if the run writes none.
+  virtual const std::filesystem::path& folder() const = 0;
+
+  /// True during Trainer::fit, including the validations inside it.
+  virtual bool fitting() const = 0;
+  /// The current batch, in batch hooks; throws levin::Error elsewhere.
+  virtual const Batch& batch() const = 0;
+  /// Index of the current batch in its loader and epoch.
+  virtual int64_t batch_idx() const = 0;
+  /// Index of the current evaluation loader.
+  virtual int64_t dataloader_idx() const = 0;
+  /// The output of training_step (on_train_batch_end, on_after_backward, ...); throws levin::Error elsewhere.
+  virtual const StepOutput& output() const = 0;
+  /// The output of predict_step (on_predict_batch_end); throws levin::Error elsewhere.
+  virtual const Batch& prediction() const = 0;
+
+  /// Number of epochs after which fit ends; unset if there is no limit.
+  virtual std::optional<int64_t> max_epochs() const = 0;
+  /// Batches per epoch of the current loader, with limits applied; unset if the loader does not know its size.
+  virtual std::optional<int64_t> num_batches() const = 0;
+
+  /// Optimizer steps of the whole fit, as PyTorch Lightning's estimated_stepping_batches; unset if fit has no known
+  /// end. Before training starts, the call makes the training loader and is collective: all ranks call it.
+  virtual std::optional<int64_t> estimated_stepping_batches() = 0;
+  /// False if validation runs inside epochs or not in every epoch. Without validation loaders only the second counts.
+  virtual bool validates_once_per_epoch() const = 0;
+
+  /// The optimizers; empty outside fit. A checkpoint's on_load_checkpoint runs before configure_optimizers: a call
+  /// there runs configure_optimizers at once.
+  virtual const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() = 0;
+  virtual const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() = 0;
+
+  /// The latest value of every logged metric, as of the last log point or the end of the epoch.
+  virtual const Metrics& metrics() const = 0;
+  /// The latest values of the metrics logged with prog_bar.
+  virtual const Metrics& progress_bar_metrics() const = 0;
+  /// The latest value of one metric over all ranks, read from the device now (a host sync); unset if it was never
+  /// logged. Collective: all ranks call it.
+  virtual std::optional<double> metric(const std::string& name) const = 0;
+
+  /// The first optimizer step whose loss was NaN or infinite; for losses on a GPU as of the last log point.
+  virtual std::optional<int64_t> non_finite_step() const = 0;
+
+  virtual void log(const std::string& name, double value, LogOptions options = {}) = 0;
+  /// Asks the run to end after the current window, once min_epochs and min_steps are reached; the first reason is kept.
+  virtual void request_stop(const std::string& reason) = 0;
+  /// Saves a checkpoint at the next point from which a run can resume bit for bit: when the hooks of the current train
+  /// or evaluation batch, of a validation's end or of an epoch's end are done. A relative `path` is below the run's
+  /// checkpoint_folder. The file is written while training continues; an error is thrown at a later batch. With several
+  /// ranks, all must ask in the same batch: so do not ask in on_before_backward and on_after_backward if a rank's batch
+  /// may have weight 0, since those hooks are then not called.
+  virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
+  /// Whether the run was resumed from a checkpoint and continues in the folder of the run that wrote it.
+  virtual bool continues_in_folder() const = 0;
+  /// The checkpoint that the run was resumed from, if the run does not continue in that checkpoint's folder; else
+  /// empty.
+  virtual const std::filesystem::path& resumed_from() const = 0;
+  /// The folder `checkpoints` in the run's folder, or in the working directory if there is none.
+  virtual std::filesystem::path checkpoint_folder() const = 0;
+  /// Changes the number of micro-batches per optimizer step (at least 1) from the next window on.
+  virtual void set_accumulate_grad_batches(int64_t k) = 0;
+};
+
+}  // namespace levin

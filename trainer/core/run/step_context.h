@@ -1,0 +1,23 @@
+#pragma once
+#include <c10/core/Device.h>
+#include <levin/trainer/core/run/stage.h>
+
+#include <cstdint>
+
+namespace levin {
+
+class LogSink;
+class OptimizerDriver;
+class Run;
+
+/// A module's view of the run. The loops set and clear it; each replica of a module has its own.
+struct StepContext {
+  Run* run = nullptr;
+  LogSink* sink = nullptr;
+  OptimizerDriver* optimizers = nullptr;  ///< during fit only
+  c10::Device device = c10::kCPU;
+  Stage stage = Stage::Fit;
+  int64_t dataloader_idx = 0;
+};
+
+}  // namespace levin

@@ -1,0 +1,159 @@
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/state/leftover_files.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace levin {
+namespace fs = std::filesystem;
+namespace {
+
+std::string describe(int error) { return std::generic_category().message(error); }
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+fs::path next_temporary_name(const fs::path& path) {
+  static std::atomic<uint64_t> counter = 0;
+  remove_leftovers_once(folder_of(path), path.extension().string());
+  return folder_of(path) / temporary_name(path.filename().string(), ::getpid(), counter++);
+}
+
+/// Opens a new empty file that stays locked while it is open, if the file system supports locks.
+int open_locked(const fs::path& temporary) {
+  const int descriptor = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (descriptor >= 0) ::flock(descriptor, LOCK_EX | LOCK_NB);
+  return descriptor;
+}
+
+/// Returns false, and leaves no file, if the file system cannot make clones.
+bool clone_file(const fs::path& file, const fs::path& temporary) {
+  const int from = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) return false;
+  const int to = open_locked(temporary);
+  const bool cloned = to >= 0 && ::ioctl(to, FICLONE, from) == 0 && ::fsync(to) == 0;
+  if (to >= 0) ::close(to);
+  ::close(from);
+  if (to >= 0 && !cloned) ::unlink(temporary.c_str());
+  return cloned;
+}
+
+std::error_code make_second_file(const fs::path& file, const fs::path& temporary) {
+  std::error_code error;
+  if (clone_file(file, temporary)) return error;
+  fs::create_hard_link(file, temporary, error);
+  if (!error || error == std::errc::no_space_on_device) return error;
+  fs::copy_file(file, temporary, error);
+  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return error;
+  ::fsync(descriptor);
+  ::close(descriptor);
+  return error;
+}
+
+/// Makes the rename itself durable. A folder that cannot be synced (on some network mounts) is ignored.
+void sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+std::atomic<FileStageHook> stage_hook = nullptr;
+
+}  // namespace
+
+FileStageHook set_file_stage_hook(FileStageHook hook) { return stage_hook.exchange(hook); }
+
+int file_stage(const char* stage) {
+  const FileStageHook hook = stage_hook;
+  return hook == nullptr ? 0 : hook(stage);
+}
+
+void link_atomically(const fs::path& file, const fs::path& link) {
+  if (file == link) return;
+  std::error_code error(file_stage("link"), std::generic_category());
+  const fs::path temporary = next_temporary_name(link);
+  if (!error) error = make_second_file(file, temporary);
+  if (!error) fs::rename(temporary, link, error);
+  std::error_code ignored;
+  // If both are names of one file, the rename is a no-op and the temporary name is still there.
+  fs::remove(temporary, ignored);
+  if (error) throw Error(link.string(), ": cannot be made another name of ", file.string(), ": ", error.message());
+  sync_folder(folder_of(link));
+}
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), temporary_(next_temporary_name(path)) {
+  std::error_code ignored;
+  if (!path.has_filename() || fs::is_directory(path, ignored))
+    throw UsageError(path.string(), ": cannot be written, it is a folder; give the name of a file");
+  int error = file_stage("open");
+  if (error == 0) {
+    descriptor_ = open_locked(temporary_);
+    if (descriptor_ >= 0) return;
+    error = errno;
+  }
+  if (error == ENOENT)
+    throw UsageError(path.string(), ": cannot be written, there is no folder ", folder_of(path).string());
+  throw UsageError(path.string(), ": cannot be written in ", folder_of(path).string(), ": ", describe(error));
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);
+}
+
+bool AtomicFile::reached(const char* stage) noexcept {
+  if (error_ == 0) error_ = file_stage(stage);
+  return error_ == 0;
+}
+
+void AtomicFile::write(const void* data, size_t bytes) noexcept {
+  if (!reached("write")) return;
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0 && error_ == 0) {
+    // Linux writes at most 2 GiB at once.
+    const ssize_t written = ::write(descriptor_, next, std::min<size_t>(bytes, 1 << 30));
+    if (written < 0) {
+      if (errno != EINTR) error_ = errno;
+      continue;
+    }
+    next += written;
+    bytes -= static_cast<size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  if (reached("sync") && ::fsync(descriptor_) != 0 && errno != EINVAL) error_ = errno;
+  if (error_ != 0) fail(error_);
+  if (!reached("rename")) fail(error_);
+  // The file is unlocked only after the rename: a locked file is not taken for a leftover.
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  ::close(std::exchange(descriptor_, -1));
+  temporary_.clear();
+  sync_folder(folder_of(path_));
+  file_stage("done");
+}
+
+void write_text_file_atomically(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+void AtomicFile::fail(int error) const {
+  throw Error(path_.string(), ": writing failed: ", describe(error), "; what was there before is unchanged");
+}
+
+}  // namespace levin

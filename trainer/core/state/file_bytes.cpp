@@ -1,0 +1,61 @@
+#include <levin/trainer/core/state/file_bytes.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace levin {
+namespace {
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+/// A file descriptor that is closed at the end of the scope.
+struct OpenFile {
+  explicit OpenFile(const std::filesystem::path& path)
+      // Without O_NONBLOCK, opening a FIFO would wait for its writer.
+      : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  ~OpenFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  const int descriptor;
+};
+
+}  // namespace
+
+FileBytes map_file_bytes(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const OpenFile file(path);
+  if (file.descriptor < 0) {
+    if (errno == ENOENT) throw UsageError(name, ": there is no such file");
+    throw UsageError(name, ": cannot be opened: ", reason(errno));
+  }
+  struct stat about = {};
+  if (::fstat(file.descriptor, &about) != 0) throw UsageError(name, ": cannot be read: ", reason(errno));
+  if (S_ISDIR(about.st_mode)) throw UsageError(name, ": a file was expected, this is a folder");
+  if (!S_ISREG(about.st_mode)) throw UsageError(name, ": a plain file was expected; copy it to one");
+  FileBytes bytes{name};
+  if (about.st_size == 0) return bytes;
+  bytes.size = static_cast<size_t>(about.st_size);
+  // MAP_NORESERVE: the system reserves no swap space for pages that are never written.
+  void* start = ::mmap(nullptr, bytes.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.descriptor, 0);
+  if (start == MAP_FAILED) throw UsageError(name, ": cannot be mapped into memory: ", reason(errno));
+  bytes.owner = std::shared_ptr<void>(start, [size = bytes.size](void* mapped) { ::munmap(mapped, size); });
+  bytes.data = static_cast<char*>(start);
+  return bytes;
+}
+
+FileBytes copy_file_bytes(std::string_view bytes, std::string name) {
+  auto copy = std::make_shared<std::string>(bytes);
+  return {std::move(name), copy, copy->data(), copy->size()};
+}
+
+}  // namespace levin

@@ -1,0 +1,54 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/trainer/core/run/log_sink.h>
+#include <levin/trainer/core/state/state.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// The values of one logged name: the newest value and the reduction over the epoch.
+///
+/// CPU values are read at once (no host sync) and accumulated in double. Values on other devices stay there.
+struct MetricAccumulator {
+  LogOptions options = {};
+  bool declared = false;  ///< `options` come from a call of log, not from a restored state
+  bool on_step = false, on_epoch = false;
+
+  double newest = 0;
+  at::Tensor newest_on_device = {};
+  double newest_weight = 1;
+  int64_t newest_batch = 0;  ///< the number of the batch of `newest`
+  bool fresh = false;        ///< newest was logged since the last read_step
+
+  double value = 0, weight = 0;
+  at::Tensor value_on_device = {};
+
+  std::shared_ptr<LoggedMetric> metric = {};  ///< replaces `value` if a metric is logged
+  /// Restored states, of one or several ranks, of a metric that has not been logged since; `value` is its value.
+  std::optional<std::vector<State>> restored_metrics = {};
+
+  void add(double logged, double sample_weight, int64_t batch);
+  void add(const at::Tensor& logged, double sample_weight, int64_t batch);
+  void add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged, double sample_weight, int64_t batch);
+  /// Host sync if the value is on another device.
+  double read_newest() const;
+  /// Returns the reduced value; unset if nothing was logged since the reset. Host sync, as read_newest.
+  std::optional<double> read_epoch(const std::string& name) const;
+  void reset_epoch();
+
+ private:
+  void mark_newest(double sample_weight, int64_t batch);
+};
+
+/// Computes a metric that was logged as `name`. Throws UsageError if the value has more or less than one element. Host
+/// sync.
+double read_value(const std::string& name, const LoggedMetric& metric);
+
+/// Throws UsageError unless `value`, logged as `name`, has one element.
+void check_one_element(const std::string& name, const at::Tensor& value);
+
+}  // namespace levin

@@ -1,0 +1,203 @@
+#pragma once
+#include <levin/callbacks/registry.h>
+#include <levin/trainer/core/options/batch_limit.h>
+#include <levin/trainer/core/options/check_interval.h>
+#include <levin/trainer/core/options/deterministic.h>
+#include <levin/trainer/core/options/devices.h>
+#include <levin/trainer/core/options/duration.h>
+#include <levin/trainer/core/options/fast_dev_run.h>
+#include <levin/trainer/core/options/option.h>
+#include <levin/trainer/core/options/precision.h>
+#include <levin/trainer/core/run/callback_entry.h>
+#include <levin/trainer/loggers/logger_choice.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// The options of a Trainer: PyTorch Lightning's in the order of its constructor, then the spellings of its early
+/// versions, then the options that only levin has. New options are only appended, because designated initializers
+/// depend on the order.
+///
+///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .gpus = "0,1"});
+struct TrainerOptions {
+  std::string accelerator = LEVIN_OPTION(accelerator, "auto", "Kind of device; auto takes GPUs where there are any",
+                                         {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
+  std::string strategy = LEVIN_OPTION(strategy, "auto", "How several devices train one model",
+                                      {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1"}});
+  Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
+  int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
+  Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
+  LoggerChoice logger =
+      LEVIN_OPTION(logger, {}, "Loggers by name; true: CSVLogger and JSONLinesLogger; false: none; unset means true");
+  std::vector<CallbackEntry> callbacks =
+      LEVIN_OPTION(callbacks, {}, "Callbacks, in the order in which they are called");
+  FastDevRun fast_dev_run =
+      LEVIN_OPTION(fast_dev_run, {}, "Run only this many batches of each kind (true: 1) as a test, and write nothing");
+  std::optional<int64_t> max_epochs =
+      LEVIN_OPTION(max_epochs, {},
+                   "Stop after this many epochs; -1: no limit; unset: 1000 where no other limit is given", {.min = -1});
+  std::optional<int64_t> min_epochs = LEVIN_OPTION(min_epochs, {}, "Train at least this many epochs", {.min = 0});
+  int64_t max_steps = LEVIN_OPTION(max_steps, -1, "Stop after this many optimizer steps; -1: no limit", {.min = -1});
+  std::optional<int64_t> min_steps =
+      LEVIN_OPTION(min_steps, {}, "Train at least this many optimizer steps", {.min = 0});
+  std::optional<Duration> max_time = LEVIN_OPTION(max_time, {}, "Stop after this time");
+  BatchLimit limit_train_batches = LEVIN_OPTION(limit_train_batches, 1.0, "Train batches of each epoch");
+  BatchLimit limit_val_batches = LEVIN_OPTION(limit_val_batches, 1.0, "Validation batches of each loader");
+  BatchLimit limit_test_batches = LEVIN_OPTION(limit_test_batches, 1.0, "Test batches of each loader");
+  BatchLimit limit_predict_batches = LEVIN_OPTION(limit_predict_batches, 1.0, "Prediction batches of each loader");
+  BatchLimit overfit_batches =
+      LEVIN_OPTION(overfit_batches, 0.0,
+                   "Train on the same few batches in each epoch, unshuffled, and validate on as many; 0.0: off");
+  CheckInterval val_check_interval = LEVIN_OPTION(
+      val_check_interval, 1.0, "Validate every so many batches, at this fraction of the epoch, or after this time");
+  std::optional<int64_t> check_val_every_n_epoch =
+      LEVIN_OPTION(check_val_every_n_epoch, 1,
+                   "Validate only in every so many epochs; null: val_check_interval counts on over epochs", {.min = 1});
+  int64_t num_sanity_val_steps =
+      LEVIN_OPTION(num_sanity_val_steps, 2, "Validation batches to try before training; -1: all", {.min = -1});
+  int64_t log_every_n_steps =
+      LEVIN_OPTION(log_every_n_steps, 50, "Log step values every so many train batches; 0: never", {.min = 0});
+  std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {},
+                                                          "Save checkpoints; without a ModelCheckpoint of the "
+                                                          "newest epoch; unset means true");
+  std::optional<bool> enable_progress_bar =
+      LEVIN_OPTION(enable_progress_bar, {}, "Show the progress; unset means true");
+  std::optional<bool> enable_model_summary =
+      LEVIN_OPTION(enable_model_summary, {}, "Print the layers before training; unset means true");
+  int64_t accumulate_grad_batches =
+      LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
+  std::optional<double> gradient_clip_val =
+      LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset, 0 or below: not");
+  std::string gradient_clip_algorithm =
+      LEVIN_OPTION(gradient_clip_algorithm, "norm", "What gradient_clip_val bounds", {.choices = {"norm", "value"}});
+  Deterministic deterministic =
+      LEVIN_OPTION(deterministic, false, "Use only deterministic algorithms; \"warn\": warn where there is none");
+  bool benchmark = LEVIN_OPTION(benchmark, false, "Let cuDNN try which algorithms are fastest");
+  bool inference_mode = LEVIN_OPTION(inference_mode, true, "Evaluate in inference mode; false: only without gradients");
+  bool use_distributed_sampler =
+      LEVIN_OPTION(use_distributed_sampler, true, "Give every rank its own part of the samples");
+  std::optional<std::string> profiler =
+      LEVIN_OPTION(profiler, {}, "Measure where time goes", {.choices = {"simple", "advanced"}});
+  bool detect_anomaly = LEVIN_OPTION(detect_anomaly, false, "Let autograd look for NaN in backward");
+  bool barebones = LEVIN_OPTION(barebones, false, "Only train: no logs, bar, checkpoints, summary or sanity check");
+  bool sync_batchnorm = LEVIN_OPTION(sync_batchnorm, false, "BatchNorm statistics over all ranks");
+  int64_t reload_dataloaders_every_n_epochs = LEVIN_OPTION(
+      reload_dataloaders_every_n_epochs, 0, "Ask for new loaders every so many epochs; 0: never", {.min = 0});
+  std::string default_root_dir = LEVIN_OPTION(default_root_dir, ".", "Folder that holds the runs' folders");
+
+  // Spellings of early PyTorch Lightning versions.
+  Devices gpus = LEVIN_OPTION(gpus, {}, "Early spelling of accelerator gpu and devices");
+  std::optional<int64_t> nb_gpu_nodes = LEVIN_OPTION(nb_gpu_nodes, {}, "Early spelling of num_nodes", {.min = 1});
+  std::optional<std::string> distributed_backend = LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy",
+                                                                {.choices = {"dp", "ddp", "ddp_spawn", "zero1"}});
+  std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
+  std::optional<std::string> amp_level =
+      LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16",
+                   {.choices = {"O0", "O1", "O2", "O3"}});
+  std::optional<bool> replace_sampler_ddp =
+      LEVIN_OPTION(replace_sampler_ddp, {}, "Early spelling of use_distributed_sampler");
+  bool auto_lr_find = LEVIN_OPTION(auto_lr_find, false, "Look for a learning rate before fit");
+  std::optional<std::string> auto_scale_batch_size = LEVIN_OPTION(
+      auto_scale_batch_size, {}, "Look for the largest batch size before fit", {.choices = {"power", "binsearch"}});
+
+  // Options that only levin has.
+  std::string name = LEVIN_OPTION(name, "levin_logs", "Name of the runs: their folder under default_root_dir");
+  std::optional<int64_t> seed = LEVIN_OPTION(
+      seed, {},
+      "Seed of the run's random numbers, and in the program of the initial weights; in a program of your own "
+      "levin::seed_everything comes before the module is made. Unset: not seeded",
+      {.min = 0});
+  std::string launcher = LEVIN_OPTION(launcher, "auto", "Who starts the ranks; none: levin starts no process",
+                                      {.choices = {"auto", "none"}});
+  bool keep_freed_memory = LEVIN_OPTION(
+      keep_freed_memory, true, "While a run lasts, the heap keeps what tensors free for the next step (glibc)");
+  std::string memory_format =
+      LEVIN_OPTION(memory_format, "preserve",
+                   "How images and convolutions lie in memory; channels_last is faster for convolutions on the CPU",
+                   {.choices = {"preserve", "channels_last"}});
+  bool flush_denormal =
+      LEVIN_OPTION(flush_denormal, false, "Take numbers next to 0 (denormal), which CPUs compute slowly, as 0");
+  std::optional<int64_t> num_threads = LEVIN_OPTION(
+      num_threads, {}, "Compute threads; unset: one per core, as far as the process may use them", {.min = 1});
+  std::string on_sigusr1 = LEVIN_OPTION(
+      on_sigusr1, "auto", "What SIGUSR1 asks of the program; auto: requeue inside a SLURM job, save elsewhere",
+      {.choices = {"auto", "save", "stop", "requeue", "ignore"}});
+  std::string on_sigusr2 = LEVIN_OPTION(on_sigusr2, "save", "What SIGUSR2 asks of the program",
+                                        {.choices = {"save", "stop", "requeue", "ignore"}});
+  Duration wall_margin = LEVIN_OPTION(wall_margin, Duration("00:00:01:00"),
+                                      "Inside a SLURM job: save and end so long before its time limit; 0: do not");
+  std::string checkpoint_errors =
+      LEVIN_OPTION(checkpoint_errors, "raise", "A checkpoint that cannot be saved ends the run, or is a warning",
+                   {.choices = {"raise", "warn"}});
+  std::optional<int64_t> output_device =
+      LEVIN_OPTION(output_device, {}, "Under dp: number of the GPU that gathers losses; unset: the first", {.min = 0});
+  bool cuda_graphs = LEVIN_OPTION(cuda_graphs, false, "Capture whole training steps on a GPU and replay them");
+  bool auto_microbatch =
+      LEVIN_OPTION(auto_microbatch, false, "Split a batch that does not fit into memory and train its parts");
+  bool activation_checkpointing = LEVIN_OPTION(
+      activation_checkpointing, false, "Compute activations of marked modules again in backward, to save memory");
+  std::optional<std::string> float32_matmul_precision =
+      LEVIN_OPTION(float32_matmul_precision, {}, "Arithmetic inside of float32 matrix products; unset: as it is",
+                   {.choices = {"highest", "high", "medium"}});
+  std::optional<std::string> scale_lr =
+      LEVIN_OPTION(scale_lr, {},
+                   "Multiply the learning rate where auto_scale_batch_size has changed the batch: by the same factor "
+                   "(linear) or by its square root (sqrt)",
+                   {.choices = {"linear", "sqrt"}});
+  double timeout_seconds = LEVIN_OPTION(
+      timeout_seconds, 1800, "ddp: how long ranks wait for each other before the run ends with an error", {.min = 1});
+  bool find_unused_parameters =
+      LEVIN_OPTION(find_unused_parameters, false, "ddp: the loss does not depend on all parameters in each step");
+  bool static_graph =
+      LEVIN_OPTION(static_graph, false, "ddp: each step has the same graph, whichever parameters it leaves out");
+  double bucket_cap_mb = LEVIN_OPTION(
+      bucket_cap_mb, 25, "ddp: MiB of gradients that are reduced together while backward goes on", {.min = 0.001});
+  std::string gradient_compression = LEVIN_OPTION(gradient_compression, "none", "ddp: what gradients are sent as",
+                                                  {.choices = {"none", "fp16", "bf16"}});
+  int64_t max_restarts = LEVIN_OPTION(
+      max_restarts, 0, "ddp: how often all ranks are started again from their newest checkpoint", {.min = 0});
+  bool keep_global_batch =
+      LEVIN_OPTION(keep_global_batch, false,
+                   "ddp: a run that goes on from a checkpoint of another number of ranks keeps its samples per step; "
+                   "accumulate_grad_batches changes with the ranks");
+  std::string process_group_backend =
+      LEVIN_OPTION(process_group_backend, "auto", "ddp: what ranks speak by; auto: NCCL between GPUs, else Gloo",
+                   {.choices = {"auto", "mpi"}});
+  bool quiet = LEVIN_OPTION(quiet, false,
+                            "Print nothing but warnings, errors and results: no start line, progress bar or summary");
+};
+
+/// The strategy of a run and the reason for the choice.
+struct StrategyChoice {
+  std::string name = {};  ///< "single_device", "dp", "ddp" or "zero1"
+  std::string why = {};   ///< "several gpus on one machine"
+  /// Returns whether each device has its own process.
+  bool has_ranks() const { return name == "ddp" || name == "zero1"; }
+};
+
+/// Returns the strategy for options as they were given, before `resolve`.
+StrategyChoice choose_strategy(const TrainerOptions& given);
+
+/// Throws UsageError for a value outside its limits, for two options that contradict each other (the message names
+/// both), and for an option that this version cannot run yet.
+void check_options(const TrainerOptions& options);
+
+/// Checks the options and returns them resolved: early spellings become the present ones, fast_dev_run and barebones
+/// become the limits that they set, and unset options get their defaults. Warnings for the user are appended to
+/// `warnings`.
+TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings = nullptr);
+
+/// Two options whose values contradict each other.
+struct Contradiction {
+  std::string one = {}, other = {};  ///< names of TrainerOptions' fields
+  std::string why = {};
+};
+
+/// Returns all pairs of options that contradict each other; `check_options` throws for the first.
+std::vector<Contradiction> contradictions(const TrainerOptions& options);
+
+}  // namespace levin
