@@ -17,27 +17,27 @@ constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 constexpr int64_t kMostCompression = 1032;
 constexpr int64_t kMostSide = 0x7fffffff;
 
-struct Errors {
+struct PngErrors {
   std::jmp_buf jump = {};
   std::array<char, 200> message = {};
 };
 
-struct Decoder {
-  explicit Decoder(std::string_view all) : bytes(all) {}
-  ~Decoder() { png_destroy_read_struct(&png, &info, nullptr); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+struct PngDecoder {
+  explicit PngDecoder(std::string_view all) : bytes(all) {}
+  ~PngDecoder() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
 
   std::string_view bytes;
   size_t position = 0;
   bool is_cut_off = false;
-  Errors errors = {};
+  PngErrors errors = {};
   png_structp png = nullptr;
   png_infop info = nullptr;
 };
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
-  auto& errors = *static_cast<Errors*>(png_get_error_ptr(png));
+  auto& errors = *static_cast<PngErrors*>(png_get_error_ptr(png));
   std::strncpy(errors.message.data(), message, errors.message.size() - 1);
   std::longjmp(errors.jump, 1);
 }
@@ -46,7 +46,7 @@ struct Decoder {
 void on_warning(png_structp /*png*/, png_const_charp /*message*/) {}
 
 void on_read(png_structp png, png_bytep to, size_t count) {
-  auto& decoder = *static_cast<Decoder*>(png_get_io_ptr(png));
+  auto& decoder = *static_cast<PngDecoder*>(png_get_io_ptr(png));
   if (count > decoder.bytes.size() - decoder.position) {
     decoder.is_cut_off = true;
     png_error(png, "the data end too early");
@@ -57,18 +57,18 @@ void on_read(png_structp png, png_bytep to, size_t count) {
 
 /// Calls `step`, which libpng may leave by longjmp: it must hold nothing that needs a destructor. False where it did.
 template <class Step>
-bool completes(Errors& errors, const Step& step) {
+bool completes(PngErrors& errors, const Step& step) {
   if (setjmp(errors.jump) != 0) return false;
   step();
   return true;
 }
 
-[[noreturn]] void throw_broken(const std::string& name, const Decoder& decoder) {
+[[noreturn]] void throw_broken(const std::string& name, const PngDecoder& decoder) {
   if (decoder.is_cut_off) throw UsageError(name, ": the file is cut off; get it again");
   throw UsageError(name, ": broken PNG data (", decoder.errors.message.data(), "); get the file again");
 }
 
-void read_header(Decoder& decoder) {
+void read_header(PngDecoder& decoder) {
   decoder.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &decoder.errors, on_error, on_warning);
   if (!decoder.png) return;
   decoder.info = png_create_info_struct(decoder.png);
@@ -81,14 +81,14 @@ void read_header(Decoder& decoder) {
 }
 
 /// Asks for 8 bits and `channels` channels.
-void choose_format(const Decoder& decoder, int64_t channels) {
+void choose_format(const PngDecoder& decoder, int64_t channels) {
   png_set_expand(decoder.png);
   png_set_strip_16(decoder.png);
   png_set_strip_alpha(decoder.png);
   if (channels == 3) png_set_gray_to_rgb(decoder.png);
 }
 
-void read_rows(const Decoder& decoder, int passes, png_bytep to, png_uint_32 height, size_t bytes_per_row) {
+void read_rows(const PngDecoder& decoder, int passes, png_bytep to, png_uint_32 height, size_t bytes_per_row) {
   for (int pass = 0; pass < passes; ++pass) {
     for (png_uint_32 row = 0; row < height; ++row) png_read_row(decoder.png, to + row * bytes_per_row, nullptr);
   }
@@ -96,7 +96,7 @@ void read_rows(const Decoder& decoder, int passes, png_bytep to, png_uint_32 hei
 }
 
 /// How many pixels the file can hold at best.
-int64_t most_pixels(const Decoder& decoder) {
+int64_t most_pixels(const PngDecoder& decoder) {
   const int64_t bits =
       int64_t{png_get_bit_depth(decoder.png, decoder.info)} * png_get_channels(decoder.png, decoder.info);
   return static_cast<int64_t>(decoder.bytes.size()) * kMostCompression * 8 / std::max<int64_t>(bits, 1);
@@ -114,7 +114,7 @@ struct PngImage : png_image {
 bool is_png(std::string_view bytes) { return bytes.starts_with(kSignature); }
 
 at::Tensor decode_png(std::string_view bytes, const std::string& name, const ImageOptions& options) {
-  Decoder decoder(bytes);
+  PngDecoder decoder(bytes);
   const auto run = [&](const auto& step) {
     if (!completes(decoder.errors, step)) throw_broken(name, decoder);
   };

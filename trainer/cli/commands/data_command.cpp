@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kSeconds = 10;
 
-constexpr const char* kHelp =
+constexpr const char* kDataHelp =
     R"(levin data inspect: what the loaders of a config's data give, and a picture of the first training batch
 
   --sheet FILE   The picture, a PNG file [contact_sheet.png]
@@ -113,7 +113,7 @@ void data_command(const std::vector<std::string>& arguments) {
   const Arguments taken = take_arguments(rest);
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "data inspect", rest);
   if (!line.flags.help.empty()) {
-    std::cout << kHelp << line.flags.help << std::flush;
+    std::cout << kDataHelp << line.flags.help << std::flush;
     return;
   }
   const RunOptions options = read_run_options(line.config);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kPort = 29500;
 
-constexpr const char* kHelp =
+constexpr const char* kLaunchHelp =
     R"(levin launch: train on several machines that ssh reaches
 
 Usage: levin launch --hosts HOST,HOST,... [--port INT] [--ssh COMMAND] [--run] fit --config FILE... [--FLAG VALUE...]
@@ -75,7 +75,7 @@ std::string run_on(const std::string& host, const std::string& ssh, const std::s
 
 int launch_command(std::vector<std::string> arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
-    std::cout << kHelp << std::flush;
+    std::cout << kLaunchHelp << std::flush;
     return 0;
   }
   const auto first = std::find_if(arguments.begin(), arguments.end(), is_run_command);

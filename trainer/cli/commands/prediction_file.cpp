@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kKinds = ".csv, .jsonl or .npy";
+constexpr const char* kFileKinds = ".csv, .jsonl or .npy";
 
 /// All samples of one loader: each named tensor as [samples, values] on the CPU, in double or int64.
 struct PredictedValues {
@@ -187,7 +187,7 @@ PredictedSamples predicted_samples(const data::DataModule* data) {
 PredictionFile::PredictionFile(fs::path path) : path_(std::move(path)) {
   const std::string kind = path_.extension().string();
   if (kind != ".csv" && kind != ".jsonl" && kind != ".npy")
-    throw UsageError("--output: expected a file that ends in ", kKinds, ", got ", path_.string());
+    throw UsageError("--output: expected a file that ends in ", kFileKinds, ", got ", path_.string());
   std::error_code ignored;
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   if (!fs::is_directory(folder, ignored)) throw UsageError("--output: there is no folder ", folder.string());
