@@ -36,6 +36,11 @@ if(TARGET levin_program)
 endif()
 install(FILES levin.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
 install(DIRECTORY ${levin_folders} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin" FILES_MATCHING PATTERN "*.h")
+foreach(header IN LISTS levin_forwarded_headers)
+  get_filename_component(folder "${header}" DIRECTORY)
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/forwarded_include/levin/${header}"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin/${folder}")
+endforeach()
 install(EXPORT levinWeightsTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 install(EXPORT levinTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 

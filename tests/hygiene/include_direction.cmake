@@ -1,30 +1,6 @@
-# cmake -DROOT=<checkout> -P include_direction.cmake: includes point downward only (docs/design.md has the levels).
+# cmake -DROOT=<checkout> -P include_direction.cmake: includes point downward only, as docs/levels.txt has the levels, which
+# docs/design.md shows; and headers that have moved are where cmake/forwarded_headers.txt says.
 cmake_minimum_required(VERSION 3.22)
-
-# Part of the tree (a prefix of the path), level. Parts of one level do not include each other.
-set(levels
-  "trainer/core/ 0"
-  "data/ 1"
-  "modules/ 2"
-  "callbacks/ 3"
-  "trainer/launch/ 3"
-  "trainer/strategies/ 3"
-  "trainer/precision/ 3"
-  "trainer/checkpoint/ 3"
-  "trainer/loggers/ 3"
-  "trainer/profilers/ 3"
-  "trainer/options 4"
-  "trainer/run_folder. 4"
-  "trainer/placement. 5"
-  "trainer/loops/ 5"
-  "trainer/assembly. 6"
-  "trainer/launch_ranks. 6"
-  "trainer/run_messages. 6"
-  "trainer/run_result. 6"
-  "trainer/trainer. 7"
-  "trainer/tuner/ 8"
-  "trainer/cli/ 9"
-  "levin.h 10")
 
 set(mistakes 0)
 macro(mistake)
@@ -32,11 +8,33 @@ macro(mistake)
   math(EXPR mistakes "${mistakes} + 1")
 endmacro()
 
+# A part of the tree (a prefix of the path) and its level. Parts of one level do not include each other.
+set(parts)
+file(READ "${ROOT}/docs/design.md" page)
+file(STRINGS "${ROOT}/docs/levels.txt" rows REGEX "^[^#]" ENCODING UTF-8)
+foreach(row IN LISTS rows)
+  if(NOT row MATCHES "^([0-9]+) ([^ ]+) (.+)$")
+    mistake("docs/levels.txt: a row has level, path and what lives there: ${row}")
+    continue()
+  endif()
+  list(APPEND parts "${CMAKE_MATCH_2} ${CMAKE_MATCH_1}")
+  string(FIND "${page}" "\n| ${CMAKE_MATCH_1} | `${CMAKE_MATCH_2}` | ${CMAKE_MATCH_3} |\n" position)
+  if(position EQUAL -1)
+    mistake("docs/design.md does not show the row of docs/levels.txt: ${row}")
+  endif()
+endforeach()
+string(REGEX MATCHALL "\n\\| [0-9]+ \\| `" shown "${page}")
+list(LENGTH shown shown)
+list(LENGTH rows count)
+if(NOT shown EQUAL count)
+  mistake("docs/design.md has ${shown} rows of levels, docs/levels.txt ${count}")
+endif()
+
 # Sets `level` and `part` of the file `path`; both empty where the table has none.
 macro(find_level path)
   set(level "")
   set(part "")
-  foreach(entry IN LISTS levels)
+  foreach(entry IN LISTS parts)
     string(REGEX MATCH "^(.*) (.*)$" entry "${entry}")
     set(prefix "${CMAKE_MATCH_1}")
     set(number "${CMAKE_MATCH_2}")
@@ -71,7 +69,7 @@ function(check_library_file file)
   set(own_level "${level}")
   set(own_part "${part}")
   if(own_level STREQUAL "")
-    mistake("${file}: no level; add its folder to the table in tests/hygiene/include_direction.cmake")
+    mistake("${file}: no level; add its folder to docs/levels.txt")
   endif()
   read_includes("${file}")
   foreach(include IN LISTS includes)
@@ -122,6 +120,18 @@ files_of(user_files examples benchmarks)
 foreach(file IN LISTS user_files)
   check_user_file("${file}")
 endforeach()
+
+if(EXISTS "${ROOT}/cmake/forwarded_headers.txt")
+  file(STRINGS "${ROOT}/cmake/forwarded_headers.txt" rows REGEX "^[^#]")
+  foreach(row IN LISTS rows)
+    string(REPLACE " " ";" row "${row}")
+    list(GET row 0 old)
+    list(GET row 1 new)
+    if(EXISTS "${ROOT}/${old}" OR NOT EXISTS "${ROOT}/${new}")
+      mistake("cmake/forwarded_headers.txt: a header that is no more and one that is there were expected: ${old} ${new}")
+    endif()
+  endforeach()
+endif()
 
 list(LENGTH library_files count)
 if(mistakes GREATER 0 OR count EQUAL 0)

@@ -1,5 +1,25 @@
 # cmake -DWORK=<folder> -P include_direction_test.cmake: the check finds one mistake of each kind in a small tree.
 file(REMOVE_RECURSE "${WORK}")
+file(WRITE "${WORK}/docs/levels.txt" "# A small table.
+0 trainer/core/ errors
+1 data/ loaders; samplers
+3 trainer/checkpoint/ files
+3 trainer/loggers/ loggers
+")
+file(WRITE "${WORK}/docs/design.md" "# Design
+
+| level | path | what |
+|---|---|---|
+| 0 | `trainer/core/` | errors |
+| 1 | `data/` | loaders; samplers |
+| 2 | `modules/` | networks |
+| 3 | `trainer/checkpoint/` | files |
+| 3 | `trainer/loggers/` | other loggers |
+")
+file(WRITE "${WORK}/cmake/forwarded_headers.txt" "# old new
+data/old_batch.h data/batch.h
+data/old_loader.h data/loader.h
+")
 set(narrow "#include <ATen/core/Tensor.h>\n")
 file(WRITE "${WORK}/trainer/core/fine.h" "${narrow}")
 file(WRITE "${WORK}/trainer/core/upward.h" "#include <levin/data/batch.h>\n")
@@ -24,7 +44,10 @@ foreach(expected
     "trainer/checkpoint/sibling.cpp (level 3) includes <levin/trainer/loggers/logger.h> (level 3)"
     "trainer/unknown/file.cpp: no level"
     "examples/private.cpp: \"../data/batch.h\" is neither"
-    "7 mistakes in the includes of 9 files")
+    "docs/design.md does not show the row of docs/levels.txt: 3 trainer/loggers/ loggers"
+    "docs/design.md has 5 rows of levels, docs/levels.txt 4"
+    "that is there were expected: data/old_loader.h data/loader.h"
+    "10 mistakes in the includes of 9 files")
   string(FIND "${output}" "${expected}" position)
   if(position EQUAL -1)
     message(FATAL_ERROR "Not found: ${expected}\nin:\n${output}")
