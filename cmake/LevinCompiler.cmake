@@ -14,11 +14,11 @@ function(levin_check_compiler)
 endfunction()
 
 # ccache, with paths relative to the checkout, so that another clone finds the same objects. Precompiled headers need the
-# sloppiness; nothing here uses __TIME__.
+# sloppiness (nothing here uses __TIME__) and the depend mode: ccache cannot preprocess what they are included in.
 function(levin_use_ccache)
   find_program(LEVIN_CCACHE ccache)
   if(LEVIN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros;${LEVIN_CCACHE}" PARENT_SCOPE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;CCACHE_DEPEND=1;CCACHE_SLOPPINESS=pch_defines,time_macros;${LEVIN_CCACHE}" PARENT_SCOPE)
   endif()
 endfunction()
 
