@@ -30,8 +30,8 @@ struct Tuned {
 
 class Assembly;
 class ProcessGroup;
-class RunContext;
 struct FoundCheckpoint;
+struct RunInputs;
 
 /// Trains, validates, tests and predicts with a LightningModule, configured by TrainerOptions.
 ///
@@ -99,16 +99,14 @@ class Trainer {
   void set_config(RunConfig config) { config_ = std::move(config); }
 
  private:
-  struct Sources;
   Trainer(TrainerOptions resolved, Placement placement, bool trials);
   void refuse_untuned() const;
   /// Returns the process group, joined at the first call; null without ddp or zero1.
   ProcessGroup* ranks();
   std::optional<FoundCheckpoint> find_for_evaluation(const std::string& ckpt_path, Comm& comm) const;
-  void set_config_of(RunContext& run) const;
-  RunResult run_fit(ModuleRef module, const Sources& sources);
-  std::vector<Metrics> run_evaluation(ModuleRef module, const Sources& sources, Stage stage);
-  std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const Sources& sources);
+  RunResult run_fit(ModuleRef module, const RunInputs& inputs);
+  std::vector<Metrics> run_evaluation(ModuleRef module, const RunInputs& inputs, Stage stage);
+  std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const RunInputs& inputs);
 
   TrainerOptions options_;
   Placement placement_;

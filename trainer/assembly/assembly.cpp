@@ -7,6 +7,9 @@
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/optim/engine/learning_rate.h>
+#include <levin/trainer/checkpoint/checkpoint_contents.h>
+#include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/auto_microbatch.h>
@@ -16,6 +19,7 @@
 #include <levin/trainer/strategies/zero1.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -86,13 +90,21 @@ parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& optio
 Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
                    const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
     : module_(*module.module),
+      placement_(placement),
       ranks_(ranks),
       stage_(stage),
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
       settings_(std::in_place, settings_of(options)),
       strategy_(make_strategy(placement, options, ranks, module_)),
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
-      run(options, module, data_module, *strategy_, *precision_, stage) {
+      parts_{.options = options,
+             .module = module,
+             .data_module = data_module,
+             .strategy = *strategy_,
+             .precision = *precision_,
+             .stage = stage,
+             .trial = trial},
+      run_(parts_, checkpoint_of) {
   if (options.keep_freed_memory) heap_.emplace();
   in_progress_.emplace(options.seed.has_value());
   if (options.seed) {
@@ -100,8 +112,6 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Pr
     // Each rank has its own random numbers. Weights are those of rank 0, and the order of samples has its own seed.
     at::manual_seed(static_cast<uint64_t>(*options.seed + strategy_->comm().rank()));
   }
-  run.trial = trial;
-  run.sink.set_enabled(!options.barebones);
   for (const CallbackEntry& entry : options.callbacks)
     if (*options.enable_checkpointing || !saves_checkpoints(entry)) add(entry);
   if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
@@ -110,24 +120,25 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Pr
     for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
   if (stage == Stage::Fit && *options.enable_checkpointing && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
-  run.hooks.add(module_, module.overrides.hooks);
-  for (const CallbackEntry& entry : run.callbacks)
-    if (entry.callback->is_monitoring()) run.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
+  parts_.hooks.add(module_, module.overrides.hooks);
+  for (const CallbackEntry& entry : parts_.callbacks)
+    if (entry.callback->is_monitoring()) parts_.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
 }
 
 void Assembly::add(const CallbackEntry& entry) {
-  run.callbacks.push_back(entry);
-  run.hooks.add(*entry.callback, entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
+  parts_.callbacks.push_back(entry);
+  parts_.hooks.add(*entry.callback,
+                   entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
 }
 
 template <class C>
 bool Assembly::has() const {
-  return std::any_of(run.callbacks.begin(), run.callbacks.end(), is<C>);
+  return std::any_of(parts_.callbacks.begin(), parts_.callbacks.end(), is<C>);
 }
 
 void Assembly::prepare_data() {
   if (first_of_machine_) {
-    if (data::DataModule* data = run.data_module()) data->prepare_data();
+    if (data::DataModule* data = run_.data_module()) data->prepare_data();
     module_.prepare_data();
   }
   strategy_->comm().barrier();
@@ -135,10 +146,10 @@ void Assembly::prepare_data() {
 
 void Assembly::setup() {
   prepare_data();
-  if (data::DataModule* data = run.data_module()) data->setup(stage_);
-  run.hooks.setup(run);
+  if (data::DataModule* data = run_.data_module()) data->setup(stage_);
+  parts_.hooks.setup(run_);
   module_.configure_model_once();
-  if (run.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
+  if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
     throw UsageError(
         "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "
         "that are repeated from levin::Checkpointable, as those of GPT are");
@@ -148,34 +159,59 @@ void Assembly::setup() {
 void Assembly::place() {
   precision_->convert_module(module_);
   strategy_->place(module_);
-  if (run.options.memory_format == "channels_last") to_channels_last(module_);
+  if (parts_.options.memory_format == "channels_last") to_channels_last(module_);
 }
 
 void Assembly::configure_optimizers(const FoundRate& found) {
   OptimizerConfig config = module_.configure_optimizers();
-  for (OptimizerEntry& entry : config.entries) run.optimizer_list.push_back(entry.optimizer);
-  if (run.optimizer_list.empty())
+  for (OptimizerEntry& entry : config.entries) parts_.optimizers.push_back(entry.optimizer);
+  if (parts_.optimizers.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
-  for (const auto& optimizer : run.optimizer_list) {
+  for (const auto& optimizer : parts_.optimizers) {
     if (found.lr) set_lr(*optimizer, lr_shares(*optimizer), *found.lr);
     if (found.factor != 1) scale_lr(*optimizer, found.factor);
   }
-  strategy_->attach(run.optimizer_list);
-  precision_->attach(run.optimizer_list);
+  strategy_->attach(parts_.optimizers);
+  precision_->attach(parts_.optimizers);
   for (OptimizerEntry& entry : config.entries) {
     if (!entry.scheduler) continue;
-    run.scheduler_list.push_back(entry.scheduler->bind(*entry.optimizer, {.total_steps = run.total_steps}));
-    run.scheduler_configs.push_back(entry.scheduler->config);
+    parts_.schedulers.push_back(
+        entry.scheduler->bind(*entry.optimizer, {.total_steps = [this] { return run_.estimated_stepping_batches(); }}));
+    parts_.scheduler_configs.push_back(entry.scheduler->config);
   }
 }
 
+RunConfig Assembly::config_of_run(RunConfig given) const {
+  const Json config = {{"trainer", schema_of<TrainerOptions>().get(&parts_.options)}};
+  if (given.json.empty()) given.json = config.dump(2) + "\n";
+  if (given.hyperparameters.empty()) given.hyperparameters = module_.hyperparameters();
+  return given;
+}
+
+void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start) {
+  const TrainerOptions& options = parts_.options;
+  if (parts_.trial || !(options.logger.is_on() || *options.enable_checkpointing)) return;
+  const bool resumes = found != nullptr && found->continues_in_folder;
+  if (parts_.is_rank_zero())
+    run_.set_run_folder(resumes ? RunFolder::resume(found->run_folder, std::move(found->lock), start)
+                                : RunFolder::create(options.default_root_dir, options.name, start));
+  const std::string path = text_of_rank_zero(run_.folder().string(), run_.comm());
+  if (!parts_.is_rank_zero()) {
+    run_.set_run_folder(RunFolder::of_rank_zero(path, resumes));
+    return;
+  }
+  run_.run_folder().write_config(run_.config().json);
+  parts_.loggers = options.logger.make(run_.folder());
+  for (const auto& logger : parts_.loggers) logger->log_hyperparameters(run_.config().hyperparameters);
+}
+
 void Assembly::teardown() {
-  if (data::DataModule* data = run.data_module()) data->teardown(stage_);
-  run.hooks.teardown(run);
+  if (data::DataModule* data = run_.data_module()) data->teardown(stage_);
+  parts_.hooks.teardown(run_);
 }
 
 void Assembly::end() {
-  run.end();
+  run_.end();
   in_progress_.reset();
   generator_as_before_.reset();
   heap_.reset();
@@ -197,8 +233,8 @@ void Assembly::guarded(const std::function<void()>& body) {
 void Assembly::failed(const std::exception& error) {
   std::optional<ProcessGroup::Silence> others_are_elsewhere;
   if (ranks_ != nullptr) others_are_elsewhere.emplace(*ranks_);
-  run.sink.leave_ranks();
-  run.leave_loop();
+  run_.sink().leave_ranks();
+  run_.leave_loop();
   // The original exception is rethrown later, and each part is called even if another one throws.
   const auto call = [](const char* part, const std::function<void()>& body) {
     try {
@@ -209,10 +245,10 @@ void Assembly::failed(const std::exception& error) {
       console::warn(c10::str(part, " threw as well"));
     }
   };
-  for (Hooks* receiver : run.hooks.receivers(Hook::on_exception))
-    call("on_exception", [&] { receiver->on_exception(run, error); });
-  call("the save after the exception", [&] { run.save_after_exception(); });
-  for (const auto& logger : run.loggers) call("a logger's finalize", [&] { logger->finalize("failed"); });
+  for (Hooks* receiver : parts_.hooks.receivers(Hook::on_exception))
+    call("on_exception", [&] { receiver->on_exception(run_, error); });
+  call("the save after the exception", [&] { run_.save_after_exception(); });
+  for (const auto& logger : parts_.loggers) call("a logger's finalize", [&] { logger->finalize("failed"); });
 }
 
 }  // namespace levin

@@ -6,16 +6,20 @@
 #include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/core/system/heap.h>
 #include <levin/trainer/core/system/runs_in_progress.h>
-#include <levin/trainer/loops/run_context.h>
 #include <levin/trainer/precision/make_precision.h>
+#include <levin/trainer/run/run_context.h>
+#include <levin/trainer/run/run_parts.h>
 #include <levin/trainer/strategies/strategy.h>
 
 #include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace levin {
+
+struct FoundCheckpoint;
 
 /// The result of levin::tune: a learning rate, or a factor for the rates that the module configures.
 struct FoundRate {
@@ -23,11 +27,12 @@ struct FoundRate {
   double factor = 1;
 };
 
-/// All parts of one call of fit, validate, test or predict. They are destroyed in reverse order.
+/// Makes and owns the parts of one call of fit, validate, test or predict. They are destroyed in reverse order.
 class Assembly {
  public:
-  /// `options` and `ranks` must outlive the assembly; `ranks` is null without ddp or zero1. Sets process-wide state:
-  /// seed, threads and LibTorch's switches. In a trial the module's configure_callbacks() is not called.
+  /// `options`, `placement` and `ranks` must outlive the assembly; `ranks` is null without ddp or zero1. Sets
+  /// process-wide state: seed, threads and LibTorch's switches. In a trial the module's configure_callbacks() is not
+  /// called.
   Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
            const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
 
@@ -37,12 +42,24 @@ class Assembly {
   void place();
   /// `found`: the result of levin::tune.
   void configure_optimizers(const FoundRate& found = {});
+  /// Returns `given`, the config to write to files, completed by the trainer's options and the module's hyperparameters
+  /// if it is empty.
+  RunConfig config_of_run(RunConfig given) const;
+  /// Opens the run's folder, writes config.json and makes the loggers. A fit that continues a run uses the folder of
+  /// `found`; null otherwise. `start`: the identity by which a restart finds the folder. Without loggers and
+  /// checkpoints a run has no folder. Collective: all ranks call it.
+  void open_run_folder(FoundCheckpoint* found, const std::string& start);
   void teardown();
   /// Restores the process-wide state that the run changed. The state that a later checkpoint needs is kept.
   void end();
   /// Runs `body`. If it throws, calls on_exception and closes the loggers, then rethrows. The handling runs on this
   /// rank alone: logged values are this rank's own, and a collective throws.
   void guarded(const std::function<void()>& body);
+
+  RunContext& run() { return run_; }
+  const Placement& placement() const { return placement_; }
+  /// Null without ddp or zero1.
+  ProcessGroup* ranks() const { return ranks_; }
 
  private:
   /// Runs the prepare_data hooks once on each machine; the other ranks wait.
@@ -53,6 +70,7 @@ class Assembly {
   void failed(const std::exception& error);
 
   LightningModule& module_;
+  const Placement& placement_;
   ProcessGroup* ranks_;
   Stage stage_;
   bool first_of_machine_;
@@ -62,9 +80,8 @@ class Assembly {
   std::unique_ptr<PrecisionPlugin> precision_;
   std::optional<RunInProgress> in_progress_ = {};
   std::optional<RngGuard> generator_as_before_ = {};
-
- public:
-  RunContext run;
+  RunParts parts_;
+  RunContext run_;
 };
 
 /// Returns the options of gradient reduction across ranks.

@@ -8,7 +8,7 @@
 #include <levin/trainer/core/system/private_folder.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/launch/supervisor.h>
-#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/run/run_context.h>
 #include <signal.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -140,14 +140,15 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Train
 }
 
 void check_same_run(const RunContext& run) {
-  if (run.strategy.comm().world_size() == 1) return;
-  check_same_program(run.strategy.comm());
-  const std::string& own = run.config.json;
-  const std::string first = text_of_rank_zero(own, run.strategy.comm());
-  const std::string digest = text_of_rank_zero(run.config.digest, run.strategy.comm());
-  if (first == own && digest == run.config.digest) return;
+  Comm& comm = run.parts().comm();
+  if (comm.world_size() == 1) return;
+  check_same_program(comm);
+  const std::string& own = run.config().json;
+  const std::string first = text_of_rank_zero(own, comm);
+  const std::string digest = text_of_rank_zero(run.config().digest, comm);
+  if (first == own && digest == run.config().digest) return;
   if (first == own)
-    throw UsageError("rank ", run.strategy.comm().rank(),
+    throw UsageError("rank ", comm.rank(),
                      " has other values in the environment for the config's ${env:...} than rank 0; start all ranks "
                      "with the same environment");
   const auto differs = std::mismatch(first.begin(), first.end(), own.begin(), own.end());
@@ -157,7 +158,7 @@ void check_same_run(const RunContext& run) {
     const size_t trimmed = text.find_first_not_of(' ', from);
     return text.substr(trimmed, text.find('\n', at) - trimmed);
   };
-  throw UsageError("rank ", run.strategy.comm().rank(), " was started with another config than rank 0: ",
+  throw UsageError("rank ", comm.rank(), " was started with another config than rank 0: ",
                    line(own, static_cast<size_t>(differs.second - own.begin())), " in place of ",
                    line(first, static_cast<size_t>(differs.first - first.begin())),
                    "; start all ranks with the same options");

@@ -4,7 +4,7 @@
 #include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/cores.h>
-#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/run/run_context.h>
 
 #include <algorithm>
 #include <vector>
@@ -14,26 +14,30 @@ namespace {
 
 std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
 
+/// Returns whether this process prints the messages of the run.
+bool says(const RunParts& parts) { return !parts.options.quiet && !parts.trial && parts.is_rank_zero(); }
+
 }  // namespace
 
 void say_start(RunContext& run, const Placement& placement, const std::string& from) {
-  if (run.options.barebones || run.options.quiet || run.trial || !run.is_rank_zero()) return;
-  std::string line = c10::str("fit on ", run.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
-                              " on ", counted(cores_of_process(), "core"), ", strategy ", run.strategy.name(), " (",
+  const RunParts& parts = run.parts();
+  if (parts.options.barebones || !says(parts)) return;
+  std::string line = c10::str("fit on ", parts.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
+                              " on ", counted(cores_of_process(), "core"), ", strategy ", parts.strategy.name(), " (",
                               placement.strategy.why, ")");
-  if (run.options.precision != Precision()) line += std::string(", precision ") + run.precision.name();
-  if (!run.run_folder.empty()) line += ", run folder " + run.run_folder.path().string();
-  if (run.resumed)
-    line += c10::str(", goes on after ", counted(run.counters.global_step, "step"), " and ",
-                     counted(run.counters.epoch, "epoch"), " of ", from);
+  if (parts.options.precision != Precision()) line += std::string(", precision ") + parts.precision.name();
+  if (!run.run_folder().empty()) line += ", run folder " + run.run_folder().path().string();
+  if (run.resumption().is_resumed())
+    line += c10::str(", goes on after ", counted(run.counters().global_step, "step"), " and ",
+                     counted(run.counters().epoch, "epoch"), " of ", from);
   console::info(line);
 }
 
 void say_config_changes(const RunContext& run, const State& checkpoint) {
   constexpr size_t kMost = 10;
   const State* own = checkpoint.find("levin");
-  if (own == nullptr || run.options.quiet || run.trial || !run.is_rank_zero()) return;
-  std::vector<std::string> changes = config_changes(own->at("config").to_string(), run.config.json);
+  if (own == nullptr || !says(run.parts())) return;
+  std::vector<std::string> changes = config_changes(own->at("config").to_string(), run.config().json);
   if (changes.empty()) return;
   const size_t more = changes.size() - std::min(changes.size(), kMost);
   if (more > 0) changes.resize(kMost);
@@ -44,7 +48,7 @@ void say_config_changes(const RunContext& run, const State& checkpoint) {
 
 void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
                      const std::filesystem::path& runs) {
-  if (run.options.quiet || run.trial || !run.is_rank_zero()) return;
+  if (!says(run.parts())) return;
   if (ckpt_path == "last")
     console::info(
         c10::str("ckpt_path \"last\": there is no checkpoint below ", runs.string(), "; the run begins anew"));
@@ -53,8 +57,7 @@ void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const 
 }
 
 void say_weights(const RunContext& run, Stage stage, const std::filesystem::path& file) {
-  if (!run.options.quiet && run.is_rank_zero())
-    console::info(c10::str(to_string(stage), ": weights of ", file.string()));
+  if (says(run.parts())) console::info(c10::str(to_string(stage), ": weights of ", file.string()));
 }
 
 }  // namespace levin

@@ -11,10 +11,9 @@
 #include <levin/trainer/checkpoint/rank_sections.h>
 #include <levin/trainer/core/run/logged_metric.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/run/run_context.h>
 
 #include <functional>
-#include <numeric>
 #include <vector>
 
 namespace levin {
@@ -54,12 +53,12 @@ void check_resumable(const State& checkpoint) {
 void check_optimizers(const RunContext& run, const State& checkpoint) {
   const State& optimizers = checkpoint.at("optimizer_states");
   const State& schedulers = checkpoint.at("lr_schedulers");
-  if (optimizers.size() != run.optimizer_list.size())
+  if (optimizers.size() != run.parts().optimizers.size())
     throw UsageError("it has ", optimizers.size(), " optimizers, configure_optimizers returned ",
-                     run.optimizer_list.size());
-  if (schedulers.size() != run.scheduler_list.size())
+                     run.parts().optimizers.size());
+  if (schedulers.size() != run.parts().schedulers.size())
     throw UsageError("it has ", schedulers.size(), " learning-rate schedulers, configure_optimizers returned ",
-                     run.scheduler_list.size());
+                     run.parts().schedulers.size());
 }
 
 /// Sets each gradient to the sum over the sections.
@@ -80,15 +79,15 @@ void apply_gradients(RunContext& run, const std::vector<const State*>& sections)
 /// Restores the weight of the current accumulation window on this rank and, if one rank started the window, its
 /// reference weight.
 void apply_weights_of_window(RunContext& run, const RankSections& sections) {
-  WindowState& window = run.counters.window;
+  WindowState& window = run.counters().window;
   double sum = 0;
   for (const State* section : sections.taken_over()) {
     const State* const own = section->find("sum_of_weights");
     sum += own != nullptr ? own->to_double() : window.sum_of_weights;
   }
   window.sum_of_weights = sum;
-  if (run.comm().world_size() > 1 && window.position > 0 && run.counters.reference_weight == 0)
-    run.counters.reference_weight = window.first_weight;
+  if (run.comm().world_size() > 1 && window.position > 0 && run.counters().reference_weight == 0)
+    run.counters().reference_weight = window.first_weight;
 }
 
 void apply_metrics(const LightningModule& module, const RankSections& sections) {
@@ -105,17 +104,17 @@ void apply_metrics(const LightningModule& module, const RankSections& sections) 
 }
 
 void apply_loggers(RunContext& run, const State& saved) {
-  for (size_t i = 0; i < run.loggers.size() && i < saved.size(); ++i) {
+  for (size_t i = 0; i < run.parts().loggers.size() && i < saved.size(); ++i) {
     const State& one = saved.items()[i];
-    if (one.at("class").to_string() == run.loggers[i]->name() && !one.at("state").is_none())
-      run.loggers[i]->load_state_dict(one.at("state"));
+    if (one.at("class").to_string() == run.parts().loggers[i]->name() && !one.at("state").is_none())
+      run.parts().loggers[i]->load_state_dict(one.at("state"));
   }
 }
 
 /// Converts the counters to another number of ranks, with the same batch size per rank and the same number of batches
 /// per step over all ranks.
 void keep_global_batch(RunContext& run, int64_t ranks_before) {
-  TrainerState& counters = run.counters;
+  TrainerState& counters = run.counters();
   const int64_t ranks = run.comm().world_size();
   if (ranks == ranks_before) return;
   const auto refuse = [&](const std::string& why) {
@@ -127,12 +126,7 @@ void keep_global_batch(RunContext& run, int64_t ranks_before) {
   const int64_t in_each_step = counters.accumulate_grad_batches * ranks_before;
   if (in_each_step % ranks != 0) refuse(c10::str("each step has ", in_each_step, " batches"));
   counters.accumulate_grad_batches = in_each_step / ranks;
-  auto& [times, by] = run.accumulation_scale;
-  times *= ranks_before;
-  by *= ranks;
-  const int64_t common = std::gcd(times, by);
-  times /= common;
-  by /= common;
+  run.accumulation_scale().change_ranks(ranks_before, ranks);
   for (int64_t* count :
        {&counters.batch_in_epoch, &counters.batches_seen, &counters.samples_seen, &counters.batches_of_last_epoch})
     *count = *count * ranks_before / ranks;
@@ -140,35 +134,35 @@ void keep_global_batch(RunContext& run, int64_t ranks_before) {
 
 /// Restores the section that only levin's checkpoints have.
 void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
-  const int64_t k = run.counters.accumulate_grad_batches;
-  run.counters.load_state_dict(own.at("trainer"));
-  run.counters.stage = Stage::Fit;
+  const int64_t k = run.counters().accumulate_grad_batches;
+  run.counters().load_state_dict(own.at("trainer"));
+  run.counters().stage = Stage::Fit;
   // A changed option wins over the checkpoint's value.
   if (own.at("accumulate_grad_batches").to_int() != k)
-    run.counters.accumulate_grad_batches = k;
+    run.counters().accumulate_grad_batches = k;
   else if (const State* scale = own.find("accumulation_scale"))
-    run.accumulation_scale = {scale->items().at(0).to_int(), scale->items().at(1).to_int()};
+    run.accumulation_scale().load_state(*scale);
   const RankSections sections(own.at("ranks"), run.comm().rank(), run.comm().world_size());
-  if (run.options.keep_global_batch) keep_global_batch(run, sections.saved());
+  if (run.parts().options.keep_global_batch) keep_global_batch(run, sections.saved());
   load_module_modes(run.module(), own.at("module_modes"));
   const State& data = own.at("data_module");
   if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
   apply_loggers(run, own.at("loggers"));
-  if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch.restore(step.to_int());
+  if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch().restore(step.to_int());
   if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
   // Under manual optimization gradients are the same on all ranks.
   const bool gathered = run.module().automatic_optimization;
   apply_gradients(run, gathered ? sections.taken_over() : std::vector<const State*>{&sections.own()});
   apply_weights_of_window(run, sections);
   apply_metrics(run.module(), sections);
-  run.sink.load_state_dict(sections.logged(), run.module().registered_metrics());
-  run.resume = sections.places();
+  run.sink().load_state_dict(sections.logged(), run.module().registered_metrics());
+  run.resumption().set_places(sections.places());
 }
 
 void apply_lightning_loops(RunContext& run, const State& checkpoint) {
-  const int64_t k = run.counters.accumulate_grad_batches;
-  run.counters = state_of_lightning(checkpoint, static_cast<int64_t>(run.optimizer_list.size()));
-  run.counters.accumulate_grad_batches = k;
+  const int64_t k = run.counters().accumulate_grad_batches;
+  run.counters() = state_of_lightning(checkpoint, static_cast<int64_t>(run.parts().optimizers.size()));
+  run.counters().accumulate_grad_batches = k;
 }
 
 }  // namespace
@@ -179,7 +173,7 @@ void announce_checkpoint(RunContext& run, const State& checkpoint, const std::st
       check_resumable(checkpoint);
     else
       weights_of(checkpoint);
-    run.hooks.on_load_checkpoint(run, checkpoint);
+    run.parts().hooks.on_load_checkpoint(run, checkpoint);
   });
 }
 
@@ -190,12 +184,13 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
     const State* const own = checkpoint.find("levin");
     // The strategy may shard the optimizers' state, so it comes first.
     if (const State* strategy = own != nullptr ? own->find("strategy") : nullptr)
-      run.strategy.load_state_dict(*strategy);
+      run.parts().strategy.load_state_dict(*strategy);
     const State::List& optimizers = checkpoint.at("optimizer_states").items();
     for (size_t i = 0; i < optimizers.size(); ++i)
-      if (!optimizers[i].is_none()) run.strategy.load_optimizer_state(*run.optimizer_list[i], optimizers[i]);
+      if (!optimizers[i].is_none())
+        run.parts().strategy.load_optimizer_state(*run.parts().optimizers[i], optimizers[i]);
     const State::List& schedulers = checkpoint.at("lr_schedulers").items();
-    for (size_t i = 0; i < schedulers.size(); ++i) run.scheduler_list[i]->load_state_dict(schedulers[i]);
+    for (size_t i = 0; i < schedulers.size(); ++i) run.parts().schedulers[i]->load_state_dict(schedulers[i]);
     load_module_state_dict(run.module(), weights_of(checkpoint));
     load_precision_state(run, checkpoint);
     if (const State* callbacks = checkpoint.find("callbacks"))
@@ -206,8 +201,8 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
       apply_levin_section(run, *own, goes_on);
     else
       apply_lightning_loops(run, checkpoint);
-    run.begin_wall_seconds_at(run.counters.elapsed_seconds);
-    run.resumed = true;
+    run.clock().continue_from(run.counters().elapsed_seconds);
+    run.resumption().begin();
   });
 }
 

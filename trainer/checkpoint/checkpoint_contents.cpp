@@ -11,7 +11,7 @@
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
-#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/run/run_context.h>
 
 #include <algorithm>
 #include <chrono>
@@ -39,31 +39,30 @@ State callback_states(RunContext& run) {
 
 /// Returns none, with a warning, for an optimizer whose state cannot be saved.
 State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer) try {
-  return run.strategy.optimizer_state(optimizer);
+  return run.parts().strategy.optimizer_state(optimizer);
 } catch (const UsageError& error) {
-  if (!std::exchange(run.said_optimizer_is_unknown, true))
-    console::warn(
-        std::string("checkpoints lack an optimizer's state, and a run that goes on from one begins with a new "
-                    "one: ") +
-        error.what());
+  run.warn_once("checkpoint optimizer state",
+                std::string("checkpoints lack an optimizer's state, and a run that goes on from one begins with a new "
+                            "one: ") +
+                    error.what());
   return State();
 }
 
 State optimizer_states(RunContext& run) {
   State states = State::list();
-  for (const auto& optimizer : run.optimizer_list) states.push_back(optimizer_state(run, *optimizer));
+  for (const auto& optimizer : run.parts().optimizers) states.push_back(optimizer_state(run, *optimizer));
   return states;
 }
 
 State scheduler_states(RunContext& run) {
   State states = State::list();
-  for (const auto& scheduler : run.scheduler_list) states.push_back(scheduler->state_dict());
+  for (const auto& scheduler : run.parts().schedulers) states.push_back(scheduler->state_dict());
   return states;
 }
 
 State logger_states(RunContext& run) {
   State states = State::list();
-  for (const auto& logger : run.loggers)
+  for (const auto& logger : run.parts().loggers)
     states.push_back(State::dict({{"class", logger->name()}, {"state", logger->state_dict()}}));
   return states;
 }
@@ -71,7 +70,7 @@ State logger_states(RunContext& run) {
 /// Returns the gradients accumulated in the current window; under manual optimization all gradients.
 State gathered_gradients(RunContext& run) {
   State gradients = State::dict();
-  if (run.module().automatic_optimization && run.counters.window.position == 0) return gradients;
+  if (run.module().automatic_optimization && run.counters().window.position == 0) return gradients;
   for (const auto& parameter : run.module().named_parameters())
     if (const at::Tensor& gradient = parameter.value().grad(); gradient.defined())
       gradients[parameter.key()] = gradient;
@@ -99,36 +98,34 @@ bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
 
 /// Returns the state that belongs to one rank. Between validations the evaluation loaders have no position.
 State section_of_rank(RunContext& run) {
-  const bool validating = run.counters.batch_phase == BatchPhase::Validating;
-  return State::dict({{"rng", run.rng()},
-                      {"train_loader", loader_states(run.train_loaders)},
-                      {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders) : State::list()},
-                      {"train_loader_in_step", are_in_step(run.train_loaders, run.comm())},
-                      {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders, run.comm())},
-                      {"gradients", gathered_gradients(run)},
-                      {"sum_of_weights", run.counters.window.sum_of_weights},
-                      {"metrics", metric_states(run.module())},
-                      {"logged", run.sink.state_dict(run.module().registered_metrics(),
-                                                     {.train = run.counters.last_batch, .evaluation = validating})}});
+  const bool validating = run.counters().batch_phase == BatchPhase::Validating;
+  return State::dict(
+      {{"rng", run.rng()},
+       {"train_loader", loader_states(run.train_loaders())},
+       {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders()) : State::list()},
+       {"train_loader_in_step", are_in_step(run.train_loaders(), run.comm())},
+       {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders(), run.comm())},
+       {"gradients", gathered_gradients(run)},
+       {"sum_of_weights", run.counters().window.sum_of_weights},
+       {"metrics", metric_states(run.module())},
+       {"logged", run.sink().state_dict(run.module().registered_metrics(),
+                                        {.train = run.counters().last_batch, .evaluation = validating})}});
 }
-
-/// Returns whether the stop request ends the run. A signal or a job's time limit ends only the session.
-bool stops_for_good(const RunContext& run) { return run.stop_reason && !run.session_ends && received_signal() == 0; }
 
 State levin_section(RunContext& run) {
   State section = State::dict({
       {"format_version", kCheckpointFormat},
-      {"trainer", run.counters.state_dict()},
-      {"accumulate_grad_batches", run.options.accumulate_grad_batches},
-      {"accumulation_scale", State::list({run.accumulation_scale.first, run.accumulation_scale.second})},
+      {"trainer", run.counters().state_dict()},
+      {"accumulate_grad_batches", run.parts().options.accumulate_grad_batches},
+      {"accumulation_scale", run.accumulation_scale().state()},
       {"module_modes", module_modes(run.module())},
       {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
       {"loggers", logger_states(run)},
-      {"strategy", run.strategy.state_dict()},
+      {"strategy", run.parts().strategy.state_dict()},
       {"non_finite_step", run.non_finite_step() ? State(*run.non_finite_step()) : State()},
-      {"stop_reason", stops_for_good(run) ? State(*run.stop_reason) : State()},
-      {"config", run.config.json},
-      {"run", run.run_folder.id()},
+      {"stop_reason", run.stops().end_the_run() ? State(*run.stops().reason()) : State()},
+      {"config", run.config().json},
+      {"run", run.run_folder().id()},
       {"saved_at", unix_time()},
   });
   section["ranks"] = State(gather_states(section_of_rank(run), run.comm()));
@@ -139,7 +136,7 @@ State levin_section(RunContext& run) {
 
 void for_each_callback(RunContext& run, const std::function<void(const std::string& key, Callback& callback)>& visit) {
   std::map<std::string, int> seen;
-  for (const CallbackEntry& entry : run.callbacks) {
+  for (const CallbackEntry& entry : run.parts().callbacks) {
     std::string key = entry.callback->state_key();
     if (const int number = seen[key]++; number > 0) key += " " + std::to_string(number + 1);
     visit(key, *entry.callback);
@@ -147,12 +144,12 @@ void for_each_callback(RunContext& run, const std::function<void(const std::stri
 }
 
 State checkpoint_of(RunContext& run, bool weights_only) {
-  const auto optimizers = static_cast<int64_t>(run.optimizer_list.size());
-  State checkpoint = State::dict({{"epoch", lightning_epoch(run.counters)},
-                                  {"global_step", lightning_global_step(run.counters, optimizers)},
+  const auto optimizers = static_cast<int64_t>(run.parts().optimizers.size());
+  State checkpoint = State::dict({{"epoch", lightning_epoch(run.counters())},
+                                  {"global_step", lightning_global_step(run.counters(), optimizers)},
                                   {"pytorch-lightning_version", kLightningVersion},
                                   {"state_dict", module_state_dict(run.module())},
-                                  {"loops", lightning_loops(run.counters, optimizers)}});
+                                  {"loops", lightning_loops(run.counters(), optimizers)}});
   if (!weights_only) {
     checkpoint["callbacks"] = callback_states(run);
     checkpoint["optimizer_states"] = optimizer_states(run);
@@ -160,14 +157,14 @@ State checkpoint_of(RunContext& run, bool weights_only) {
     checkpoint["levin"] = levin_section(run);
     save_precision_state(run, checkpoint);
   }
-  if (const std::string& hyperparameters = run.config.hyperparameters; hyperparameters != "{}") {
+  if (const std::string& hyperparameters = run.config().hyperparameters; hyperparameters != "{}") {
     checkpoint["hparams_name"] = "kwargs";
     checkpoint["hyper_parameters"] = state_of_json(hyperparameters);
   }
   if (weights_only)
     run.module().on_save_checkpoint(run, checkpoint);
   else
-    run.hooks.on_save_checkpoint(run, checkpoint);
+    run.parts().hooks.on_save_checkpoint(run, checkpoint);
   return checkpoint;
 }
 

@@ -5,7 +5,7 @@
 #include <levin/trainer/core/device/device_graph.h>
 #include <levin/trainer/core/device/stream_scope.h>
 #include <levin/trainer/logging/step_log.h>
-#include <levin/trainer/loops/step_parts.h>
+#include <levin/trainer/run/step_parts.h>
 
 #include <cstdint>
 #include <functional>

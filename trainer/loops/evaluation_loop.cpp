@@ -51,20 +51,26 @@ const EvaluationLoop::Hooking& EvaluationLoop::hooking(Stage stage) {
 }
 
 EvaluationLoop::EvaluationLoop(RunContext& run, Stage stage, std::function<data::Loaders()> source)
-    : run_(run), stage_(stage), hooks_(hooking(stage)), source_(std::move(source)) {}
+    : run_(run),
+      parts_(run.parts()),
+      counters_(run.counters()),
+      sink_(run.sink()),
+      stage_(stage),
+      hooks_(hooking(stage)),
+      source_(std::move(source)) {}
 
 bool EvaluationLoop::enabled() const {
-  return source_ && !(run_.options.*hooks_.limit).is_none() && run_.overrides().has(hooks_.method) &&
+  return source_ && !(parts_.options.*hooks_.limit).is_none() && parts_.module.overrides.has(hooks_.method) &&
          (!loaders_ || !loaders_->empty());
 }
 
 void EvaluationLoop::load() {
   if (!loaders_) {
     loaders_ = source_();
-    run_.divide_among_ranks(*loaders_);
+    divide_among_ranks(parts_, *loaders_);
     for (const auto& loader : *loaders_) ranked_.emplace_back(*loader, run_.comm());
   }
-  run_.evaluation_loaders = &*loaders_;
+  run_.set_evaluation_loaders(*loaders_);
 }
 
 void EvaluationLoop::unload() {
@@ -76,60 +82,59 @@ bool EvaluationLoop::run() { return evaluate(stage_, {}); }
 
 void EvaluationLoop::run_sanity_check() {
   const RngGuard generator_as_before;
-  const int64_t batches = run_.options.num_sanity_val_steps;
+  const int64_t batches = parts_.options.num_sanity_val_steps;
   evaluate(Stage::SanityCheck, batches < 0 ? std::nullopt : std::optional(batches));
-  run_.sink.forget_evaluation();
+  sink_.forget_evaluation();
 }
 
 bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
-  run_.strategy.begin_evaluation();
-  const bool inference = run_.options.inference_mode;
+  parts_.strategy.begin_evaluation();
+  const bool inference = parts_.options.inference_mode;
   const c10::InferenceMode inference_mode(inference);
   const at::NoGradGuard no_grad;
-  TrainerState& counters = run_.counters;
   const bool in_fit = run_.fitting() && stage == Stage::Validate;
-  const bool resumed = in_fit && counters.batch_phase == BatchPhase::Validating;
-  const Stage outer_stage = counters.stage;
-  const std::optional<int64_t> outer_batches = run_.batches_of_loader;
+  const bool resumed = in_fit && counters_.batch_phase == BatchPhase::Validating;
+  const Stage outer_stage = counters_.stage;
+  const std::optional<int64_t> outer_batches = run_.num_batches();
   run_.enter(stage, 0);
-  run_.sink.leave_batch();
-  run_.sink.use_evaluation_table(0, loaders_->size() > 1);
+  sink_.leave_batch();
+  sink_.use_evaluation_table(0, loaders_->size() > 1);
 
   LightningModule& module = run_.module();
   (module.*hooks_.model_eval)();
-  if (in_fit) counters.batch_phase = BatchPhase::Validating;
+  if (in_fit) counters_.batch_phase = BatchPhase::Validating;
   if (!resumed) {
-    counters.evaluation_loader = counters.evaluation_batch = 0;
-    (run_.hooks.*hooks_.start)(run_);
-    (run_.hooks.*hooks_.epoch_start)(run_);
+    counters_.evaluation_loader = counters_.evaluation_batch = 0;
+    (parts_.hooks.*hooks_.start)(run_);
+    (parts_.hooks.*hooks_.epoch_start)(run_);
   }
   const bool finished = evaluate_loaders(at_most);
   if (finished) {
-    (run_.hooks.*hooks_.epoch_end)(run_);
-    const Metrics reduced = run_.sink.read_evaluation_epoch();
+    (parts_.hooks.*hooks_.epoch_end)(run_);
+    const Metrics reduced = sink_.read_evaluation_epoch();
     if (stage != Stage::SanityCheck) run_.log_row(reduced);
-    (run_.hooks.*hooks_.end)(run_);
+    (parts_.hooks.*hooks_.end)(run_);
   }
   (module.*hooks_.model_train)();
 
-  run_.sink.use_train_table();
+  sink_.use_train_table();
   run_.enter(outer_stage, 0);
-  run_.batches_of_loader = outer_batches;
+  run_.set_num_batches(outer_batches);
   return finished;
 }
 
 /// Runs the loaders from `evaluation_loader` on; the first of them resumes after `evaluation_batch`.
 bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
-  for (auto i = static_cast<size_t>(run_.counters.evaluation_loader); i < loaders_->size(); ++i) {
+  for (auto i = static_cast<size_t>(counters_.evaluation_loader); i < loaders_->size(); ++i) {
     data::Loader& loader = (*loaders_)[i];
     // Before its first batch a loader has the state of another epoch, so it is not restored.
-    if (run_.counters.evaluation_batch > 0 && run_.resume) {
-      ranked_[i].check_ranks(*run_.resume, "evaluation_loaders_in_step");
-      loader.load_state_dict(run_.resume->at("evaluation_loaders").items().at(i));
+    if (const State* const places = run_.resumption().places(); places != nullptr && counters_.evaluation_batch > 0) {
+      ranked_[i].check_ranks(*places, "evaluation_loaders_in_step");
+      loader.load_state_dict(places->at("evaluation_loaders").items().at(i));
     } else {
-      loader.set_epoch(run_.counters.epoch);
+      loader.set_epoch(counters_.epoch);
     }
-    run_.resume.reset();
+    run_.resumption().drop_places();
     if (!evaluate_loader(ranked_[i], static_cast<int64_t>(i), at_most)) return false;
   }
   return true;
@@ -137,15 +142,15 @@ bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
 
 /// Continues after `evaluation_batch`. Returns false if a signal ended the validation.
 bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most) {
-  std::optional<int64_t> limit = (run_.options.*hooks_.limit).of(loader.size(), hooks_.limit_name);
+  std::optional<int64_t> limit = (parts_.options.*hooks_.limit).of(loader.size(), hooks_.limit_name);
   if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
-  run_.batches_of_loader = limit;
-  run_.enter(run_.counters.stage, index);
-  run_.counters.evaluation_loader = index;
-  run_.sink.use_evaluation_table(index, loaders_->size() > 1);
-  int64_t& batches_done = run_.counters.evaluation_batch;
+  run_.set_num_batches(limit);
+  run_.enter(counters_.stage, index);
+  counters_.evaluation_loader = index;
+  sink_.use_evaluation_table(index, loaders_->size() > 1);
+  int64_t& batches_done = counters_.evaluation_batch;
   std::optional<ValidationAgreement> agreement;
-  if (ranks_ != nullptr && run_.counters.stage == Stage::Validate) agreement.emplace(*ranks_);
+  if (ranks_ != nullptr && counters_.stage == Stage::Validate) agreement.emplace(*ranks_);
   while (!limit || batches_done < *limit) {
     std::optional<data::LoadedBatch> loaded = loader.next();
     if (!loaded) break;
@@ -153,9 +158,9 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
     const bool all_have_one = loader.is_in_step() && !loaded->last;
     if (!loaded->absent) evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
     batches_done += 1;
-    if (run_.counters.stage == Stage::SanityCheck) continue;
+    if (counters_.stage == Stage::SanityCheck) continue;
     all_have_one ? run_.save_if_asked() : run_.save_if_any_rank_asks();
-    const bool goes_on = agreement ? agreement->goes_on() : received_signal() == 0 || !run_.stop_reason;
+    const bool goes_on = agreement ? agreement->goes_on() : received_signal() == 0 || !run_.stops().reason();
     if (!goes_on) return false;
   }
   batches_done = 0;
@@ -163,17 +168,14 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
 }
 
 void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {
-  run_.current_batch = &batch;
-  run_.current_batch_idx = batch_idx;
-  run_.sink.enter_batch(batch, batch_idx, /*on_step_by_default=*/false);
-  (run_.hooks.*hooks_.batch_start)(run_);
-  run_.precision.forward_context(
-      [&] { run_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
-  (run_.hooks.*hooks_.batch_end)(run_);
-  if (run_.counters.stage != Stage::SanityCheck && run_.sink.anything_to_read_each_evaluation_step())
-    run_.log_row(run_.sink.read_own_step());
-  run_.sink.leave_batch();
-  run_.current_batch = nullptr;
+  const BatchInHand in_hand(run_, batch, batch_idx,
+                            BatchInHand::Logging{.step = batch_idx, .on_step_by_default = false});
+  (parts_.hooks.*hooks_.batch_start)(run_);
+  parts_.precision.forward_context(
+      [&] { parts_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
+  (parts_.hooks.*hooks_.batch_end)(run_);
+  if (counters_.stage != Stage::SanityCheck && sink_.anything_to_read_each_evaluation_step())
+    run_.log_row(sink_.read_own_step());
 }
 
 }  // namespace levin

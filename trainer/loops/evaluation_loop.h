@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/data/loader.h>
 #include <levin/trainer/loops/ranked_loader.h>
-#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/run/run_context.h>
 
 #include <functional>
 #include <optional>
@@ -49,6 +49,9 @@ class EvaluationLoop {
   static const Hooking& hooking(Stage stage);
 
   RunContext& run_;
+  const RunParts& parts_;
+  TrainerState& counters_;
+  MetricSink& sink_;
   Stage stage_;
   const Hooking& hooks_;
   std::function<data::Loaders()> source_;

@@ -3,15 +3,14 @@
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <levin/trainer/loops/rank_agreement.h>
 #include <levin/trainer/loops/ranked_loader.h>
-#include <levin/trainer/loops/run_context.h>
-#include <levin/trainer/loops/training_length.h>
+#include <levin/trainer/loops/run_schedulers.h>
 #include <levin/trainer/loops/training_step.h>
 #include <levin/trainer/loops/validation_schedule.h>
+#include <levin/trainer/run/run_context.h>
+#include <levin/trainer/run/training_length.h>
 
 #include <memory>
 #include <optional>
-#include <set>
-#include <string>
 
 namespace levin {
 
@@ -45,7 +44,7 @@ class FitLoop {
   void run();
 
  private:
-  enum class Interval { Step, Epoch };
+  using Interval = RunSchedulers::Interval;
 
   bool nothing_to_do() const;
   bool inside_epoch() const;
@@ -58,26 +57,30 @@ class FitLoop {
   /// Returns the epoch's next batch; nullopt after the last, or if a resumed run is already past the present limit.
   std::optional<data::LoadedBatch> next_batch();
   void run_batch(data::LoadedBatch loaded, bool last);
+  /// Runs the part of run_batch in which hooks see the batch.
+  TrainingStep::Outcome train_on(const Batch& batch, int64_t samples, bool last, const BatchOnRanks& on_ranks);
   /// Finishes an epoch whose last batch was not known to be the last.
   void end_unannounced();
-  void finish_batch();
+  /// Runs what follows a batch's hooks: the validation if one is due, and the schedulers that follow a metric. A run
+  /// that was saved in between enters here.
+  void validate_and_step_plateaus();
   void advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome);
   /// Runs a batch that this rank does not have, for the ranks that do: their collectives need all. It counts for
   /// nothing.
-  TrainingStep::Outcome run_idle(const BatchOnRanks& on_ranks, bool last);
+  TrainingStep::Outcome run_idle(const Batch& batch, int64_t batch_idx, bool last, const BatchOnRanks& on_ranks);
   void log_if_due(bool stepped);
   void watch_loss(bool read_device);
   void validate();
-  void step_schedulers(Interval interval, bool following_metric);
-  /// Returns the newest value of the metric that a scheduler follows. Without a value it throws if the scheduler is
-  /// strict, and otherwise warns.
-  std::optional<double> monitored(const LRSchedulerConfig& config);
   bool validation_due(bool window_done, bool last) const;
   bool stop_now() const;
   bool limits_reached() const;
 
   RunContext& run_;
+  const RunParts& parts_;
+  TrainerState& counters_;
+  MetricSink& sink_;
   LoaderSource source_;
+  RunSchedulers schedulers_;
   EvaluationLoop validation_;
   std::unique_ptr<TrainingStep> step_ = {};
   data::Loaders loaders_ = {};
@@ -86,11 +89,11 @@ class FitLoop {
   int64_t loaded_in_epoch_ = 0;
   ValidationSchedule schedule_;
   std::optional<RankAgreement> agreement_ = {};
-  std::set<std::string> warned_monitors_ = {};
+  bool interrupted_ = false;  ///< a signal ended the current validation; its position is saved
 };
 
 /// Combines the training loaders into one, sets the run's seed and order, and shards the loader across ranks.
-data::Loaders ready_for_training(const RunContext& run, const data::Loaders& loaders);
+data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loaders);
 
 /// Returns the batches per epoch of this training loader, limits applied; unset if unknown.
 std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const RankedLoader& train);

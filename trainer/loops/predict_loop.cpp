@@ -1,27 +1,25 @@
 #include <levin/trainer/loops/predict_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/trainer/loops/ranked_loader.h>
 
 namespace levin {
 namespace {
 
 Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
-  run.current_batch = &batch;
-  run.current_batch_idx = batch_idx;
-  run.hooks.on_predict_batch_start(run);
+  BatchInHand in_hand(run, batch, batch_idx);
+  run.parts().hooks.on_predict_batch_start(run);
   Batch prediction;
-  run.precision.forward_context(
-      [&] { prediction = run.strategy.run_predict_step(batch, batch_idx, run.dataloader_idx()); });
-  run.current_prediction = &prediction;
-  run.hooks.on_predict_batch_end(run);
-  run.current_prediction = nullptr;
-  run.current_batch = nullptr;
+  run.parts().precision.forward_context(
+      [&] { prediction = run.parts().strategy.run_predict_step(batch, batch_idx, run.dataloader_idx()); });
+  in_hand.set_prediction(prediction);
+  run.parts().hooks.on_predict_batch_end(run);
   return prediction;
 }
 
 std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t index) {
-  const auto limit = run.options.limit_predict_batches.of(loader.size(), "trainer.limit_predict_batches");
-  run.batches_of_loader = limit;
+  const auto limit = run.parts().options.limit_predict_batches.of(loader.size(), "trainer.limit_predict_batches");
+  run.set_num_batches(limit);
   run.enter(Stage::Predict, index);
   loader.set_epoch(0);
   std::vector<Batch> predictions;
@@ -37,19 +35,19 @@ std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t
 }  // namespace
 
 std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Loaders& loaders) {
-  run.strategy.begin_evaluation();
-  const c10::InferenceMode inference_mode(run.options.inference_mode);
+  run.parts().strategy.begin_evaluation();
+  const c10::InferenceMode inference_mode(run.parts().options.inference_mode);
   const at::NoGradGuard no_grad;
   LightningModule& module = run.module();
   module.on_predict_model_eval();
-  run.hooks.on_predict_start(run);
-  run.hooks.on_predict_epoch_start(run);
-  run.divide_among_ranks(loaders);
+  run.parts().hooks.on_predict_start(run);
+  run.parts().hooks.on_predict_epoch_start(run);
+  divide_among_ranks(run.parts(), loaders);
   std::vector<std::vector<Batch>> predictions;
   for (size_t i = 0; i < loaders.size(); ++i)
     predictions.push_back(predict_loader(run, loaders[i], static_cast<int64_t>(i)));
-  run.hooks.on_predict_epoch_end(run);
-  run.hooks.on_predict_end(run);
+  run.parts().hooks.on_predict_epoch_end(run);
+  run.parts().hooks.on_predict_end(run);
   module.restore_training_modes();
   return predictions;
 }

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/data/loader.h>
-#include <levin/trainer/loops/run_context.h>
+#include <levin/trainer/run/run_context.h>
 
 #include <vector>
 

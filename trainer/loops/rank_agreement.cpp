@@ -16,49 +16,49 @@ constexpr double kSecondsBetweenQuestions = 0.1;
 
 }  // namespace
 
-RankAgreement::RankAgreement(RunContext& run, const ValidationSchedule& schedule) : run_(run), schedule_(schedule) {
+RankAgreement::RankAgreement(RunContext& run, const ValidationSchedule& schedule)
+    : run_(run), parts_(run.parts()), schedule_(schedule) {
   if (run.comm().world_size() > 1) signals_.emplace();
-  const double margin = run.options.wall_margin.seconds();
+  const double margin = run.parts().options.wall_margin.seconds();
   if (const std::optional<double> left = slurm_seconds_left(); left && margin > 0)
-    session_end_ = run.wall_seconds() + *left - margin;
+    session_end_ = run.clock().seconds() + *left - margin;
 }
 
 void RankAgreement::at_end_of_window() {
-  if (run_.options.max_time && run_.counters.elapsed_seconds >= run_.options.max_time->seconds())
+  if (parts_.options.max_time && run_.state().elapsed_seconds >= parts_.options.max_time->seconds())
     run_.request_stop("max_time was reached");
-  if (session_end_ && run_.counters.elapsed_seconds >= *session_end_) {
-    run_.request_stop("the SLURM job's time limit is near");
-    run_.session_ends = true;
+  if (session_end_ && run_.state().elapsed_seconds >= *session_end_) {
+    run_.stops().request_end_of_session("the SLURM job's time limit is near");
   }
   // Under manual optimization there is no message with the weights of a window.
   const bool automatic = run_.module().automatic_optimization;
-  const uint64_t agreed = automatic ? run_.strategy.agree(requests()) : run_.strategy.agree_now(requests());
-  run_.counters.time_to_validate = agreed & kValidate;
+  const uint64_t agreed = automatic ? parts_.strategy.agree(requests()) : parts_.strategy.agree_now(requests());
+  run_.counters().time_to_validate = agreed & kValidate;
   take(agreed);
 }
 
-void RankAgreement::now() { take(run_.strategy.agree_now(requests())); }
+void RankAgreement::now() { take(parts_.strategy.agree_now(requests())); }
 
 uint64_t RankAgreement::requests() const {
   uint64_t bits = signals_ ? held_signals() & kSignals : 0;
-  if (run_.stop_reason) bits |= kStop;
-  if (schedule_.time_is_up(run_.counters)) bits |= kValidate;
+  if (run_.stops().reason()) bits |= kStop;
+  if (schedule_.time_is_up(run_.state())) bits |= kValidate;
   return bits;
 }
 
 void RankAgreement::take(uint64_t agreed) {
   if (signals_) release_signals(agreed & kSignals);
   if ((agreed & kStop) == 0) return;
-  run_.stop_agreed = true;
-  if (!run_.stop_reason) run_.request_stop("another rank asked to stop");
+  run_.stops().agree();
+  if (!run_.stops().reason()) run_.request_stop("another rank asked to stop");
 }
 
-bool RankAgreement::ends_here() const { return received_signal() != 0 && run_.counters.window.position == 0; }
+bool RankAgreement::ends_here() const { return received_signal() != 0 && run_.state().window.position == 0; }
 
 int64_t RankAgreement::in_validation(int64_t interval) {
   uint64_t bits = requests();
-  if (run_.is_rank_zero()) bits |= uint64_t{1} << (kInterval + std::countr_zero(static_cast<uint64_t>(interval)));
-  const uint64_t agreed = run_.strategy.agree_now(bits);
+  if (parts_.is_rank_zero()) bits |= uint64_t{1} << (kInterval + std::countr_zero(static_cast<uint64_t>(interval)));
+  const uint64_t agreed = parts_.strategy.agree_now(bits);
   take(agreed);
   return static_cast<int64_t>((agreed >> kInterval) & ((uint64_t{2} << kLongestInterval) - 1));
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/trainer/core/system/signals.h>
-#include <levin/trainer/loops/run_context.h>
 #include <levin/trainer/loops/validation_schedule.h>
+#include <levin/trainer/run/run_context.h>
 
 #include <chrono>
 #include <cstdint>
@@ -31,6 +31,7 @@ class RankAgreement {
   void take(uint64_t agreed);
 
   RunContext& run_;
+  const RunParts& parts_;
   const ValidationSchedule& schedule_;
   std::optional<SignalHold> signals_ = {};  ///< set if there are several ranks
   std::optional<double> session_end_ = {};  ///< wall_seconds by which this process must have saved

@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/core/device/rng_guard.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/run/run_parts.h>
 
 #include <algorithm>
 #include <vector>
@@ -101,6 +102,12 @@ Batch RankedLoader::stand_in(int64_t epoch) {
     throw UsageError("fit: rank ", comm_.rank(), " of ", comm_.world_size(),
                      " got no batch at all; train with fewer ranks, or with more data (files, for Tar)");
   return *newest_;
+}
+
+void divide_among_ranks(const RunParts& parts, const data::Loaders& loaders) {
+  const Comm& ranks = parts.comm();
+  if (ranks.world_size() == 1 || !parts.options.use_distributed_sampler) return;
+  for (const auto& loader : loaders) loader->shard(ranks.rank(), ranks.world_size());
 }
 
 }  // namespace levin

@@ -8,6 +8,8 @@
 
 namespace levin {
 
+struct RunParts;
+
 /// The loader of one of several ranks, which take their batches together. A rank without batches continues with absent
 /// ones until no rank has any left, so that all ranks make the same number of steps.
 ///
@@ -48,5 +50,8 @@ class RankedLoader {
   int64_t ranks_with_batch_ = 0;      ///< in the newest round, if ranks are not in step
   std::optional<Batch> newest_ = {};  ///< kept if ranks are not in step
 };
+
+/// Shards the loaders across ranks if use_distributed_sampler is set.
+void divide_among_ranks(const RunParts& parts, const data::Loaders& loaders);
 
 }  // namespace levin

@@ -3,7 +3,7 @@
 #include <levin/modules/lightning_optimizer.h>
 #include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/grad_scaler.h>
-#include <levin/trainer/loops/step_parts.h>
+#include <levin/trainer/run/step_parts.h>
 
 #include <cstddef>
 #include <vector>

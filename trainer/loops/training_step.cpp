@@ -13,12 +13,12 @@ at::Tensor TrainingStep::run_training_step(const Batch& batch, int64_t batch_idx
 
 void TrainingStep::set_output(StepOutput output) {
   output_ = std::move(output);
-  has_output_ = true;
+  parts_.context.output = &output_;
 }
 
 void TrainingStep::drop_output() {
   output_ = {};
-  has_output_ = false;
+  parts_.context.output = nullptr;
 }
 
 void TrainingStep::call_backward(at::Tensor scaled_loss, bool sync) {

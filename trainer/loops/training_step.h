@@ -3,7 +3,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lightning_optimizer.h>
 #include <levin/trainer/loops/run_optimizers.h>
-#include <levin/trainer/loops/step_parts.h>
+#include <levin/trainer/run/step_parts.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,9 +35,8 @@ class TrainingStep : public OptimizerDriver {
 
   /// The loss of the newest batch; undefined if the batch counts for nothing.
   at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }
-  /// What training_step returned for the batch in hand; null before that, and after `drop_output`.
-  StepOutput* output() { return has_output_ ? &output_ : nullptr; }
-  /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step.
+  /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step. Until then
+  /// StepContext::output points to it.
   void drop_output();
 
   size_t size() const override { return optimizers_.size(); }
@@ -56,9 +55,6 @@ class TrainingStep : public OptimizerDriver {
   RunOptimizers optimizers_;
   StepOutput output_ = {};
   bool counts_ = true;  ///< the newest micro-batch has a weight
-
- private:
-  bool has_output_ = false;
 };
 
 /// The step of a module's kind of optimization, automatic or manual. Throws levin::UsageError if the options or the

@@ -6,7 +6,7 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/summary.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loops/training_length.h>
+#include <levin/trainer/run/training_length.h>
 
 #include <algorithm>
 #include <cmath>

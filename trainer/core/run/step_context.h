@@ -9,12 +9,14 @@ namespace levin {
 class LogSink;
 class OptimizerDriver;
 class Run;
+struct StepOutput;
 
 /// A module's view of the run. The loops set and clear it; each replica of a module has its own.
 struct StepContext {
   Run* run = nullptr;
   LogSink* sink = nullptr;
   OptimizerDriver* optimizers = nullptr;  ///< during fit only
+  StepOutput* output = nullptr;           ///< of training_step for the current batch; null before it
   c10::Device device = c10::kCPU;
   Stage stage = Stage::Fit;
   int64_t dataloader_idx = 0;

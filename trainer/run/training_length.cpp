@@ -1,4 +1,4 @@
-#include <levin/trainer/loops/training_length.h>
+#include <levin/trainer/run/training_length.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #include <levin/trainer/core/run/run.h>
 #include <levin/trainer/core/run/step_context.h>
 #include <levin/trainer/core/run/trainer_state.h>
-#include <levin/trainer/loops/hook_dispatch.h>
 #include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/run/hook_dispatch.h>
 #include <levin/trainer/strategies/strategy.h>
 #include <levin/trainer/trainer_options.h>
 

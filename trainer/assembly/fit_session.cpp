@@ -1,0 +1,136 @@
+#include <levin/trainer/assembly/fit_session.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/assembly/launch_ranks.h>
+#include <levin/trainer/assembly/run_messages.h>
+#include <levin/trainer/checkpoint/apply_checkpoint.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/launch/supervisor.h>
+
+#include <string>
+#include <utility>
+
+namespace levin {
+
+FitSession::FitSession(Assembly& assembly, Request request)
+    : assembly_(assembly),
+      run_(assembly.run()),
+      request_(std::move(request)),
+      given_(request_.inputs.loaders(run_.module(), Stage::Fit)) {
+  run_.set_estimate([this] { return estimated_steps(); });
+  const StartIdentity& start = request_.start;
+  const std::string& ckpt_path = request_.inputs.ckpt_path;
+  found_ = find_checkpoint(
+      {.runs = request_.runs, .ckpt_path = ckpt_path, .restarted = start.restarts > 0 ? start.id : ""}, run_.comm());
+  if (!found_) say_begins_anew(run_, ckpt_path, start, request_.runs);
+}
+
+RunResult FitSession::run() {
+  try {
+    assembly_.guarded([&] {
+      setup();
+      restore();
+      train();
+      assembly_.teardown();
+    });
+  } catch (...) {
+    const std::exception_ptr error = report(std::current_exception());
+    end_failed();
+    std::rethrow_exception(error);
+  }
+  return finish();
+}
+
+void FitSession::setup() {
+  assembly_.setup();
+  run_.set_configure_optimizers([&] {
+    if (found_) assembly_.place();  // on_load_checkpoint may have resized parameters
+    assembly_.configure_optimizers(request_.found_rate);
+  });
+  if (found_) announce_checkpoint(run_, found_->checkpoint.state, found_->checkpoint.file.string());
+  run_.optimizers();
+  run_.set_config(assembly_.config_of_run(request_.config));
+  check_same_run(run_);
+}
+
+void FitSession::restore() {
+  assembly_.open_run_folder(found_ ? &*found_ : nullptr, request_.start.id);
+  if (!found_) return;
+  const State& checkpoint = found_->checkpoint.state;
+  resumed_from_ = found_->checkpoint.file;
+  if (!found_->continues_in_folder) run_.resumption().set_file(std::filesystem::absolute(resumed_from_));
+  // A restart, and a run that was cut off, still has to honor a saved stop request. A user who resumes a run that ended
+  // in order wants it to train on.
+  const bool keeps_stop_request =
+      found_->is_own || (!found_->run_folder.empty() && !ended_in_order(found_->run_folder));
+  apply_checkpoint(run_, checkpoint, resumed_from_.string(), keeps_stop_request);
+  say_config_changes(run_, checkpoint);
+  found_.reset();
+}
+
+void FitSession::train() {
+  say_start(run_, assembly_.placement(), resumed_from_.string());
+  loop_.emplace(run_, LoaderSource{[this] { return take_train_loaders(); }, given_.evaluation});
+  const HookDispatch& hooks = run_.parts().hooks;
+  hooks.on_fit_start(run_);
+  loop_->run();
+  hooks.on_fit_end(run_);
+  run_.save_if_asked();
+  run_.finish_saves();
+}
+
+RunResult FitSession::finish() {
+  const RunResult result = result_of(run_);
+  for (const auto& logger : run_.parts().loggers) logger->finalize(result.status);
+  if (run_.parts().is_rank_zero()) {
+    if (!result.folder.empty()) save_weights(run_.module(), result.folder / "weights.pt");
+    write_summary(result, run_.run_folder());
+  }
+  assembly_.end();
+  return result;
+}
+
+std::exception_ptr FitSession::report(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const LostRankError& lost) {
+    const LostRankError with_place(lost.what(), place_in(run_.state()));
+    report_failure(with_place);
+    write_newest_calls(*assembly_.ranks(), run_.folder());
+    return std::make_exception_ptr(with_place);
+  } catch (const std::exception& failure) {
+    report_failure(failure);
+  } catch (...) {
+    // Of what is no std::exception there is nothing to say.
+  }
+  return error;
+}
+
+void FitSession::end_failed() {
+  if (run_.parts().trial) run_.sink().reset_metrics();
+  if (!run_.parts().is_rank_zero()) return;
+  RunResult result = result_of(run_);
+  result.status = "failed";
+  write_summary(result, run_.run_folder());
+  // If the id is not unique, the folder is kept: a restart finds it before those of earlier starts with the same id.
+  if (run_.state().batches_seen == 0 && request_.start.is_unique) run_.run_folder().remove_if_bare();
+}
+
+data::Loaders FitSession::make_train_loaders() { return ready_for_training(run_.parts(), given_.train()); }
+
+data::Loaders FitSession::take_train_loaders() {
+  if (!made_early_) return make_train_loaders();
+  return *std::exchange(made_early_, std::nullopt);
+}
+
+std::optional<int64_t> FitSession::estimated_steps() {
+  const RunParts& parts = run_.parts();
+  if (!run_.train_batches()) {
+    made_early_ = make_train_loaders();
+    run_.set_train_batches(batches_per_epoch(parts.options, RankedLoader((*made_early_)[0], run_.comm())));
+  }
+  const auto here = [this](int64_t k) { return run_.accumulation_scale().on_ranks(k, run_.comm().world_size()); };
+  return levin::estimated_steps(parts.options, *run_.train_batches(),
+                                batches_of_step(run_.state().accumulate_grad_batches, parts.callbacks, here));
+}
+
+}  // namespace levin

@@ -1,0 +1,58 @@
+#include <levin/trainer/checkpoint/checkpoint_saver.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
+#include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <string>
+#include <utility>
+
+namespace levin {
+
+CheckpointSaver::CheckpointSaver(Source source) : source_(std::move(source)) {}
+
+void CheckpointSaver::share_requests() {
+  if (source_.comm.world_size() == 1) return;
+  const c10::InferenceMode normal_mode(false);
+  if (largest_count(static_cast<int64_t>(requests_.size()), source_.comm) > 0)
+    requests_ = requests_of_all_ranks(requests_, source_.comm);
+}
+
+void CheckpointSaver::save() {
+  // A save may come inside a validation, but tensors that hooks and the writer make must not be inference tensors.
+  const c10::InferenceMode normal_mode(false);
+  const at::NoGradGuard no_grad;
+  if (writer_.has_failed()) finish();
+  for (const SaveRequest& request : std::exchange(requests_, {})) {
+    const State checkpoint = source_.contents(request.how.weights_only);
+    if (source_.comm.rank() != 0) continue;
+    finish();
+    try {
+      std::filesystem::create_directories(request.path.parent_path());
+      if (!request.how.weights_only) source_.on_save(request.path);
+      writer_.save(checkpoint, {request.path, request.how.link_as, request.how.then_remove});
+    } catch (const std::filesystem::filesystem_error& error) {
+      report(UsageError(request.path.string(), ": cannot be written: ", error.code().message()));
+    }
+  }
+}
+
+void CheckpointSaver::finish() {
+  try {
+    writer_.wait();
+  } catch (const std::exception& error) {
+    report(error);
+  }
+}
+
+void CheckpointSaver::report(const std::exception& error) const {
+  if (source_.errors_are_warnings)
+    console::warn(std::string("a checkpoint was not saved: ") + error.what());
+  else
+    throw Error("a checkpoint was not saved: ", error.what(),
+                "; free space or choose another folder, and continue with ckpt_path ", source_.run_folder().string(),
+                " (--ckpt-path). With checkpoint_errors \"warn\" the training would go on");
+}
+
+}  // namespace levin

@@ -1,0 +1,40 @@
+#include <levin/trainer/loops/run_schedulers.h>
+#include <levin/trainer/core/run/absent_metric.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <string>
+
+namespace levin {
+
+void RunSchedulers::step(Interval interval, bool following_metric) {
+  const RunParts& parts = run_.parts();
+  if (parts.trial) return;
+  const TrainerState& counters = run_.state();
+  const char* wanted = interval == Interval::Step ? "step" : "epoch";
+  // Schedulers that follow a metric step after the validation, when global_step has already advanced.
+  const int64_t step = counters.global_step - counters.skipped_steps + (following_metric ? 0 : 1);
+  const int64_t count = interval == Interval::Step ? step : counters.epoch + 1;
+  for (size_t i = 0; i < parts.schedulers.size(); ++i) {
+    LRScheduler& scheduler = *parts.schedulers[i];
+    const LRSchedulerConfig& config = parts.scheduler_configs[i];
+    if (scheduler.needs_metric() != following_metric || config.interval != wanted || count % config.frequency != 0)
+      continue;
+    std::optional<double> metric;
+    if (following_metric) {
+      metric = monitored(config);
+      if (!metric) continue;
+    }
+    run_.module().lr_scheduler_step(scheduler, metric);
+  }
+}
+
+std::optional<double> RunSchedulers::monitored(const LRSchedulerConfig& config) {
+  const std::optional<double> metric = run_.metric(config.monitor);
+  if (metric) return metric;
+  const std::string message = "lr_scheduler.monitor: " + absent_metric(config.monitor, run_.metrics());
+  if (config.strict) throw UsageError(message, "; with lr_scheduler.strict = false the step is skipped");
+  run_.warn_once("lr_scheduler.monitor " + config.monitor, message + "; the scheduler does not step");
+  return {};
+}
+
+}  // namespace levin

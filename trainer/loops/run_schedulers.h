@@ -1,0 +1,33 @@
+#pragma once
+#include <levin/trainer/run/run_context.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace levin {
+
+/// Steps the learning-rate schedulers of a fit as their configs ask for: by optimizer step or by epoch, with or without
+/// a metric.
+class RunSchedulers {
+ public:
+  enum class Interval { Step, Epoch };
+
+  /// `run` must outlive the object.
+  explicit RunSchedulers(RunContext& run) : run_(run) {}
+
+  /// Steps the schedulers of this interval that follow no metric. Call before the counters advance.
+  void step(Interval interval) { step(interval, /*following_metric=*/false); }
+  /// Steps the schedulers of this interval that follow a metric. Call after a validation. Collective if there is one,
+  /// since the metric is read over all ranks. Throws levin::UsageError if a strict scheduler's metric was not logged.
+  void step_with_metric(Interval interval) { step(interval, /*following_metric=*/true); }
+
+ private:
+  void step(Interval interval, bool following_metric);
+  /// Returns the newest value of the metric that a scheduler follows. Without a value it throws if the scheduler is
+  /// strict, and otherwise warns.
+  std::optional<double> monitored(const LRSchedulerConfig& config);
+
+  RunContext& run_;
+};
+
+}  // namespace levin

@@ -1,0 +1,41 @@
+#pragma once
+#include <levin/data/data_module.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/trainer/core/run/callback_entry.h>
+#include <levin/trainer/core/run/stage.h>
+#include <levin/trainer/loggers/logger.h>
+#include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/run/hook_dispatch.h>
+#include <levin/trainer/strategies/strategy.h>
+#include <levin/trainer/trainer_options.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace levin {
+
+/// The objects that a run is made of. Assembly makes them; everybody else only reads the list.
+struct RunParts {
+  const TrainerOptions& options;
+  ModuleRef module;
+  std::optional<data::DataModuleRef> data_module;
+  Strategy& strategy;
+  PrecisionPlugin& precision;
+  Stage stage;         ///< Fit, Validate, Test or Predict
+  bool trial = false;  ///< this is a tuning trial: a callback stops it and schedulers do not step
+
+  HookDispatch hooks = {};
+  std::vector<CallbackEntry> callbacks = {};
+  std::vector<std::shared_ptr<Logger>> loggers = {};
+  std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers = {};
+  std::vector<std::shared_ptr<LRScheduler>> schedulers = {};
+  std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one per scheduler
+
+  Comm& comm() const { return strategy.comm(); }
+  bool is_rank_zero() const { return strategy.comm().rank() == 0; }
+  bool is_fit() const { return stage == Stage::Fit; }
+};
+
+}  // namespace levin
