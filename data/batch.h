@@ -22,10 +22,10 @@ class Batch;
 /// A user's own batch: a struct with `int64_t size() const`, the number of its samples, and `B to(c10::Device) const`
 /// or `B to(c10::Device, bool non_blocking) const`.
 ///
-/// Optional members: `B pin_memory() const`, `B to(at::ScalarType) const` (for runs in another precision),
-/// `B narrow(int64_t start, int64_t length) const` (samples [start, start + length)) and `static B gather(const
-/// std::vector<B>&)`, of which the last two are what several devices need, and `static B stack(const std::vector<B>&)`,
-/// which makes a batch of the single samples that a dataset's `get` returns.
+/// Optional members: `B pin_memory() const`; `B to(at::ScalarType) const` (for runs in another precision); `B
+/// narrow(int64_t start, int64_t length) const` (samples [start, start + length)) and `static B gather(const
+/// std::vector<B>&)`, which several devices need; `static B stack(const std::vector<B>&)`, which makes a batch of the
+/// single samples that a dataset's `get` returns.
 template <class B>
 concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
   { batch.size() } -> std::convertible_to<int64_t>;
@@ -37,7 +37,7 @@ concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
 
 namespace detail {
 
-/// Stops the compiler with what a struct lacks to be a batch.
+/// Fails to compile, with a message that names the missing member, if `B` cannot be a batch.
 template <class B>
 constexpr void check_own_batch() {
   static_assert(
@@ -54,17 +54,17 @@ constexpr void check_own_batch() {
       "levin: a struct that is a batch needs `B to(c10::Device device) const`, itself with its tensors on the device");
 }
 
-/// A struct of tensors and the like, which may be meant as a batch and lacks what it needs for that.
+/// A struct that may be meant as a batch but lacks a required member.
 template <class B>
 concept AlmostBatch = std::is_class_v<B> && std::is_aggregate_v<B> && !OwnBatch<B> &&
                       !std::convertible_to<B, at::Tensor> && !requires { typename B::value_type; };
 
 }  // namespace detail
 
-/// What a step receives: named tensors whose dimension 0 counts the samples, or a user's own struct.
+/// The data that a step receives: named tensors whose dimension 0 counts the samples, or a user's own struct.
 ///
-/// `input` and `target` are the usual names. A name can also hold a list with one Batch for each sample (the boxes of
-/// each image, say). A Batch copies as a handle: copies share their tensors.
+/// `input` and `target` are the usual names. A name can also hold a list with one Batch per sample (the boxes of each
+/// image, for example). A Batch copies as a handle: copies share their tensors.
 class Batch {
  public:
   using List = std::vector<Batch>;
@@ -78,84 +78,86 @@ class Batch {
   using Item = std::pair<std::string, Value>;
 
   Batch() = default;
-  /// `input` [samples, ...] and `target` [samples, ...]; an undefined target is none.
+  /// `input` [samples, ...] and `target` [samples, ...]; an undefined `target` means that there is none.
   Batch(at::Tensor input, at::Tensor target = {}) : input_(std::move(input)), target_(std::move(target)) {}
   /// Named tensors and lists: `Batch({{"ids", ids}, {"mask", mask}})`. A name given twice throws levin::Error.
   Batch(std::initializer_list<Item> items) : Batch(std::vector<Item>(items)) {}
   explicit Batch(std::vector<Item> items);
-  /// A user's own struct, read back by `as<B>()`.
+  /// Holds a user's own struct; `as<B>()` returns it.
   template <OwnBatch B>
   Batch(B own);
-  /// Not to be called: a struct that lacks what a batch needs.
+  /// Fails to compile: the struct lacks a member that a batch needs.
   template <detail::AlmostBatch B>
   Batch(B) {
     detail::check_own_batch<B>();
   }
 
-  /// The tensor named `input`; throws levin::Error that names what the batch holds instead.
+  /// Returns the tensor named `input`. Throws levin::Error that names what the batch holds instead.
   const at::Tensor& input() const {
     if (C10_LIKELY(input_.defined())) return input_;
     throw_absent("input");
   }
-  /// The tensor named `target`; throws as `input()`.
+  /// Returns the tensor named `target`; throws as `input()`.
   const at::Tensor& target() const {
     if (C10_LIKELY(target_.defined())) return target_;
     throw_absent("target");
   }
-  /// The tensor of this name; throws as `input()`.
+  /// Returns the tensor of this name; throws as `input()`.
   const at::Tensor& operator[](std::string_view name) const;
-  /// The list of this name, one Batch for each sample; throws as `input()`.
+  /// Returns the list of this name, one Batch per sample; throws as `input()`.
   const List& list(std::string_view name) const;
-  /// Whether there is a tensor or a list of this name.
+  /// Returns whether there is a tensor or a list of this name.
   bool contains(std::string_view name) const { return find(name) || find_list(name); }
   bool is_list(std::string_view name) const { return find_list(name) != nullptr; }
   /// Adds or replaces a tensor; other copies of this batch keep theirs.
   void set(std::string_view name, at::Tensor tensor);
-  /// A tensor on the CPU to write into: the one of this name, moved out of the batch, where it has this dtype, enough
-  /// memory and nobody else holds it; otherwise a new one. Contiguous, its values are of no meaning.
+  /// Returns a contiguous CPU tensor to write into, with undefined values: the tensor of this name, moved out of the
+  /// batch, if it has this dtype, enough memory and no other owner; otherwise a new tensor.
   ///
-  /// For Dataset::get_batch, whose `out` may be an earlier batch: memory is then used again, batch after batch.
+  /// For Dataset::get_batch, whose `out` may be an earlier batch, so that batches reuse its memory.
   at::Tensor take_buffer(std::string_view name, at::IntArrayRef sizes, at::ScalarType dtype);
-  /// The names of tensors and lists: input, target, then the others as they were given.
+  /// Returns the names of tensors and lists: input, target, then the others in the order given.
   std::vector<std::string> names() const;
 
-  /// The user's own struct; throws levin::Error where the batch holds tensors or another struct.
+  /// Returns the user's own struct; throws levin::Error if the batch holds tensors or another struct.
   template <class B>
   const B& as() const;
-  /// Whether the batch holds a user's own struct.
+  /// Returns whether the batch holds a user's own struct.
   bool is_own() const { return own_ != nullptr; }
   bool empty() const { return !input_.defined() && !target_.defined() && !named_ && !own_; }
 
   /// Number of samples: dimension 0 of the first tensor (1 for a scalar), or the length of the first list.
   int64_t size() const;
 
-  /// The batch on `device`; tensors that are there already are shared, not copied.
+  /// Returns the batch on `device`; tensors that are already there are shared, not copied.
   Batch to(c10::Device device, bool non_blocking = false) const&;
   Batch to(c10::Device device, bool non_blocking = false) &&;
-  /// The batch with its tensors of floating point in `dtype`, as torch::nn::Module::to; what has it already is shared.
-  /// A struct without `to(at::ScalarType)` stays.
+  /// Returns the batch with its floating-point tensors in `dtype`, as torch::nn::Module::to does; tensors that have the
+  /// dtype are shared. A struct without `to(at::ScalarType)` stays as it is.
   Batch to(at::ScalarType dtype) const;
-  /// The batch in page-locked memory; throws c10::Error without an accelerator. A struct without `pin_memory()` stays.
+  /// Returns the batch in page-locked memory; throws c10::Error without an accelerator. A struct without `pin_memory()`
+  /// stays as it is.
   Batch pin_memory() const;
-  /// The batch with its tensors of 4 dimensions [N, C, H, W] in the memory format channels_last, those of 5 in
-  /// channels_last_3d; what lies so already is shared. Own structs stay as they are.
+  /// Returns the batch with its 4-dimensional tensors [N, C, H, W] in the memory format channels_last and its
+  /// 5-dimensional ones in channels_last_3d; tensors already in that format are shared. User structs stay as they are.
   Batch channels_last() const;
-  /// Samples [start, start + length), as views. Throws levin::Error for a tensor with another number of rows.
+  /// Returns samples [start, start + length), as views. Throws levin::Error if a tensor has another number of rows.
   Batch narrow(int64_t start, int64_t length) const;
-  /// The batch with copies of its tensors; not for own structs.
+  /// Returns the batch with copies of its tensors. Throws levin::Error for a user's own struct.
   Batch clone() const;
-  /// The samples with these indices, copied. `indices` int64 [n] on the device of the tensors; not for own structs.
+  /// Returns copies of the samples with these indices, int64 [n] on the device of the tensors. Throws levin::Error for
+  /// a user's own struct.
   Batch index_select(const at::Tensor& indices) const;
-  /// At most `chunks` parts of nearly equal size, in order, as torch::chunk.
+  /// Returns at most `chunks` parts of nearly equal size, in order, as torch::chunk does.
   std::vector<Batch> chunk(int64_t chunks) const;
-  /// The samples of all batches in order, as one batch on `device`. All must hold the same names.
+  /// Joins the samples of all batches in order into one batch on `device`. All batches must hold the same names.
   static Batch gather(const std::vector<Batch>& batches, c10::Device device);
-  /// Single samples, without a sample dimension, stacked to a batch. All must hold the same names and shapes; own
-  /// structs are stacked by their `static B stack(const std::vector<B>&)`.
+  /// Stacks single samples, which have no sample dimension, to a batch. All samples must hold the same names and
+  /// shapes; user structs are stacked by their `static B stack(const std::vector<B>&)`.
   static Batch stack(const std::vector<Batch>& samples);
 
  private:
-  /// A user's struct behind a fixed interface.
+  /// Type erasure for a user's struct.
   struct Own {
     virtual ~Own() = default;
     virtual const std::type_info& type() const = 0;

@@ -8,15 +8,15 @@
 namespace levin::data {
 
 struct PadOptions {
-  double value = 0;                            ///< what sequences are filled up with
-  std::vector<std::string> names = {"input"};  ///< of the tensors that are sequences
+  double value = 0;                            ///< value of the padding
+  std::vector<std::string> names = {"input"};  ///< names of the tensors that are sequences
 };
 
-/// Puts samples with sequences of different lengths together: `DataLoaderOptions{.collate = pad_to_longest()}`.
+/// Collates samples with sequences of different lengths: `DataLoaderOptions{.collate = pad_to_longest()}`.
 ///
-/// A sequence `x` [length, ...] becomes `x` [batch, longest, ...], filled up at its end, and `x_lengths` int64 [batch].
-/// Other tensors are stacked, lists are joined. Throws levin::Error where samples differ beyond the length, and where
-/// they have no tensor of a name.
+/// A sequence `x` [length, ...] becomes `x` [batch, longest, ...], padded at its end, and `x_lengths` int64 [batch].
+/// Other tensors are stacked, lists are joined. Throws levin::Error if samples differ in more than the length or lack a
+/// tensor in `names`.
 /// Source: torch.nn.utils.rnn.pad_sequence.
 Collate pad_to_longest(PadOptions options = {});
 

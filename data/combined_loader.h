@@ -12,47 +12,48 @@ namespace levin::data {
 struct CombinedBatch {
   std::vector<std::pair<std::string, Batch>> batches = {};
 
-  /// By the loader's place. An empty batch where that loader has ended (mode MaxSize). Throws std::out_of_range.
+  /// Returns the batch of the loader at this index; an empty batch if that loader has ended (mode MaxSize). Throws
+  /// std::out_of_range.
   const Batch& operator[](size_t index) const { return batches.at(index).second; }
-  /// By the loader's name; throws levin::Error that names the others.
+  /// Returns the batch of the loader of this name; throws levin::Error that lists the names.
   const Batch& operator[](const std::string& name) const;
 
-  /// Samples of the first batch that is not empty: what log's means are weighted by.
+  /// Number of samples in the first batch that is not empty, which weights the means of `log`.
   int64_t size() const;
   CombinedBatch to(c10::Device device, bool non_blocking = false) const;
   CombinedBatch pin_memory() const;
 };
 
-/// When an epoch of several loaders ends, with PyTorch Lightning's names in brackets.
+/// The end of an epoch of several loaders, with PyTorch Lightning's names in brackets.
 enum class CombinedMode {
-  MaxSizeCycle,  ///< with the longest; the others begin again ("max_size_cycle")
-  MaxSize,       ///< with the longest; the others give empty batches ("max_size")
-  MinSize,       ///< with the shortest ("min_size")
+  MaxSizeCycle,  ///< when every loader has ended; shorter loaders restart ("max_size_cycle")
+  MaxSize,       ///< when every loader has ended; ended loaders give empty batches ("max_size")
+  MinSize,       ///< when the shortest loader ends ("min_size")
 };
 
-/// Several loaders in step: each batch is a CombinedBatch with one batch of each. `fit` makes one, in mode
-/// MaxSizeCycle, where it is given several training loaders.
+/// Several loaders in step: each batch is a CombinedBatch with one batch per loader. `fit` makes a CombinedLoader in
+/// mode MaxSizeCycle if it is given several training loaders.
 ///
 ///     CombinedLoader({{"labelled", labelled}, {"unlabelled", unlabelled}}, CombinedMode::MinSize)
 ///
-/// A loader that begins again draws a new order. Source: lightning.pytorch.utilities.CombinedLoader.
+/// A loader that restarts draws a new order. Source: lightning.pytorch.utilities.CombinedLoader.
 class CombinedLoader final : public Loader {
  public:
   using Named = std::pair<std::string, LoaderEntry>;
 
-  /// Throws levin::UsageError for no loaders, and for a name given twice.
+  /// Throws levin::UsageError for an empty list and for a name given twice.
   explicit CombinedLoader(std::vector<Named> loaders, CombinedMode mode = CombinedMode::MaxSizeCycle);
-  /// Named "0", "1", ...
+  /// Names the loaders "0", "1", ...
   explicit CombinedLoader(const Loaders& loaders, CombinedMode mode = CombinedMode::MaxSizeCycle);
 
   std::optional<LoadedBatch> next() override;
-  /// Unset where a loader does not know its size.
+  /// Unset if a loader does not know its size.
   std::optional<int64_t> size() const override;
   void set_epoch(int64_t epoch) override;
   void set_default_seed(uint64_t seed) override;
   bool use_sequential_order() override;
-  /// Where a loader's round has fewer samples than ranks while another's has enough, the ranks without one get some
-  /// samples twice.
+  /// If a round of one loader has fewer samples than ranks and another loader's has enough, some samples of the short
+  /// round are given to two ranks.
   void shard(int64_t rank, int64_t world) override;
   bool in_step() const override;
   State state_dict() const override;
@@ -62,8 +63,8 @@ class CombinedLoader final : public Loader {
   struct Part {
     std::string name;
     std::shared_ptr<Loader> loader;
-    int64_t restarts = 0;  ///< in this epoch
-    bool ended = false;    ///< has given its last batch of this epoch, at least once
+    int64_t restarts = 0;  ///< restarts in this epoch
+    bool ended = false;    ///< gave its last batch of this epoch at least once
   };
   std::optional<LoadedBatch> next_of(Part& part);
   bool epoch_done() const;

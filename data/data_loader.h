@@ -13,15 +13,14 @@ namespace levin::data {
 
 class BatchQueue;
 
-/// Batches of a dataset, loaded by threads ahead of the training or, with num_workers = 0, when they are asked for.
+/// Batches of a dataset, loaded ahead by worker threads or, with num_workers = 0, on request.
 ///
-/// Which samples come when, and their random numbers, depend on (seed, epoch, index) alone, not on the number of
-/// workers. A batch's memory is used again when nobody else holds it. Leaving an epoch early, beginning another and
-/// destroying a loader in the middle of one are allowed at any time. What the dataset throws comes out of `next` as
-/// levin::Error (a UsageError remains one) with the dataset and the samples; the next call goes on behind the failed
-/// batch.
+/// The order of samples and their random numbers depend on (seed, epoch, index) alone, not on the number of workers.
+/// The memory of a batch is reused once it has no other owner. It is safe at any time to leave an epoch early, to start
+/// another, and to destroy the loader in the middle of one. An exception from the dataset leaves `next` as levin::Error
+/// (a UsageError stays one) that names the dataset and the samples; the next call continues after the failed batch.
 ///
-/// A loader copies as a value: the copy shares the dataset, has its own position and its own threads.
+/// A loader copies as a value: the copy shares the dataset, and has its own position and threads.
 ///
 ///     data::DataLoader loader(dataset, {.batch_size = 64, .shuffle = true, .num_workers = 2});
 ///     for (int64_t epoch = 0; epoch < 5; ++epoch) {
@@ -32,31 +31,32 @@ class BatchQueue;
 /// Source: torch.utils.data.DataLoader.
 class DataLoader final : public Loader {
  public:
-  /// Throws levin::UsageError for options that contradict each other or are out of bounds, an empty dataset, and a
-  /// drop_last that leaves no batch.
+  /// Throws levin::UsageError for options that contradict each other or are out of bounds, for an empty dataset, and if
+  /// drop_last leaves no batch.
   explicit DataLoader(DatasetRef dataset, DataLoaderOptions options = {});
   explicit DataLoader(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options = {});
   DataLoader(const DataLoader& other);
   DataLoader(DataLoader&& other) noexcept;
   DataLoader& operator=(const DataLoader& other);
   DataLoader& operator=(DataLoader&& other) noexcept;
-  /// Waits for the samples that are being loaded, with timeout_seconds no longer than that: a worker that hangs then is
-  /// left to itself, and keeps the dataset.
+  /// Waits for the samples that are being loaded, at most timeout_seconds if that is set: a worker that still hangs is
+  /// detached and keeps the dataset alive.
   ~DataLoader() override;
 
-  /// The next batch. Where the samples of a round were all given to other ranks it is `absent`, and holds one of
-  /// theirs. Throws what loading threw, and levin::Error after timeout_seconds.
+  /// Returns the next batch. If all samples of a round went to other ranks, the batch is `absent` and holds some of
+  /// theirs. Throws the exception of loading, and levin::Error after timeout_seconds.
   std::optional<LoadedBatch> next() override;
   std::optional<int64_t> size() const override;
   void set_epoch(int64_t epoch) override;
   void set_default_seed(uint64_t seed) override;
-  /// True also for an own sampler: it is replaced.
+  /// Also replaces a user's own sampler, and returns true; false with a batch sampler.
   bool use_sequential_order() override;
-  /// Of each round of batch_size * world samples, this loader gives the rank-th part: a round's samples are the same
-  /// for any number of ranks with the same product. `partial_round` says what becomes of an epoch's last round.
+  /// This loader takes part `rank` of each round of batch_size * world samples: the samples of a round are the same for
+  /// all numbers of ranks with the same product. `partial_round` defines how an epoch's last round is divided.
   void shard(int64_t rank, int64_t world) override;
   bool in_step() const override { return key_.world > 1 && source_->in_step(); }
-  /// In constant time, as is `load_state_dict` for map-style datasets; another number of ranks can go on from it.
+  /// Takes constant time, as does `load_state_dict` for map-style datasets; a run with another number of ranks can
+  /// resume from the state.
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
@@ -71,7 +71,7 @@ class DataLoader final : public Loader {
   EpochKey key_ = {};
   EpochPosition position_ = {};  // after the last batch handed out
   std::shared_ptr<BatchSource> source_;
-  std::unique_ptr<BatchQueue> queue_;  // made by the first `next`, and begun
+  std::unique_ptr<BatchQueue> queue_;  // made by the first `next`, with the epoch started
 };
 
 }  // namespace levin::data

@@ -14,10 +14,10 @@
 
 namespace levin::data {
 
-/// Returns the number. Throws levin::UsageError where no batch can have so many samples.
+/// Returns `batch_size`. Throws levin::UsageError if it is not valid.
 int64_t checked_batch_size(int64_t batch_size);
 
-/// The functions of DataModule whose override the trainer must know of.
+/// The methods of DataModule whose override the trainer must know about.
 #define LEVIN_FOR_EACH_DATA_METHOD(X) \
   X(prepare_data)                     \
   X(train_dataloader)                 \
@@ -28,7 +28,7 @@ int64_t checked_batch_size(int64_t batch_size);
   X(transfer_batch_to_device)         \
   X(on_after_batch_transfer)
 
-/// All functions that a data module may override, with what to write.
+/// All methods that a data module may override, with their signatures.
 #define LEVIN_FOR_EACH_DATA_SIGNATURE(X)                                                     \
   X(prepare_data, "void prepare_data()")                                                     \
   X(setup, "void setup(Stage)")                                                              \
@@ -51,14 +51,14 @@ enum class DataMethod : int {
 #undef X
 };
 
-/// What a data module's class overrides: one bit for each DataMethod; everything, where its class is not known.
+/// The methods that a data module's class overrides, one bit per DataMethod; all bits if its class is not known.
 struct DataOverrides {
   uint64_t methods = ~uint64_t{0};
   constexpr bool has(DataMethod method) const { return (methods >> static_cast<int>(method)) & 1; }
 };
 
-/// All that belongs to a set of data: getting it, dividing it, and its loaders. Names and meaning follow PyTorch
-/// Lightning's LightningDataModule.
+/// The data of a training: download, splits and loaders. Names and meaning follow PyTorch Lightning's
+/// LightningDataModule.
 class DataModule {
  public:
   virtual ~DataModule() = default;
@@ -74,24 +74,23 @@ class DataModule {
   virtual Loaders test_dataloader() { return {}; }
   virtual Loaders predict_dataloader() { return {}; }
 
-  /// Changes a batch before it moves to the device; the default gives it back.
+  /// Changes a batch before it moves to the device; the default returns the batch unchanged.
   virtual Batch on_before_batch_transfer(Batch batch, int64_t dataloader_idx);
-  /// Moves a batch to the device; the default is `batch.to(device)`, not waiting for the copy.
+  /// Moves a batch to the device; the default is `batch.to(device)`, which does not wait for the copy.
   virtual Batch transfer_batch_to_device(Batch batch, c10::Device device, int64_t dataloader_idx);
-  /// Changes a batch on the device; the default gives it back.
+  /// Changes a batch on the device; the default returns the batch unchanged.
   virtual Batch on_after_batch_transfer(Batch batch, int64_t dataloader_idx);
 
-  /// Samples per batch, where `set_batch_size` can change it; the default knows none.
+  /// Samples per batch, if `set_batch_size` can change it; the default is unset.
   virtual std::optional<int64_t> batch_size() const { return {}; }
-  /// Loaders that are made from now on give batches of this size: for levin::tune. The default throws
-  /// levin::UsageError.
+  /// Sets the batch size of loaders made from now on; used by levin::tune. The default throws levin::UsageError.
   virtual void set_batch_size(int64_t batch_size);
 
-  /// What a checkpoint must keep of this data module, beside its loaders' positions; nothing by default.
+  /// State of this data module for a checkpoint, besides its loaders' positions; the default is none.
   virtual State state_dict() const { return {}; }
   virtual void load_state_dict(const State& /*state*/) {}
 
-  /// What the class overrides, where the registry made this data module.
+  /// The overrides, if the registry made this data module.
   const std::optional<DataOverrides>& known_overrides() const { return known_overrides_; }
   void remember(DataOverrides overrides) { known_overrides_ = overrides; }
 
@@ -99,8 +98,8 @@ class DataModule {
   std::optional<DataOverrides> known_overrides_ = {};
 };
 
-/// What `D` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden. A
-/// function that hides one of DataModule's stops the compiler.
+/// Returns the methods that `D` overrides, found at compile time; a name that is private, overloaded or ambiguous
+/// counts as overridden. Fails to compile if a function hides a method of DataModule.
 template <std::derived_from<DataModule> D>
 constexpr DataOverrides overridden_by() {
   DataOverrides overrides{0};
@@ -119,21 +118,22 @@ constexpr DataOverrides overridden_by() {
   return overrides;
 }
 
-/// The same for an object; where its class is derived from `D`, what the registry remembered, or else everything.
+/// Returns the overrides of an object. If its class is derived from `D`, they are those that the registry remembered,
+/// or else all.
 template <std::derived_from<DataModule> D>
 DataOverrides overrides_of(const D& data_module) {
   const DataModule& base = data_module;
   return typeid(base) == typeid(D) ? overridden_by<D>() : base.known_overrides().value_or(DataOverrides{});
 }
 
-/// A pointer to a data module, of any kind.
+/// Any kind of pointer to a data module.
 template <class P>
 concept DataModulePointer = requires(const P& pointer) {
   { *pointer } -> std::convertible_to<DataModule&>;
 };
 
-/// A data module and, found at compile time, what its class overrides. Made implicitly from any data module or pointer
-/// to one; what a shared_ptr holds lives as long as this.
+/// A data module and the methods that its class overrides, found at compile time. Converts implicitly from any data
+/// module or pointer to one; shares ownership with a shared_ptr.
 struct DataModuleRef {
   template <class D>
     requires std::derived_from<D, DataModule>

@@ -20,23 +20,24 @@ class Dataset {
 
   virtual int64_t size() const = 0;
 
-  /// One sample: tensors without a sample dimension, which the default get_batch stacks. `rng` depends on (seed, epoch,
-  /// index) alone. The default throws levin::Error.
+  /// Returns one sample: tensors without a sample dimension, which the default get_batch stacks. `rng` depends on
+  /// (seed, epoch, index) alone. The default throws levin::Error.
   virtual Batch get(int64_t index, Rng& rng) const;
 
-  /// Fills `out` with the samples of `indices`; the fast way, without tensors for single samples.
+  /// Fills `out` with the samples of `indices`; faster than `get`, since it needs no tensors for single samples.
   ///
-  /// `out` may hold an earlier batch of this dataset: `out.take_buffer(...)` uses its memory again where nobody else
-  /// holds it. What get throws is thrown as the same kind of error with the index of the sample before it.
+  /// `out` may hold an earlier batch of this dataset: `out.take_buffer(...)` reuses its memory if it has no other
+  /// owner. The default calls `get`; an exception from `get` keeps its kind, with the sample's index in front of the
+  /// message.
   virtual void get_batch(const Indices& indices, Batch& out) const;
 
-  /// What the values of `target` mean, where they are classes and have names.
+  /// The names of the values of `target`, if these are classes with names.
   virtual std::vector<std::string> class_names() const { return {}; }
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
-/// The samples one by one, as `get` gives them; errors name the sample.
+/// Returns the samples one by one, from `get`; errors name the sample.
 std::vector<Batch> get_samples(const Dataset& dataset, const Indices& indices);
 
 /// Takes any dataset by value or by pointer.
@@ -49,10 +50,10 @@ struct DatasetRef {
   DatasetPtr pointer;
 };
 
-/// Samples that are the rows of tensors in memory; a batch copies the rows of its samples.
+/// Samples that are rows of tensors in memory; a batch copies its rows.
 class TensorDataset final : public Dataset {
  public:
-  /// `input` [samples, ...] and `target` [samples, ...]. Throws levin::UsageError where the counts differ.
+  /// `input` [samples, ...] and `target` [samples, ...]. Throws levin::UsageError if the counts differ.
   explicit TensorDataset(at::Tensor input, at::Tensor target = {})
       : TensorDataset(Batch(std::move(input), std::move(target))) {}
   /// Any named tensors.
@@ -90,7 +91,7 @@ class Subset final : public Dataset {
   std::vector<int64_t> indices_;
 };
 
-/// Several datasets, one after the other.
+/// Several datasets in sequence.
 class ConcatDataset final : public Dataset {
  public:
   /// Throws levin::UsageError for an empty list.
@@ -111,7 +112,7 @@ class ConcatDataset final : public Dataset {
   std::vector<int64_t> ends_ = {};
 };
 
-/// Another dataset with its batches changed by a transform.
+/// Another dataset whose batches are changed by a transform.
 class TransformedDataset final : public Dataset {
  public:
   TransformedDataset(DatasetRef dataset, TransformPtr transform);
@@ -124,9 +125,9 @@ class TransformedDataset final : public Dataset {
   TransformPtr transform_;
 };
 
-/// Divides a dataset at random into parts of these sizes, or, where they add up to 1, of these fractions; samples left
-/// over by rounding go to the first parts, one each. The division depends on `seed` alone.
-/// Throws levin::UsageError where the sizes do not add up to the dataset's. Source: torch.utils.data.random_split.
+/// Splits a dataset at random into parts of these sizes or, if `lengths` add up to 1, of these fractions. Samples left
+/// over by rounding go to the first parts, one each. The split depends on `seed` alone. Throws levin::UsageError if
+/// sizes do not add up to the dataset's size. Source: torch.utils.data.random_split.
 std::vector<Subset> random_split(DatasetRef dataset, const std::vector<double>& lengths, int64_t seed = 0);
 
 }  // namespace levin::data

@@ -8,16 +8,16 @@
 
 namespace levin::data {
 
-/// The parts of a set of data.
+/// The parts of the data.
 enum class Split { Train, Val, Test, Predict };
 
 /// "train", "val", "test" or "predict".
 const char* to_text(Split split);
 
-/// A data module whose splits are datasets; a derived class says how each is made.
+/// A data module whose splits are datasets; a derived class makes each of them.
 ///
-/// Each split is made once, by the first `setup` of a stage that needs it. Training batches come as the options say;
-/// the others in order, with the last batch.
+/// Each split is made once, by the first `setup` of a stage that needs it. Training batches follow the options; the
+/// other splits are neither shuffled nor cut by drop_last.
 class DatasetModule : public DataModule {
  public:
   void setup(Stage stage) override;
@@ -26,17 +26,17 @@ class DatasetModule : public DataModule {
   Loaders test_dataloader() override;
   Loaders predict_dataloader() override;
 
-  /// Unset under a batch sampler, which decides itself.
+  /// Unset with a batch sampler, which sets the sizes itself.
   std::optional<int64_t> batch_size() const override;
   void set_batch_size(int64_t batch_size) override;
 
-  /// The split's dataset after `setup`; null where there is none, or where no stage needed it yet.
+  /// The dataset of a split after `setup`; null if the data has no such split or no stage has needed it yet.
   const DatasetPtr& dataset(Split split) const { return datasets_[static_cast<size_t>(split)]; }
 
  protected:
-  /// `name` is the class's, for messages.
+  /// `name` is the class name, for messages.
   DatasetModule(std::string name, DataLoaderOptions train);
-  /// Makes the dataset of a split; null where these data have none. Throws levin::UsageError.
+  /// Makes the dataset of a split; null if the data has none. Throws levin::UsageError.
   virtual DatasetPtr make_dataset(Split split) = 0;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace levin::data {
 
-/// Which part of an iterable dataset is read, and how its order is drawn.
+/// The part of an iterable dataset to read, and the seed of its order.
 struct StreamOptions {
   uint64_t seed = 0;
   int64_t epoch = 0;
@@ -18,32 +18,34 @@ struct StreamOptions {
   int64_t rank = 0, world = 1;
 };
 
-/// One epoch's samples, one after the other. Used by one thread at a time.
+/// One epoch's samples in sequence. Not thread-safe.
 class SampleStream {
  public:
   virtual ~SampleStream() = default;
-  /// The next sample, without a sample dimension and cheap to get; nothing at the end.
+  /// Returns the next sample, without a sample dimension and cheap to get; nothing at the end.
   virtual std::optional<Batch> next() = 0;
-  /// The position after the last sample, so that `load_state_dict` of a new stream of the same options gives the next
-  /// one without reading what came before. Nothing, the default: a resumed loader reads the epoch again up to there.
+  /// Returns the position after the last sample, so that `load_state_dict` of a new stream with the same options
+  /// continues without reading the earlier samples. Unset by default: a resumed loader then reads the epoch again up to
+  /// there.
   virtual std::optional<State> state_dict() const { return {}; }
   virtual void load_state_dict(const State& /*state*/) {}
 };
 
-/// Samples that cannot be asked for by index: streams, archives, what is larger than memory.
+/// Samples without random access: streams, archives, data larger than memory.
 class IterableDataset {
  public:
   virtual ~IterableDataset() = default;
-  /// Begins an epoch. Reading is done by one thread at a time, whatever the number of workers.
+  /// Starts an epoch. The stream is read by one thread at a time, for any number of workers.
   virtual std::unique_ptr<SampleStream> open(const StreamOptions& options) const = 0;
-  /// Samples of an epoch, where known: of all ranks, or, where `open` divides them, of one.
+  /// Number of samples per epoch, if known: of all ranks or, if `open` divides them, of one rank.
   virtual std::optional<int64_t> size() const { return {}; }
-  /// Whether `open` divides the samples among ranks; otherwise each rank's loader reads all and takes its part.
+  /// Returns whether `open` divides the samples among ranks; otherwise each rank's loader reads all and takes its part.
   virtual bool divides_among_ranks() const { return false; }
-  /// Makes a batch of what the stream gave, with one `rngs` for each sample: the place for costly work, called from
-  /// several threads at once. The default stacks. `out` may hold an earlier batch, as in Dataset::get_batch.
+  /// Makes a batch of samples from the stream, with one of `rngs` per sample. Costly work belongs here: the method is
+  /// called from several threads at once. The default stacks. `out` may hold an earlier batch, as in
+  /// Dataset::get_batch.
   virtual void make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, Batch& out) const;
-  /// What the values of `target` mean, where they are classes and have names.
+  /// The names of the values of `target`, if these are classes with names.
   virtual std::vector<std::string> class_names() const { return {}; }
 };
 

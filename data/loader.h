@@ -15,47 +15,48 @@
 
 namespace levin::data {
 
-/// What a loader hands out.
+/// A batch from a loader, and its place in the epoch.
 struct LoadedBatch {
   Batch batch = {};
-  int64_t samples = 0;  ///< in this batch
+  int64_t samples = 0;  ///< number of samples in this batch
   bool last = false;    ///< no batch follows in this epoch, as far as the loader knows
-  /// All samples of this round are other ranks'. What the batch holds, if anything, may be run for their sake, and
-  /// counts for nothing; `samples` is 0.
+  /// All samples of this round belong to other ranks. The batch, if not empty, may be run so that the other ranks'
+  /// collectives complete, but does not count; `samples` is 0.
   bool absent = false;
 };
 
 /// A source of batches, as the loops see it.
 ///
-/// An epoch begins with `set_epoch`, or with the first `next` (epoch 0). A loaded state stands in the middle of its
-/// epoch: then `next` goes on from there, and `set_epoch` would begin the epoch again.
+/// `set_epoch`, or the first `next` (epoch 0), starts an epoch. After `load_state_dict` the loader is in the middle of
+/// an epoch: `next` continues there, and `set_epoch` would restart the epoch.
 class Loader {
  public:
   virtual ~Loader() = default;
 
-  /// The epoch's next batch; nothing when there is none, until `set_epoch`.
+  /// Returns the epoch's next batch; nothing after the last one, until `set_epoch`.
   virtual std::optional<LoadedBatch> next() = 0;
-  /// Batches of an epoch, where known.
+  /// Number of batches per epoch, if known.
   virtual std::optional<int64_t> size() const = 0;
-  /// Begins an epoch; the order of its samples depends on the seed and on `epoch` alone.
+  /// Starts an epoch; the order of its samples depends on the seed and on `epoch` alone.
   virtual void set_epoch(int64_t epoch) = 0;
-  /// The run's seed, for a loader whose own options name none.
+  /// Sets the run's seed, for a loader whose own options have none.
   virtual void set_default_seed(uint64_t /*seed*/) {}
-  /// Gives the samples in the data's own order from now on; false where this loader cannot.
+  /// Switches to the dataset's own order; returns false if this loader cannot.
   virtual bool use_sequential_order() { return false; }
-  /// Makes this the loader of rank `rank` among `world`. The default throws levin::UsageError for more than one.
+  /// Makes this the loader of rank `rank` of `world`. The default throws levin::UsageError for more than one rank.
   virtual void shard(int64_t rank, int64_t world);
-  /// Whether the ranks' loaders give as many batches each and all know which is the last, since `shard` has divided
-  /// samples that all of them see. Otherwise, as by default, the ranks ask each other before each batch.
+  /// Returns whether the ranks' loaders give equally many batches and all know which is the last, because `shard`
+  /// divided samples that all of them see. Otherwise (the default) the ranks ask each other before each batch.
   virtual bool in_step() const { return false; }
 
-  /// The position after the last batch handed out, in samples of the epoch's global order, and what the order needs.
+  /// Returns the position after the last batch, in samples of the epoch's global order, and the state of that order.
   virtual State state_dict() const = 0;
-  /// Makes `next` give the very next sample. Throws levin::Error where the state is of other data.
+  /// Restores a position: `next` returns the batch that follows it. Throws levin::Error if the state belongs to other
+  /// data.
   virtual void load_state_dict(const State& state) = 0;
 };
 
-/// Batches that are in memory already.
+/// Batches that are already in memory.
 class BatchListLoader final : public Loader {
  public:
   /// Throws levin::UsageError for an empty list.
@@ -74,23 +75,24 @@ class BatchListLoader final : public Loader {
 };
 
 struct StreamLoaderOptions {
-  /// A batch is made when it is asked for, and never again: for streams whose content depends on what is trained (the
-  /// steps of a policy, say). Which batch is the last is known only when none follows. A run that is resumed opens the
-  /// stream again behind the batches that it has had.
+  /// Makes each batch when it is requested, and only once: for streams whose content depends on what is trained (the
+  /// steps of a policy, for example). The last batch is known only when no batch follows. A resumed run opens the
+  /// stream after the batches that it has already had.
   bool on_demand = false;
 };
 
-/// Batches from a function that is asked until it returns nothing; for sources of unknown length, of any content.
+/// Batches from a function that is called until it returns nothing; for sources of unknown length and any content.
 ///
-/// Unless `on_demand` is set, one batch is read ahead, to know which is the last, and a loaded state is reached by
+/// Unless `on_demand` is set, one batch is read ahead to know which is the last, and a loaded state is reached by
 /// reading the epoch again up to it.
 class StreamLoader final : public Loader {
  public:
   using Stream = std::function<std::optional<Batch>()>;
-  /// `open` begins an epoch.
+  /// `open` starts an epoch.
   explicit StreamLoader(std::function<Stream(int64_t epoch)> open, StreamLoaderOptions options = {})
       : StreamLoader([open = std::move(open)](int64_t epoch, int64_t /*batches*/) { return open(epoch); }, options) {}
-  /// `open` begins an epoch behind its first `batches`: those that an `on_demand` stream had given when it was saved.
+  /// `open` starts an epoch after its first `batches` batches: those that an `on_demand` stream had given when the
+  /// state was saved.
   explicit StreamLoader(std::function<Stream(int64_t epoch, int64_t batches)> open, StreamLoaderOptions options = {})
       : open_(std::move(open)), options_(options) {}
   std::optional<LoadedBatch> next() override;
@@ -113,13 +115,13 @@ class StreamLoader final : public Loader {
 
 class Dataset;
 
-/// A dataset, or a pointer to one, where a loader is meant.
+/// A dataset or a pointer to one, passed by mistake for a loader.
 template <class D>
 concept DatasetForLoader = std::derived_from<std::remove_cvref_t<D>, Dataset> || requires(const D& pointer) {
   { *pointer } -> std::convertible_to<const Dataset&>;
 };
 
-/// One loader of a list: any loader by value or by shared_ptr, or ready batches.
+/// One loader of a list: any loader by value or by shared_ptr, or batches in memory.
 struct LoaderEntry {
   template <class L>
     requires std::derived_from<L, Loader>
@@ -141,7 +143,7 @@ class Loaders {
   Loaders(L&& one) {
     add(LoaderEntry(std::forward<L>(one)));
   }
-  /// Not to be called: how many samples a batch has, and in which order they come, a dataset does not say.
+  /// Fails to compile: a dataset defines neither a batch size nor an order.
   template <DatasetForLoader D>
   Loaders(D&&) {
     static_assert(

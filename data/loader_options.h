@@ -15,7 +15,7 @@ namespace levin::data {
 /// Makes one batch of samples; see data/collate.h.
 using Collate = std::function<Batch(const std::vector<Batch>& samples)>;
 
-/// How batches are loaded. Names follow torch.utils.data.DataLoader.
+/// The options of a DataLoader. Names follow torch.utils.data.DataLoader.
 struct DataLoaderOptions {
   int64_t batch_size = LEVIN_OPTION(batch_size, 1, "Samples per batch and device", {.min = 1});
   bool shuffle = LEVIN_OPTION(shuffle, false, "Draw a new order of the samples for each epoch");
@@ -32,20 +32,20 @@ struct DataLoaderOptions {
       {.choices = {"uneven", "drop", "pad"}});
   std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of order and random transforms; unset: the run's seed");
 
-  /// Which samples come when; unset: by `shuffle`. In C++ only.
+  /// The order of the samples; unset: set by `shuffle`. In C++ only.
   std::shared_ptr<const Sampler> sampler = {};
   /// Divides the epoch into batches itself, instead of batch_size, shuffle, sampler and drop_last. In C++ only.
   std::shared_ptr<const BatchSampler> batch_sampler = {};
-  /// Makes a batch of what the dataset's `get` returns; unset: the dataset's get_batch. In C++ only.
+  /// Makes a batch from the samples of the dataset's `get`; unset: the dataset's get_batch. In C++ only.
   Collate collate = {};
   /// For an iterable dataset whose content depends on what is trained: the loader reads the stream only when a batch is
-  /// asked for. It reads no batch ahead to know which is the last. A resumed run reads no batch again; if the stream
-  /// has no state_dict(), it begins anew. The option needs num_workers 0, and can be set in C++ only.
+  /// requested. It reads no batch ahead to know which is the last. A resumed run reads no batch again; if the stream
+  /// has no state_dict(), it restarts. The option needs num_workers 0, and can be set in C++ only.
   bool on_demand = false;
 };
 
-/// The options of a data module's loaders: fields of its options struct, so that `MyData({.batch_size = 64})` and
-/// `--data.batch_size 64` work alike. They stand after the module's own fields; `loader_options(options)` reads them.
+/// The loader options of a data module, as fields of its options struct, so that `MyData({.batch_size = 64})` and
+/// `--data.batch_size 64` work alike. Put them after the module's own fields; `loader_options(options)` reads them.
 #define LEVIN_LOADER_OPTIONS(default_batch_size, default_shuffle)                                                   \
   int64_t batch_size = LEVIN_OPTION(batch_size, default_batch_size, "Samples per batch and device", {.min = 1});    \
   int64_t num_workers = LEVIN_OPTION(num_workers, 0, "Threads that load ahead; 0: none", {.min = 0});               \
@@ -57,7 +57,7 @@ struct DataLoaderOptions {
       LEVIN_OPTION(timeout_seconds, 0, "Longest wait for a batch of the workers; 0: no limit", {.min = 0});         \
   std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of order and random transforms; unset: the run's seed")
 
-/// The training loader's options of a data module's options struct that has LEVIN_LOADER_OPTIONS.
+/// Returns the training loader's options from an options struct that has LEVIN_LOADER_OPTIONS.
 template <class Options>
 DataLoaderOptions loader_options(const Options& options) {
   return {.batch_size = options.batch_size,

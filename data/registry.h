@@ -9,13 +9,14 @@
 
 namespace levin::data {
 
-/// Data modules by name: "data" in a config. What an entry makes remembers what its class overrides.
+/// Data modules by name: "data" in a config. An entry makes a data module that remembers which methods its class
+/// overrides.
 struct DataModuleKind {
   using Entry = std::function<std::shared_ptr<DataModule>(const void* options)>;
   static Registry<Entry>& registry();
 };
 
-/// Adds data module class `D`: with a nested `Options` and a constructor from it, or without and default-constructed.
+/// Adds data module class `D`, constructed from its nested `Options` if it has one, otherwise default-constructed.
 template <std::derived_from<DataModule> D>
 bool add_data_module(Registry<DataModuleKind::Entry>& registry, const std::string& name, const std::string& help = "") {
   using Options = OptionsOf<D>;
@@ -33,7 +34,7 @@ bool add_data_module(Registry<DataModuleKind::Entry>& registry, const std::strin
 
 }  // namespace levin::data
 
-/// Makes a data module's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+/// Registers a data module class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
 #define LEVIN_REGISTER_DATA_MODULE(Class)                                              \
   [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) =    \
       ::levin::data::add_data_module<Class>(::levin::data::DataModuleKind::registry(), \

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-/// Datasets and loaders of LibTorch's own torch::data, given to levin:
+/// Adapters from LibTorch's own torch::data datasets and loaders to levin:
 ///
 ///     trainer.fit(module, data::from_torch(torch::data::make_data_loader(std::move(dataset), 64)));
 ///     data::DataLoader loader(data::TorchDataset(torch::data::datasets::MNIST("mnist")), {.num_workers = 2});
 namespace levin::data {
 
-/// A tensor, an Example, or a std::vector of them, as a batch. Examples of other types need a function of the user's.
+/// Converts a tensor, an Example, or a std::vector of them to a batch. For other types, overload this function.
 template <class Data, class Target>
 Batch to_batch(const torch::data::Example<Data, Target>& example) {
   if constexpr (std::is_void_v<Target>)
@@ -34,7 +34,7 @@ Batch to_batch(const std::vector<Sample>& samples) {
   return Batch::stack(batches);
 }
 
-/// A map-style torch::data dataset, stacked or not. Each thread has a copy of it, as in torch::data's own loader.
+/// A map-style torch::data dataset, stacked or not. Each thread has its own copy, as in torch::data's loader.
 template <class D>
 class TorchDataset final : public Dataset {
  public:
@@ -74,14 +74,14 @@ class TorchDataset final : public Dataset {
 
 /// A torch::data loader, stateless or stateful, with its own workers, sampler and order.
 ///
-/// The order is the sampler's own: it does not depend on the run's seed, and a resumed run reads the epoch again up to
-/// where it stood, in a new order where the sampler is random. A DataLoader of a TorchDataset does without both limits.
+/// The order comes from its sampler: it does not depend on the run's seed, and a resumed run reads the epoch again up
+/// to its position, in a new order if the sampler is random. A DataLoader of a TorchDataset has neither limit.
 template <class L>
 StreamLoader from_torch(std::unique_ptr<L> loader) {
   using Value = typename L::BatchType;
   struct Reader {
     explicit Reader(std::unique_ptr<L> from) : loader(std::move(from)) {}
-    /// torch::data refuses to begin an epoch while the last one is not read to its end.
+    /// torch::data refuses to start an epoch before the last one was read to its end.
     void begin() {
       while (read()) {
       }

@@ -3,7 +3,7 @@
 
 namespace levin::data {
 
-/// Where datasets are kept: `$LEVIN_CACHE`, or else `~/.cache/levin`.
+/// Returns the folder in which datasets are kept: `$LEVIN_CACHE`, or else `~/.cache/levin`.
 std::filesystem::path cache_folder();
 
 }  // namespace levin::data

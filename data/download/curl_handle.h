@@ -12,10 +12,11 @@ struct CloseCurl {
 };
 using CurlHandle = std::unique_ptr<CURL, CloseCurl>;
 
-/// A new handle; libcurl is made ready by the first. Throws levin::Error where it cannot be.
+/// Returns a new handle; the first call initialises libcurl. Throws levin::Error if that fails.
 CurlHandle open_curl();
 
-/// While it lives, a write of this thread to a closed connection is an error of that write, not the end of the process.
+/// While this object lives, a write of this thread to a closed connection fails and does not end the process by
+/// SIGPIPE.
 class BlockedPipeSignal {
  public:
   BlockedPipeSignal();
@@ -27,7 +28,7 @@ class BlockedPipeSignal {
   sigset_t pipe_ = {}, before_ = {};
 };
 
-/// The host of a URL; the URL itself where it has none.
+/// Returns the host of a URL, or the URL itself if it has none.
 std::string host_of(const std::string& url);
 
 }  // namespace levin::data

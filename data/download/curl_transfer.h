@@ -7,17 +7,17 @@
 
 namespace levin::data {
 
-/// How one try to fetch the rest of a file ended.
+/// The result of one attempt to fetch the rest of a file.
 struct TransferEnd {
   bool done = false;
   bool may_retry = false;
-  bool unreachable = false;  ///< there was no answer at all
-  std::string reason = {};   ///< unless done
+  bool unreachable = false;  ///< there was no answer
+  std::string reason = {};   ///< set unless `done`
 };
 
-/// Fetches what `part` lacks of the file at `url` and appends it, by libcurl. A server that knows no ranges makes it
-/// begin again. `size`: of the whole file, where known; a server that says otherwise ends it.
-/// Throws levin::Error where the part cannot be written, and where a signal came.
+/// Fetches the missing bytes of `part` from `url` with libcurl and appends them. If the server does not support ranges,
+/// the transfer restarts. `size` is the size of the whole file, if known; a server that reports another size ends the
+/// transfer. Throws levin::Error if the part cannot be written, and on a signal.
 TransferEnd fetch_rest(const std::string& url, PartFile& part, std::optional<int64_t> size, double timeout_seconds);
 
 }  // namespace levin::data

@@ -4,12 +4,12 @@
 
 namespace levin::data {
 
-/// A file that one thread of one process at a time has, where the file system knows locks. It is made where it is
-/// missing, and stays when the object goes.
+/// A file lock that one thread of one process holds at a time, if the file system supports locks. The file is made if
+/// it is missing, and stays when the object is destroyed.
 class FileLock {
  public:
-  /// Waits while another has it, and says so once with `purpose` ("downloads mnist/a.gz"). Throws levin::UsageError
-  /// where the file cannot be made, levin::Error where a signal came.
+  /// Waits while another thread or process holds the lock, and reports once that it waits for a process that `purpose`
+  /// ("downloads mnist/a.gz"). Throws levin::UsageError if the file cannot be made, levin::Error on a signal.
   FileLock(std::filesystem::path path, const std::string& purpose);
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -18,7 +18,7 @@ class FileLock {
   const std::filesystem::path& path() const { return path_; }
   /// Open for reading and writing.
   int descriptor() const { return descriptor_; }
-  /// Removes the file; who waits for it makes another.
+  /// Removes the file; a thread or process that waits for it makes a new one.
   void remove() const;
 
  private:

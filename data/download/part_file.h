@@ -7,19 +7,19 @@
 
 namespace levin::data {
 
-/// The file in which a download grows: the target's name with `.part`. It stays when the object goes, so that a later
-/// download can go on from there. While the object lives no other thread or process has the same part.
+/// The file that a download is written to: the target's name with `.part`. It stays when the object is destroyed, so
+/// that a later download can resume. While the object lives, it locks the part against other threads and processes.
 class PartFile {
  public:
-  /// Waits while another has it; throws as FileLock.
+  /// Waits while another thread or process holds the part; throws as FileLock.
   explicit PartFile(const std::filesystem::path& target);
 
   const std::filesystem::path& path() const { return file_.path(); }
   int64_t size() const { return size_; }
-  /// Throw levin::Error where the system refuses (a full disk, say).
+  /// `append` and `clear` throw levin::Error if the system refuses (a full disk, for example).
   void append(const void* data, size_t bytes);
   void clear();
-  /// Makes the file the target, whole on the disk first.
+  /// Renames the file to the target, after syncing it to the disk.
   void commit();
   void remove() const { file_.remove(); }
 

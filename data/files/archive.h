@@ -4,11 +4,13 @@
 
 namespace levin::data {
 
-/// Unpacks a tar file, plain or gzip, to the new folder `folder`, which appears whole or not at all.
+/// Unpacks a tar file, plain or gzip, to the folder `folder`, which appears whole or not at all. An existing `folder`
+/// is replaced.
 ///
-/// `strip_components` leaves out so many folders in front of each name, as tar does; files that are not so deep are
-/// left out. Throws levin::UsageError that names the archive: broken, cut off, a name that leads out of the folder
-/// (absolute or with ".."), links; and levin::Error where it cannot be written. What stood at `folder` is replaced.
+/// `strip_components` removes that many leading folders from each name, as tar does; files that are not as deep are
+/// skipped. Throws levin::UsageError that names the archive if it is broken, truncated, has a link, or has a name that
+/// leads out of the folder (absolute or with ".."), and if a folder cannot be made; levin::Error if a file or `folder`
+/// cannot be written.
 void unpack_archive(const std::filesystem::path& archive, const std::filesystem::path& folder,
                     int64_t strip_components = 0);
 

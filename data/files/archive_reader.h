@@ -11,26 +11,27 @@ struct archive_entry;
 
 namespace levin::data {
 
-/// The members of a tar or zip file, one after the other, by libarchive. Used by one thread at a time.
+/// Reads the members of a tar or zip file in sequence, with libarchive. Not thread-safe.
 ///
-/// Errors are levin::UsageError and name the file, the byte at which the member begins, and the member.
+/// Errors are levin::UsageError and name the file, the byte offset of the member, and the member.
 class ArchiveReader {
  public:
-  /// Tar may be compressed by gzip.
+  /// A tar file may be compressed by gzip.
   enum class Format { Tar, Zip };
 
-  /// Begins at `offset`, which must be one that `offset()` gave; bytes of the archive without gzip.
+  /// Starts at `offset`, a value that `offset()` returned: bytes in the uncompressed archive.
   ArchiveReader(MappedFilePtr file, Format format, int64_t offset = 0);
 
-  /// Goes to the next member, folders left out; false at the end. Links are refused.
+  /// Goes to the next member and skips folders; false at the end. Throws levin::UsageError for a link.
   bool next();
   /// The member's path inside the archive, in UTF-8.
   const std::string& name() const { return name_; }
   bool is_compressed() const { return compressed_; }
-  /// Where the member begins, in bytes of the archive without gzip.
+  /// The member's byte offset in the uncompressed archive.
   int64_t offset() const { return offset_; }
-  /// The member's bytes, uint8 [bytes]: those of a large member of a tar file without gzip as a view of the mapped
-  /// file, which it keeps alive and which was not touched yet; otherwise a copy. Once for each member.
+  /// Returns the member's bytes, uint8 [bytes]. For a large member of an uncompressed tar file, the tensor is a view of
+  /// the mapped file, keeps the mapping alive, and its pages have not been read yet; otherwise it is a copy. Call it
+  /// once per member.
   at::Tensor read();
 
  private:
@@ -58,7 +59,7 @@ class ArchiveReader {
   bool compressed_ = false, at_end_ = false;
 };
 
-/// `bytes` at `data` as uint8 [bytes], which keeps `owner` alive.
+/// Returns the `bytes` bytes at `data` as uint8 [bytes], a view that keeps `owner` alive.
 at::Tensor bytes_view(const void* data, int64_t bytes, std::shared_ptr<const void> owner);
 
 }  // namespace levin::data

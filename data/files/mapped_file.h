@@ -7,16 +7,17 @@
 
 namespace levin::data {
 
-/// In which order a mapped file will be read, for the system's read-ahead.
+/// The order in which a mapped file will be read, for the system's read-ahead.
 enum class FileAccess { Normal, Sequential, Random };
 
-/// A whole file in memory, of which the system reads what is touched. Kept alive by a shared_ptr.
+/// A file mapped into memory; the system reads the pages that are touched. Owned by a shared_ptr.
 ///
-/// The mapping is private: what is written into it, through a tensor say, stays in this process and never reaches the
-/// file. A file that another process cuts while it is mapped ends this one with SIGBUS, as with every mapping.
+/// The mapping is private: a write to it, for example through a tensor, stays in this process and never reaches the
+/// file. If another process truncates the file while it is mapped, an access ends this process with SIGBUS, as with
+/// every mapping.
 class MappedFile {
  public:
-  /// Throws levin::UsageError that names the file: missing, unreadable, a folder or no plain file, empty.
+  /// Throws levin::UsageError that names the file if it is missing, unreadable, empty, or not a regular file.
   explicit MappedFile(std::filesystem::path path, FileAccess access = FileAccess::Normal);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -24,16 +25,16 @@ class MappedFile {
 
   const std::filesystem::path& path() const { return path_; }
   int64_t size() const { return size_; }
-  /// The first byte. Writing through it changes this process's view alone.
+  /// The first byte. A write through this pointer changes only this process's view.
   char* data() const { return data_; }
   std::string_view text() const { return {data_, static_cast<size_t>(size_)}; }
-  /// Whether [begin, begin + bytes) lies inside.
+  /// Returns whether [begin, begin + bytes) lies inside the mapping.
   bool holds(const void* begin, int64_t bytes) const;
-  /// Copies the file's bytes at [begin, begin + bytes), which lies inside, to `to`. For much that is read once: faster
-  /// than touching the mapped pages, by a read() that does not see what was written into the mapping. Throws
-  /// levin::UsageError where the file has become shorter or cannot be read.
+  /// Copies the file's bytes at [begin, begin + bytes), which must lie inside the mapping, to `to`. For large reads
+  /// that happen once this is faster than touching the mapped pages; read() does not see what was written into the
+  /// mapping. Throws levin::UsageError if the file has become shorter or cannot be read.
   void read(const void* begin, int64_t bytes, void* to) const;
-  /// Lets the system read [offset, offset + bytes) from the disk meanwhile.
+  /// Asks the system to read [offset, offset + bytes) from the disk in the background.
   void will_need(int64_t offset, int64_t bytes) const;
 
  private:

@@ -10,10 +10,10 @@
 
 namespace levin::data {
 
-/// A source's batches in order, loaded by threads ahead of the caller or, with no workers, by the caller itself.
+/// Delivers a source's batches in order, loaded ahead by worker threads or, with no workers, by the caller.
 ///
-/// Batches are planned in order, by one thread at a time, loaded by whichever worker is free, and put back in order.
-/// What was loaded for an epoch that is given up is dropped. Each batch's memory goes round with it, to be used again.
+/// Batches are planned in order by one thread at a time, loaded by any free worker, and delivered in order. If an epoch
+/// is abandoned, its loaded batches are dropped. The memory of a delivered batch is reused for a later one.
 class BatchQueue {
  public:
   struct Options {
@@ -21,27 +21,27 @@ class BatchQueue {
     double timeout_seconds = 0;
     bool pin_memory = false;
   };
-  /// What a batch was made of, and the batch; used again for a later one.
+  /// A batch and the plan it was made from; reused for a later batch.
   struct Entry {
     BatchPlan plan = {};
     Batch batch = {}, pinned = {};
     std::exception_ptr error = {};
-    bool planned = false;  // otherwise `plan` is of no meaning
+    bool planned = false;  // if false, `plan` is not valid
     bool done = false;
   };
 
   BatchQueue(std::shared_ptr<BatchSource> source, Options options);
-  /// Waits for the batches that are being loaded. With timeout_seconds no longer than that, and not at all where `next`
-  /// has given up already: a thread that hangs in a dataset is left to itself, and keeps the source.
+  /// Waits for the batches that are being loaded, at most timeout_seconds if that is set, and not at all if `next` has
+  /// already timed out. A thread that hangs in a dataset is detached and keeps the source alive.
   ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  /// Begins an epoch; workers load ahead from the first `next` on. Throws levin::Error where a worker has been planning
+  /// Starts an epoch; workers load ahead from the first `next` on. Throws levin::Error if a worker has been planning
   /// for timeout_seconds.
   void begin(const EpochKey& key, const EpochPosition& position);
-  /// The next batch, valid until the next call; nullptr at the epoch's end. What loading it threw is in its `error`.
-  /// Throws levin::Error after timeout_seconds without a batch; a later call waits again.
+  /// Returns the next batch, valid until the next call, or nullptr at the end of the epoch. An exception from loading
+  /// it is in its `error`. Throws levin::Error after timeout_seconds without a batch; a later call waits again.
   const Entry* next();
 
  private:
@@ -53,9 +53,9 @@ class BatchQueue {
   const Entry* load_next();
   const Entry* wait_for_next();
 
-  std::shared_ptr<Shared> shared_;  // by the caller and its threads
+  std::shared_ptr<Shared> shared_;  // shared by the caller and the worker threads
   EntryPtr handed_out_ = {};
-  bool gave_up_ = false;  // `next` has waited in vain, and not had a batch since
+  bool gave_up_ = false;  // the last `next` timed out
   std::vector<std::thread> threads_ = {};
 };
 

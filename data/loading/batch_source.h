@@ -11,66 +11,68 @@
 
 namespace levin::data {
 
-/// Where an epoch stands, for all ranks together.
+/// A position in an epoch, for all ranks together.
 struct EpochPosition {
   int64_t samples = 0;
-  int64_t batches = 0;               ///< of a batch sampler
-  std::optional<State> stream = {};  ///< of an iterable dataset, where its streams have one
+  int64_t batches = 0;               ///< batches taken from a batch sampler
+  std::optional<State> stream = {};  ///< state of an iterable dataset's stream, if its streams have one
 };
 
-/// What one batch is made of. Used again and again, so that its memory is, too.
+/// The samples that make up one batch. Reused, together with its memory.
 struct BatchPlan {
-  Indices indices = {};             ///< of a map-style dataset
-  std::vector<Batch> samples = {};  ///< of an iterable one
+  Indices indices = {};             ///< for a map-style dataset
+  std::vector<Batch> samples = {};  ///< for an iterable dataset
   std::vector<Rng> rngs = {};
   bool last = false;
-  bool absent = false;  ///< all samples of the round are other ranks', and these are some of theirs
+  bool absent = false;  ///< all samples of the round belong to other ranks; the plan holds some of theirs
   EpochPosition after = {};
 };
 
-/// The epoch that is read, and by which rank of how many.
+/// The epoch being read, and the rank that reads it.
 struct EpochKey {
   uint64_t seed = 0;
   int64_t epoch = 0, rank = 0, world = 1;
 };
 
-/// Divides an epoch into batches, and loads them: what a DataLoader asks its dataset, map-style or iterable.
+/// Divides an epoch into batches and loads them: the interface between a DataLoader and its dataset, map-style or
+/// iterable.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// Begins an epoch at `position`. `begin` and `plan` are called by one thread at a time.
+  /// Starts an epoch at `position`. `begin` and `plan` are called by one thread at a time.
   virtual void begin(const EpochKey& key, const EpochPosition& position) = 0;
-  /// What the next batch is made of; false at the epoch's end.
+  /// Sets `plan` to the samples of the next batch; false at the end of the epoch.
   virtual bool plan(BatchPlan& plan) = 0;
-  /// Loads what `plan` says; called by several threads at once, also after `begin` of another epoch.
+  /// Loads the samples of `plan`; called by several threads at once, also after `begin` of another epoch.
   virtual void load(BatchPlan& plan, Batch& out) const = 0;
 
-  /// Batches of an epoch for one rank, where known.
+  /// Number of batches per epoch for one rank, if known.
   virtual std::optional<int64_t> size(const EpochKey& key) const = 0;
-  /// Samples of an epoch of all ranks, where known; a saved state must have the same.
+  /// Number of samples per epoch over all ranks, if known; a saved state must have the same number.
   virtual std::optional<int64_t> samples() const = 0;
-  /// Whether the ranks divide samples that all of them see, so that each knows the rounds of all.
+  /// Returns whether the ranks divide samples that all of them see, so that each rank knows the rounds of all ranks.
   virtual bool in_step() const = 0;
-  /// Gives the samples in the data's own order from now on; false where that cannot be.
+  /// Switches to the dataset's own order; returns false if that is not possible.
   virtual bool use_sequential_order() = 0;
-  /// "data: mine::Dataset, batch of samples 3, 1, ...", for messages.
+  /// Describes the batch in messages: "mine::Dataset, batch of samples 3, 1, ...".
   virtual std::string describe(const BatchPlan& plan) const = 0;
-  /// The same source, at no position yet.
+  /// Returns a copy of the source without a position.
   virtual std::unique_ptr<BatchSource> clone() const = 0;
 };
 
-/// The samples [begin, end) of a round that are one rank's.
+/// The samples [begin, end) of a round that belong to one rank.
 struct RankPart {
   int64_t begin = 0, end = 0;
 };
 
-/// A round is `batch_size` samples for each rank. Of one with only `count` samples, what `rank` gets: an equal part
-/// (the first ranks one sample more), where `rest` is "drop" without that one sample more, where it is "pad" always
-/// with it, past the round's end.
+/// Returns the part of a round of `count` samples that belongs to a rank. A full round has `batch_size` samples per
+/// rank. A shorter round is divided equally, and `rest` handles the remainder: "uneven" gives one more sample to the
+/// first ranks, "drop" leaves the remainder out, and "pad" gives one more sample to every rank, past the end of the
+/// round.
 RankPart part_of_round(int64_t count, int64_t batch_size, const EpochKey& key, const std::string& rest);
 
-/// One of the other ranks' samples, for a rank without a part of such a round: it may run this one, so that the others'
-/// collectives are complete.
+/// Returns a sample of another rank, for a rank without a part of the round: it may run this sample so that the other
+/// ranks' collectives complete.
 inline RankPart stand_in_of_round(int64_t count, const EpochKey& key) {
   return {key.rank % count, key.rank % count + 1};
 }

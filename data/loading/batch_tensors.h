@@ -6,8 +6,8 @@
 
 namespace levin {
 
-/// Calls `visit` with each tensor of a batch and its name, in order; tensors of lists are named `boxes[3].input`. A
-/// user's own struct has none that can be seen.
+/// Calls `visit` with each tensor of a batch and its name, in order; tensors of lists are named `boxes[3].input`. The
+/// tensors of a user's own struct are not visited.
 void for_each_tensor(const Batch& batch, c10::function_ref<void(const std::string& name, const at::Tensor&)> visit);
 
 }  // namespace levin

@@ -5,8 +5,8 @@
 
 namespace levin {
 
-/// What a batch weighs in means over batches: its samples, and 1 where its content has no size, since it is empty or a
-/// struct of the user's own that says 0. Tensors without rows weigh nothing.
+/// Returns the weight of a batch in means over batches: its number of samples, or 1 if the batch is empty or is a
+/// user's own struct of size 0. Tensors without rows have the weight 0.
 inline int64_t weight_of_batch(const Batch& batch) {
   const int64_t samples = batch.size();
   return samples == 0 && (batch.empty() || batch.is_own()) ? 1 : samples;

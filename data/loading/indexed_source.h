@@ -7,10 +7,10 @@
 
 namespace levin::data {
 
-/// Batches of a map-style dataset, in a sampler's order or as a batch sampler divides it.
+/// Batches of a map-style dataset, in a sampler's order or as divided by a batch sampler.
 class IndexedSource final : public BatchSource {
  public:
-  /// Throws levin::UsageError for an empty dataset, and for options that leave no batch or contradict each other.
+  /// Throws levin::UsageError for an empty dataset, and if the options leave no batch or contradict each other.
   IndexedSource(DatasetPtr dataset, DataLoaderOptions options);
 
   void begin(const EpochKey& key, const EpochPosition& position) override;
@@ -28,13 +28,13 @@ class IndexedSource final : public BatchSource {
 
   bool plan_samples(BatchPlan& plan);
   bool plan_listed_batch(BatchPlan& plan);
-  /// Whether an epoch of `total` samples goes on after `position`.
+  /// Returns whether an epoch of `total` samples continues after `position`.
   bool has_more(int64_t position, int64_t total, const EpochKey& key) const;
 
   DatasetPtr dataset_;
   /// Its `sampler` is set unless there is a batch sampler.
   DataLoaderOptions options_;
-  // Of the epoch that is read.
+  // State of the current epoch.
   EpochKey key_ = {};
   EpochPosition position_ = {};
   std::shared_ptr<const SampleOrder> order_ = {};

@@ -9,7 +9,7 @@
 
 namespace levin::data {
 
-/// Which samples make one batch, in order, and what their random numbers depend on.
+/// The samples of one batch, in order, and the seed and epoch of their random numbers.
 class Indices {
  public:
   Indices() = default;
@@ -21,19 +21,19 @@ class Indices {
   }
 
   int64_t size() const { return size_; }
-  /// Whether the samples are known to be consecutive: start(), start() + 1, ...
+  /// Returns whether the samples are known to be consecutive: start(), start() + 1, ...
   bool is_range() const { return is_range_; }
   int64_t start() const { return start_; }
   int64_t operator[](int64_t i) const { return is_range_ ? start_ + i : values_[static_cast<size_t>(i)]; }
-  /// int64 [samples] on the CPU; a copy.
+  /// Returns a copy as int64 [samples] on the CPU.
   at::Tensor tensor() const;
 
-  /// Makes these the samples start, start + 1, ...
+  /// Sets the samples to start, start + 1, ..., start + size - 1.
   void set_range(int64_t start, int64_t size);
-  /// Makes these `size` samples, which the caller writes into the result. Memory is used again.
+  /// Resizes the list to `size` samples, which the caller writes into the returned span. Reuses memory.
   std::span<int64_t> resize(int64_t size);
 
-  /// The random numbers of sample `index`; see Rng for `stream`.
+  /// Returns the random numbers of sample `index`; see Rng for `stream`.
   Rng rng(int64_t index, uint64_t stream = 0) const { return Rng(seed, epoch, index, stream); }
 
   uint64_t seed = 0;

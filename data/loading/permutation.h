@@ -5,9 +5,9 @@
 
 namespace levin::data {
 
-/// A random order of 0 ... size - 1 that is computed index by index, in no memory: a Feistel network over the next
-/// power of two, walked until it falls inside. Source: Mitchell et al., "Bandwidth-Optimal Random Shuffling for GPUs"
-/// (2022).
+/// A random order of 0 ... size - 1 that is computed index by index and takes no memory: a Feistel network over a power
+/// of two, iterated until the result is below `size` (cycle walking). Source: Mitchell et al., "Bandwidth-Optimal
+/// Random Shuffling for GPUs" (2022).
 class Permutation {
  public:
   Permutation(int64_t size, uint64_t seed);

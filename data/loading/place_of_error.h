@@ -3,8 +3,8 @@
 
 namespace levin::data {
 
-/// Throws the exception that is being handled again, with `place` and a colon before its message. A levin::UsageError
-/// stays one; any other std::exception becomes a levin::Error; what is no std::exception is thrown as it is.
+/// Rethrows the exception that is being handled, with `place` and a colon before its message. A levin::UsageError stays
+/// one; any other std::exception becomes a levin::Error; anything else is rethrown unchanged.
 [[noreturn]] void rethrow_with_place(const std::string& place);
 
 }  // namespace levin::data

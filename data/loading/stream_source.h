@@ -7,10 +7,10 @@
 
 namespace levin::data {
 
-/// Batches of an iterable dataset, in the order in which its stream gives the samples.
+/// Batches of an iterable dataset, in the order of its stream.
 class StreamSource final : public BatchSource {
  public:
-  /// Throws levin::UsageError for options that only a map-style dataset can follow.
+  /// Throws levin::UsageError for options that only a map-style dataset supports.
   StreamSource(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options);
 
   void begin(const EpochKey& key, const EpochPosition& position) override;
@@ -26,22 +26,23 @@ class StreamSource final : public BatchSource {
  private:
   void open();
   void read_round();
-  /// The round after the one that is given, unless it is read on demand; what broke the stream is kept for later.
+  /// Reads the round after the current one, unless the stream is read on demand; keeps an exception of the stream for
+  /// later.
   void read_ahead();
-  /// Whether a round of `count` samples gives batches.
+  /// Returns whether a round of `count` samples gives batches.
   bool is_enough(int64_t count) const;
 
   std::shared_ptr<const IterableDataset> dataset_;
   DataLoaderOptions options_;
-  // Of the epoch that is read. Where the dataset divides itself among ranks, the key's rank is 0 of 1.
+  // State of the current epoch. If the dataset divides itself among ranks, the key's rank is 0 of 1.
   EpochKey key_ = {};
   int64_t rank_ = 0, world_ = 1;
   EpochPosition position_ = {};
   std::unique_ptr<SampleStream> stream_ = {};
-  std::vector<Batch> round_ = {};  // read, not yet given
+  std::vector<Batch> round_ = {};  // read, not handed out yet
   std::optional<State> after_round_ = {};
   std::exception_ptr broken_ = {};
-  bool ended_ = false;  // on demand: the stream has given its last, or broke
+  bool ended_ = false;  // on demand: the stream has given its last sample, or failed
 };
 
 }  // namespace levin::data

@@ -3,11 +3,11 @@
 
 namespace levin::data {
 
-/// What a loader's thread does first: it computes alone (LibTorch would start a team of threads for each worker), and
-/// leaves signals to the program's other threads.
+/// Prepares a loader's thread: it computes with one thread (LibTorch would start a thread pool per worker) and blocks
+/// signals, which the program's other threads receive.
 void prepare_worker_thread();
 
-/// Warns, once in a process, of more workers than there are cores for this process.
+/// Warns, once per process, if there are more workers than cores for this process.
 void warn_of_many_workers(int64_t num_workers);
 
 }  // namespace levin::data
