@@ -35,22 +35,22 @@ struct CIFAR100Options {
   LEVIN_LOADER_OPTIONS(128, true);
 };
 
-/// What the CIFAR data modules share. Inputs are float32 [samples, 3, 32, 32], `((x / 255) - mean) / stddev`.
+/// The base of the CIFAR data modules. Inputs are float32 [samples, 3, 32, 32], `((x / 255) - mean) / stddev`.
 ///
-/// Validation, test and prediction have the test images. Images are kept as bytes. Those that come out of transforms as
-/// floating point are not normalised, their transforms have done so. Files are looked for in root, then in the cache
-/// folder, in both also in the archive's own folder.
+/// Validation, test and prediction use the test images. Images are kept as bytes. If transforms return floating point,
+/// the images are not normalised again. Files are looked for in root, then in the cache folder, and in both also in a
+/// subfolder with the archive's folder name.
 class CIFARModule : public DatasetModule {
  public:
-  /// Downloads and unpacks what is not there, where `download` says so. Throws levin::Error.
+  /// Downloads and unpacks missing files if `download` is set. Throws levin::Error.
   void prepare_data() override;
 
  protected:
-  /// What tells one of the sets from the other.
+  /// The properties of one CIFAR set.
   struct Source {
-    std::string class_name;  ///< of the data module
-    std::string cache_name;  ///< the folder in the cache folder
-    std::string folder;      ///< in the archive
+    std::string class_name;  ///< class name of the data module
+    std::string cache_name;  ///< name of the subfolder in the cache folder
+    std::string folder;      ///< name of the folder in the archive
     std::vector<std::string> files;
     std::vector<double> mean, stddev;
     PublicFile archive;
@@ -70,7 +70,7 @@ class CIFARModule : public DatasetModule {
   /// An empty `url`: no download.
   CIFARModule(Source source, const std::string& root, std::string url, DataLoaderOptions train, TransformPtr transform,
               TransformPtr batch_transform);
-  /// The first folder that has all files; empty where none has.
+  /// Returns the first folder that has all files; empty if there is none.
   std::filesystem::path find_folder() const;
   DatasetPtr training_images(const CIFARDataset& bytes) const;
 

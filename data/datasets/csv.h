@@ -16,18 +16,19 @@ namespace levin::data {
 
 /// The rows of a CSV file, read into memory at once.
 ///
-/// Batches hold `input` float32 [samples, features], `category` int64 [samples, categories], and `target`, int64
-/// (classes) or float32 (numbers) [samples]; those that no column is for are absent.
+/// Batches hold `input` float32 [samples, features], `category` int64 [samples, categories], and `target` [samples],
+/// int64 (classes) or float32 (numbers); a name without a column is absent.
 class CsvDataset final : public Dataset {
  public:
   using Options = CsvDatasetOptions;
-  /// A training file: codes, means and deviations come from its own rows. Throws levin::UsageError as read_csv_table.
+  /// Reads a training file; codes, means and deviations come from its own rows. Throws levin::UsageError as
+  /// read_csv_table.
   explicit CsvDataset(const std::filesystem::path& file, const Options& options = {});
-  /// Another file, encoded as the training file was, with the encoding's features and categories, by name. Throws
-  /// levin::UsageError that names file, line and column, also for a class or category that training lacked.
+  /// Reads another file and encodes it like the training file: `encoding` sets the features and categories, by name.
+  /// Throws levin::UsageError that names file, line and column, also for a class or category that training lacked.
   CsvDataset(const std::filesystem::path& file, Options options, CsvEncoding encoding);
-  /// Training and validation rows of one file, drawn as random_split does; means and deviations come from the training
-  /// rows, codes from all.
+  /// Splits one file into training and validation rows, as random_split does; means and deviations come from the
+  /// training rows, codes from all rows.
   static std::pair<CsvDataset, CsvDataset> split(const std::filesystem::path& file, const Options& options,
                                                  double val_fraction, int64_t seed = 0);
 
@@ -37,7 +38,7 @@ class CsvDataset final : public Dataset {
   std::vector<std::string> class_names() const override { return rows_.class_names(); }
 
   const CsvEncoding& encoding() const { return *encoding_; }
-  /// For each category column the number of its codes: what an embedding needs.
+  /// The number of codes of each category column, as an embedding needs it.
   std::vector<int64_t> category_sizes() const;
   /// All rows.
   const Batch& tensors() const { return rows_.tensors(); }
@@ -54,7 +55,7 @@ struct CsvOptions {
   std::string file = LEVIN_OPTION(file, "", "CSV file with the training rows");
   std::string val_file = LEVIN_OPTION(val_file, "", "Validation rows; empty: none, or a share of the training rows");
   std::string test_file = LEVIN_OPTION(test_file, "", "Rows for test and predict; empty: none");
-  /// Which columns are read, and how; these options stand beside the others.
+  /// The columns to read and how to read them; these options appear beside the others, without a prefix.
   CsvDatasetOptions columns = {};
   double val_fraction = LEVIN_OPTION(val_fraction, 0, "Share of the training rows that is drawn for validation",
                                      {.min = 0, .exclusive_max = 1});
@@ -62,16 +63,17 @@ struct CsvOptions {
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
-/// Tables in CSV files. What is learnt from the training rows encodes all others; rows for predict need no target.
+/// Tables in CSV files. The encoding learnt from the training rows is used for all others; rows for predict need no
+/// target.
 class Csv : public DatasetModule {
  public:
   using Options = CsvOptions;
   /// Throws levin::UsageError for options that contradict each other.
   explicit Csv(Options options = {});
 
-  /// What was learnt from the training rows; reads them where that was not done yet.
+  /// The encoding learnt from the training rows; reads them if that has not happened yet.
   const CsvEncoding& encoding();
-  /// For each category column the number of its codes; reads the training rows as `encoding` does.
+  /// The number of codes of each category column; reads the training rows as `encoding` does.
   std::vector<int64_t> category_sizes();
 
  protected:

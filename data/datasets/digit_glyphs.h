@@ -5,9 +5,9 @@
 
 namespace levin::data {
 
-/// Digits drawn by code: strokes in several handwriting styles, bent, sheared, rotated, of varying width and noise.
+/// Synthetic digits: strokes in several handwriting styles, bent, sheared, rotated, of varying width and noise.
 struct DrawnDigits {
-  at::Tensor images = {};  ///< uint8 [count, 28, 28], strokes bright on a dark ground, as in MNIST
+  at::Tensor images = {};  ///< uint8 [count, 28, 28], bright strokes on a dark ground, as in MNIST
   at::Tensor labels = {};  ///< uint8 [count], 0 to 9
 };
 

@@ -48,14 +48,15 @@ struct ImageFolderOptions {
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
-/// JPEG and PNG images of classes: root/CLASS/..., divided by val_fraction, or root/train/CLASS/..., root/val and
-/// root/test. The latter is assumed where root has train beside val or test, or no other folders than these.
+/// JPEG and PNG images of classes: root/CLASS/..., split by val_fraction, or root/train/CLASS/..., root/val and
+/// root/test. The second layout is assumed if root has train beside val, test or predict, or has only folders with
+/// these names.
 ///
-/// Inputs are float32 [samples, 3, image_size, image_size], `((x / 255) - mean) / std`; targets int64 [samples], the
-/// classes of training by name. There are test batches where root/test is. Predict batches are the images of
-/// `predict_root`, of root/predict, of root/test, or of a root without subfolders; those without labels have target -1.
-/// A root that is not there is looked for in the cache folder. Throws levin::UsageError that names the folder or the
-/// file.
+/// Inputs are float32 [samples, 3, image_size, image_size], `((x / 255) - mean) / std`; targets int64 [samples],
+/// indices into the training classes, sorted by name. Test batches come from root/test, if it exists. Predict batches
+/// are the images of `predict_root`, of root/predict, of root/test, or of a root without subfolders; images without
+/// labels have the target -1. If root does not exist, it is looked for in the cache folder. Throws levin::UsageError
+/// that names the folder or the file.
 class ImageFolder : public DatasetModule {
  public:
   using Options = ImageFolderOptions;
@@ -71,13 +72,13 @@ class ImageFolder : public DatasetModule {
   bool is_divided();
   const Files& train_files();
   DatasetPtr images(Files files, bool training) const;
-  /// What predict is for; null where there is none.
+  /// Returns the images for predict; null if there are none.
   DatasetPtr predict_images();
-  /// The names of the classes of training, as far as their folders are there.
+  /// Returns the names of the training classes, if their folders exist.
   std::vector<std::string> known_classes();
-  /// Those in root/`name`; null where there is no such folder.
+  /// Returns the images in root/`name`; null if there is no such folder.
   DatasetPtr images_in(const char* name);
-  /// The part of the training images that is for training, or that for validation.
+  /// Returns the training or the validation part of the training images.
   DatasetPtr part(bool training);
 
   Options options_;

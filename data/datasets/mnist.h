@@ -34,25 +34,25 @@ struct FashionMNISTOptions {
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
-/// Images and labels from MNIST's four files: what MNIST and FashionMNIST share.
+/// The base of MNIST and FashionMNIST: images and labels from MNIST's four files.
 ///
 /// Inputs are float32 [samples, 1, height, width], `((x / 255) - mean) / stddev`; targets int64 [samples]. Training
-/// uses the train files; validation, test and prediction the t10k files. Each is read once. With transforms the
-/// training images are kept as bytes; those that come out as floating point are not normalised, their transforms have
-/// done so. Throws levin::UsageError that names the file which is missing or broken.
+/// uses the train files; validation, test and prediction use the t10k files. Each file is read once. With transforms,
+/// the training images are kept as bytes; if transforms return floating point, the images are not normalised again.
+/// Throws levin::UsageError that names the missing or broken file.
 class IdxImages : public DatasetModule {
  public:
-  /// Downloads what is neither in root nor in the cache folder, where `download` says so. Throws levin::Error.
+  /// Downloads files that are in neither root nor the cache folder, if `download` is set. Throws levin::Error.
   void prepare_data() override;
 
  protected:
-  /// What tells one set of images from another.
+  /// The properties of one set of images.
   struct Source {
-    std::string class_name;  ///< of the data module
-    std::string cache_name;  ///< the folder in the cache folder in which files are also looked for
+    std::string class_name;  ///< class name of the data module
+    std::string cache_name;  ///< name of the subfolder in the cache folder, which is also searched
     double mean, stddev;
     std::vector<std::string> class_names;
-    /// Of train and t10k, with the endings -images-idx3-ubyte.gz and -labels-idx1-ubyte.gz.
+    /// Images and labels of train, then of t10k: -images-idx3-ubyte.gz and -labels-idx1-ubyte.gz.
     std::array<PublicFile, 4> files;
   };
   template <class Options>

@@ -10,17 +10,17 @@
 
 namespace levin::data {
 
-/// Samples that are the rows of NumPy arrays: of .npy files, mapped into memory and read as they are needed, or of one
-/// .npz file, read at once.
+/// Samples that are rows of NumPy arrays: of .npy files, mapped into memory and read on access, or of one .npz file,
+/// read at once.
 ///
-/// `input` and `target` have the files' dtypes, but whole-number targets of one dimension become int64, as losses need
-/// class numbers. A batch copies the rows of its samples, so writing into it changes nothing.
+/// `input` and `target` have the files' dtypes, except that 1-dimensional integer targets become int64, since losses
+/// need class numbers. A batch copies its rows, so a write to it does not change the dataset.
 class NpyDataset final : public Dataset {
  public:
-  /// .npy files; no target where its name is empty. Throws levin::UsageError as map_npy, and for counts that differ.
+  /// Maps .npy files; no target if its name is empty. Throws levin::UsageError as map_npy, and if the counts differ.
   explicit NpyDataset(const std::filesystem::path& input, const std::filesystem::path& target = {});
-  /// Two arrays of a .npz file; no target where its key is empty. Throws levin::UsageError that names the keys there
-  /// are.
+  /// Reads two arrays of a .npz file; no target if its key is empty. Throws levin::UsageError that lists the existing
+  /// keys.
   static NpyDataset from_npz(const std::filesystem::path& file, const std::string& input_key,
                              const std::string& target_key = "");
 
@@ -58,7 +58,7 @@ struct NpyOptions {
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
-/// Data in NumPy's files. Throws levin::UsageError for options that contradict each other.
+/// Data in .npy and .npz files. Throws levin::UsageError for options that contradict each other.
 class Npy : public DatasetModule {
  public:
   using Options = NpyOptions;
@@ -68,7 +68,7 @@ class Npy : public DatasetModule {
   DatasetPtr make_dataset(Split split) override;
 
  private:
-  /// Null where `input` is empty. `option` names it in messages.
+  /// Null if `input` is empty. `option` names the option in messages.
   DatasetPtr open(const std::string& option, const std::string& input, const std::string& target) const;
   DatasetPtr training_part(Split split);
 

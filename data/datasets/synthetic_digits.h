@@ -15,7 +15,7 @@ struct SyntheticDigitsOptions {
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
-/// Digits drawn and distorted by code, in the shape and scale of MNIST: an example that needs no file.
+/// Digits drawn and distorted by code, in the shape and scale of MNIST: a dataset for examples, without files.
 ///
 /// Inputs are float32 [samples, 1, 28, 28] and targets int64 [samples]. The images depend on image_seed alone.
 class SyntheticDigits : public DatasetModule {
@@ -30,7 +30,7 @@ class SyntheticDigits : public DatasetModule {
   Options options_;
 };
 
-/// Writes synthetic digits as MNIST's four idx files into `folder`, which is made; gzip where `compressed`.
+/// Writes synthetic digits to `folder`, which is created, as MNIST's four idx files; as gzip if `compressed`.
 void write_synthetic_mnist(const std::filesystem::path& folder, int64_t train_size, int64_t test_size,
                            bool compressed = false, int64_t image_seed = 0);
 

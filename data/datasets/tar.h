@@ -14,28 +14,28 @@
 namespace levin::data {
 
 struct TarDatasetOptions {
-  /// What the members of a sample become; these options stand beside the others.
+  /// How the members of a sample are decoded; these options appear beside the others, without a prefix.
   TarDecoderOptions members = {};
   int64_t shuffle_buffer = LEVIN_OPTION(
       shuffle_buffer, 0, "With shuffle, draw from a buffer of so many samples; 0: draw only the order of the files",
       {.min = 0});
   std::vector<std::string> class_names = LEVIN_OPTION(class_names, {}, "What the numbers in `target` mean");
-  /// Changes each sample alone, as a batch of one, before samples are put together; in C++ only.
+  /// Changes each sample alone, as a batch of one, before samples are batched; in C++ only.
   TransformPtr transform = {};
 };
 
-/// Samples in tar files (shards), plain or gzip, read in sequence: for data larger than memory. Members `key.ext` that
-/// follow each other and have one key make a sample: `7.jpg`, `7.cls`.
+/// Samples in tar files (shards), plain or gzip, read sequentially: for data larger than memory. Consecutive members
+/// `key.ext` with the same key make a sample: `7.jpg`, `7.cls`.
 ///
-/// What the members become is said at TarDecoder. Files are mapped into memory; those without gzip are read without a
-/// copy but the one into the batch. Ranks take whole files; with fewer files than ranks, single samples. A resumed
-/// loader goes on at the byte where it stood, or with gzip reads that file again up to there. What is broken throws
-/// levin::UsageError that names file, byte and member.
-/// Source: the WebDataset convention, https://github.com/webdataset/webdataset.
+/// TarDecoder describes how members are decoded. Files are mapped into memory; an uncompressed file is read without a
+/// copy except the one into the batch. Ranks take whole files or, if there are fewer files than ranks, single samples.
+/// A resumed loader continues at its byte offset; a gzip file is read again up to there. Broken data throws
+/// levin::UsageError that names file, byte and member. Source: the WebDataset convention,
+/// https://github.com/webdataset/webdataset.
 class TarDataset final : public IterableDataset {
  public:
   using Options = TarDatasetOptions;
-  /// `shards` are names or patterns, as for find_shards. Throws levin::UsageError as that; `option` names them there.
+  /// `shards` are names or patterns; see find_shards, also for the errors and for `option`.
   explicit TarDataset(const std::vector<std::string>& shards, Options options = {},
                       const std::string& option = "data.shards");
 
@@ -69,7 +69,7 @@ struct TarOptions {
 class Tar : public DataModule {
  public:
   using Options = TarOptions;
-  /// Throws levin::UsageError for options that cannot be.
+  /// Throws levin::UsageError for invalid options.
   explicit Tar(Options options = {});
 
   void setup(Stage stage) override;

@@ -21,15 +21,16 @@ struct TextDatasetOptions {
   std::string vocabulary = LEVIN_OPTION(vocabulary, "", "The characters that may occur; empty: those of the file");
 };
 
-/// Windows of a text file, which is mapped into memory: sample i begins at i * stride.
+/// Windows of a text file, which is mapped into memory: sample i starts at i * stride.
 ///
 /// `input` int64 [samples, block_size] holds the numbers of a window's characters, `target` those of the window that
-/// begins one character later. Text of characters outside ASCII needs 8 bytes of memory per 256 characters.
+/// starts one character later. Text with characters outside ASCII needs 8 bytes of memory per 256 characters.
 class TextDataset final : public Dataset {
  public:
   using Options = TextDatasetOptions;
-  /// Reads the file once for level "characters". Throws levin::UsageError that names the file, and the byte for invalid
-  /// UTF-8 and for a character outside the vocabulary; also for a text shorter than one window and its target.
+  /// For level "characters" this reads the whole file once. Throws levin::UsageError that names the file, and the byte
+  /// for invalid UTF-8 and for a character outside the vocabulary; also for a text shorter than one window with its
+  /// target.
   explicit TextDataset(const std::filesystem::path& file, const Options& options = {});
 
   int64_t size() const override { return size_; }
@@ -38,10 +39,10 @@ class TextDataset final : public Dataset {
   /// The characters; empty for bytes, which have no names.
   std::vector<std::string> class_names() const override;
 
-  /// Characters or bytes, windows or not.
+  /// Length of the text in characters or bytes.
   int64_t length() const { return length_; }
-  /// The windows that lie, with their targets, in [begin, begin + length), counted in characters or bytes of this
-  /// dataset. Throws levin::UsageError where there is none.
+  /// Returns the windows that lie, with their targets, in [begin, begin + length), counted in characters or bytes of
+  /// this dataset. Throws levin::UsageError if there is none.
   TextDataset slice(int64_t begin, int64_t length) const;
 
   const TextVocabulary& vocabulary() const;
@@ -62,18 +63,19 @@ struct TextOptions {
   std::string file = LEVIN_OPTION(file, "", "Text file");
   double val_fraction = LEVIN_OPTION(val_fraction, 0.1, "Share of the text, its end, that is kept for validation",
                                      {.min = 0, .exclusive_max = 1});
-  /// Windows and level; these options stand beside the others.
+  /// Windows and level; these options appear beside the others, without a prefix.
   TextDatasetOptions text = {};
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
-/// A text for language models: training windows from its beginning, validation windows from its end, none from both.
+/// A text for language models: training windows from its start, validation windows from its end; no window overlaps
+/// both.
 class Text : public DatasetModule {
  public:
   using Options = TextOptions;
   explicit Text(Options options = {});
 
-  /// Of the whole file, which is read where that was not done yet.
+  /// The vocabulary of the whole file, which is read if that has not happened yet.
   const TextVocabulary& vocabulary();
 
  protected:

@@ -5,7 +5,7 @@
 
 namespace levin::data {
 
-/// A file of a public dataset: its name behind the dataset's URL, its bytes and their SHA-256.
+/// A file of a public dataset: its name after the dataset's URL, its size in bytes and its SHA-256.
 struct PublicFile {
   std::string name = {};
   int64_t size = 0;

@@ -19,19 +19,19 @@ struct ColorJitterOptions {
 
 /// Changes brightness, contrast, saturation and hue of each image of `input`, in a random order, in place.
 ///
-/// Images have 3 channels (red, green, blue) or 1, whose saturation and hue stay. Bytes are cut off to whole numbers
-/// after each change.
+/// Images have 3 channels (RGB) or 1; gray images keep their saturation and hue. Bytes are truncated to integers after
+/// each change.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.ColorJitter.html
 class ColorJitter final : public Transform {
  public:
   using Options = ColorJitterOptions;
-  /// Throws levin::UsageError for values that are no range.
+  /// Throws levin::UsageError for values that are not a range.
   explicit ColorJitter(Options options = {});
   /// Throws levin::Error for images of another number of channels.
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 
  private:
-  /// Brightness, contrast, saturation and hue; unset: left as it is.
+  /// Ranges of brightness, contrast, saturation and hue; unset: no change.
   std::array<std::optional<std::array<double, 2>>, 4> ranges_ = {};
 };
 

@@ -20,9 +20,9 @@ struct TransformRef {
   TransformPtr pointer;
 };
 
-/// Transforms one after the other: `Compose({RandomHorizontalFlip(), ConvertImage()})`.
+/// Applies transforms in sequence: `Compose({RandomHorizontalFlip(), ConvertImage()})`.
 ///
-/// In a config a list of transforms means the same.
+/// A list of transforms in a config means the same.
 class Compose final : public Transform {
  public:
   /// Throws levin::UsageError for a null pointer.

@@ -13,7 +13,7 @@ struct ConvertImageOptions {
   bool scale = LEVIN_OPTION(scale, true, "Map 0..255 of uint8 to 0..1 of floating point, and back");
 };
 
-/// Changes the type of `input`; from uint8 to floating point it divides by 255, back it multiplies.
+/// Changes the dtype of `input`. With `scale`, uint8 to floating point divides by 255, and the reverse multiplies.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.ToDtype.html, as for images.
 class ConvertImage final : public Transform {
  public:

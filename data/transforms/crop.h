@@ -13,12 +13,12 @@ struct CenterCropOptions {
   OneOrMore<int64_t> size = LEVIN_OPTION(size, {}, "Pixels: a square, or [height, width]; required", {.min = 1});
 };
 
-/// The middle of the images of `input`; smaller images get a border of zeros.
+/// Crops the centre of the images of `input`; smaller images get a border of zeros.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.CenterCrop.html
 class CenterCrop final : public Transform {
  public:
   using Options = CenterCropOptions;
-  /// Throws levin::UsageError for a size that is missing.
+  /// Throws levin::UsageError if the size is missing.
   explicit CenterCrop(Options options);
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 
@@ -37,14 +37,14 @@ struct RandomCropOptions {
                                           {.choices = {"constant", "edge", "reflect", "symmetric"}});
 };
 
-/// A window at a random place of each image of `input`.
+/// Crops each image of `input` at a random position.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomCrop.html
 class RandomCrop final : public Transform {
  public:
   using Options = RandomCropOptions;
-  /// Throws levin::UsageError for a size that is missing and for another count of padding.
+  /// Throws levin::UsageError if the size is missing and for an invalid number of paddings.
   explicit RandomCrop(Options options);
-  /// Throws levin::Error for images that are smaller than the window, unless pad_if_needed.
+  /// Throws levin::Error if an image is smaller than the window, unless pad_if_needed is set.
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 
  private:

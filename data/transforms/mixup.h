@@ -13,8 +13,8 @@ struct MixupOptions {
 
 /// Mixes each sample with the one before it in the batch; `target` becomes float32 [samples, num_classes].
 ///
-/// Put it last: the share comes from the random numbers of the batch's first sample, and what a sample is mixed with
-/// depends on the batch. It is for training batches, whose samples are shuffled.
+/// Put it last: the share comes from the random numbers of the batch's first sample, and a sample's partner depends on
+/// the batch. It is for training batches, whose samples are shuffled.
 /// Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization".
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.MixUp.html
 class Mixup final : public Transform {
@@ -28,9 +28,9 @@ class Mixup final : public Transform {
   Options options_;
 };
 
-/// Pastes a random rectangle of the sample before it into each image; targets are mixed by the areas.
+/// Pastes a random rectangle of the previous sample into each image; targets are mixed by area.
 ///
-/// As Mixup, but for images, of uint8 too. All images of a batch have the same rectangle.
+/// Like Mixup, but for images, including uint8. All images of a batch have the same rectangle.
 /// Yun et al. 2019, "CutMix: Regularization Strategy to Train Strong Classifiers with Localizable Features".
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.CutMix.html
 class CutMix final : public Transform {

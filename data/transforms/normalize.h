@@ -16,7 +16,7 @@ struct NormalizeOptions {
 class Normalize final : public Transform {
  public:
   using Options = NormalizeOptions;
-  /// Throws levin::UsageError where one of both is missing.
+  /// Throws levin::UsageError if the mean or the standard deviation is missing.
   explicit Normalize(Options options);
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 

@@ -10,7 +10,7 @@
 
 namespace levin::data {
 
-/// Numbers of which one alone may stand without a list: `.size = 224` or `.size = {224, 320}`, in JSON likewise.
+/// A list of numbers; a single number needs no list: `.size = 224` or `.size = {224, 320}`, in JSON likewise.
 template <class T>
 struct OneOrMore {
   OneOrMore() = default;
@@ -25,10 +25,11 @@ struct OneOrMore {
   std::vector<T> values = {};
 };
 
-/// One number as a square, two as height and width; throws levin::UsageError that begins with `option` for others.
+/// Returns one number as a square, two as height and width; throws levin::UsageError that starts with `option` for
+/// others.
 std::array<int64_t, 2> height_and_width(const OneOrMore<int64_t>& size, const std::string& option);
 
-/// Two numbers as low and high end; throws levin::UsageError that begins with `option` for others and where low > high.
+/// Returns two numbers as a range; throws levin::UsageError that starts with `option` for others and if low > high.
 std::array<double, 2> low_and_high(const OneOrMore<double>& range, const std::string& option);
 
 }  // namespace levin::data

@@ -17,14 +17,14 @@ struct RandomRotationOptions {
   OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value outside of the image: of all channels, or of each");
 };
 
-/// Turns each image of `input` by a random angle about its middle; the size stays.
+/// Rotates each image of `input` by a random angle about its centre; the size stays.
 ///
-/// Where bilinear pixels lie half outside of the image they are mixed with `fill`.
+/// With bilinear interpolation, pixels that lie partly outside of the image are mixed with `fill`.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomRotation.html
 class RandomRotation final : public Transform {
  public:
   using Options = RandomRotationOptions;
-  /// Throws levin::UsageError for degrees that are missing or no range.
+  /// Throws levin::UsageError if the degrees are missing or not a range.
   explicit RandomRotation(Options options);
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 
@@ -48,14 +48,14 @@ struct RandomAffineOptions {
   OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value outside of the image: of all channels, or of each");
 };
 
-/// Turns, moves, stretches and shears each image of `input` at random about its middle; the size stays.
+/// Rotates, translates, scales and shears each image of `input` at random about its centre; the size stays.
 ///
-/// Where bilinear pixels lie half outside of the image they are mixed with `fill`.
+/// With bilinear interpolation, pixels that lie partly outside of the image are mixed with `fill`.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomAffine.html
 class RandomAffine final : public Transform {
  public:
   using Options = RandomAffineOptions;
-  /// Throws levin::UsageError for degrees that are missing, and for values that are no range.
+  /// Throws levin::UsageError if the degrees are missing, and for values that are not a range.
   explicit RandomAffine(Options options);
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 

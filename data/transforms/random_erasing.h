@@ -24,7 +24,7 @@ struct RandomErasingOptions {
 class RandomErasing final : public Transform {
  public:
   using Options = RandomErasingOptions;
-  /// Throws levin::UsageError for values that are no range.
+  /// Throws levin::UsageError for values that are not a range.
   explicit RandomErasing(Options options = {});
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 

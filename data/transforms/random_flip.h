@@ -8,7 +8,7 @@ struct RandomFlipOptions {
   double p = LEVIN_OPTION(p, 0.5, "Probability for each image", {.min = 0, .max = 1});
 };
 
-/// Exchanges left and right of images of `input`, in place.
+/// Flips images of `input` horizontally, in place.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomHorizontalFlip.html
 class RandomHorizontalFlip final : public Transform {
  public:
@@ -20,7 +20,7 @@ class RandomHorizontalFlip final : public Transform {
   Options options_;
 };
 
-/// Exchanges top and bottom of images of `input`, in place.
+/// Flips images of `input` vertically, in place.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomVerticalFlip.html
 class RandomVerticalFlip final : public Transform {
  public:

@@ -20,12 +20,12 @@ struct RandomResizedCropOptions {
   bool antialias = LEVIN_OPTION(antialias, true, "Weigh all pixels under an output pixel where images become smaller");
 };
 
-/// A window of random size and shape at a random place of each image of `input`, resized to `size`.
+/// Crops each image of `input` to a window of random size, shape and position, and resizes it to `size`.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.RandomResizedCrop.html
 class RandomResizedCrop final : public Transform {
  public:
   using Options = RandomResizedCropOptions;
-  /// Throws levin::UsageError for a size that is missing and for ranges that are none.
+  /// Throws levin::UsageError if the size is missing and for values that are not a range.
   explicit RandomResizedCrop(Options options);
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 

@@ -17,7 +17,7 @@ struct TransformKind {
   static Registry<Entry>& registry();
 };
 
-/// Adds transform class `T`: with a nested `Options` and a constructor from it, or without and default-constructed.
+/// Adds transform class `T`, constructed from its nested `Options` if it has one, otherwise default-constructed.
 template <std::derived_from<Transform> T>
 bool add_transform(Registry<TransformKind::Entry>& registry, const std::string& name, const std::string& help = "") {
   using Options = OptionsOf<T>;
@@ -30,13 +30,13 @@ bool add_transform(Registry<TransformKind::Entry>& registry, const std::string& 
   return true;
 }
 
-/// The transforms, one after the other; null for an empty list. `path` names the option in errors ("data.transforms").
-/// Throws levin::UsageError for an unknown name and for options that a transform refuses.
+/// Makes the transforms, to be applied in sequence; null for an empty list. `path` names the option in errors
+/// ("data.transforms"). Throws levin::UsageError for an unknown name and for options that a transform refuses.
 TransformPtr make_transforms(const std::vector<Part<TransformKind>>& parts, const std::string& path);
 
 }  // namespace levin::data
 
-/// Makes a transform's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+/// Registers a transform class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
 #define LEVIN_REGISTER_TRANSFORM(Class)                                             \
   [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
       ::levin::data::add_transform<Class>(::levin::data::TransformKind::registry(), \

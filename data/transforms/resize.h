@@ -16,12 +16,12 @@ struct ResizeOptions {
   bool antialias = LEVIN_OPTION(antialias, true, "Weigh all pixels under an output pixel where images become smaller");
 };
 
-/// Makes the images of `input` larger or smaller; one number keeps the ratio of the sides.
+/// Resizes the images of `input`; a single number as size keeps the aspect ratio.
 /// Source: https://pytorch.org/vision/stable/generated/torchvision.transforms.v2.Resize.html
 class Resize final : public Transform {
  public:
   using Options = ResizeOptions;
-  /// Throws levin::UsageError for a size that is missing.
+  /// Throws levin::UsageError if the size is missing.
   explicit Resize(Options options);
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 

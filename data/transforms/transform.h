@@ -9,14 +9,15 @@
 
 namespace levin::data {
 
-/// A change to the samples of a batch, in the thread that loads it.
+/// A change to the samples of a batch, in the thread that loads the batch.
 ///
-/// Called from several threads at once. A random transform draws from `rngs` alone, so that what it does to a sample
-/// depends on (seed, epoch, index): not on the batch, nor on the number of workers.
+/// Called from several threads at once. A random transform draws from `rngs` only, so that its effect on a sample
+/// depends on (seed, epoch, index) and not on the batch or the number of workers.
 class Transform {
  public:
   virtual ~Transform() = default;
-  /// Changes `batch`, whose tensors nobody else holds, in place or by `batch.set(...)`. `rngs` has one for each sample.
+  /// Changes `batch`, whose tensors have no other owner, in place or by `batch.set(...)`. `rngs` has one entry per
+  /// sample.
   virtual void operator()(Batch& batch, std::span<Rng> rngs) const = 0;
 };
 

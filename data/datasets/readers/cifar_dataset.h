@@ -8,16 +8,16 @@
 
 namespace levin::data {
 
-/// How a file of a CIFAR set is made: records of labels and 3 * 32 * 32 bytes.
+/// The file format of a CIFAR set: records of labels and 3 * 32 * 32 bytes.
 struct CIFARFormat {
   std::vector<std::string> files;
   std::string names_file;  ///< one class name a line; may be missing
-  int64_t label_bytes;     ///< in front of each image
-  int64_t label_byte;      ///< which of them is the target
+  int64_t label_bytes;     ///< label bytes in front of each image
+  int64_t label_byte;      ///< index of the label byte that is the target
   int64_t num_classes;
 };
 
-/// Images [samples, 3, 32, 32] in memory as uint8, targets int64 [samples]: what the CIFAR datasets share.
+/// The base of the CIFAR datasets: images uint8 [samples, 3, 32, 32] in memory, targets int64 [samples].
 class CIFARDataset : public Dataset {
  public:
   int64_t size() const override { return tensors_.size(); }
@@ -28,7 +28,8 @@ class CIFARDataset : public Dataset {
   const Batch& tensors() const { return tensors_.tensors(); }
 
  protected:
-  /// Throws levin::UsageError that names the file: missing, no whole number of records, a label that is no class.
+  /// Throws levin::UsageError that names the file if it is missing, does not have a whole number of records, or has a
+  /// label that is no class.
   CIFARDataset(const std::filesystem::path& folder, const CIFARFormat& format);
 
  private:

@@ -8,30 +8,30 @@
 
 namespace levin::data {
 
-/// What is learnt from the training rows of a CSV file and used for all others.
+/// The encoding of a CSV file: learnt from the training rows and used for all others.
 struct CsvEncoding {
-  /// The features' names, and mean and standard deviation (divided by the number of values; 1 where all are the same)
-  /// of the values that are there.
+  /// The names of the features, with the mean and standard deviation of their values that are not missing. The
+  /// deviation divides by the number of values, and is 1 if all values are equal.
   std::vector<std::string> features = {};
   std::vector<double> mean = {}, stddev = {};
-  /// The category columns' names, and what each of their codes means.
+  /// The names of the category columns, and the meaning of each of their codes.
   std::vector<std::string> categories = {};
   std::vector<std::vector<std::string>> vocabularies = {};
-  /// What each class number means; empty without classes.
+  /// The meaning of each class number; empty without classes.
   std::vector<std::string> class_names = {};
 };
 
-/// Learns from the rows of `table` with these numbers; vocabularies and classes from all rows, sorted: by value where
-/// all are whole numbers, otherwise by their bytes. Throws levin::UsageError for a feature without any value where the
-/// mean is asked for.
+/// Learns means and deviations from the given rows of `table`, vocabularies and classes from all rows. These are sorted
+/// by value if all words are whole numbers, otherwise bytewise. Throws levin::UsageError for a feature without any
+/// value if its mean is needed.
 CsvEncoding learn_csv_encoding(const CsvTable& table, const std::vector<int64_t>& rows,
                                const CsvDatasetOptions& options);
 
-/// The rows as tensors: `input` float32 [rows, features], `category` int64 [rows, categories], `target` int64 or
-/// float32 [rows]; those that have no column are absent.
+/// Encodes rows as tensors: `input` float32 [rows, features], `category` int64 [rows, categories], `target` int64 or
+/// float32 [rows]; a name without a column is absent.
 ///
-/// Throws levin::UsageError that names file, line and column for a class or category that the encoding lacks; an
-/// unknown category is the code behind the last where the options say so.
+/// Throws levin::UsageError that names file, line and column for a class or category that the encoding lacks; with the
+/// option `unknown` "code", an unknown category gets the code after the last one.
 Batch encode_csv(const CsvTable& table, const std::vector<int64_t>& rows, const CsvEncoding& encoding,
                  const CsvDatasetOptions& options);
 

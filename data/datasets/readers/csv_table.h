@@ -11,7 +11,7 @@
 
 namespace levin::data {
 
-/// Which columns of a CSV file are read, and how.
+/// The columns of a CSV file to read, and how to read them.
 struct CsvDatasetOptions {
   std::vector<std::string> features =
       LEVIN_OPTION(features, {}, "Columns of numbers for `input`; empty: all but categories and target");
@@ -35,10 +35,10 @@ struct CsvDatasetOptions {
   bool header = LEVIN_OPTION(header, true, "The first line names the columns; otherwise their names are 0, 1, ...");
 };
 
-/// The different texts of one column, numbered as they come.
+/// The distinct texts of one column, numbered in order of first occurrence.
 class CsvWords {
  public:
-  /// The number of `word`, which is added where it is new.
+  /// Returns the number of `word`, which is added if it is new.
   int64_t add(std::string_view word);
   const std::vector<std::string>& words() const { return words_; }
 
@@ -51,18 +51,18 @@ class CsvWords {
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> numbers_ = {};
 };
 
-/// The columns of a CSV file that a dataset uses, before anything is learnt from them.
+/// The columns of a CSV file that a dataset uses, before encoding.
 struct CsvTable {
   std::string file = {};
   std::vector<std::string> features = {}, categories = {};
-  /// The line of each row that was kept.
+  /// The line number of each row that was kept.
   std::vector<int64_t> lines = {};
-  /// [rows, features]; NaN where the value is missing.
+  /// [rows, features]; NaN if the value is missing.
   std::vector<float> numbers = {};
-  /// [rows, categories], numbers of the column's words. A missing value is the word "".
+  /// [rows, categories]: indices into the column's words. A missing value is the word "".
   std::vector<int64_t> codes = {};
   std::vector<CsvWords> words = {};
-  /// [rows]: the target as a number, or the number of its class among `classes`.
+  /// [rows]: the target as a number, or the index of its class in `classes`.
   std::vector<float> target_numbers = {};
   std::vector<int64_t> target_codes = {};
   CsvWords classes = {};
@@ -70,10 +70,10 @@ struct CsvTable {
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
 };
 
-/// Reads a CSV file, with exactly these `features` where they are given, instead of those of the options.
+/// Reads a CSV file. `features`, if given, replaces the features of the options.
 ///
-/// Throws levin::UsageError that names file, line and column: see CsvReader; also for columns that do not exist, values
-/// that are no numbers or missing, and a file without rows.
+/// Throws levin::UsageError that names file, line and column: see CsvReader; also for columns that do not exist, for
+/// values that are not numbers or missing, and for a file without rows.
 CsvTable read_csv_table(const std::filesystem::path& file, const CsvDatasetOptions& options,
                         const std::vector<std::string>* features = nullptr);
 

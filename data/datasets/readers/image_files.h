@@ -16,18 +16,19 @@ struct ImageFiles {
   std::vector<Item> items = {};
 };
 
-/// Finds `root`/CLASS/**/*.jpg, .jpeg and .png, in either case: classes by name, the files of each by path.
+/// Finds `root`/CLASS/**/*.jpg, .jpeg and .png, in upper or lower case. Classes are sorted by name, the files of each
+/// class by path.
 ///
-/// Names that begin with a dot are left out; symbolic links are followed. Where `classes` are given, these count, and
-/// some may have no folder. Throws levin::UsageError that names the folder: absent, not readable, without classes, of a
-/// class without images, or of a class that is none of `classes`.
+/// Names that start with a dot are skipped; symbolic links are followed. `classes`, if given, sets the list of classes,
+/// some of which may have no folder. Throws levin::UsageError that names the folder if it is missing or not readable,
+/// has no classes, is a class without images, or is a class that is not in `classes`.
 ImageFiles find_image_files(const std::filesystem::path& root, std::vector<std::string> classes = {});
 
-/// Finds all such files below `root`, by path, whatever folders they are in. Their target is -1; `classes` are kept.
-/// Throws levin::UsageError that names the folder: absent, not readable, or without images.
+/// Finds all such files below `root`, in any folder, sorted by path. Their target is -1; `classes` is kept as given.
+/// Throws levin::UsageError that names the folder if it is missing, not readable, or without images.
 ImageFiles find_unlabelled_images(const std::filesystem::path& root, std::vector<std::string> classes = {});
 
-/// The names of the folders in `folder`, sorted, without those that begin with a dot. Throws levin::UsageError.
+/// Returns the names of the folders in `folder`, sorted, without those that start with a dot. Throws levin::UsageError.
 std::vector<std::string> subfolders(const std::filesystem::path& folder);
 
 }  // namespace levin::data

@@ -24,34 +24,35 @@ struct ImageFolderDatasetOptions {
                                     "with slightly other pixels");
   std::string on_error = LEVIN_OPTION(on_error, "raise", "Images that cannot be read: end with an error, or leave out",
                                       {.choices = {"raise", "skip"}});
-  /// Of the channels, or of all, for `((x / 255) - mean) / std`; without them images stay uint8. Images that a
-  /// transform made floating point are not normalised: it has done so.
+  /// One value per channel, or one for all, for `((x / 255) - mean) / std`; if empty, images stay uint8. Images that a
+  /// transform made floating point are not normalised again.
   OneOrMore<double> mean = {}, std = {};
-  /// Changes each image [1, 3, height, width] alone, before it is normalised: images may have different sizes before.
+  /// Changes each image [1, 3, height, width] alone, before it is normalised; the images may still have different
+  /// sizes.
   TransformPtr transform = {};
 };
 
-/// Images from a folder with one subfolder for each class; the file decides the order (find_image_files).
+/// Images from a folder with one subfolder per class, in the order of find_image_files.
 ///
-/// `input` is uint8 [samples, 3, height, width], or float32 where mean and std are given; `target` int64 [samples].
-/// What cannot be read throws levin::UsageError that names the file; with `on_error` "skip" it is missing from its
+/// `input` is uint8 [samples, 3, height, width], or float32 if mean and std are given; `target` int64 [samples]. An
+/// image that cannot be read throws levin::UsageError that names the file; with `on_error` "skip" it is left out of its
 /// batch, and a batch without any readable image throws. Source: torchvision's ImageFolder, Resize and CenterCrop;
 /// bilinear with antialiasing.
 class ImageFolderDataset final : public Dataset {
  public:
   using Options = ImageFolderDatasetOptions;
-  /// Throws levin::UsageError as find_image_files, and for options that cannot be.
+  /// Throws levin::UsageError as find_image_files, and for invalid options.
   explicit ImageFolderDataset(const std::filesystem::path& root, Options options = {});
   explicit ImageFolderDataset(std::shared_ptr<const ImageFiles> files, Options options = {});
 
   int64_t size() const override { return static_cast<int64_t>(files_->items.size()); }
-  /// Throws for an image that cannot be read also with `on_error` "skip".
+  /// Also throws with `on_error` "skip" if the image cannot be read.
   Batch get(int64_t index, Rng& rng) const override;
   void get_batch(const Indices& indices, Batch& out) const override;
   std::vector<std::string> class_names() const override { return files_->classes; }
 
   const ImageFiles& files() const { return *files_; }
-  /// How many images were left out so far; an image counts each time. The first is also a warning.
+  /// The number of images left out so far; an image counts each time. The first one also logs a warning.
   int64_t skipped() const;
 
  private:
@@ -60,7 +61,7 @@ class ImageFolderDataset final : public Dataset {
   const std::string& path(int64_t index) const { return files_->items[static_cast<size_t>(index)].path; }
   at::Tensor read(int64_t index) const;
   at::Tensor prepared(at::Tensor image, Rng& rng) const;
-  /// Undefined where the image is left out; `first_cause` keeps the first reason.
+  /// Undefined if the image is left out; `first_cause` keeps the first reason.
   at::Tensor read_or_skip(int64_t index, std::string& first_cause) const;
   void check_alike(int64_t index, const at::Tensor& image, const at::Tensor& others) const;
   at::ScalarType dtype_of(const at::Tensor& image) const;

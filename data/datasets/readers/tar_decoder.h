@@ -10,7 +10,7 @@
 
 namespace levin::data {
 
-/// What the members of a sample become.
+/// How the members of a sample are decoded.
 struct TarDecoderOptions {
   std::string input =
       LEVIN_OPTION(input, "", "Extension of the members that become `input`; empty: the first image or array");
@@ -21,17 +21,18 @@ struct TarDecoderOptions {
 
 /// Decodes the members of a sample by the last part of their extension, in lower case.
 ///
-/// `npy` is an array of its own dtype; `jpg`, `jpeg` and `png` an image, uint8 [channels, height, width]; `cls` a whole
-/// number, int64 []; `txt` a whole number likewise, or else text; `bin` uint8 [bytes]. One member is `input` and one
-/// `target`, as the options say; others have their extension for a name. Text is given where the options ask for it, as
-/// uint8 [bytes]. It, and members with other extensions, are otherwise left out, with one warning for each extension.
+/// `npy` becomes an array of its own dtype; `jpg`, `jpeg` and `png` an image, uint8 [channels, height, width]; `cls` an
+/// integer, int64 []; `txt` an integer too, or else text; `bin` uint8 [bytes]. The options select the members that
+/// become `input` and `target`; other members are named by their extension. Text, and members with other extensions,
+/// are decoded only as `input` or `target`, as uint8 [bytes]; otherwise they are skipped, with one warning per
+/// extension.
 class TarDecoder {
  public:
   using Values = std::vector<std::pair<std::string, at::Tensor>>;
   explicit TarDecoder(TarDecoderOptions options);
-  /// The tensors, without a sample dimension, by name; they may be views of the mapped file. Called from several
-  /// threads. Throws levin::UsageError that names file, byte and member: see npy_tensor, decode_image; also for a `cls`
-  /// that is no whole number, and a sample without an input or the target that the options name.
+  /// Returns the tensors by name, without a sample dimension; they may be views of the mapped file. Thread-safe. Throws
+  /// levin::UsageError that names file, byte and member: see npy_tensor and decode_image; also for a `cls` that is not
+  /// an integer, and for a sample without an input or without the target that the options name.
   Values decode(const TarSample& sample) const;
 
  private:

@@ -13,16 +13,16 @@
 
 namespace levin::data {
 
-/// The members `key.ext` of a tar file that follow each other and have one key, not decoded yet. Names are divided at
-/// the first dot behind the last slash. A user's own batch struct of one sample. Source: the WebDataset convention,
-/// https://github.com/webdataset/webdataset.
+/// Consecutive members `key.ext` of a tar file with the same key, not decoded yet. Names are divided at the first dot
+/// after the last slash. It has the interface of a user's own batch struct, with one sample. Source: the WebDataset
+/// convention, https://github.com/webdataset/webdataset.
 struct TarSample {
   struct Member {
     /// In lower case, without the dot: "npy", "mask.png".
     std::string extension = {};
-    /// Where the member begins in the file (without gzip).
+    /// Byte offset of the member in the uncompressed archive.
     int64_t offset = 0;
-    /// uint8 [bytes], a view of the mapped file where that is not compressed.
+    /// uint8 [bytes]; a view of the mapped file if the file is not compressed.
     at::Tensor bytes = {};
   };
   std::shared_ptr<const std::string> shard = {};
@@ -32,22 +32,23 @@ struct TarSample {
 
   int64_t size() const { return 1; }
   TarSample to(c10::Device /*device*/) const { return *this; }
-  /// "train-000.tar: byte 512: member a/1.npy", for messages.
+  /// Returns "train-000.tar: byte 512: member a/1.npy", for messages.
   std::string place(const Member& member) const;
 };
 
-/// The samples of one tar file, plain or gzip, in sequence. Members without a key or an extension are passed over.
+/// The samples of one tar file, plain or gzip, in sequence. Members without a key or an extension are skipped.
 class TarShardReader {
  public:
-  /// Begins at `offset`, which must be one that `offset()` gave.
+  /// Starts at `offset`, a value that `offset()` returned.
   TarShardReader(std::shared_ptr<const std::string> name, MappedFilePtr file, int64_t offset = 0);
 
-  /// The next sample; nothing at the end. Throws levin::UsageError that names file, byte and member: see ArchiveReader;
-  /// also for two members of one name in a sample.
+  /// Returns the next sample; nothing at the end. Throws levin::UsageError that names file, byte and member: see
+  /// ArchiveReader; also for two members of one name in a sample.
   std::optional<TarSample> next();
-  /// Where the next sample begins; nothing where none follows.
+  /// Returns the byte offset of the next sample; nothing if there is none.
   std::optional<int64_t> offset();
-  /// Makes the sample at `offset`, which lies behind those read, the next: at once, or with gzip by reading up to it.
+  /// Continues with the sample at `offset`, which must lie after the samples read so far: at once, or for gzip by
+  /// reading up to it.
   void skip_to(int64_t offset);
 
  private:

@@ -10,11 +10,11 @@
 
 namespace levin::data {
 
-/// The samples of tar shards in one epoch: shard after shard, in the order that (seed, epoch) draws where shuffled, and
-/// then out of a buffer of samples from which (seed, epoch, position) draws.
+/// The samples of tar shards in one epoch, shard after shard. With shuffle, the order of the shards depends on (seed,
+/// epoch), and samples are drawn from a buffer by (seed, epoch, position).
 ///
-/// Rank r takes the shards r, r + world, ... of the order; where there are fewer shards than ranks, every world-th
-/// sample. The state holds the shard, the byte of its next member, and the places of the samples in the buffer.
+/// Rank r takes the shards r, r + world, ... of the order or, if there are fewer shards than ranks, every world-th
+/// sample. The state holds the shard, the byte offset of its next sample, and the places of the samples in the buffer.
 class TarStream final : public SampleStream {
  public:
   using Shards = std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>>;
@@ -22,8 +22,8 @@ class TarStream final : public SampleStream {
 
   std::optional<Batch> next() override;
   std::optional<State> state_dict() const override;
-  /// Reads the samples of the buffer again, at their places. Throws levin::Error for a state of other shards, ranks or
-  /// another buffer.
+  /// Reads the samples of the buffer again. Throws levin::Error for a state of another number of shards, other ranks or
+  /// another buffer size.
   void load_state_dict(const State& state) override;
 
  private:
@@ -44,9 +44,9 @@ class TarStream final : public SampleStream {
   Shards shards_;
   StreamOptions options_;
   int64_t buffer_size_;
-  std::vector<int64_t> order_ = {};  // of this rank's shards
-  int64_t turn_ = 0;                 // in order_
-  int64_t offset_ = 0;               // of the next sample in its shard
+  std::vector<int64_t> order_ = {};  // shards of this rank
+  int64_t turn_ = 0;                 // index into order_
+  int64_t offset_ = 0;               // byte offset of the next sample in its shard
   int64_t read_ = 0, given_ = 0;
   std::unique_ptr<TarShardReader> reader_ = {};
   std::vector<Entry> buffer_ = {};

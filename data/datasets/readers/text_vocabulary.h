@@ -8,30 +8,31 @@
 
 namespace levin::data {
 
-/// What the numbers of a text mean: its characters (UTF-8 code points, numbered in the order of the code points), or
-/// bytes, numbered by their value.
+/// The tokens of a text: its characters (UTF-8 code points, numbered in code point order) or bytes, numbered by their
+/// value.
 class TextVocabulary {
  public:
-  /// All 256 bytes.
+  /// Returns the vocabulary of all 256 bytes.
   static TextVocabulary bytes();
-  /// The characters that occur in `text`. Throws levin::UsageError "name: byte n: ..." for invalid UTF-8.
+  /// Returns the characters that occur in `text`. Throws levin::UsageError "name: byte n: ..." for invalid UTF-8.
   static TextVocabulary characters(std::string_view text, const std::string& name);
 
   int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
   bool is_bytes() const { return is_bytes_; }
   /// The text of each number.
   const std::vector<std::string>& tokens() const { return tokens_; }
-  /// The number of a code point, or of a byte; -1 where there is none.
+  /// Returns the number of a code point or byte; -1 if it is not in the vocabulary.
   int64_t number(char32_t token) const { return token < numbers_.size() ? numbers_[token] : -1; }
 
-  /// int64 [tokens]. Throws levin::UsageError that names the byte: invalid UTF-8, or a character the vocabulary lacks.
+  /// Returns int64 [tokens]. Throws levin::UsageError that names the byte for invalid UTF-8 and for an unknown
+  /// character.
   at::Tensor encode(std::string_view text) const;
-  /// The text of numbers, whole numbers of any shape. Throws levin::Error for a number outside the vocabulary.
+  /// Returns the text of numbers, integers of any shape. Throws levin::Error for a number outside the vocabulary.
   std::string decode(const at::Tensor& numbers) const;
 
-  /// Throws levin::UsageError that the text `name` has at `byte` the character `token`, which the vocabulary lacks.
+  /// Throws levin::UsageError: the character `token` of the text `name` at `byte` is not in the vocabulary.
   [[noreturn]] static void throw_unknown(const std::string& name, size_t byte, char32_t token);
-  /// Throws levin::UsageError that the text `name` is no UTF-8 at `byte`.
+  /// Throws levin::UsageError: the text `name` is not valid UTF-8 at `byte`.
   [[noreturn]] static void throw_invalid(const std::string& name, size_t byte);
 
  private:

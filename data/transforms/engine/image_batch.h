@@ -9,28 +9,28 @@
 #include <string>
 #include <vector>
 
-/// What transforms of images share.
+/// Helpers of the image transforms.
 namespace levin::data {
 
-/// `input` as contiguous images [samples, channels, height, width] on the CPU: uint8 or floating point.
-/// Throws levin::Error that names the transform and what came.
+/// Returns `input` as contiguous images [samples, channels, height, width] on the CPU: uint8 or floating point. Throws
+/// levin::Error that names the transform and the tensor it got.
 at::Tensor images_of(const Batch& batch, const char* transform);
 
-/// The same for a random transform; throws also where `rngs` are not one for each sample.
+/// The same for a random transform; also throws if `rngs` does not have one for each sample.
 at::Tensor images_of(const Batch& batch, std::span<const Rng> rngs, const char* transform);
 
-/// The value for each channel of the images: one for all, or as many as there are channels. Throws levin::Error that
-/// begins with `option`.
+/// Returns one value per channel of the images, from one value for all or one per channel. Throws levin::Error that
+/// starts with `option`.
 std::vector<double> for_channels(const at::Tensor& images, const OneOrMore<double>& values, const std::string& option);
 
-/// The same for values of pixels; throws also where a byte cannot hold them.
+/// The same for pixel values; also throws if the images are bytes and a value does not fit.
 std::vector<double> pixel_for_channels(const at::Tensor& images, const OneOrMore<double>& values,
                                        const std::string& option);
 
-/// "uint8 [2, 3, 32, 32]".
+/// Returns a text such as "uint8 [2, 3, 32, 32]".
 std::string describe(const at::Tensor& tensor);
 
-/// True with probability `p`; draws one number in any case.
+/// Returns true with probability `p`; always draws one number.
 inline bool flip_coin(Rng& rng, double p) { return rng.uniform() < p; }
 
 }  // namespace levin::data

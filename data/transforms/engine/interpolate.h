@@ -6,14 +6,14 @@
 
 namespace levin::data {
 
-/// How pixels between pixels are found.
+/// The interpolation between pixels.
 enum class Interpolation { Nearest, Bilinear, Bicubic };
 
-/// "nearest", "bilinear" or "bicubic"; the options' limits have refused other names.
+/// Parses "nearest", "bilinear" or "bicubic"; the option check has already refused other names.
 Interpolation parse_interpolation(const std::string& name);
 
-/// Writes `images` [samples, channels, height, width] to `out`, of the same type and another height and width.
-/// `antialias` weighs all pixels under an output pixel where images become smaller; it is not for nearest.
+/// Resizes `images` [samples, channels, height, width] to the height and width of `out`, which has the same dtype.
+/// `antialias` weighs all pixels under an output pixel if images become smaller; it does not apply to nearest.
 void resize_into(at::Tensor out, const at::Tensor& images, Interpolation interpolation, bool antialias);
 
 }  // namespace levin::data

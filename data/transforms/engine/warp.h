@@ -7,19 +7,20 @@
 
 namespace levin::data {
 
-/// Which place of an image an output pixel shows, both counted in pixels from the image's middle:
+/// Maps an output pixel to a place in the input image, both counted in pixels from the image's centre:
 /// x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5].
 using InverseMap = std::array<double, 6>;
 
-/// A turn, a move, a stretch and a shear about the image's middle. Angles in degrees, clockwise; moves in pixels.
+/// Rotation, translation, scaling and shear about the image's centre. Angles in degrees, clockwise; translation in
+/// pixels.
 struct AffineMap {
   double angle = 0, move_x = 0, move_y = 0, scale = 1, shear_x = 0, shear_y = 0;
   /// Source: torchvision.transforms.functional.affine
   InverseMap inverse() const;
 };
 
-/// Each of `images` [samples, channels, height, width] as its map shows it, nearest or bilinear; places outside of an
-/// image have `fill`, one value for each channel. Bytes are rounded.
+/// Returns each of `images` [samples, channels, height, width], transformed by its map, nearest or bilinear; places
+/// outside of an image have `fill`, one value per channel. Bytes are rounded.
 at::Tensor warp(const at::Tensor& images, const std::vector<InverseMap>& maps, Interpolation interpolation,
                 const std::vector<double>& fill);
 
