@@ -19,7 +19,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 int64_t rows(const at::Tensor& tensor) { return tensor.dim() == 0 ? 1 : tensor.size(0); }
 
-/// Whether `tensor` is a plain one on the CPU that only its owner holds.
+/// Returns whether `tensor` is a plain CPU tensor with a single owner, without autograd state.
 bool has_one_holder(const at::Tensor& tensor) {
   const auto& pointer = tensor.getIntrusivePtr();
   return pointer.use_count() == 1 && pointer.weak_use_count() == 1 && tensor.has_storage() &&

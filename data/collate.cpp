@@ -17,7 +17,7 @@ Tensors tensors_of(const std::vector<Batch>& samples, const std::string& name) {
   return tensors;
 }
 
-/// The samples without the tensors of these names.
+/// Returns the samples without the tensors of these names.
 std::vector<Batch> without(const std::vector<Batch>& samples, const std::vector<std::string>& names) {
   std::vector<Batch> rest;
   for (const Batch& sample : samples) {

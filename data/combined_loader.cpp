@@ -7,8 +7,8 @@
 namespace levin::data {
 namespace {
 
-/// The epoch whose order a loader has when it begins again: beyond the numbers of real epochs, within the 32 bits that
-/// the sampler uses.
+/// The epoch number that orders a restarted loader: beyond the numbers of real epochs, within the 32 bits that the
+/// sampler uses.
 int64_t epoch_of(int64_t epoch, int64_t restarts) { return epoch + (restarts << 20); }
 
 std::vector<CombinedLoader::Named> numbered(const Loaders& loaders) {
@@ -74,7 +74,7 @@ std::optional<LoadedBatch> CombinedLoader::next() {
   return loaded;
 }
 
-/// The next batch of one loader, which begins again in mode MaxSizeCycle.
+/// Returns the next batch of one loader; in mode MaxSizeCycle an ended loader restarts.
 std::optional<LoadedBatch> CombinedLoader::next_of(Part& part) {
   if (part.ended && mode_ != CombinedMode::MaxSizeCycle) return {};
   std::optional<LoadedBatch> loaded = part.loader->next();

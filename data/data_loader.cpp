@@ -17,7 +17,7 @@ DataLoaderOptions checked(DataLoaderOptions options) {
   return options;
 }
 
-/// Without an accelerator there is no page-locked memory, and the same options run without.
+/// Returns whether there is an accelerator for page-locked memory; without one, the option is ignored with a warning.
 bool can_pin_memory() {
   if (at::globalContext().hasCUDA()) return true;
   static std::atomic<bool> warned = false;

@@ -14,7 +14,7 @@
 namespace levin::data {
 namespace {
 
-/// What transforms draw from; datasets have stream 0.
+/// The random stream of transforms; datasets use stream 0.
 constexpr uint64_t kTransformStream = 1;
 
 Batch sample_of(const Dataset& dataset, const Indices& indices, int64_t i) {
@@ -27,7 +27,7 @@ Batch sample_of(const Dataset& dataset, const Indices& indices, int64_t i) {
   }
 }
 
-/// Indices of another dataset, for the samples `indices`.
+/// Returns indices into another dataset, with the seed and epoch of `indices`.
 Indices of_other(const Indices& indices, std::vector<int64_t> others) {
   Indices other(std::move(others));
   other.seed = indices.seed;
@@ -81,7 +81,7 @@ void TensorDataset::get_batch(const Indices& indices, Batch& out) const {
     copy_rows(from, indices, to);
     return to;
   };
-  // The common case makes no list of named tensors.
+  // The common case needs no list of named tensors.
   if (names_.size() <= 2 && names_.front() == "input" && names_.back() != "input") {
     at::Tensor input = rows("input");
     if (names_.back() == "target") {
@@ -134,7 +134,7 @@ Batch ConcatDataset::get(int64_t index, Rng& rng) const {
 }
 
 void ConcatDataset::get_batch(const Indices& indices, Batch& out) const {
-  // Each dataset gives its samples at once; then they are put back into the order asked for.
+  // Each dataset loads its samples at once; then they are put back into the requested order.
   std::vector<std::vector<int64_t>> asked(datasets_.size()), positions(datasets_.size());
   for (int64_t i = 0; i < indices.size(); ++i) {
     const Place where = place(indices[i]);
@@ -147,7 +147,7 @@ void ConcatDataset::get_batch(const Indices& indices, Batch& out) const {
   for (size_t number = 0; number < datasets_.size(); ++number) {
     if (asked[number].empty()) continue;
     Indices of_part = of_other(indices, std::move(asked[number]));
-    of_part.seed += number << 32;  // two datasets' samples of one index differ
+    of_part.seed += number << 32;  // samples of the same index in two datasets draw different numbers
     for (const int64_t position : positions[number]) from[static_cast<size_t>(position)] = row++;
     if (positions[number].size() == from.size()) return datasets_[number]->get_batch(of_part, out);
     datasets_[number]->get_batch(of_part, parts.emplace_back());

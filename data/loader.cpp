@@ -5,7 +5,8 @@
 namespace levin::data {
 namespace {
 
-/// Where a saved loader stands. Batches may have no samples; older states do not count them.
+/// The saved position of a loader. It counts batches too, since these may have no samples; older states lack that
+/// count.
 struct Place {
   explicit Place(const State& state) : samples(state.at("position").to_int()) {
     if (const State* count = state.find("batches")) batches = count->to_int();

@@ -11,7 +11,7 @@
 namespace levin::data {
 namespace {
 
-/// levin's own data modules.
+/// Registers levin's own data modules.
 void register_builtins(Registry<DataModuleKind::Entry>& registry) {
   add_data_module<MNIST>(registry, "MNIST", "Handwritten digits, from idx files");
   add_data_module<FashionMNIST>(registry, "FashionMNIST", "Articles of clothing, from idx files");

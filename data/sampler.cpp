@@ -12,7 +12,7 @@
 namespace levin::data {
 namespace {
 
-/// Up to so many samples an order is drawn as a list; above, it is computed as it is needed.
+/// Up to this many samples a random order is a shuffled list; above, it is a computed permutation.
 constexpr int64_t kMostListed = 1 << 16;
 
 using List = std::vector<int64_t>;
@@ -51,7 +51,7 @@ class ComputedOrder final : public SampleOrder {
   Permutation permutation_;
 };
 
-/// The items of a list in the order of their positions in it.
+/// The items of a list, in the order of `positions`.
 class SubsetOrder final : public SampleOrder {
  public:
   SubsetOrder(std::shared_ptr<const List> items, std::shared_ptr<const SampleOrder> positions)
@@ -87,7 +87,7 @@ class WeightedOrder final : public SampleOrder {
   int64_t epoch_;
 };
 
-/// Every world-th position of another order, beginning at `rank`; past its end it begins again.
+/// Every world-th position of another order, starting at `rank`; wraps around at the end of that order.
 class DistributedOrder final : public SampleOrder {
  public:
   DistributedOrder(std::shared_ptr<const SampleOrder> order, int64_t rank, int64_t world, int64_t size)
@@ -106,10 +106,10 @@ class DistributedOrder final : public SampleOrder {
   int64_t rank_, world_, size_;
 };
 
-/// What draws an epoch's order; random transforms have the indices from 0 for themselves.
+/// Returns the generator of an epoch's order; index -1, since the random numbers of samples use the indices from 0.
 Rng order_rng(uint64_t seed, int64_t epoch) { return Rng(seed, epoch, -1); }
 
-/// Fisher and Yates' shuffle.
+/// Shuffles by the Fisher-Yates method.
 template <class T>
 void shuffle(std::vector<T>& items, Rng& rng) {
   for (size_t i = items.size(); i > 1; --i) {
@@ -222,7 +222,7 @@ std::shared_ptr<const SampleOrder> LengthGroupedSampler::order(uint64_t seed, in
       batches.emplace_back(from, from + std::min<int64_t>(batch_size_, end - from));
     }
   }
-  // A short batch stays at the end, or the loader's batches would not be these.
+  // A batch that is not full stays at the end; elsewhere it would shift the loader's batch boundaries.
   List rest;
   if (static_cast<int64_t>(batches.back().size()) < batch_size_) {
     rest = std::move(batches.back());

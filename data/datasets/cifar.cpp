@@ -80,7 +80,7 @@ DatasetPtr CIFARModule::training_images(const CIFARDataset& bytes) const {
                                                     std::make_shared<const Compose>(std::move(changes)));
 }
 
-// Sizes and checksums are those of tensorflow/datasets (url_checksums), and were found the same in other projects.
+// Sizes and checksums are from tensorflow/datasets (url_checksums); other projects have the same values.
 CIFAR10::CIFAR10(Options options)
     : CIFARModule(options, {.class_name = "CIFAR10",
                             .cache_name = "cifar10",

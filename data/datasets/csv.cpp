@@ -13,7 +13,7 @@ std::vector<int64_t> all_rows(const CsvTable& table) {
   return rows;
 }
 
-/// A dataset that has only its size, to draw rows from.
+/// A dataset that has only a size, for random_split of rows.
 class Rows final : public Dataset {
  public:
   explicit Rows(int64_t size) : size_(size) {}

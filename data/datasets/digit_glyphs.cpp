@@ -73,7 +73,7 @@ const std::array<std::vector<Glyph>, 10>& glyphs() {
   return all;
 }
 
-/// What turns a glyph's points into pixels: size, slant, rotation, place, and a slow bend.
+/// A random map from a glyph's points to pixels: size, slant, rotation, position, and a slow bend.
 class Distortion {
  public:
   explicit Distortion(Rng& rng) {
@@ -123,7 +123,7 @@ void draw_line(Canvas& canvas, Point a, Point b, double width, float ink) {
   }
 }
 
-/// Noise of two kinds: a grain over the whole image, and now and then a stray line.
+/// Adds noise of two kinds: grain over the whole image, and sometimes a stray line.
 void add_noise(Canvas& canvas, Rng& rng) {
   if (rng.uniform() < 0.25) {
     const Point from{rng.uniform(0, kSide), rng.uniform(0, kSide)};
@@ -146,7 +146,7 @@ void draw_digit(uint8_t* image, int64_t digit, Rng& rng) {
   Canvas canvas = {};
   for (const Stroke& stroke : glyph) {
     for (size_t i = 1; i < stroke.size(); ++i) {
-      // Long lines go in pieces, so that they bend too.
+      // Long lines are drawn in pieces, so that they bend too.
       constexpr int kPieces = 3;
       const Point a = stroke[i - 1], b = stroke[i];
       const int pieces = std::hypot(b.x - a.x, b.y - a.y) > 0.5 ? kPieces : 1;

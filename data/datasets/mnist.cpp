@@ -65,7 +65,7 @@ DatasetPtr IdxImages::make_dataset(Split split) {
   return evaluation_;
 }
 
-// Sizes and checksums are those of tensorflow/datasets (url_checksums), and were found the same in other projects.
+// Sizes and checksums are from tensorflow/datasets (url_checksums); other projects have the same values.
 MNIST::MNIST(Options options)
     : IdxImages(options, {.class_name = "MNIST",
                           .cache_name = "mnist",

@@ -9,7 +9,7 @@
 namespace levin::data {
 namespace {
 
-/// Which drawing of an image seed; prediction has the images of test.
+/// Returns the number of a split's images; prediction uses the images of test.
 int64_t drawing_of(Split split) {
   switch (split) {
     case Split::Train:

@@ -11,7 +11,7 @@ namespace {
 
 using Values = TarDecoder::Values;
 
-/// From so many bytes on a read() costs less than the page faults of a mapped file.
+/// From this many bytes on, a read() costs less than the page faults of a mapped file.
 constexpr size_t kLeastRead = 1 << 14;
 
 std::string names_of(const Values& values) {
@@ -79,7 +79,7 @@ std::unique_ptr<SampleStream> TarDataset::open(const StreamOptions& options) con
 TarDecoder::Values TarDataset::values_of(const TarSample& sample, Rng& rng) const {
   Values values = decoder_.decode(sample);
   if (!options_.transform) return values;
-  // A transform may write into its batch, but not into the mapped file.
+  // A transform may write to its batch, which must not be the mapped file.
   Batch one;
   for (const auto& [name, tensor] : values) one.set(name, tensor.clone(at::MemoryFormat::Contiguous).unsqueeze_(0));
   (*options_.transform)(one, {&rng, 1});

@@ -12,7 +12,7 @@
 namespace levin::data {
 namespace {
 
-/// Of so many characters one's place in the file is kept.
+/// The file position of one character in this many is kept.
 constexpr int64_t kCharactersPerMark = 256;
 
 TextVocabulary vocabulary_of(const MappedFile& file, const TextDatasetOptions& options) {
@@ -30,7 +30,7 @@ TextVocabulary vocabulary_of(const MappedFile& file, const TextDatasetOptions& o
 
 }  // namespace
 
-/// The file and the numbers of its characters.
+/// The text file, with access by character.
 class TextDataset::Text {
  public:
   Text(const std::filesystem::path& path, const Options& options)
@@ -48,7 +48,7 @@ class TextDataset::Text {
   const TextVocabulary& vocabulary() const { return vocabulary_; }
   int64_t length() const { return length_; }
 
-  /// The numbers of `count` characters from character `begin` on, and of those one character later.
+  /// Writes the numbers of `count` characters starting at character `begin`, and of the `count` characters one later.
   void read(int64_t begin, int64_t count, int64_t* input, int64_t* target) const {
     if (one_byte_each_) {
       const auto* bytes = reinterpret_cast<const unsigned char*>(file_.data()) + begin;
@@ -61,12 +61,12 @@ class TextDataset::Text {
       input[0] = vocabulary_.number(next());
       for (int64_t i = 0; i < count; ++i) target[i] = vocabulary_.number(next());
     }
-    // The target holds all of the input but its first character.
+    // The target contains all of the input except its first character.
     std::memcpy(input + 1, target, static_cast<size_t>(count - 1) * sizeof(int64_t));
   }
 
  private:
-  /// Reads all characters: their count, the places of some, and whether the vocabulary has each.
+  /// Reads all characters: counts them, keeps the positions of some, and checks each against the vocabulary.
   void mark() {
     const std::string_view text = file_.text();
     for (size_t position = 0; position < text.size(); ++length_) {

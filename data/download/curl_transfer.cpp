@@ -22,7 +22,7 @@ std::string megabytes(int64_t bytes) {
   return text.data();
 }
 
-/// Whether an answer may be another one a little later.
+/// Returns whether the server's status is temporary.
 bool is_passing(long status) {
   return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
 }
@@ -75,7 +75,7 @@ class Transfer {
     curl_easy_setopt(handle_.get(), option, value);
   }
 
-  /// 0 for protocols without answers.
+  /// 0 for protocols without status codes.
   long status() const {
     long status = 0;
     if (is_http_) curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -90,7 +90,7 @@ class Transfer {
       return {.done = true};
     }
     if (code == 416 && start_ > 0) {
-      // There is nothing behind what has come: all is here, or the part is of another file.
+      // No bytes follow the part: it is complete, or belongs to another file.
       if (total_ == start_) return {.done = true};
       part_.clear();
       return {.may_retry = true, .reason = "the server has fewer bytes than an earlier download left"};
@@ -133,7 +133,7 @@ class Transfer {
   void take_header(std::string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
     constexpr std::string_view kRange = "content-range: bytes ";
-    if (line.starts_with("HTTP/")) {  // also of each redirection
+    if (line.starts_with("HTTP/")) {  // also for each redirection
       is_http_ = answered_ = true;
       first_ = total_ = -1;
       const size_t space = line.find(' ');
@@ -162,7 +162,7 @@ class Transfer {
 
   bool take_body(const char* data, size_t bytes) {
     const long code = status();
-    if (code != 0 && code != 200 && code != 206) return true;  // a page that explains the error
+    if (code != 0 && code != 200 && code != 206) return true;  // the body is a page that explains the error
     if (!begun_ && !begin(code)) return false;
     begun_ = true;
     if (size_ && part_.size() + static_cast<int64_t>(bytes) > *size_)
@@ -171,7 +171,7 @@ class Transfer {
     return true;
   }
 
-  /// Holds the answer against what was asked, before its first byte.
+  /// Compares the answer with the request, before the first byte is stored.
   bool begin(long code) {
     if (code == 206 && first_ != start_) {
       part_.clear();
@@ -219,11 +219,11 @@ class Transfer {
 
   bool is_http_ = false, answered_ = false, begun_ = false, may_retry_ = false;
   std::string answer_ = {};          // "404 Not Found"
-  int64_t first_ = -1, total_ = -1;  // of Content-Range, or the length of a whole answer
-  std::string reason_ = {};          // why the answer was not taken
+  int64_t first_ = -1, total_ = -1;  // from Content-Range, or the length of a complete answer
+  std::string reason_ = {};          // reason why the answer was rejected
   std::exception_ptr failure_ = {};
   std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
-  CurlHandle handle_;  // last: its end may call back
+  CurlHandle handle_;  // last: its destructor may call back
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is wrong with a file; empty where it fits.
+/// Returns the reason why a file does not match; empty if it matches.
 std::string mismatch(const fs::path& path, const DownloadOptions& options) {
   const auto size = static_cast<int64_t>(fs::file_size(path));
   if (options.size && size != *options.size)
@@ -35,7 +35,7 @@ bool is_there(const fs::path& path, const DownloadOptions& options) {
   return fs::is_regular_file(path, ignored) && mismatch(path, options).empty();
 }
 
-/// Sleeps in short naps, so that a signal ends it.
+/// Sleeps in short intervals, so that a signal can end the pause.
 void pause(double seconds) {
   constexpr auto kNap = std::chrono::milliseconds(50);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
@@ -47,7 +47,7 @@ class Download {
   Download(const std::string& url, const fs::path& path, PartFile& part, const DownloadOptions& options)
       : url_(url), path_(path), part_(part), options_(options) {}
 
-  /// Fetches until all is there, by the word of the server or, where it is known, by the size.
+  /// Fetches until the file is complete, according to the server or, if known, to the size.
   void fetch() {
     const int64_t at_start = part_.size();
     int64_t most = at_start, failures = 0;
@@ -86,7 +86,7 @@ class Download {
     throw Error(url_, ": ", end.reason, "; ", advice, ", or download it by hand to ", path_.string());
   }
 
-  /// Without a checksum nothing would tell whether the rest fits to it; see download.
+  /// Removes an empty part, and a part without a checksum: nothing would tell whether the rest fits it.
   void remove_useless_part() const {
     if (part_.size() == 0 || options_.sha256.empty()) part_.remove();
   }
@@ -113,7 +113,7 @@ void download(const std::string& url, const fs::path& path, const DownloadOption
   download.fetch();
   std::string wrong = mismatch(part.path(), options);
   if (!wrong.empty() && continued) {
-    // What an earlier download left may be of another file.
+    // The part of an earlier download may belong to another file.
     part.clear();
     download.fetch();
     wrong = mismatch(part.path(), options);

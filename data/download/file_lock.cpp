@@ -17,7 +17,7 @@
 namespace levin::data {
 
 FileLock::FileLock(std::filesystem::path path, const std::string& purpose) : path_(std::move(path)) {
-  // The one who had the lock may have renamed or removed the file since it was opened.
+  // The previous owner of the lock may have renamed or removed the file after it was opened here.
   while (!open(purpose)) ::close(std::exchange(descriptor_, -1));
 }
 
@@ -42,7 +42,7 @@ bool FileLock::open(const std::string& purpose) {
 void FileLock::lock(const std::string& purpose) const {
   constexpr auto kPause = std::chrono::milliseconds(100);
   for (bool told = false; ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0;) {
-    // Some network mounts have no locks: then two may do the same work.
+    // Some network mounts have no locks: then two processes may do the same work.
     if (errno != EWOULDBLOCK && errno != EINTR) return;
     if (!told) console::info("waiting for another process that " + purpose);
     told = true;

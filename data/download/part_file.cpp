@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 fs::path part_of(fs::path target) { return target += ".part"; }
 
-/// Makes a rename last through a power cut; a folder that cannot be synced is left.
+/// Syncs a folder, so that a rename survives a power failure; a folder that cannot be synced is skipped.
 void sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;

@@ -12,11 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder beside `folder` that nobody else has, removed with the object.
+/// A path beside `folder` with a unique name, removed with the object.
 class TemporaryNeighbour {
  public:
   explicit TemporaryNeighbour(const fs::path& folder) : path_(folder) {
-    // Not the process's number: another machine may share the disk.
+    // A random number instead of the process id: another machine may share the disk.
     path_ += "." + std::to_string(std::random_device()()) + ".tmp";
   }
   ~TemporaryNeighbour() {
@@ -31,7 +31,7 @@ class TemporaryNeighbour {
   fs::path path_;
 };
 
-/// The member's name without its first folders; empty where nothing is left.
+/// Returns the member's path without its first folders; empty if nothing is left.
 fs::path inside(const fs::path& archive, const std::string& name, int64_t strip_components) {
   const fs::path whole(name);
   fs::path rest;

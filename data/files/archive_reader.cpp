@@ -14,17 +14,18 @@
 namespace levin::data {
 namespace {
 
-/// What a member's header can make us set aside before its bytes have come.
+/// The most memory reserved for a member because of the size in its header.
 constexpr int64_t kMostReserved = 1 << 26;
-/// Holds the headers between two members. Smaller members are copied, as they mostly lie in the same block.
+/// The block size of reads, which holds the headers between two members. Smaller members are copied, since they mostly
+/// lie in the same block.
 constexpr int64_t kBlock = 4096, kLeastView = kBlock;
-/// So far the system is told to read ahead.
+/// The read-ahead requested from the system, in bytes.
 constexpr int64_t kReadAhead = 1 << 25;
 
 bool starts_with_gzip(const MappedFile& file) { return file.text().starts_with("\x1f\x8b"); }
 
 std::string name_of(archive_entry* entry) {
-  // In the C locale only one of the two knows names that are not ASCII; to ask for UTF-8 takes a while.
+  // In the C locale only one of the two functions returns names that are not ASCII; the UTF-8 one is slow.
   const char* const plain = archive_entry_pathname(entry);
   if (plain && is_ascii(plain)) return plain;
   if (const char* name = archive_entry_pathname_utf8(entry)) return name;
@@ -38,8 +39,8 @@ at::Tensor bytes_view(const void* data, int64_t bytes, std::shared_ptr<const voi
       const_cast<void*>(data), {bytes}, [owner = std::move(owner)](void*) {}, at::TensorOptions(at::kByte));
 }
 
-/// What libarchive asks for a plain tar file: small blocks by read(), so that the mapped pages are touched by those
-/// alone who need the members' bytes.
+/// The input of libarchive for an uncompressed tar file: small blocks by read(), so that only readers of the members'
+/// bytes touch the mapped pages.
 struct ArchiveReader::Source {
   static la_ssize_t read(archive* reader, void* source, const void** block) {
     Source& self = *static_cast<Source*>(source);
@@ -81,7 +82,7 @@ ArchiveReader::ArchiveReader(MappedFilePtr file, Format format, int64_t offset)
   if (!archive_) throw Error(file_->path().string(), ": no memory to read the archive");
   compressed_ = format == Format::Tar && starts_with_gzip(*file_);
   offset_ = offset;
-  // In a compressed archive there is no way to an offset but reading up to it.
+  // A compressed archive has no random access: it is read up to the offset.
   begin_ = compressed_ ? 0 : offset;
   if (begin_ < 0 || begin_ > file_->size()) fail("the file has only " + std::to_string(file_->size()) + " bytes");
   at_end_ = begin_ == file_->size();
@@ -105,7 +106,7 @@ int ArchiveReader::open() {
 }
 
 bool ArchiveReader::next() {
-  const int64_t least = entry_ ? 0 : offset_;  // what stands before it was read by an earlier reader
+  const int64_t least = entry_ ? 0 : offset_;  // an earlier reader has read the members before it
   while (!at_end_) {
     name_.clear();
     const int code = archive_read_next_header(archive_.get(), &entry_);

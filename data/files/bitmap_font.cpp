@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kPerBand = 16;
 constexpr char kFirst = ' ', kLast = '~';
 
-/// The characters from blank to tilde, sixteen beside each other with a column between them.
+/// The characters from space to tilde, sixteen side by side with a column between them.
 constexpr std::array<std::array<std::string_view, kGlyphHeight>, 6> kBands = {{
     {"........#....#.#...#.#....#...##.....##.....#......#...#.......................................",
      "........#....#.#...#.#...####.##..#.#..#....#.....#.....#.....#.....#.........................#",
@@ -61,7 +61,7 @@ bool is_set(char letter, int64_t row, int64_t column) {
   return pixels[static_cast<size_t>(number % kPerBand * (kGlyphWidth + 1) + column)] == '#';
 }
 
-/// Text with each character that the font lacks as one question mark.
+/// Returns the text with a question mark for each character that the font lacks.
 std::string known(std::string_view text) {
   std::string out;
   for (const char letter : text) {

@@ -14,7 +14,8 @@
 namespace levin::data {
 namespace {
 
-/// Longer sides, in pixels: images below the first are enlarged, above the second reduced.
+/// Limits of the longer side, in pixels: smaller images than the first are enlarged, larger ones than the second
+/// reduced.
 constexpr int64_t kEnlarged = 96, kReduced = 256;
 constexpr int64_t kGap = 6;
 
@@ -29,7 +30,7 @@ at::Tensor to_bytes(const at::Tensor& images) {
   return ((values - low) * (255 / range)).round_().masked_fill_(finite.logical_not(), 0).to(at::kByte);
 }
 
-/// [samples, 3, height, width] in the size in which they are drawn.
+/// Resizes images to the size in which they are drawn: [samples, 3, height, width].
 at::Tensor drawn_size(const at::Tensor& bytes) {
   const int64_t height = bytes.size(2), width = bytes.size(3), side = std::max(height, width);
   at::Tensor images = bytes.expand({bytes.size(0), 3, height, width});

@@ -14,7 +14,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr size_t kMostNamesShown = 20;
 constexpr size_t kMostBytesShown = 40;
 
-/// The place of the first bytes that are no UTF-8; npos if all are.
+/// Returns the position of the first invalid UTF-8; npos if there is none.
 size_t first_invalid(std::string_view text) {
   for (size_t position = 0; position < text.size();)
     if (next_code_point(text, position) == kInvalidUtf8) return position;
@@ -121,7 +121,7 @@ std::string_view CsvReader::read_quoted() {
   std::string* unescaped = nullptr;
   std::string_view field;
   for (bool more = true; more;) {
-    const size_t begin = position_ + 1;  // behind the quote
+    const size_t begin = position_ + 1;  // after the quote
     const size_t end = text_.find('"', begin);
     if (end == text_.npos) fail("a quote that is never closed");
     field = text_.substr(begin, end - begin);

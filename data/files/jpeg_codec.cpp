@@ -15,9 +15,9 @@
 namespace levin::data {
 namespace {
 
-/// A byte holds eight blocks of 8 x 8 pixels at best; twice as many where the channels are sampled oddly.
+/// A byte codes at most eight blocks of 8 x 8 pixels; twice as many with unusual subsampling.
 constexpr int64_t kMostPixelsPerByte = 1024;
-/// More passes over one image than any encoder makes; each costs time.
+/// More passes over one image than any encoder writes; each pass costs time.
 constexpr int kMostScans = 500;
 
 struct Errors : jpeg_error_mgr {
@@ -31,7 +31,7 @@ struct Errors : jpeg_error_mgr {
   std::longjmp(errors.jump, 1);
 }
 
-/// libjpeg goes on after a warning with made-up pixels; here broken data are an error.
+/// libjpeg continues after a warning with invented pixels; here, broken data is an error.
 void on_message(j_common_ptr info, int level) {
   const bool is_harmless = info->err->msg_code == JWRN_JFIF_MAJOR || info->err->msg_code == JWRN_ADOBE_XFORM;
   if (level < 0 && !is_harmless) leave(info);
@@ -50,7 +50,8 @@ jpeg_error_mgr* set_up(Errors& errors) {
   return &errors;
 }
 
-/// Calls `step`, which libjpeg may leave by longjmp: it must hold nothing that needs a destructor. False where it did.
+/// Calls `step`, which libjpeg may leave by longjmp: `step` must hold nothing that needs a destructor. Returns false if
+/// libjpeg left it.
 template <class Step>
 bool completes(Errors& errors, const Step& step) {
   if (setjmp(errors.jump) != 0) return false;
@@ -81,7 +82,7 @@ struct Encoder {
   Errors errors = {};
   jpeg_compress_struct info = {};
   unsigned char* bytes = nullptr;
-  unsigned long size = 0;  // as jpeglib.h has it
+  unsigned long size = 0;  // the type that jpeglib.h uses
 };
 
 [[noreturn]] void throw_broken(const std::string& name, const Errors& errors) {
@@ -102,7 +103,7 @@ void read_header(Decoder& decoder, std::string_view bytes) {
   jpeg_read_header(&info, TRUE);
 }
 
-/// Sets how far the image is scaled down: to the fractions whose transform libjpeg-turbo has in vector code.
+/// Sets the scale to a fraction for which libjpeg-turbo has a vectorised transform.
 void choose_scale(jpeg_decompress_struct& info, const ImageOptions& options) {
   const bool may_scale = options.min_height > 0 && options.min_width > 0;
   info.scale_denom = 8;
@@ -121,10 +122,10 @@ void read_rows(jpeg_decompress_struct& info, unsigned char* to, size_t bytes_per
     for (JDIMENSION i = 0; i < count; ++i) rows[i] = to + (info.output_scanline + i) * bytes_per_row;
     jpeg_read_scanlines(&info, rows, count);
   }
-  jpeg_finish_decompress(&info);  // looks for the end mark: without it the file is cut off
+  jpeg_finish_decompress(&info);  // checks the end marker, which a truncated file lacks
 }
 
-/// Red, green and blue of inverted cyan, magenta, yellow and black.
+/// Converts inverted CMYK to RGB.
 at::Tensor rgb_of_inks(const at::Tensor& inks) {
   at::Tensor rgb = detail::empty_image(inks.size(0), inks.size(1), 3);
   const auto* from = inks.const_data_ptr<uint8_t>();
@@ -146,7 +147,7 @@ at::Tensor decode_jpeg(std::string_view bytes, const std::string& name, const Im
     if (!completes(decoder.errors, step)) throw_broken(name, decoder.errors);
   };
   run([&] { read_header(decoder, bytes); });
-  // Arithmetic coding has no least number of bits.
+  // Arithmetic coding has no minimum number of bits.
   const int64_t most = info.arith_code ? kMostPixels : static_cast<int64_t>(bytes.size()) * kMostPixelsPerByte;
   detail::check_image(name, options, info.image_height, info.image_width, most);
   const bool inks = has_inks(info);

@@ -12,7 +12,7 @@
 namespace levin::data {
 namespace {
 
-/// An open file, closed with the scope where nobody takes it.
+/// An open file, closed at the end of the scope unless it is taken.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -54,7 +54,7 @@ MappedFile::MappedFile(std::filesystem::path path, FileAccess access) : path_(st
   if (about.st_size == 0) throw UsageError(name, ": the file is empty");
   size_ = about.st_size;
   const auto bytes = static_cast<size_t>(size_);
-  // MAP_NORESERVE: no swap space is set aside for pages that nobody writes to.
+  // MAP_NORESERVE: no swap space is reserved for pages that are never written.
   void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number(), 0);
   if (start == MAP_FAILED) throw UsageError(name, ": cannot be mapped into memory: ", std::strerror(errno));
   data_ = static_cast<char*>(start);

@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "arrays are read and written in the machine's own byte order");
 
-/// The bytes of one number, half of a complex one.
+/// Returns the bytes of one number, which is half of a complex one.
 int64_t bytes_of_number(at::ScalarType dtype) {
   const auto bytes = static_cast<int64_t>(c10::elementSize(dtype));
   return c10::isComplexType(dtype) ? bytes / 2 : bytes;
@@ -42,7 +42,7 @@ std::vector<int64_t> strides_of(const NpyHeader& header) {
   return strides;
 }
 
-/// A byte other than 0 and 1 is no bool in C++.
+/// Throws for a byte other than 0 and 1, which is not a valid bool in C++.
 void check_bools(const char* bytes, const NpyHeader& header, const std::string& name) {
   const char* end = bytes + header.data_bytes;
   const char* wrong = std::find_if(bytes, end, [](char byte) { return (byte & ~1) != 0; });

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMostDims = 64;
-/// Where the header's text begins, in version 1 and in later ones, whose length takes two bytes more.
+/// Byte offset of the header's text in version 1 and in later versions, whose length field is two bytes longer.
 constexpr int64_t kStart = 10, kLongStart = 12;
 
 struct Kind {
@@ -34,10 +34,10 @@ constexpr std::array<Kind, 14> kKinds = {{{"b1", at::kBool},
                                           {"c8", at::kComplexFloat},
                                           {"c16", at::kComplexDouble}}};
 
-/// Python literals, as far as headers have them.
+/// A parser for the Python literals that headers use.
 class Literals {
  public:
-  /// `text` begins at byte `offset` of `name`.
+  /// `text` starts at byte `offset` of `name`.
   Literals(std::string_view text, int64_t offset, const std::string& name)
       : text_(text), offset_(offset), name_(name) {}
 
@@ -88,7 +88,7 @@ class Literals {
       if (value > (std::numeric_limits<int64_t>::max() - next) / 10) fail("the header asks for too large a size");
       value = value * 10 + next;
     }
-    take('L');  // as Python 2 wrote it
+    take('L');  // Python 2 writes it
     return value;
   }
   std::vector<int64_t> shape() {
@@ -133,7 +133,7 @@ void read_dtype(Literals& literals, NpyHeader& header) {
   header.big_endian = order == '>' && c10::elementSize(header.dtype) > 1;
 }
 
-/// The bytes of `shape`; nothing where they, or a stride, do not fit into int64.
+/// Returns the number of bytes of the array; nothing if that number, or a stride, does not fit into int64.
 std::optional<int64_t> bytes_of(const NpyHeader& header) {
   auto with_ones = static_cast<int64_t>(c10::elementSize(header.dtype));
   bool any_zero = false;

@@ -13,7 +13,7 @@ namespace levin::data {
 namespace {
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
-/// deflate's best: 258 bytes for 2 bits.
+/// The highest compression ratio of deflate: 258 bytes in 2 bits.
 constexpr int64_t kMostCompression = 1032;
 constexpr int64_t kMostSide = 0x7fffffff;
 
@@ -42,7 +42,7 @@ struct PngDecoder {
   std::longjmp(errors.jump, 1);
 }
 
-/// Warnings are about what stands beside the pixels: colour profiles, texts.
+/// Ignores warnings: they concern data other than pixels, such as colour profiles and texts.
 void on_warning(png_structp /*png*/, png_const_charp /*message*/) {}
 
 void on_read(png_structp png, png_bytep to, size_t count) {
@@ -55,7 +55,8 @@ void on_read(png_structp png, png_bytep to, size_t count) {
   decoder.position += count;
 }
 
-/// Calls `step`, which libpng may leave by longjmp: it must hold nothing that needs a destructor. False where it did.
+/// Calls `step`, which libpng may leave by longjmp: `step` must hold nothing that needs a destructor. Returns false if
+/// libpng left it.
 template <class Step>
 bool completes(PngErrors& errors, const Step& step) {
   if (setjmp(errors.jump) != 0) return false;
@@ -75,12 +76,13 @@ void read_header(PngDecoder& decoder) {
   if (!decoder.info) return;
   png_set_read_fn(decoder.png, &decoder, on_read);
   png_set_user_limits(decoder.png, kMostSide, kMostSide);
-  // Beside the pixels only the palette and its transparency are of use; the others cost time and may be bombs.
+  // Apart from the pixels, only the palette and its transparency are needed; other chunks cost time and may be
+  // decompression bombs.
   png_set_keep_unknown_chunks(decoder.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(decoder.png, decoder.info);
 }
 
-/// Asks for 8 bits and `channels` channels.
+/// Requests 8 bits and `channels` channels.
 void choose_format(const PngDecoder& decoder, int64_t channels) {
   png_set_expand(decoder.png);
   png_set_strip_16(decoder.png);
@@ -95,7 +97,7 @@ void read_rows(const PngDecoder& decoder, int passes, png_bytep to, png_uint_32 
   png_read_end(decoder.png, nullptr);
 }
 
-/// How many pixels the file can hold at best.
+/// Returns the most pixels that the file can hold.
 int64_t most_pixels(const PngDecoder& decoder) {
   const int64_t bits =
       int64_t{png_get_bit_depth(decoder.png, decoder.info)} * png_get_channels(decoder.png, decoder.info);

@@ -13,7 +13,7 @@
 namespace levin::data {
 namespace {
 
-/// Entries beyond those loaded ahead: the caller's batch, and one more that it may still hold.
+/// Entries besides those loaded ahead: the caller's batch, and an earlier one that it may still hold.
 constexpr size_t kSpareEntries = 2;
 
 size_t most_ahead(const BatchQueue::Options& options) {
@@ -22,7 +22,7 @@ size_t most_ahead(const BatchQueue::Options& options) {
 
 }  // namespace
 
-/// What a thread that hangs keeps alive after the queue is gone.
+/// The state that a detached worker keeps alive after the queue is destroyed.
 struct BatchQueue::Shared {
   enum class State { Waiting, Reading, Exhausted };  // Waiting: for the epoch's first `next`
   using Lock = std::unique_lock<std::mutex>;
@@ -33,13 +33,13 @@ struct BatchQueue::Shared {
   }
 
   EntryPtr take_free();
-  /// False at the epoch's end; errors go into the entry.
+  /// False at the end of the epoch; errors are stored in the entry.
   bool plan(Entry& entry) const;
-  /// Loads what the entry's plan says; errors go into the entry.
+  /// Loads the batch of the entry's plan; errors are stored in the entry.
   void load(Entry& entry) const;
   void wake_workers();
   std::string waiting_for() const;
-  /// Waits until `done`, which `changed` tells of; false after timeout_seconds.
+  /// Waits until `done` is true; `changed` signals changes. False after timeout_seconds.
   template <class Done>
   bool wait(Lock& lock, std::condition_variable& changed, const Done& done) const;
   Error too_late() const;
@@ -48,10 +48,10 @@ struct BatchQueue::Shared {
   const Options options;
   const size_t most_ahead;
 
-  std::mutex mutex = {};  // never held while the dataset works
+  std::mutex mutex = {};  // never held while the dataset runs
   std::condition_variable may_plan = {}, may_take = {}, planned_or_left = {};
-  std::deque<EntryPtr> ahead = {};  // planned, in order; being loaded or done
-  std::deque<EntryPtr> free = {};   // the one handed out longest ago in front
+  std::deque<EntryPtr> ahead = {};  // planned entries in order; being loaded or done
+  std::deque<EntryPtr> free = {};   // oldest handed-out entry first
   State state = State::Waiting;
   bool planning = false, stop = false;
   int64_t threads = 0;
@@ -138,7 +138,7 @@ void BatchQueue::begin(const EpochKey& key, const EpochPosition& position) {
     gave_up_ = true;
     throw shared.too_late();
   }
-  // A worker that still loads an entry keeps it; a new one takes its place.
+  // A worker that still loads an entry keeps that entry; a new entry replaces it.
   for (EntryPtr& entry : shared.ahead)
     shared.free.push_back(entry->done ? std::move(entry) : std::make_shared<Entry>());
   shared.ahead.clear();

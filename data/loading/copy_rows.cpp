@@ -9,9 +9,9 @@
 namespace levin::data {
 namespace {
 
-/// From so many bytes on, LibTorch's copies, which share the work among its threads, are faster.
+/// From this many bytes on, LibTorch's copies are faster, since they use several threads.
 constexpr int64_t kLeastBytesToShare = 1 << 16;
-/// So much of the next row is fetched while this one is copied: rows drawn at random wait for memory, not for the copy.
+/// The bytes of the next row to prefetch while this row is copied: copying random rows is bound by memory latency.
 constexpr int64_t kBytesAhead = 4096;
 constexpr int64_t kCacheLine = 64;
 
@@ -25,7 +25,7 @@ void check(const Indices& indices, int64_t rows) {
       throw Error("sample ", indices[i], " was asked for, but the dataset has ", rows,
                   "; the sampler is of other data");
     }
-    if (indices.is_range()) i = std::max(i, indices.size() - 2);  // the last one
+    if (indices.is_range()) i = std::max(i, indices.size() - 2);  // skips to the last index
   }
 }
 

@@ -9,7 +9,7 @@
 namespace levin::data {
 namespace {
 
-/// So many samples of a batch are named in a message.
+/// At most this many samples of a batch are named in a message.
 constexpr int64_t kMostNamed = 4;
 
 void check_combination(const DataLoaderOptions& options) {
@@ -148,7 +148,7 @@ std::string IndexedSource::describe(const BatchPlan& plan) const {
   return size > kMostNamed ? text + ", ..." : text;
 }
 
-// Not the epoch's members: a worker may be planning with them.
+// The clone does not copy the members of the current epoch: a worker may be planning with them.
 std::unique_ptr<BatchSource> IndexedSource::clone() const {
   return std::make_unique<IndexedSource>(dataset_, options_);
 }

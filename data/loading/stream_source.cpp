@@ -83,7 +83,7 @@ bool StreamSource::is_enough(int64_t count) const {
 
 bool StreamSource::plan(BatchPlan& plan) {
   if (!stream_) open();
-  // The batches before the error come first; then the error is thrown and ends the epoch.
+  // The batches read before the error are delivered first; then the error is thrown and ends the epoch.
   if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
   if (options_.on_demand) {
     if (std::exchange(ended_, true)) return false;

@@ -14,7 +14,7 @@ namespace {
 
 using Range = std::array<double, 2>;
 
-/// Unset where nothing changes; `neutral` is the value that changes nothing.
+/// Returns the range of a factor; unset if the range is only `neutral`, the value that changes nothing.
 std::optional<Range> range_of(const OneOrMore<double>& given, double neutral, double least, const std::string& option) {
   Range range = {neutral, neutral};
   if (given.size() == 1) {

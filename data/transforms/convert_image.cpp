@@ -11,7 +11,7 @@ at::ScalarType type_of(const std::string& name) {
   return name == "float64" ? at::kDouble : at::kFloat;
 }
 
-/// Multiplied so, each of the 256 values takes an equal part of 0..1, and 1 becomes 255.
+/// With this factor each of the 256 values covers an equal part of 0..1, and 1 becomes 255.
 constexpr double kToBytes = 255.999;
 
 }  // namespace

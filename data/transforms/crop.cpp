@@ -11,7 +11,7 @@
 namespace levin::data {
 namespace {
 
-/// Where a window begins that lies in the middle. Halves go to the even pixel, as Python rounds.
+/// Returns the start of a centred window. Halves are rounded to even, as Python does.
 int64_t centered(int64_t image, int64_t window) {
   if (window > image) return -((window - image) / 2);
   return static_cast<int64_t>(std::nearbyint(static_cast<double>(image - window) / 2));
@@ -45,7 +45,7 @@ RandomCrop::RandomCrop(Options options)
 
 void RandomCrop::operator()(Batch& batch, std::span<Rng> rngs) const {
   const at::Tensor images = images_of(batch, rngs, "RandomCrop");
-  // Without pad_if_needed these are 0; with it the border is as wide as the window lacks, on both sides.
+  // Without pad_if_needed these are 0; with it, the missing size is added on both sides.
   int64_t more_rows = 0, more_columns = 0;
   const int64_t height = images.size(2) + top_ + bottom_, width = images.size(3) + left_ + right_;
   if (options_.pad_if_needed) {

@@ -11,11 +11,11 @@
 namespace levin::data {
 namespace {
 
-/// From the symmetric beta distribution.
+/// Draws from the symmetric beta distribution.
 double draw_share(Rng& rng, double alpha) {
   std::gamma_distribution<double> gamma(alpha);
   const double first = gamma(rng), second = gamma(rng);
-  // For a tiny alpha both may be too small for a double: the distribution is then one of 0 and 1.
+  // For a tiny alpha both may underflow to 0: the distribution then has only the values 0 and 1.
   if (first + second == 0) return flip_coin(rng, 0.5) ? 1 : 0;
   return first / (first + second);
 }
@@ -29,7 +29,7 @@ at::Tensor classes_of(const Batch& batch, int64_t num_classes, const char* trans
               describe(target));
 }
 
-/// `share` of each row and the rest of the row before it; the last row is before the first.
+/// Returns `share` of each row plus the rest of the previous row; the last row precedes the first.
 at::Tensor mixed(const at::Tensor& rows, double share) { return rows.roll(1, 0).mul_(1 - share).add_(rows, share); }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace levin::data {
 namespace {
 
-/// One number x as [-x, x].
+/// Returns a single number x as the range [-x, x].
 std::array<double, 2> both_ways(const OneOrMore<double>& range, const std::string& option) {
   if (range.empty()) throw UsageError(option, ": missing; give a number or [least, greatest]");
   if (range.size() != 1) return low_and_high(range, option);

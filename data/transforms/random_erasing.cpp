@@ -10,7 +10,7 @@
 namespace levin::data {
 namespace {
 
-/// Overwrites a box of an image [channels, height, width] with what `value(channel)` gives.
+/// Overwrites a box of an image [channels, height, width] with `value(channel)`.
 template <class Pixel, class Value>
 void erase(Pixel* image, int64_t channels, int64_t height, int64_t width, const Box& box, const Value& value) {
   for (int64_t c = 0; c < channels; ++c) {

@@ -7,7 +7,7 @@
 namespace levin::data {
 namespace {
 
-/// Calls `flip(rows, height, width)` with each channel of each image that chance chooses.
+/// Calls `flip(rows, height, width)` for each channel of each randomly chosen image.
 template <class Flip>
 void flip_some(Batch& batch, std::span<Rng> rngs, const char* transform, double p, const Flip& flip) {
   const at::Tensor images = images_of(batch, rngs, transform);

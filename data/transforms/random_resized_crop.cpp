@@ -10,7 +10,7 @@
 namespace levin::data {
 namespace {
 
-/// The largest window in the middle whose ratio is inside of the bounds.
+/// Returns the largest centred window whose ratio is within the bounds.
 Box middle_box(int64_t height, int64_t width, const std::array<double, 2>& ratio) {
   const double own = static_cast<double>(width) / static_cast<double>(height);
   Box box = {.height = height, .width = width};

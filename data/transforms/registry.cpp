@@ -15,7 +15,7 @@
 namespace levin::data {
 namespace {
 
-/// levin's own transforms.
+/// Registers levin's own transforms.
 void register_builtins(Registry<TransformKind::Entry>& registry) {
   add_transform<ConvertImage>(registry, "ConvertImage", "Changes the type of pixels: uint8 to floating point or back");
   add_transform<Normalize>(registry, "Normalize", "Subtracts the mean and divides by the standard deviation");

@@ -9,7 +9,7 @@
 namespace levin::data {
 namespace {
 
-/// The longer side of an image is rounded down, and has at least one pixel.
+/// Returns [height, width]; the longer side is rounded down, and has at least one pixel.
 std::array<int64_t, 2> with_shorter_side(int64_t size, int64_t height, int64_t width) {
   if (height <= width) return {size, std::max<int64_t>(1, size * width / std::max<int64_t>(1, height))};
   return {std::max<int64_t>(1, size * height / std::max<int64_t>(1, width)), size};

@@ -30,7 +30,7 @@ std::vector<std::string> sorted_words(std::vector<std::string> words) {
   return words;
 }
 
-/// The sum of f(value) over the rows that have a value, and their number.
+/// Returns the sum of f(value) over the rows that have a value, and their number.
 template <class F>
 std::pair<double, int64_t> sum_of(const CsvTable& table, const std::vector<int64_t>& rows, size_t feature, const F& f) {
   double sum = 0;
@@ -44,7 +44,7 @@ std::pair<double, int64_t> sum_of(const CsvTable& table, const std::vector<int64
   return {sum, count};
 }
 
-/// For each of the file's words its code; -1 where the vocabulary lacks it.
+/// Returns the code of each of the file's words; -1 if the vocabulary lacks the word.
 std::vector<int64_t> codes_of(const std::vector<std::string>& words, const std::vector<std::string>& vocabulary) {
   std::unordered_map<std::string, int64_t> known;
   for (size_t i = 0; i < vocabulary.size(); ++i) known.emplace(vocabulary[i], static_cast<int64_t>(i));

@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// A number that a float32 holds.
+/// Parses a number that is finite as float32.
 std::optional<float> parse_number(std::string_view text) {
   text = trimmed(text);
   if (text.starts_with("+") && !text.starts_with("+-")) text.remove_prefix(1);
@@ -31,7 +31,7 @@ std::optional<float> parse_number(std::string_view text) {
   return std::isfinite(narrow) ? std::optional(narrow) : std::nullopt;
 }
 
-/// The numbers of the columns in the file.
+/// The indices of the columns in the file.
 struct Columns {
   std::vector<size_t> features, categories;
   std::optional<size_t> target;
@@ -58,7 +58,7 @@ Columns find_columns(const CsvReader& reader, const CsvDatasetOptions& options,
   return columns;
 }
 
-/// Reads row after row into a table.
+/// Reads rows into a table.
 class TableReader {
  public:
   TableReader(CsvReader& reader, const CsvDatasetOptions& options, Columns columns, CsvTable& table)
@@ -66,7 +66,7 @@ class TableReader {
     table_.words.resize(columns_.categories.size());
   }
 
-  /// False where the row is left out.
+  /// Returns false if the row is left out.
   bool add_row() {
     if (options_.missing == "drop" && lacks_any()) return false;
     for (const size_t column : columns_.features) table_.numbers.push_back(feature(column));
@@ -88,7 +88,7 @@ class TableReader {
     return std::ranges::any_of(columns_.features, missing) || std::ranges::any_of(columns_.categories, missing) ||
            (columns_.target && is_missing(*columns_.target));
   }
-  /// The word that stands for a missing one.
+  /// Returns the word for a missing value; throws if missing values are not allowed.
   std::string_view allowed_missing(size_t column) const {
     if (options_.missing != "error") return "";
     reader_.fail(column, shown_field(reader_[column]) + " is missing; set --data.missing to mean, zero or drop");

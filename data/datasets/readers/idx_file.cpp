@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kUnsignedByte = 0x08;
 constexpr int64_t kMostBytesPerCall = 1 << 30;
-/// deflate's best: 258 bytes for 2 bits.
+/// The highest compression ratio of deflate: 258 bytes in 2 bits.
 constexpr int64_t kMostCompression = 1032;
 
 struct Close {
@@ -35,7 +35,7 @@ class Reader {
     if (!file_) throw UsageError(path.string(), ": cannot be opened: ", std::strerror(errno));
   }
 
-  /// The number of bytes read: fewer than `count` at the file's end.
+  /// Returns the number of bytes read: less than `count` at the end of the file.
   int64_t read(void* to, int64_t count) {
     int64_t done = 0;
     while (done < count) {
@@ -45,7 +45,7 @@ class Reader {
       if (got == 0) break;
       done += got;
     }
-    // A gzip file that is cut off reads as if it ended there, and only gzerror tells.
+    // A truncated gzip file reads as if it ended there; only gzerror reports it.
     int code = Z_OK;
     gzerror(file_.get(), &code);
     if (done < count && code == Z_BUF_ERROR) throw UsageError(path_.string(), ": the file is cut off; get it again");
@@ -80,7 +80,7 @@ std::string hex(uint32_t value) {
   return "0x" + hex_digits({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-/// The shape that the header gives; throws where the file cannot hold that much.
+/// Returns the shape in the header; throws if the file cannot hold that many bytes.
 std::vector<int64_t> read_shape(Reader& reader, const fs::path& path, int64_t dims) {
   const uint32_t expected = kUnsignedByte << 8 | static_cast<uint32_t>(dims);
   std::array<unsigned char, 4> word = {};
@@ -95,7 +95,7 @@ std::vector<int64_t> read_shape(Reader& reader, const fs::path& path, int64_t di
   const auto on_disk = static_cast<int64_t>(fs::file_size(path));
   const int64_t most = reader.is_plain() ? on_disk : (on_disk + 1) * kMostCompression;
   std::vector<int64_t> shape;
-  int64_t total = 1, extent = 1;  // extent: with 1 for 0, which strides are made of
+  int64_t total = 1, extent = 1;  // extent: the product with 1 for each 0, as strides are computed
   for (int64_t i = 0; i < dims; ++i) {
     shape.push_back(read_word());
     const int64_t size = std::max<int64_t>(shape.back(), 1);
@@ -130,7 +130,7 @@ at::Tensor read_idx(const fs::path& path, int64_t dims) {
     throw UsageError(path.string(), ": the file is cut off: its header promises ", values.numel(), " bytes of data, ",
                      "it has ", got);
   }
-  // Reading on also makes zlib compare the checksum.
+  // This read also makes zlib compare the checksum.
   char more = 0;
   if (reader.read(&more, 1) > 0) {
     throw UsageError(path.string(), ": more data than the ", values.numel(), " bytes that its header promises");

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// More folders in one another than anyone makes: a symbolic link leads back.
+/// Deeper nesting is taken as a cycle of symbolic links.
 constexpr int kMostLevels = 30;
 constexpr const char* kKinds = ".jpg, .jpeg or .png";
 
@@ -27,7 +27,7 @@ bool is_image(const fs::path& path) {
   throw UsageError(folder.string(), ": the folder cannot be read: ", error.message());
 }
 
-/// Calls `take` with what the folder holds, hidden names left out.
+/// Calls `take` with each entry of the folder, except hidden ones.
 template <class Take>
 void for_each_entry(const fs::path& folder, const Take& take) {
   std::error_code error;

@@ -22,7 +22,7 @@ std::vector<double> of_channels(const OneOrMore<double>& values, const char* opt
   throw UsageError(option, ": expected 1 number or ", kChannels, ", got ", values.size());
 }
 
-/// What ATen's `((x / 255) - mean) / std` gives in float32, for each byte of each channel.
+/// Returns `((x / 255) - mean) / std` in float32 as ATen computes it, for each byte of each channel.
 std::vector<float> normalised_bytes(const OneOrMore<double>& mean, const OneOrMore<double>& std) {
   const std::vector<double> means = of_channels(mean, "ImageFolder.mean"),
                             deviations = of_channels(std, "ImageFolder.std");
@@ -37,7 +37,7 @@ std::vector<float> normalised_bytes(const OneOrMore<double>& mean, const OneOrMo
   return table;
 }
 
-/// Writes uint8 [1, channels, height, width] of any strides plane by plane, as `value(channel, byte)`.
+/// Writes uint8 [1, channels, height, width] with any strides plane by plane, converted by `value(channel, byte)`.
 template <class To, class Value>
 void write_planes(const at::Tensor& image, To* to, const Value& value) {
   const auto* const from = image.const_data_ptr<uint8_t>();
@@ -56,8 +56,7 @@ at::Tensor in_planes(const at::Tensor& image) {
   return planes;
 }
 
-/// The same pixels as a batch of one, in the memory format channels_last, for which ATen's resizing of bytes is
-/// fastest.
+/// Returns the image as a batch of one in the memory format channels_last, in which ATen resizes bytes fastest.
 at::Tensor as_batch(const at::Tensor& image) { return image.permute({1, 2, 0}).unsqueeze(0).permute({0, 3, 1, 2}); }
 
 at::Tensor resized(const at::Tensor& image, int64_t height, int64_t width) {
@@ -65,7 +64,7 @@ at::Tensor resized(const at::Tensor& image, int64_t height, int64_t width) {
   return at::_upsample_bilinear2d_aa(image, {height, width}, /*align_corners=*/false);
 }
 
-/// The shorter side becomes `size`; the longer one is rounded down.
+/// Resizes the shorter side to `size`; the longer side is rounded down.
 at::Tensor with_shorter_side(const at::Tensor& image, int64_t size) {
   const int64_t height = image.size(2), width = image.size(3);
   return height <= width ? resized(image, size, size * width / height) : resized(image, size * height / width, size);

@@ -53,7 +53,7 @@ std::string in_lower_case(std::string text) {
 
 }  // namespace
 
-/// The extensions that a warning was given for.
+/// The extensions that a warning was logged for.
 struct TarDecoder::Told {
   std::mutex mutex = {};
   std::set<std::string> extensions = {};

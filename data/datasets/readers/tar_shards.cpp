@@ -26,7 +26,7 @@ std::optional<int64_t> number(std::string_view text) {
   throw UsageError("'", pattern, "': {", inside, "} is neither two numbers, {000..009}, nor a list, {a,b}");
 }
 
-/// What stands between two braces, written out.
+/// Expands the text between two braces.
 std::vector<std::string> choices(const std::string& pattern, std::string_view inside) {
   std::vector<std::string> words;
   if (const size_t dots = inside.find(".."); dots != inside.npos) {

@@ -10,7 +10,7 @@
 namespace levin::data {
 namespace {
 
-/// Keep what the order is drawn from apart from what transforms draw from.
+/// Seeds that keep the order's random numbers independent of those of transforms.
 constexpr uint64_t kShardSeed = 0x5348415244530001, kBufferSeed = 0x5348415244530002;
 
 std::vector<int64_t> drawn_order(int64_t size, const StreamOptions& options) {
@@ -44,7 +44,7 @@ std::unique_ptr<TarShardReader> TarStream::open(const Place& place) const {
   return std::make_unique<TarShardReader>(name, map_file(*name, FileAccess::Sequential), place.offset);
 }
 
-/// Goes to the next sample, in the next shard if need be; false where there is none.
+/// Goes to the next sample, in the next shard if necessary; false at the end.
 bool TarStream::find_next() {
   for (; turn_ < static_cast<int64_t>(order_.size()); ++turn_, offset_ = 0, reader_ = nullptr) {
     if (!reader_) reader_ = open({order_[static_cast<size_t>(turn_)], offset_});
@@ -126,7 +126,7 @@ void TarStream::load_state_dict(const State& state) {
 void TarStream::read_buffer(const at::Tensor& places) {
   const at::Tensor flat = places.contiguous();
   const auto* values = flat.const_data_ptr<int64_t>();
-  // By place, so that a compressed shard is read once.
+  // Sorted by place, so that a compressed shard is read once.
   std::map<std::pair<int64_t, int64_t>, size_t> by_place;
   for (int64_t i = 0; i < flat.size(0); ++i) by_place[{values[2 * i], values[2 * i + 1]}] = static_cast<size_t>(i);
   buffer_.clear();

@@ -5,7 +5,7 @@
 namespace levin::data {
 namespace {
 
-/// std::floor of what is not negative; without SSE 4.1 that is a call.
+/// std::floor of a value that is not negative; without SSE 4.1 std::floor is a function call.
 float cut_off(float value) { return static_cast<float>(static_cast<int32_t>(value)); }
 
 struct Hsv {
@@ -27,7 +27,7 @@ Hsv to_hsv(float red, float green, float blue) {
   return {hue < 0 ? hue + 1 : hue, range / most, most};
 }
 
-/// One of red (5), green (3) and blue (1).
+/// Returns a channel: red (5), green (3) or blue (1).
 float channel_of(const Hsv& color, float which) {
   const float turned = which + color.hue * 6, place = turned >= 6 ? turned - 6 : turned;
   const float part = std::clamp(std::min(place, 4 - place), 0.0F, 1.0F);
@@ -68,7 +68,7 @@ void ColorPlanes::adjust_saturation(float factor) const {
 
 void ColorPlanes::adjust_hue(float part) const {
   if (channels == 1) return;
-  // Bytes come back as ConvertImage makes them.
+  // Bytes are converted back as in ConvertImage.
   const float back = whole_numbers ? white + 0.999F : white;
   for (int64_t i = 0; i < count; ++i) {
     Hsv color = to_hsv(pixels[i] / white, pixels[count + i] / white, pixels[2 * count + i] / white);

@@ -32,7 +32,7 @@ Interpolation parse_interpolation(const std::string& name) {
 void resize_into(at::Tensor out, const at::Tensor& images, Interpolation interpolation, bool antialias) {
   const at::IntArrayRef size = out.sizes().slice(2);
   const at::ScalarType type = images.scalar_type();
-  // Between pixels half precision would be coarse. Bytes have kernels of their own, which round after each direction.
+  // Interpolation in half precision would be coarse. Bytes have their own kernels, which round after each direction.
   const bool native = type == at::kByte || type == at::kFloat || type == at::kDouble;
   if (images.sizes().slice(2) == size) {
     out.copy_(images);

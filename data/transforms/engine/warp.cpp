@@ -12,9 +12,10 @@
 namespace levin::data {
 namespace {
 
-/// The places of all output pixels, float32 [samples, height, width, 2], from -1 to 1 between the image's edges.
+/// Returns the input places of all output pixels, float32 [samples, height, width, 2], from -1 to 1 between the image's
+/// edges.
 ///
-/// Not by at::affine_grid_generator: the order of its sums may depend on the number of samples.
+/// at::affine_grid_generator is not used: its order of summation may depend on the number of samples.
 at::Tensor grid_of(const std::vector<InverseMap>& maps, int64_t height, int64_t width) {
   at::Tensor grid = at::empty({static_cast<int64_t>(maps.size()), height, width, 2}, at::TensorOptions(at::kFloat));
   float* out = grid.mutable_data_ptr<float>();
@@ -38,7 +39,8 @@ at::Tensor grid_of(const std::vector<InverseMap>& maps, int64_t height, int64_t 
 InverseMap AffineMap::inverse() const {
   constexpr double kRadians = std::numbers::pi / 180;
   const double turn = angle * kRadians, x = shear_x * kRadians, y = shear_y * kRadians;
-  // The forward map is a turn after a shear; its determinant is 1, so the inverse needs no division but by scale.
+  // The forward map is a shear, then a rotation; its determinant is 1, so the inverse needs no division except by
+  // scale.
   const double a = std::cos(turn - y) / std::cos(y), c = std::sin(turn - y) / std::cos(y);
   const double b = -a * std::tan(x) - std::sin(turn), d = -c * std::tan(x) + std::cos(turn);
   InverseMap m = {d / scale, -b / scale, 0, -c / scale, a / scale, 0};

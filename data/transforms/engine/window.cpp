@@ -7,18 +7,18 @@
 namespace levin::data {
 namespace {
 
-/// The pixel that position `at` of a line of `size` pixels shows; -1 for the constant border.
+/// Returns the pixel shown at position `at` of a line of `size` pixels; -1 for the constant border.
 int64_t shown(int64_t at, int64_t size, PaddingMode mode) {
   if (at >= 0 && at < size) return at;
   if (mode == PaddingMode::Constant || size == 0) return -1;
   if (mode == PaddingMode::Edge) return std::clamp<int64_t>(at, 0, size - 1);
-  const int64_t repeated = mode == PaddingMode::Symmetric ? 1 : 0;  // whether the outermost pixel comes twice
+  const int64_t repeated = mode == PaddingMode::Symmetric ? 1 : 0;  // whether the outermost pixel is repeated
   const int64_t period = std::max<int64_t>(1, 2 * (size - 1 + repeated));
   const int64_t folded = ((at % period) + period) % period;
   return folded < size ? folded : period - folded - repeated;
 }
 
-/// Copies windows out of images; `Pixel` is the value of one channel of a pixel.
+/// Copies windows from images; `Pixel` is the type of one channel of a pixel.
 template <class Pixel>
 class WindowCopy {
  public:
@@ -68,7 +68,7 @@ class WindowCopy {
   int64_t channels_, height_, width_, window_height_, window_width_;
   PaddingMode mode_;
   int64_t begin_ = 0, end_ = 0;        // the window's columns that lie in the image
-  std::vector<int64_t> columns_ = {};  // what each column of the window shows
+  std::vector<int64_t> columns_ = {};  // the input pixel of each column of the window
 };
 
 }  // namespace
