@@ -1,5 +1,6 @@
 #pragma once
-// Everything a program that trains needs. A file that uses one part can include that part's header and compile faster.
+// The headers that a training program usually needs. A file that uses one part can include that part's header and
+// compile faster.
 #include <torch/torch.h>
 
 #include <levin/callbacks/callback.h>

@@ -8,19 +8,19 @@
 
 namespace levin {
 
-/// A part that watches or steers runs: override the hooks it needs, and give it to `TrainerOptions::callbacks`.
+/// A part that observes or controls runs: override the hooks it needs, and add it to `TrainerOptions::callbacks`.
 ///
-/// Callbacks run in the order given, before the module's hook of the same name. An exception that a hook throws ends
-/// the run after on_exception.
+/// Callbacks run in the order given, before the module's hook of the same name. If a hook throws, the run ends after
+/// on_exception.
 class Callback : public Hooks {
  public:
-  /// What a checkpoint must keep of this callback; nothing by default.
+  /// State of this callback for a checkpoint; the default is none.
   virtual State state_dict() const { return {}; }
   virtual void load_state_dict(const State&) {}
-  /// The name under which checkpoints keep the state: PyTorch Lightning's, so that it finds it too. Callbacks of which
-  /// a run may have several with different options add these.
+  /// The key of the state in checkpoints. It is PyTorch Lightning's key, so that Lightning finds the state too. If a
+  /// run may have several callbacks of one class, the key includes the options that tell them apart.
   virtual std::string state_key() const;
-  /// True for callbacks that act on logged values: their on_train_epoch_end comes after the module's, which may log.
+  /// True for callbacks that act on logged values: their on_train_epoch_end runs after the module's, which may log.
   virtual bool is_monitoring() const { return false; }
 };
 

@@ -6,7 +6,7 @@
 
 namespace levin {
 
-/// Logs what the run's device holds and does, at log points: `DeviceStatsMonitor.on_train_batch_end/...`.
+/// Logs memory and load of the run's device at log points: `DeviceStatsMonitor.on_train_batch_end/...`.
 ///
 /// GPU: `allocated_bytes.current`, `allocated_bytes.peak`, `reserved_bytes.current`, `reserved_bytes.peak` and
 /// `num_ooms` of LibTorch's caching allocator, and `memory_free_bytes` of the device. CPU (or with `cpu_stats`):
@@ -30,7 +30,7 @@ class DeviceStatsMonitor : public Callback {
   void log_cpu(Run& run);
 
   Options options_ = {};
-  double cpu_seconds_ = 0, wall_seconds_ = 0;  ///< when cpu_percent was computed last
+  double cpu_seconds_ = 0, wall_seconds_ = 0;  ///< at the last computation of cpu_percent
 };
 
 }  // namespace levin

@@ -7,10 +7,10 @@
 
 namespace levin {
 
-/// Asks the run to end when a metric has stopped improving.
+/// Stops the run when a metric has stopped improving.
 ///
-/// The metric is read after each validation; where validation runs once per epoch (or not at all), at the end of the
-/// train epoch, so that metrics of the training can be watched as well. Source:
+/// The metric is read after each validation. If validation runs once per epoch (or not at all), it is read at the end
+/// of the train epoch, so that training metrics can be monitored as well. Source:
 /// lightning.pytorch.callbacks.EarlyStopping
 class EarlyStopping : public Callback {
  public:
@@ -46,7 +46,7 @@ class EarlyStopping : public Callback {
   int64_t wait_count() const { return wait_count_; }
   /// The best value so far; infinite before the first check.
   double best_score() const { return best_score_; }
-  /// The epoch in which the run was asked to end; 0 before.
+  /// The epoch in which the callback stopped the run; 0 before.
   int64_t stopped_epoch() const { return stopped_epoch_; }
 
  private:

@@ -11,7 +11,7 @@ GradientAccumulationScheduler::GradientAccumulationScheduler(Options options) : 
 
 void GradientAccumulationScheduler::setup(Run& run) {
   if (!run.fitting()) return;
-  // A resumed run takes the number of its checkpoint later.
+  // A resumed run restores the value of its checkpoint later.
   if (run.state().accumulate_grad_batches != 1)
     throw UsageError("trainer.accumulate_grad_batches and the callback GradientAccumulationScheduler contradict each ",
                      "other: both say how many batches to accumulate; leave accumulate_grad_batches at 1");

@@ -5,9 +5,9 @@
 
 namespace levin {
 
-/// Changes accumulate_grad_batches as training goes on: `{.scheduling = {{0, 8}, {4, 4}, {8, 1}}}` accumulates 8
-/// batches from epoch 0 on, 4 from epoch 4 on (counted from 0) and 1 from epoch 8 on. Epochs before the first have
-/// factor 1. Source: lightning.pytorch.callbacks.GradientAccumulationScheduler
+/// Changes accumulate_grad_batches during training: `{.scheduling = {{0, 8}, {4, 4}, {8, 1}}}` accumulates 8 batches
+/// from epoch 0 on, 4 from epoch 4 on (counted from 0) and 1 from epoch 8 on. Before the first epoch in the table the
+/// factor is 1. Source: lightning.pytorch.callbacks.GradientAccumulationScheduler
 class GradientAccumulationScheduler : public Callback {
  public:
   struct Options {
@@ -16,12 +16,12 @@ class GradientAccumulationScheduler : public Callback {
 
   /// Throws UsageError for an empty table.
   explicit GradientAccumulationScheduler(Options options);
-  /// Before a fit. Throws UsageError where the trainer's accumulate_grad_batches is set too, and under manual
+  /// Runs before a fit. Throws UsageError if the trainer's accumulate_grad_batches is set too, and under manual
   /// optimization.
   void setup(Run& run) override;
   void on_train_epoch_start(Run& run) override;
 
-  /// The batches that are accumulated in an epoch, counted from 0.
+  /// Returns the number of batches accumulated in an epoch, counted from 0.
   int64_t batches_in(int64_t epoch) const { return options_.scheduling.at(epoch, /*before=*/1); }
 
  private:

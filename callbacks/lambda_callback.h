@@ -6,11 +6,11 @@
 
 namespace levin {
 
-/// A callback made of functions; hooks without one cost nothing.
+/// A callback made of functions; a hook without a function costs nothing.
 ///
 ///     LambdaCallback({.on_train_epoch_end = [](Run& run) { ... }})
 ///
-/// Fields stand in the order of LEVIN_FOR_EACH_HOOK. Source: lightning.pytorch.callbacks.LambdaCallback
+/// The fields have the order of LEVIN_FOR_EACH_HOOK. Source: lightning.pytorch.callbacks.LambdaCallback
 class LambdaCallback : public Callback {
  public:
   struct Functions {

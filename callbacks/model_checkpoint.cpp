@@ -41,7 +41,7 @@ std::string filled_name(const ModelCheckpoint::Options& options, const Checkpoin
   }
 }
 
-/// Finds out before training starts, not after its first epoch.
+/// Checks the folder before training starts, not after its first epoch.
 void check_writable(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -82,7 +82,7 @@ void ModelCheckpoint::on_fit_start(Run& run) {
   folder_ = fs::absolute(folder_).lexically_normal();
   if (run.comm().rank() == 0) check_writable(folder_);
   if (loaded_folder_.empty() || loaded_folder_ == folder_.string()) return;
-  // Files of another folder are not this run's to remove.
+  // The files of another folder do not belong to this run, which must not remove them.
   best_k_models_.clear();
   best_model_score_.reset();
   last_model_path_.clear();
@@ -90,7 +90,7 @@ void ModelCheckpoint::on_fit_start(Run& run) {
 
 void ModelCheckpoint::on_train_start(Run& /*run*/) { looked_at_clock_ = std::chrono::steady_clock::now(); }
 
-/// After a signal there is a checkpoint, and little time.
+/// Also true after a signal: the trainer then saves its own checkpoint, and little time is left.
 bool ModelCheckpoint::saved_already(Run& run) const {
   return saved_step_ == run.state().global_step || received_signal() != 0;
 }
@@ -112,7 +112,7 @@ void ModelCheckpoint::on_train_batch_end(Run& run) {
     const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double> since = now - looked_at_clock_;
     due = since.count() >= options_.train_time_interval->seconds();
-    due = of_rank_zero(due, run.comm());  // clocks differ, and all ranks save together
+    due = of_rank_zero(due, run.comm());  // the ranks' clocks differ, and all ranks save together
     if (due) looked_at_clock_ = now;
   }
   if (!due) return;
@@ -132,7 +132,7 @@ void ModelCheckpoint::on_validation_end(Run& run) {
   waits_for_validation_ = false;
 }
 
-/// What was trained since the newest save would be lost.
+/// Saves the training since the newest save, which would otherwise be lost.
 void ModelCheckpoint::on_train_end(Run& run) {
   if (!options_.save_last || saved_already(run)) return;
   saved_step_ = run.state().global_step;
@@ -171,7 +171,7 @@ std::optional<fs::path> ModelCheckpoint::place(Run& run, std::vector<fs::path>& 
 }
 
 std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, std::vector<fs::path>& replaced) {
-  // NaN is never among the best of those that are not.
+  // NaN is worse than every other value.
   const double infinity = std::numeric_limits<double>::infinity();
   if (std::isnan(score)) score = options_.mode == "min" ? infinity : -infinity;
   current_score_ = score;
@@ -192,7 +192,7 @@ std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, st
 fs::path ModelCheckpoint::new_path(Run& run, const std::vector<fs::path>& replaced) const {
   const std::string name = filled_name(options_, {run.state().epoch, run.state().global_step, run.metrics()});
   fs::path path = folder_ / (name + kExtension);
-  // A file that a killed session left behind is written again; what others have left is not touched.
+  // The run overwrites a file that its own killed session left; files of other runs are not touched.
   const auto is_taken = [&](const fs::path& candidate) {
     if (std::find(replaced.begin(), replaced.end(), candidate) != replaced.end()) return false;
     return is_known(candidate) || (!run.continues_in_folder() && fs::exists(candidate));

@@ -13,12 +13,12 @@
 
 namespace levin {
 
-/// Saves checkpoints as training goes on, and keeps the best of them.
+/// Saves checkpoints during training, and keeps the best of them.
 ///
 /// Without a trigger (every_n_train_steps, every_n_epochs, train_time_interval) it saves at the end of each epoch, or
-/// after each validation where these are not one per epoch. Without `monitor` the newest is kept. Files are removed
-/// once the file that takes their place is whole; the checkpoint that a run was resumed from stays. Source:
-/// lightning.pytorch.callbacks.ModelCheckpoint
+/// after each validation if validation does not run once per epoch. Without `monitor` the newest checkpoint is kept. An
+/// old file is removed only when the file that replaces it is complete; the checkpoint that a run was resumed from is
+/// never removed. Source: lightning.pytorch.callbacks.ModelCheckpoint
 class ModelCheckpoint : public Callback {
  public:
   struct Options {
@@ -58,16 +58,16 @@ class ModelCheckpoint : public Callback {
   void on_exception(Run& run, const std::exception& error) override;
   bool is_monitoring() const override { return true; }
 
-  /// PyTorch Lightning's key and keys.
+  /// PyTorch Lightning's state key, and its keys in the state.
   std::string state_key() const override;
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
-  /// The best file (without monitor the newest); empty before the first save.
+  /// The best file (without monitor, the newest); empty before the first save.
   const std::filesystem::path& best_model_path() const { return best_model_path_; }
-  /// Its metric; unset before the first save and without monitor.
+  /// The metric of the best file; unset before the first save and without monitor.
   std::optional<double> best_model_score() const { return best_model_score_; }
-  /// last.ckpt, once it was asked for.
+  /// Path of last.ckpt, once it has been requested.
   const std::filesystem::path& last_model_path() const { return last_model_path_; }
   const Options& options() const { return options_; }
 
@@ -78,13 +78,13 @@ class ModelCheckpoint : public Callback {
   bool every_epoch(Run& run) const;
   bool saved_already(Run& run) const;
   void save(Run& run);
-  /// The file to save to and the files that it replaces; nothing where it is not among the best.
+  /// Returns the file to save to and sets the files that it replaces; nothing if the checkpoint is not among the best.
   std::optional<std::filesystem::path> place(Run& run, std::vector<std::filesystem::path>& replaced);
   std::optional<std::filesystem::path> place_scored(Run& run, double score,
                                                     std::vector<std::filesystem::path>& replaced);
   std::filesystem::path new_path(Run& run, const std::vector<std::filesystem::path>& replaced) const;
   bool is_known(const std::filesystem::path& path) const;
-  /// False for the checkpoint that the run was resumed from, under any name: it is the user's.
+  /// Returns false for the checkpoint that the run was resumed from, under any name: it belongs to the user.
   static bool may_replace(Run& run, const std::filesystem::path& path);
   bool better(double value, double than) const;
   const Scored& worst() const;
@@ -94,8 +94,8 @@ class ModelCheckpoint : public Callback {
   std::vector<Scored> best_k_models_ = {};
   std::filesystem::path best_model_path_ = {}, last_model_path_ = {};
   std::optional<double> best_model_score_ = {}, current_score_ = {};
-  std::string loaded_folder_ = {};  ///< of a loaded state, until the run's is known
-  int64_t saved_step_ = 0;          ///< global_step of the newest save: nothing is saved before the first step
+  std::string loaded_folder_ = {};  ///< folder of a loaded state, until the run's folder is known
+  int64_t saved_step_ = 0;          ///< global_step of the newest save; at 0 nothing is saved before the first step
   bool waits_for_validation_ = false;
   std::chrono::steady_clock::time_point looked_at_clock_ = {};
 };

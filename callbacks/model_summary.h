@@ -4,10 +4,10 @@
 
 namespace levin {
 
-/// Prints the layers of the module before training: parameters, how many are trainable, sizes, and the shapes of
-/// outputs where the module's `example_input` is set (predict_step is run with it once).
+/// Prints the layers of the module before training: parameters, trainable parameters, sizes, and output shapes if the
+/// module's `example_input` is set (predict_step runs once with it).
 ///
-/// The trainer adds one unless `enable_model_summary` is false.
+/// The trainer adds this callback unless `enable_model_summary` is false.
 class ModelSummary : public Callback {
  public:
   struct Options {

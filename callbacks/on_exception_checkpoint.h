@@ -6,9 +6,9 @@
 
 namespace levin {
 
-/// Saves a checkpoint when an exception ends a fit: what is there at that moment, so that hours of training are not
-/// lost. Continuing from it skips the batch that failed, and is not exact to the bit, as continuing from a
-/// ModelCheckpoint's file is. Source: lightning.pytorch.callbacks.OnExceptionCheckpoint
+/// Saves a checkpoint of the current state when an exception ends a fit, so that hours of training are not lost. A run
+/// resumed from it skips the batch that failed, and is not bitwise exact, unlike one resumed from a ModelCheckpoint's
+/// file. Source: lightning.pytorch.callbacks.OnExceptionCheckpoint
 class OnExceptionCheckpoint : public Callback {
  public:
   struct Options {

@@ -8,7 +8,7 @@ namespace levin {
 namespace {
 
 constexpr double kRateMemorySeconds = 3;
-// The line is cut, not wrapped, where the terminal became narrower in the meantime.
+// If the terminal has become narrower, the line is cut, not wrapped.
 constexpr const char *kLineStart = "\x1b[?7l\r", *kLineEnd = "\x1b[K\x1b[?7h";
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
@@ -95,7 +95,8 @@ void ProgressBar::on_train_batch_end(Run& run) {
   draw_if_due(run, epoch_);
 }
 
-/// The line is left at the next hook: the module's own hook may still log, and the epoch's values are reduced after it.
+/// The final line is written at the next hook: the module's own hook may still log, and the epoch's values are reduced
+/// after it.
 void ProgressBar::on_train_epoch_end(Run& run) {
   if (!enabled_) return;
   epoch_.finish(Clock::now());
@@ -103,7 +104,7 @@ void ProgressBar::on_train_epoch_end(Run& run) {
   if (terminal_.is_interactive()) draw(run, epoch_);
 }
 
-/// A run that ends inside of a validation leaves its epoch's line as it is.
+/// A run that ends during a validation leaves its epoch's line as it is.
 void ProgressBar::on_train_end(Run& run) {
   leave_epoch_line(run);
   end_line();
@@ -162,7 +163,7 @@ void ProgressBar::draw_if_due(Run& run, Progress& progress) {
 
 void ProgressBar::draw(Run& run, Progress& progress) {
   next_drawing_ = Clock::now() + interval();
-  // Within fit an evaluation's values are those of the one before.
+  // During an evaluation within fit, the available values are those of the previous evaluation, so none are shown.
   progress.line.metrics = &progress == &evaluation_ && in_fit_ ? Metrics() : run.progress_bar_metrics();
   if (terminal_.is_interactive()) {
     terminal_.write(kLineStart + progress::format_bar(progress.line, terminal_.style()) + kLineEnd);

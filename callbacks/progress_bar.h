@@ -10,24 +10,24 @@
 
 namespace levin {
 
-/// Options of ProgressBar.
+/// The options of ProgressBar.
 struct ProgressBarOptions {
   double refresh_seconds = LEVIN_OPTION(refresh_seconds, 0.1, "Time between two drawings in a terminal", {.min = 0});
   double plain_seconds = LEVIN_OPTION(plain_seconds, 10, "Time between two lines in a file or pipe", {.min = 0});
-  /// Where to show progress; null means stderr.
+  /// The stream to write to; null means stderr.
   std::ostream* stream = nullptr;
-  /// With a stream: draw as in a terminal of so many columns; 0 means plain lines.
+  /// Only with a stream: draw as in a terminal with this many columns; 0 means plain lines.
   int64_t stream_columns = 0;
 };
 
-/// Shows how far the run is: in a terminal one line, drawn again and again, and one that stays for each epoch; in a
-/// file or pipe a line for each epoch, and one every 10 s within. Rank 0 alone shows it.
+/// Shows the progress of the run. In a terminal it redraws one line, and leaves one line per epoch; in a file or pipe
+/// it writes one line per epoch, and one every 10 s within. Only rank 0 shows it.
 ///
 ///     Epoch 3/5  ━━━━━━━━━━━━───────  62%  155/250  1.2k it/s  0:04 left  train_loss 0.123  val_acc 0.951
 ///
 /// It shows the values that are logged with prog_bar. In training, a run of one process shows a step's newest value if
-/// that is in main memory already; the bar shows all other values as they were read last, at a log point or an epoch's
-/// end. A batch costs one reading of the clock.
+/// that is already in main memory; the bar shows all other values as they were last read, at a log point or at the end
+/// of an epoch. A batch costs one reading of the clock.
 class ProgressBar final : public Callback {
  public:
   using Options = ProgressBarOptions;
@@ -59,7 +59,7 @@ class ProgressBar final : public Callback {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A line and the clock of its batches. The newest seconds weigh most in the rate; paused time does not count.
+  /// A line and the clock of its batches. The latest seconds weigh most in the rate; paused time does not count.
   struct Progress {
     progress::Line line = {};
     Clock::time_point started = {}, measured = {};
@@ -80,7 +80,7 @@ class ProgressBar final : public Callback {
   void leave_epoch_line(Run& run);
   void leave(Run& run, Progress& progress);
   void erase();
-  /// Ends the line at hand, so that the next text begins a new one.
+  /// Ends the current line, so that the next text starts a new one.
   void end_line();
   Clock::duration interval() const;
 
@@ -88,7 +88,7 @@ class ProgressBar final : public Callback {
   progress::Terminal terminal_;
   bool enabled_ = true;
   bool in_fit_ = false, in_sanity_check_ = false;
-  bool epoch_is_over_ = false;  ///< its line is still to be left
+  bool epoch_is_over_ = false;  ///< the epoch's final line has not been written yet
   bool line_is_open_ = false;   ///< something is drawn on the terminal's current line
   Progress epoch_ = {}, evaluation_ = {};
   int64_t dataloader_idx_ = 0;

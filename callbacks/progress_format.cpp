@@ -29,7 +29,7 @@ std::string repeat(const char* text, int64_t count) {
   return repeated;
 }
 
-/// Between 0 and 1.
+/// Returns the completed fraction, between 0 and 1.
 double share(const Line& line) {
   return *line.total <= 0 ? 1.0 : std::clamp(static_cast<double>(line.done) / static_cast<double>(*line.total), 0., 1.);
 }
@@ -64,7 +64,7 @@ std::string bar_text(const Line& line, int64_t columns, const Style& style) {
   return (line.finished ? kGreen : kCyan) + full + kReset + kDim + rest + kReset;
 }
 
-/// Hands out the columns of one line: what is asked for first gets its place first.
+/// Allocates the columns of one line, first come, first served.
 class Columns {
  public:
   explicit Columns(int64_t count) : left_(count) {}
@@ -74,7 +74,7 @@ class Columns {
     left_ -= count;
     return true;
   }
-  /// Two spaces and `text`, or nothing.
+  /// Returns two spaces and `text`, or nothing if that does not fit.
   std::string field(const std::string& text) {
     return !text.empty() && take(2 + width_of(text)) ? "  " + text : std::string();
   }
@@ -86,7 +86,7 @@ class Columns {
 }  // namespace
 
 std::string format_bar(const Line& line, const Style& style) {
-  // The last column stays free: a terminal may wrap as soon as it is written to.
+  // The last column stays free: a terminal may wrap as soon as that column is written.
   const int64_t room = std::max<int64_t>(style.columns - 1, 0);
   Columns columns(room);
   if (!columns.take(width_of(line.label))) return cut(line.label, room);

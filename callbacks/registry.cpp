@@ -14,7 +14,7 @@
 namespace levin {
 namespace {
 
-/// levin's own callbacks.
+/// Registers levin's own callbacks.
 void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<DeviceStatsMonitor>(registry, "DeviceStatsMonitor", "Logs memory and use of the device");
   add_callback<EarlyStopping>(registry, "EarlyStopping", "Ends the run when a metric stops improving");
@@ -29,7 +29,7 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<Timer>(registry, "Timer", "Measures the time of training and can end it");
 }
 
-/// Reads a list of Part<CallbackKind> and makes the callbacks at once; each entry keeps the config that it came from.
+/// Reads a list of Part<CallbackKind> and constructs the callbacks at once; each entry keeps its config.
 class CallbacksType : public OptionType {
  public:
   using Parts = std::vector<Part<CallbackKind>>;

@@ -16,7 +16,7 @@ struct CallbackKind {
   static Registry<Entry>& registry();
 };
 
-/// Adds callback class `C`: with a nested `Options` and a constructor from it, or without and default-constructed.
+/// Adds callback class `C`, constructed from its nested `Options` if it has one, otherwise default-constructed.
 template <std::derived_from<Callback> C>
 bool add_callback(Registry<CallbackKind::Entry>& registry, const std::string& name, const std::string& help = "") {
   using Options = OptionsOf<C>;
@@ -29,7 +29,7 @@ bool add_callback(Registry<CallbackKind::Entry>& registry, const std::string& na
   return true;
 }
 
-/// A list of callbacks, each by class name or as an object with "class". Those made in C++ are shown by their type.
+/// A list of callbacks, each by class name or as an object with "class". Callbacks made in C++ are shown by their type.
 template <>
 struct OptionTraits<std::vector<CallbackEntry>> {
   static const OptionType& type();
@@ -37,7 +37,7 @@ struct OptionTraits<std::vector<CallbackEntry>> {
 
 }  // namespace levin
 
-/// Makes a callback's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+/// Registers a callback class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
 #define LEVIN_REGISTER_CALLBACK(Class)                                              \
   [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
       ::levin::add_callback<Class>(::levin::CallbackKind::registry(), ::levin::detail::unqualified(#Class))

@@ -15,7 +15,7 @@ std::string_view environment(const char* name) {
   return value ? value : "";
 }
 
-/// Read from the environment, since only the program may call setlocale.
+/// Reads the locale from the environment, since only the program may call setlocale.
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value(environment(name));

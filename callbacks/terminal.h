@@ -6,18 +6,18 @@
 
 namespace levin::progress {
 
-/// Where progress is shown: stderr, or a stream. Writing never throws and never ends a run.
+/// The output of progress: stderr, or a stream. Writing never throws and never ends a run.
 class Terminal {
  public:
-  /// stderr: a terminal, or a file or pipe that takes plain lines. Colour where NO_COLOR is unset, box characters where
-  /// the locale of the environment is UTF-8.
+  /// Writes to stderr: a terminal, or a file or pipe, which gets plain lines. Uses colour if NO_COLOR is unset, and box
+  /// characters if the environment's locale is UTF-8.
   Terminal();
-  /// `stream`, as a terminal of so many columns, without colour; with 0 columns as a file.
+  /// Writes to `stream` as to a terminal with this many columns, without colour; with 0 columns as to a file.
   Terminal(std::ostream& stream, int64_t columns);
 
-  /// Whether lines can be drawn again; otherwise there are plain lines only.
+  /// Returns whether lines can be redrawn; otherwise there are only plain lines.
   bool is_interactive() const { return interactive_; }
-  /// With the width of this moment.
+  /// Returns the style with the current width.
   Style style() const;
   void write(const std::string& text) const;
 

@@ -47,7 +47,7 @@ void Timer::check(Run& run) {
   if (!options_.duration || time_elapsed() < options_.duration->seconds()) return;
   const std::string reason = "Timer: " + options_.duration->to_text() + " of training are over";
   if (options_.verbose) console::info(reason);
-  options_.verbose = false;  // once
+  options_.verbose = false;  // report once
   run.request_stop(reason);
 }
 

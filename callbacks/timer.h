@@ -10,7 +10,7 @@
 
 namespace levin {
 
-/// Measures the time of training, validation and test, and asks the run to end when training has taken too long.
+/// Measures the time of training, validation and test, and stops the run when training has taken too long.
 /// Source: lightning.pytorch.callbacks.Timer
 class Timer : public Callback {
  public:
@@ -34,7 +34,8 @@ class Timer : public Callback {
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
 
-  /// Seconds of Stage::Fit (validations inside it included), Stage::Validate or Stage::Test, also of resumed runs.
+  /// Seconds of Stage::Fit (including its validations), Stage::Validate or Stage::Test, including the time before a
+  /// resume.
   double time_elapsed(Stage stage = Stage::Fit) const;
   /// Seconds of training left; unset without duration.
   std::optional<double> time_remaining() const;
@@ -45,7 +46,7 @@ class Timer : public Callback {
  private:
   using Clock = std::chrono::steady_clock;
   struct Watch {
-    double before = 0;  ///< seconds of what has ended
+    double before = 0;  ///< seconds of the periods that have ended
     std::optional<Clock::time_point> begun = {};
   };
   Watch& watch(Stage stage) { return watches_[static_cast<size_t>(stage)]; }
