@@ -1,5 +1,5 @@
-// Loads a state file again for each line on standard input, and prints the seconds it took.
-// benchmarks/checkpoint_load.py makes the file, and measures PyTorch in turn.
+// Loads a state file once per line on standard input, and prints the seconds that it took.
+// benchmarks/checkpoint_load.py makes the file, and measures PyTorch in alternation.
 //
 //   benchmark_checkpoint_load load FILE LAYERS WIDTH    into the parameters of a Sequential of Linear layers
 //   benchmark_checkpoint_load unverified FILE LAYERS WIDTH    the same without comparing checksums

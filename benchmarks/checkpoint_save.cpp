@@ -1,9 +1,9 @@
-// How long a save of a large state holds the training, and how fast the file is written:
+// Measures how long saving a large state blocks the training, and how fast the file is written:
 //
 //   benchmark_checkpoint_save [FOLDER] [MEGABYTES] [ROUNDS]
 //
-// Peers in the same rounds, in turn: one memory copy of the same tensors into memory that is there already, and a plain
-// write() and fsync() of as many bytes in the same folder.
+// Peers, in alternation: a memory copy of the same tensors into existing memory, and a plain write() and fsync() of as
+// many bytes in the same folder.
 #include <ATen/Functions.h>
 #include <fcntl.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
@@ -26,7 +26,7 @@ double milliseconds_of(const auto& work) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
 }
 
-/// 64 tensors, as the layers of a network.
+/// Makes a state of 64 tensors, like the layers of a network.
 levin::State state_of(int64_t megabytes) {
   levin::State tensors = levin::State::dict();
   for (int64_t i = 0; i < 64; ++i)
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   const levin::State state = state_of(megabytes), other = state_of(megabytes);
   levin::CheckpointWriter writer;
   const std::filesystem::path ours = folder / "levin.ckpt", plain = folder / "plain.bin";
-  writer.save(state, {.path = ours});  // the buffers are made here
+  writer.save(state, {.path = ours});  // allocates the buffers
   writer.wait();
   Rounds copy, held, written, plain_written;
   for (int round = 0; round < rounds; ++round) {

@@ -1,7 +1,7 @@
-// DataParallel over two replicas on the CPU against replicas and threads made anew in each step, beyond the forward and
-// backward of the two halves themselves.
+// The overhead of DataParallel over two replicas on the CPU, against that of new replicas and threads in each step. The
+// overhead is the time beyond the two halves' forward and backward.
 //
-//   benchmark_data_parallel [ROUNDS]      time of a step, all in turn; medians, and the ratio of the overheads
+//   benchmark_data_parallel [ROUNDS]      time of a step, in alternation; medians, and the ratio of the overheads
 #include <torch/torch.h>
 
 #include <levin/modules/parallel/replicas/data_parallel.h>
@@ -44,7 +44,7 @@ const std::vector<torch::Device>& devices() {
   return two;
 }
 
-/// The work that no data parallelism can do without: each half by a module of its own, on threads that are kept.
+/// The work that any data parallelism needs: each half runs in its own module, on persistent threads.
 torch::Tensor halves(std::vector<Mlp>& nets, const torch::Tensor& x) {
   const auto parts = x.chunk(2);
   std::vector<torch::Tensor> outputs(2);
@@ -52,7 +52,7 @@ torch::Tensor halves(std::vector<Mlp>& nets, const torch::Tensor& x) {
   return torch::cat(outputs);
 }
 
-/// As torch::nn::parallel::data_parallel does it, which compiles for CUDA alone.
+/// Works as torch::nn::parallel::data_parallel, which compiles only for CUDA.
 torch::Tensor clone_each_step(Mlp& net, const torch::Tensor& x) {
   const auto parts = x.chunk(2);
   std::vector<std::shared_ptr<MlpImpl>> replicas;
@@ -78,7 +78,7 @@ torch::Tensor clone_each_step(Mlp& net, const torch::Tensor& x) {
   return torch::cat(outputs);
 }
 
-/// Microseconds of a step with this forward.
+/// Returns the microseconds of a step with this forward.
 template <class Forward>
 double time_of(const Case& which, std::vector<Mlp>& nets, const torch::Tensor& x, const Forward& forward) {
   const auto begin = std::chrono::steady_clock::now();

@@ -1,9 +1,9 @@
-// One step of ddp: two ranks on this machine over Gloo, each with its batch in memory, by way of Trainer.
+// One step of ddp: two ranks on this machine over Gloo, each with its batch in memory, through Trainer.
 //
 //   benchmark_ddp CASE STEPS [STRATEGY [TRACE]]
 //
 // Rank 0 prints the median of a step in microseconds; benchmarks/ddp.py has the peers. With TRACE it writes a trace of
-// its last steps into that file, for chrome://tracing, and prints in how much of the reductions' time backward
+// the last steps to that file, for chrome://tracing, and prints the share of the reductions' time in which backward
 // computes.
 #include <levin/levin.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
@@ -37,7 +37,7 @@ nn::Sequential make_net(const std::string& name) {
 
 namespace profiler = torch::autograd::profiler;
 
-/// Notes what runs when, while it lives.
+/// Records a profile from its construction to `save`.
 class Trace {
  public:
   Trace() {
@@ -47,7 +47,7 @@ class Trace {
     profiler::enableProfiler(config, activities);
   }
 
-  /// Ends it, and prints how much of the reductions backward hides.
+  /// Ends the trace, and prints how much of the reductions is hidden by backward.
   void save(const std::string& file) {
     const auto result = profiler::disableProfiler();
     result->save(file);
@@ -67,7 +67,7 @@ class Trace {
   }
 
  private:
-  /// Of the union.
+  /// Returns the length of the union of the spans.
   static uint64_t length(std::vector<std::pair<uint64_t, uint64_t>> spans) {
     std::sort(spans.begin(), spans.end());
     uint64_t sum = 0, end = 0;

@@ -1,11 +1,11 @@
-// Steps on a GPU under Trainer::fit, several ways in turn, on batches that stay in memory; as Markdown tables.
+// Measures steps on a GPU under Trainer::fit in several variants, on batches in memory; prints Markdown tables.
 //
 //   benchmark_gpu [--short] SECTION...
 //
-// SECTION: graphs (the loop by hand, steps as they are, and captured ones), layouts (contiguous and channels_last),
-// precisions (time and peak memory), copies (batches that stay on the GPU, and those from page-locked and pageable
-// memory), ranks (one rank of ddp, over NCCL). Without a GPU, layouts and precisions run on the CPU, in small, and the
-// others are skipped: exit status 77 where nothing was measured.
+// SECTION: graphs (a hand-written loop, normal steps, and captured steps), layouts (contiguous and channels_last),
+// precisions (time and peak memory), copies (batches that stay on the GPU, and batches from page-locked and from
+// pageable memory), ranks (one rank of ddp, over NCCL). Without a GPU, layouts and precisions run on the CPU at a small
+// size, and the other sections are skipped; the exit status is 77 if nothing was measured.
 #include <algorithm>
 #include <cstdio>
 
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// How much is measured.
+/// The amount of measurement.
 struct Effort {
   int rounds;
   double steps;  ///< a factor
@@ -29,7 +29,7 @@ TrainingCase sized(const std::string& name, int64_t batch_size, int64_t batches 
   return which;
 }
 
-/// The case's batches, on the device or in main memory.
+/// Returns the case's batches, on the device or in main memory.
 Batches batches_of(const TrainingCase& which, torch::Device where) {
   torch::manual_seed(1);
   const TrainingData data(which);

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Measures the steps behind the first ones, in which libraries choose and graphs are captured.
+/// Measures the steps after the warm-up, in which libraries choose kernels and graphs are captured.
 struct Stopwatch : levin::Callback {
   void on_train_batch_start(levin::Run& run) override {
     if (run.state().batches_seen != warm_up()) return;
@@ -33,7 +33,7 @@ struct Stopwatch : levin::Callback {
   Clock::time_point begin, end;
 };
 
-/// The peak from its construction on, over what was there.
+/// The peak memory since construction, beyond the memory in use then.
 class PeakMemory {
  public:
   PeakMemory() { levin::reset_peak_memory(device()); }

@@ -8,15 +8,15 @@
 
 #include "benchmarks/training_cases.h"
 
-// Ways to train on a GPU, and what they cost.
+// Variants of training on a GPU, with their time and memory.
 
 using Batches = std::vector<levin::Batch>;
 
 bool has_gpu();
-/// The first GPU; the CPU where there is none.
+/// Returns the first GPU, or the CPU without one.
 torch::Device device();
 void wait_for_device();
-/// The first steps of each way, which are not measured: libraries choose, and graphs are captured.
+/// Returns the number of first steps that are not measured: libraries choose kernels, and graphs are captured.
 int64_t warm_up();
 
 struct Figures {
@@ -32,11 +32,11 @@ struct How {
   const char* float32_matmul_precision = nullptr;
 };
 
-/// Under fit; `batches` go round.
+/// Measures Trainer::fit on `batches`, repeated cyclically.
 Figures fit(const TrainingCase& which, const Batches& batches, int64_t steps, const How& how);
-/// The loop as one writes it with LibTorch's optimizer, the loss read now and then.
+/// Measures a hand-written loop with LibTorch's optimizer, which reads the loss every 50 steps.
 Figures hand(const TrainingCase& which, const Batches& batches, int64_t steps);
-/// Copies to the GPU, one after the other, and nothing else.
+/// Measures only the copies to the GPU, one after the other.
 Figures copies_alone(const Batches& batches, int64_t steps);
 
 struct Way {
@@ -44,5 +44,5 @@ struct Way {
   std::function<Figures()> run;
 };
 
-/// All ways in turn, round by round, as a table; returns the medians of their microseconds. Ratios are to the first.
+/// Runs all ways in alternation, prints a table and returns the median microseconds. Ratios are to the first way.
 std::vector<double> compare(const std::string& title, int rounds, const std::vector<Way>& ways);

@@ -1,4 +1,4 @@
-// Metrics over batches of 256: microseconds of an update, and of compute after 100 of them, as JSON.
+// Metrics over batches of 256: microseconds per update, and per compute after 100 updates, as JSON.
 // benchmarks/metrics.py measures torchmetrics on the same data.
 //
 //   benchmark_metrics
@@ -18,7 +18,7 @@ double microseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-/// The least of three rounds.
+/// Measures three rounds and takes the least.
 void measure(const char* name, levin::metrics::Metric&& metric, const torch::Tensor& preds,
              const torch::Tensor& target) {
   Rounds update, compute;

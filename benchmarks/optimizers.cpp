@@ -1,6 +1,6 @@
-// A step of levin's optimizers against LibTorch's: clipping to a norm, the step and zeroing of the gradients, over
-// tensors that lie apart, in turn. Gradients are new tensors in each step, as backward leaves them; making them is
-// timed only where backward is said to be.
+// A step of levin's optimizers against LibTorch's, in alternation: clipping to a norm, the step and zeroing of the
+// gradients, over separately allocated tensors. Gradients are new tensors in each step, as backward leaves them; the
+// time to make them is included only in the cases with backward.
 //
 //   benchmark_optimizers [ROUNDS] [json]       microseconds and ratios: medians and spread
 #include <levin/levin.h>
@@ -26,11 +26,11 @@ struct Network {
       gradients.push_back(torch::randn({size}) * 1e-3);
     }
   }
-  /// As backward leaves them: new tensors, of memory that was used before.
+  /// Sets gradients as backward leaves them: new tensors, in reused memory.
   void set_gradients() {
     for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = gradients[i].clone();
   }
-  /// A forward pass of one operation for each parameter, and backward through it.
+  /// Runs a forward pass of one operation per parameter, and backward.
   void forward_backward() {
     std::vector<torch::Tensor> outputs;
     for (const torch::Tensor& parameter : parameters) outputs.push_back(parameter * 0.5);
@@ -99,7 +99,7 @@ void compare(const std::string& name, const Settings& settings,
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::stoi(argv[1])) : 9;
   const bool json = argc > 2 && std::string(argv[2]) == "json";
-  const levin::KeptHeap heap;  // as under fit, for both
+  const levin::KeptHeap heap;  // as under fit, for both optimizers
   const auto make = [](auto optimizer) { return std::make_unique<decltype(optimizer)>(std::move(optimizer)); };
   for (const bool backward : {false, true}) {
     for (const int64_t size : {1024, 16'384, 131'072}) {

@@ -1,5 +1,5 @@
-// A model in two halves, each on a device of its own, which is here one core: a pipeline beside one device that waits
-// for the other. Forward and backward of one batch, in turn, medians.
+// A model in two halves, each on its own device, here one core: a pipeline against running the halves one after the
+// other. Forward and backward of one batch, in alternation, medians.
 //
 //   benchmark_pipeline [ROUNDS]
 #include <levin/levin.h>
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     net->push_back(first, torch::kCPU);
     net->push_back(second, torch::kCPU);
     ways.emplace_back("GPipe, " + std::to_string(micro_batches), [=]() mutable {
-      at::set_num_threads(2);  // one for each stage
+      at::set_num_threads(2);  // one per stage
       loss_of(net->forward(input), target).backward();
     });
     ways.emplace_back("1F1B,  " + std::to_string(micro_batches), [=]() mutable {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-/// Figures of several rounds.
+/// Measurements of several rounds.
 struct Rounds {
   std::vector<double> values = {};
 
@@ -15,7 +15,7 @@ struct Rounds {
   }
   double least() const { return *std::min_element(values.begin(), values.end()); }
   double most() const { return *std::max_element(values.begin(), values.end()); }
-  /// Round by round.
+  /// Returns the ratios, round by round.
   Rounds over(const Rounds& other) const {
     Rounds ratios;
     for (size_t i = 0; i < values.size(); ++i) ratios.values.push_back(values[i] / other.values[i]);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-/// What is trained: a network, its data, and its optimizer.
+/// A training: a network, its data, and its optimizer.
 struct TrainingCase {
   std::string name;
   int64_t batch_size, samples;
@@ -17,21 +17,21 @@ struct TrainingCase {
 };
 
 /// mlp (784-64-10), mlp_adam, lenet, resnet18 (for 32x32), gpt (4 blocks of 128), scalar (one parameter and a loss of
-/// two operations: what is left is the loop's own cost), mlp_100m (100 million parameters), mlp_1024 (1024-1024-10) and
-/// mlp_wide (16384-1024-10: batches that take as long to copy to a GPU as to compute).
+/// two operations, so that the loop's overhead dominates), mlp_100m (100 million parameters), mlp_1024 (1024-1024-10)
+/// and mlp_wide (16384-1024-10: batches that take as long to copy to a GPU as to compute).
 const std::vector<TrainingCase>& training_cases();
 
-/// The case of this name; throws levin::UsageError that names them all.
+/// Returns the case of this name; throws levin::UsageError that lists all names.
 const TrainingCase& training_case(const std::string& name);
 
-/// Drawn from a normal distribution: with pixels from 0 to 1 some hidden units die, and their momentum shrinks to
-/// denormal numbers, which processors compute many times slower.
+/// Normally distributed data: with pixels from 0 to 1 some hidden units die, and their momentum shrinks to denormal
+/// numbers, which processors compute many times slower.
 struct TrainingData {
   explicit TrainingData(const TrainingCase& which);
   torch::Tensor input, target;
 };
 
-/// The network, with its loss logged as a user logs it.
+/// The network; it logs its loss as a user would.
 struct BenchmarkModule : levin::LightningModule {
   BenchmarkModule(TrainingCase which_, bool levins_optimizer_);
 
@@ -41,7 +41,7 @@ struct BenchmarkModule : levin::LightningModule {
     log("train_loss", result, {.prog_bar = true});
     return result;
   }
-  /// LibTorch's or levin's.
+  /// Makes LibTorch's or levin's optimizer.
   std::shared_ptr<torch::optim::Optimizer> optimizer();
   levin::OptimizerConfig configure_optimizers() override { return optimizer(); }
 

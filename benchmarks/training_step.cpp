@@ -1,15 +1,15 @@
-// A training step under Trainer::fit against the loop one writes by hand, in one process, on the same order of samples.
+// A training step under Trainer::fit against a hand-written loop, in one process, with the same order of samples.
 //
-//   benchmark_training_step CASE [ROUNDS]       time: all in turn, ratios to the loop, median and spread
-//   benchmark_training_step CASE precision [ROUNDS]  the same for levin in 32 bit and in bf16-mixed
-//   benchmark_training_step CASE only WHO STEPS one of them alone, as JSON with the peak memory; for callgrind as well
-//   benchmark_training_step CASE phases STEPS   where the time of levin's step goes, us, as JSON
+//   benchmark_training_step CASE [ROUNDS]       times in alternation, and ratios to the loop: median and spread
+//   benchmark_training_step CASE precision [ROUNDS]  the same for levin in 32-true and in bf16-mixed
+//   benchmark_training_step CASE only WHO STEPS one variant alone, as JSON with the peak memory; also for callgrind
+//   benchmark_training_step CASE phases STEPS   microseconds of each phase of levin's step, as JSON
 //
 // CASE: training_cases.h. WHO: hand (whole batches by index_select), torch_data (samples stacked by torch::data), fit
 // (the loop's optimizer, no workers), fit_without_bar, levin (levin's optimizer, one worker), levin_channels_last,
-// levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch that stays), forward_backward_16
+// levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch in memory), forward_backward_16
 // and accumulate_16 (by hand and under fit: gradients of 16 such batches add up), one_batch (levin's optimizer, no
-// loading: less forward_backward it is the loop's own cost)
+// loading: minus forward_backward, it is the loop's overhead)
 #include <levin/trainer/core/system/private_folder.h>
 #include <sys/resource.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint64_t kSeed = 11;
 
-/// The data as torch::data has them: a tensor for each sample, stacked.
+/// The data in the form that torch::data expects: one tensor per sample, to be stacked.
 class TorchSamples : public torch::data::datasets::Dataset<TorchSamples> {
  public:
   explicit TorchSamples(const TrainingData& data) : data_(data) {}
@@ -45,7 +45,7 @@ double microseconds_per_step(Clock::time_point begin, Clock::time_point end, int
   return std::chrono::duration<double, std::micro>(end - begin).count() / static_cast<double>(steps);
 }
 
-/// A step as one writes it, the loss printed now and then.
+/// Runs a hand-written step, which prints the loss every 50 steps.
 void step_by_hand(BenchmarkModule& module, torch::optim::Optimizer& optimizer, const torch::Tensor& input,
                   const torch::Tensor& target, int64_t step) {
   optimizer.zero_grad();
@@ -55,7 +55,7 @@ void step_by_hand(BenchmarkModule& module, torch::optim::Optimizer& optimizer, c
   if ((step + 1) % 50 == 0) std::fprintf(stderr, "step %ld loss %f\n", step + 1, loss.item<double>());
 }
 
-/// Whole batches by index_select.
+/// Measures a hand-written loop that reads whole batches by index_select.
 double hand(const TrainingCase& which, const TrainingData& data, int64_t steps) {
   torch::manual_seed(0);
   BenchmarkModule module(which, false);
@@ -76,7 +76,7 @@ double hand(const TrainingCase& which, const TrainingData& data, int64_t steps) 
   return microseconds_per_step(begin, Clock::now(), steps);
 }
 
-/// Samples stacked by torch::data.
+/// Measures a hand-written loop over samples stacked by torch::data.
 double torch_data(const TrainingCase& which, const TrainingData& data, int64_t steps) {
   torch::manual_seed(0);
   BenchmarkModule module(which, false);
@@ -94,12 +94,12 @@ double torch_data(const TrainingCase& which, const TrainingData& data, int64_t s
   return microseconds_per_step(begin, Clock::now(), steps);
 }
 
-/// The first batch, which stays in memory.
+/// Returns the first batch, which stays in memory.
 levin::Batch first_batch(const TrainingCase& which, const TrainingData& data) {
   return {data.input.narrow(0, 0, which.batch_size), data.target.narrow(0, 0, which.batch_size)};
 }
 
-/// Forward and backward on one batch: what a step cannot do without. Gradients of `accumulate` steps add up.
+/// Measures forward and backward on one batch, the minimum of a step. Gradients of `accumulate` steps add up.
 double forward_backward(const TrainingCase& which, const TrainingData& data, int64_t steps, int64_t accumulate = 1) {
   torch::manual_seed(0);
   BenchmarkModule module(which, false);
@@ -119,7 +119,7 @@ struct Stopwatch : levin::Callback {
   Clock::time_point begin, end;
 };
 
-/// Where the time of a step goes, by hooks between its phases.
+/// Measures the time of each phase of a step, by hooks between the phases.
 struct Phases : levin::Callback {
   void on_train_start(levin::Run&) override { last = Clock::now(); }
   void on_train_batch_start(levin::Run&) override { add("load and log"); }
@@ -137,7 +137,7 @@ struct Phases : levin::Callback {
   std::map<std::string, double> seconds = {};
 };
 
-/// What a run under fit has.
+/// The variant of a run under fit.
 struct Fit {
   bool levins_optimizer = false;
   int64_t num_workers = 0;
@@ -149,7 +149,7 @@ struct Fit {
   std::shared_ptr<Phases> phases = {};  ///< set: measure them
 };
 
-/// Under fit, with loggers.
+/// Measures a run under fit, with loggers.
 double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, const Fit& how) {
   torch::manual_seed(0);
   BenchmarkModule module(which, how.levins_optimizer);
@@ -163,7 +163,7 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   options.memory_format = how.memory_format;
   options.precision = how.precision;
   options.enable_progress_bar = how.bar;
-  options.enable_checkpointing = false;  // as the peers
+  options.enable_checkpointing = false;  // the peers save none either
   options.default_root_dir = folder.path().string();
   levin::Trainer trainer(options);
   levin::data::Loaders loader = levin::data::DataLoader(levin::data::TensorDataset(data.input, data.target),
@@ -197,7 +197,7 @@ double run(const std::string& who, const TrainingCase& which, const TrainingData
   throw levin::UsageError("nobody is called ", who);
 }
 
-/// `all` in turn; ratios are to the first.
+/// Measures all variants in alternation; ratios are to the first.
 void compare(const TrainingCase& which, const TrainingData& data, int rounds, const std::vector<std::string>& all) {
   std::map<std::string, Rounds> times;
   for (int round = -1; round < rounds; ++round) {  // the first one warms up

@@ -1,5 +1,5 @@
 // Epochs of an ImageFolder: JPEGs of 500 x 375 pixels, resized to 224, cropped, normalised, in batches of 32.
-// image_folder.py runs this program beside Pillow with Python's DataLoader, in turn.
+// image_folder.py runs this program and Pillow with Python's DataLoader in alternation.
 //
 //   benchmark_data_image_folder make FOLDER [COUNT]    writes COUNT pictures (2000) of ten classes
 //   benchmark_data_image_folder run FOLDER WORKERS     for each line of stdin: an epoch, then its images per second
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kHeight = 375, kWidth = 500, kTexture = 1200;
 
-/// Smooth noise in [-1, 1] whose amplitude falls with its frequency, as in photographs: [side, side] float32.
+/// Returns smooth noise in [-1, 1] whose amplitude falls with frequency, as in photographs: [side, side] float32.
 torch::Tensor texture(int64_t side) {
   torch::Tensor sum = torch::zeros({1, 1, side, side});
   double amplitude = 1;
@@ -33,7 +33,7 @@ torch::Tensor texture(int64_t side) {
   return (sum / sum.abs().max())[0][0];
 }
 
-/// A piece of the textures with a few flat shapes: light, and two much weaker colours.
+/// Returns a random crop of the textures with a few flat shapes: brightness, and two much weaker colours.
 torch::Tensor picture(const std::vector<torch::Tensor>& textures, data::Rng& rng) {
   const auto piece = [&](const torch::Tensor& all) {
     const int64_t top = rng.randint(0, kTexture - kHeight), left = rng.randint(0, kTexture - kWidth);

@@ -1,5 +1,5 @@
 // levin's loader against a bare index_select loop and torch::data, over 60,000 images in memory, in one process and in
-// turn; benchmarks/data/loader.py is Python's DataLoader over the same.
+// alternation; benchmarks/data/loader.py measures Python's DataLoader over the same data.
 //
 //   benchmark_data_loader [ROUNDS]            thousand samples a second, and the ratios of the medians
 //   benchmark_data_loader skip                going to sample 10 million of 20 million shuffled ones: time and memory
@@ -34,7 +34,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/// What a loop does with a batch at the least: looks at it.
+/// The least that a loop does with a batch: it reads one value.
 struct Sink {
   float sum = 0;
   void see(const torch::Tensor& images) { sum += *images.const_data_ptr<float>(); }
@@ -55,7 +55,7 @@ void bare_epoch(const Images& data, int64_t batch_size, int64_t /*epoch*/, const
   }
 }
 
-/// The MNIST of torch::data is of this kind: a tensor for each sample, stacked.
+/// A dataset like torch::data's MNIST: one tensor per sample, to be stacked.
 class TorchImages : public torch::data::datasets::Dataset<TorchImages> {
  public:
   explicit TorchImages(Images data) : data_(std::move(data)) {}
@@ -68,7 +68,7 @@ class TorchImages : public torch::data::datasets::Dataset<TorchImages> {
   Images data_;
 };
 
-/// One way of loading; `epoch` runs one.
+/// One variant of loading; `epoch` runs an epoch.
 struct Way {
   std::string name;
   std::function<void(int64_t epoch, const Use&)> epoch;
@@ -98,7 +98,7 @@ Way bare_way(const Images& data, int64_t batch_size) {
           [&data, batch_size](int64_t epoch, const Use& use) { bare_epoch(data, batch_size, epoch, use); }};
 }
 
-/// Medians of thousand samples a second by name; all ways in turn in each round.
+/// Returns the median thousand samples per second by name; each round runs all variants in alternation.
 std::map<std::string, double> compare(const std::vector<Way>& ways, int rounds, const Use& use) {
   std::map<std::string, std::vector<double>> speeds;
   for (int round = -1; round < rounds; ++round) {  // the first one warms up
@@ -135,7 +135,7 @@ void loading(int rounds) {
   }
 }
 
-/// The 784-64-10 network with SGD and momentum, fed by a loop.
+/// Training of the 784-64-10 network with SGD and momentum, fed by a loop.
 struct Training {
   torch::nn::Sequential net{torch::nn::Flatten(), torch::nn::Linear(784, 64), torch::nn::ReLU(),
                             torch::nn::Linear(64, 10)};
@@ -168,7 +168,7 @@ void training(int rounds) {
   }
 }
 
-/// 20 million samples without any data.
+/// A dataset of 20 million samples without data.
 class Numbers : public levin::data::Dataset {
  public:
   int64_t size() const override { return 20'000'000; }
@@ -190,7 +190,7 @@ void skipping() {
   warm.next();
   levin::State state = warm.state_dict();
   state["position"] = 10'000'000;
-  warm.load_state_dict(state);  // what is measured below is the loader, not code that is paged in
+  warm.load_state_dict(state);  // warms up, so that the measurement below excludes paging in code
   warm.next()->batch.input()[0].item<int64_t>();
   const double before = resident_megabytes();
   levin::data::DataLoader loader{Numbers(), options};

@@ -1,6 +1,6 @@
-// Raw tensors out of tar files (.npy of 151 and of 602 KB each, batches of 32) against a bare sequential read() of the
-// same files, in turn: in blocks of 1 MiB into one place, which stays in a core's cache, and into memory of a batch's
-// size.
+// Raw tensors from tar files (.npy of 151 and of 602 KB, batches of 32) against a bare sequential read() of the same
+// files, in alternation: in blocks of 1 MiB into one buffer, which stays in a core's cache, and into memory of a
+// batch's size.
 //
 //   benchmark_data_tar [ROUNDS] [cold]    bytes per second of each, and the ratios: median and spread; `cold` asks the
 //                                         system to forget the files before each reading
@@ -33,7 +33,7 @@ struct Samples {
 
 using Clock = std::chrono::steady_clock;
 
-/// The header of a member (ustar).
+/// Returns the header of a member (ustar).
 std::string tar_header(const std::string& name, size_t bytes) {
   char text[16] = {};
   std::string header(512, '\0');
@@ -140,7 +140,7 @@ void compare(const Samples& samples, int rounds, bool cold) {
       const double small = timed([&] { return bare_read(files, 1 << 20); });
       const double loaded = timed([&] { return loader(files, num_workers, kShards * samples.per_shard); });
       const double large = timed([&] { return bare_read(files, kBatch * samples.bytes()); });
-      if (round == 0) continue;  // the first fills caches
+      if (round == 0) continue;  // the first round fills caches
       small_speeds.push_back(bytes / small / 1e9);
       speeds.push_back(bytes / loaded / 1e9);
       small_ratios.push_back(small / loaded);

@@ -1,11 +1,11 @@
-// Callbacks: built-in ones, one of the user's own with state, and one made of functions.
+// Callbacks: built-in ones, a user's own callback with state, and one made of functions.
 #include <levin/levin.h>
 
 #include <iostream>
 
 namespace F = torch::nn::functional;
 
-/// Keeps the smallest validation loss and the step in which it was reached.
+/// Keeps the smallest validation loss and its step.
 class BestLoss : public levin::Callback {
  public:
   void on_validation_end(levin::Run& run) override {
@@ -14,7 +14,7 @@ class BestLoss : public levin::Callback {
     best = *loss;
     step = run.state().global_step;
   }
-  // What a checkpoint keeps, so that a resumed run goes on with it.
+  // The state is saved in checkpoints, so that a resumed run continues with it.
   levin::State state_dict() const override { return levin::State::dict({{"best", best}, {"step", step}}); }
   void load_state_dict(const levin::State& state) override {
     best = state.at("best").to_double();
@@ -34,7 +34,7 @@ int main() {
                                    {.batch_size = 32, .shuffle = shuffle});
   };
 
-  // Any network and loss, without a class of one's own.
+  // A module from any network and loss, without a class for it.
   const auto module =
       levin::wrap(torch::nn::Sequential(torch::nn::Linear(4, 16), torch::nn::Tanh(), torch::nn::Linear(16, 1)),
                   [](const torch::Tensor& output, const torch::Tensor& target) { return F::mse_loss(output, target); });

@@ -1,4 +1,4 @@
-// A small transformer that learns to write like a text, character by character. Without a text it makes one up.
+// A small transformer that learns to write like a text, character by character. Without a text file it generates one.
 //
 //   example_char_lm [TEXT_FILE [EPOCHS]]
 #include <levin/data/datasets/text.h>
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
       {.max_epochs = argc > 2 ? std::stoi(argv[2]) : 4, .gradient_clip_val = 1.0, .name = "example_char_lm"});
   const auto result = trainer.fit(*model, data);
 
-  // Begin as the validation text does, and go on alone.
+  // The prompt is the start of the validation text; the model continues it.
   levin::Batch window;
   data.dataset(levin::data::Split::Val)->get_batch(levin::data::Indices(0, 1), window);
   const auto prompt = window.input().narrow(1, 0, 20);

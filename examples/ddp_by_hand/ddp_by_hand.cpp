@@ -1,6 +1,6 @@
-// Training by several processes without a Trainer: each rank has the network and a part of each batch, and backward
-// leaves the mean of all ranks' gradients. Started alone, this program starts itself twice and watches both; torchrun,
-// srun and mpirun can start it too. docs/distributed.md says more.
+// Training with several processes without a Trainer: each rank has the network and a part of each batch, and backward
+// averages the gradients over all ranks. If started alone, this program starts two ranks of itself and supervises them;
+// torchrun, srun and mpirun can start it too. See docs/distributed.md.
 #include <levin/levin.h>
 
 #include <iostream>
@@ -8,7 +8,7 @@
 namespace F = torch::nn::functional;
 namespace parallel = levin::parallel;
 
-/// Means over a batch of which each rank has a part: weighted by samples, so that parts may differ.
+/// Returns the mean of a value over all ranks, weighted by samples, since the ranks' parts may differ in size.
 double mean_over_ranks(double sum, double samples, levin::Comm& ranks) {
   auto both = torch::tensor({sum, samples}, torch::kDouble);
   ranks.all_reduce(both, levin::ReduceOp::Sum);
@@ -20,7 +20,8 @@ int main() {
   if (!environment) return levin::supervise({.ranks = 2});
   levin::ProcessGroup ranks(levin::rendezvous_of(*environment), torch::kCPU, std::chrono::seconds(60));
 
-  torch::manual_seed(static_cast<uint64_t>(ranks.rank()));  // the ranks begin differently: DDP takes rank 0's weights
+  torch::manual_seed(static_cast<uint64_t>(ranks.rank()));  // the ranks' initial weights differ: DDP takes those of
+                                                            // rank 0
   torch::nn::Sequential net(torch::nn::Conv2d(1, 6, 5), torch::nn::ReLU(), torch::nn::MaxPool2d(2),
                             torch::nn::Conv2d(6, 16, 5), torch::nn::ReLU(), torch::nn::MaxPool2d(2),
                             torch::nn::Flatten(), torch::nn::Linear(256, 10));

@@ -1,5 +1,5 @@
-// A network that was trained in Python, by pretrain.py beside this file, learns on without Python: once its weights go
-// into a backbone written in C++ that is frozen under a new head, once the whole model comes as TorchScript.
+// Fine-tunes a network that was trained in Python (by pretrain.py beside this file) without Python: first its weights,
+// loaded into a frozen backbone written in C++ under a new head; then the whole model, loaded as TorchScript.
 #include <levin/levin.h>
 
 #include <iostream>
@@ -7,7 +7,7 @@
 namespace F = torch::nn::functional;
 namespace nn = torch::nn;
 
-/// Tells rows from columns, with a backbone that knows lines: its layers are those of Python's `backbone`.
+/// Classifies rows against columns, with a pretrained backbone whose layers are those of Python's `backbone`.
 struct RowOrColumn : levin::LightningModule {
   RowOrColumn()
       : backbone(register_module(
@@ -15,7 +15,7 @@ struct RowOrColumn : levin::LightningModule {
                                        nn::Flatten(), nn::Linear(128, 32), nn::ReLU()))),
         head(register_module("head", nn::Sequential(nn::Linear(32, 64), nn::ReLU(), nn::Linear(64, 2)))) {}
 
-  /// Takes what `file` has for the backbone; the file's head is for another task and stays out.
+  /// Loads and freezes the backbone; the head in `file` is for another task and is ignored.
   void begin_with(const std::string& file) {
     levin::load_weights(*backbone, file, {.prefix = "backbone."});
     for (auto& parameter : backbone->parameters()) parameter.requires_grad_(false);
@@ -38,7 +38,7 @@ struct RowOrColumn : levin::LightningModule {
   nn::Sequential head;
 };
 
-/// As batch() in pretrain.py, under `noise` times its noise: images [count, 1, 8, 8] and their lines [count].
+/// Makes images as batch() in pretrain.py does, with `noise` times its noise: images [count, 1, 8, 8], lines [count].
 std::pair<torch::Tensor, torch::Tensor> line_images(int64_t count, double noise) {
   const auto line = torch::randint(16, {count});
   const auto images = noise * torch::rand({count, 1, 8, 8});
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   levin::save_weights(model, folder + "rows_and_columns.safetensors");
   std::cout << "rows or columns: val_acc " << val_acc << "\n";
 
-  // TorchScript: the same task as in Python, in more noise. `levin fit --model.class ScriptModule` does so from a
+  // TorchScript: the same task as in Python, with more noise. `levin fit --model.class ScriptModule` does this from a
   // config.
   const auto [noisy, noisy_lines] = line_images(2000, 2);
   const auto [val_noisy, val_noisy_lines] = line_images(1000, 2);

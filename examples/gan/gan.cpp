@@ -1,5 +1,5 @@
 // A GAN with two optimizers under manual optimization: a generator learns to place points on a circle. The same
-// training written by hand ends at the same weights, to the bit.
+// training written by hand gives bitwise equal weights.
 #include <levin/levin.h>
 
 #include <iostream>

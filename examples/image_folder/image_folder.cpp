@@ -1,4 +1,5 @@
-// Classes of images, each a folder: trains a ResNet-18 and says what it sees. Without a folder it draws its own images.
+// Image classification, one folder per class: trains a ResNet-18 and prints predictions. Without a folder it draws
+// images.
 //
 //   example_image_folder [FOLDER [EPOCHS]]       FOLDER/CLASS/*.png and *.jpg
 #include <levin/data/datasets/image_folder.h>
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 const std::vector<std::string> kShapes = {"blue_cross", "green_disc", "red_square"};
 constexpr int64_t kSide = 16;
 
-/// A shape at any place on noise, uint8 [3, kSide, kSide].
+/// Draws a shape at a random place on noise, uint8 [3, kSide, kSide].
 torch::Tensor draw(const std::string& shape) {
   const auto place = torch::randint(5, kSide - 5, {2});
   const auto y = (torch::arange(kSide) - place[0]).abs().unsqueeze(1), x = (torch::arange(kSide) - place[1]).abs();
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
                                  .val_fraction = 0.2,
                                  .batch_size = 16,
                                  .num_workers = 1});
-  data.setup(levin::Stage::Fit);  // to know the classes; the trainer does it otherwise
+  data.setup(levin::Stage::Fit);  // to know the classes; otherwise the trainer calls it
   const auto classes = data.dataset(levin::data::Split::Train)->class_names();
 
   const levin::nn::ImageClassifier::Options options{.net = "resnet18",

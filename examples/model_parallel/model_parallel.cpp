@@ -1,8 +1,8 @@
-// One network on several devices, three ways, trained by the same Trainer without a word about devices:
+// One network on several devices in three ways, trained by the same Trainer without any device option:
 //   split     the encoder on one device, the decoder on another
-//   hybrid    both of them data parallel over devices of their own
+//   hybrid    encoder and decoder, each data parallel over its own devices
 //   pipeline  the two halves work at the same time, on micro-batches
-// Devices are GPUs where there are two or more, and the CPU twice elsewhere. usage: model_parallel [EPOCHS]
+// The devices are GPUs if there are at least two, otherwise the CPU twice. Usage: model_parallel [EPOCHS]
 #include <levin/levin.h>
 
 #include <cstdlib>
@@ -35,7 +35,7 @@ struct DecoderImpl : torch::nn::Cloneable<DecoderImpl> {
 };
 TORCH_MODULE(Decoder);
 
-/// `count` devices, from the `first` GPU on.
+/// Returns `count` devices, starting at the GPU `first`.
 std::vector<torch::Device> devices(int first, int count) {
   std::vector<torch::Device> found;
   const auto gpus = static_cast<int>(torch::cuda::device_count());
@@ -63,7 +63,7 @@ struct Classifier : levin::LightningModule {
   }
 };
 
-/// What passes from part to part is moved by hand.
+/// Tensors between the parts are moved by hand.
 struct Split : Classifier {
   Split() {
     encoder->to(devices(0, 1)[0]);
@@ -80,7 +80,7 @@ struct Split : Classifier {
   Decoder decoder = register_module("decoder", Decoder());
 };
 
-/// Each half is split over devices of its own; outputs are gathered on the first of them.
+/// Each half is data parallel over its own devices; outputs are gathered on the first of them.
 struct Hybrid : Classifier {
   torch::Tensor logits(const torch::Tensor& images) override {
     return decoder(encoder(images).to(decoder->options().devices[0]));
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   const double split = train<Split>("split", epochs);
   const double hybrid = train<Hybrid>("hybrid", epochs);
   const double pipelined = train<Pipelined>("pipeline", epochs);
-  // The three compute the same; sums are rounded in another order.
+  // The three compute the same values, with sums rounded in a different order.
   const bool agree = std::abs(hybrid - split) < 0.02 && std::abs(pipelined - split) < 0.02 && split > 0.5;
   std::cout << (agree ? "all agree\n" : "they do not agree\n");
   return agree ? 0 : 1;

@@ -1,6 +1,7 @@
-// Training on several devices with nothing but the primitives: parameters copied to each device, the batch split, the
-// gradients summed over the devices, each device stepped. It runs on all GPUs, or on two replicas on the CPU where
-// there are none, and ends at the weights that one device ends at. docs/parallel.md has what does this for you.
+// Training on several devices with only the primitives: the parameters are copied to each device, the batch is split,
+// the gradients are summed over the devices, and each device takes a step. It runs on all GPUs, or without a GPU on two
+// replicas on the CPU, and ends with the weights of a run on one device. docs/parallel.md describes the classes that do
+// this.
 #include <levin/levin.h>
 
 #include <iostream>
@@ -16,7 +17,7 @@ std::vector<torch::Device> all_devices() {
   return gpus.empty() ? std::vector<torch::Device>(2, torch::kCPU) : gpus;
 }
 
-/// Weights and biases of LeNet-5, two convolutions and three linear layers; in double, to compare two runs.
+/// Returns weights and biases of LeNet-5: two convolutions, three linear layers; in double, to compare two runs.
 Tensors lenet_parameters() {
   torch::manual_seed(1);
   Tensors parameters;
@@ -36,13 +37,13 @@ torch::Tensor lenet(const torch::Tensor& images, const Tensors& p) {
   return torch::linear(torch::relu(torch::linear(x, p[6], p[7])), p[8], p[9]);
 }
 
-/// One step; `parameters[i]` are those of `devices[i]`, all of one value before it and after it.
+/// Trains one step; `parameters[i]` belong to `devices[i]`, and all copies are equal before and after it.
 void train_batch(const levin::Batch& batch, const std::vector<Tensors>& parameters,
                  const std::vector<torch::Device>& devices, double lr) {
   for (const Tensors& list : parameters)
     for (const auto& parameter : list) parameter.mutable_grad() = torch::zeros_like(parameter);
 
-  // A short batch may have fewer parts than there are devices: the gradients of the others stay zero.
+  // A short batch may have fewer parts than there are devices: the gradients on the other devices stay zero.
   const auto parts = parallel::split_and_load(batch, devices);
   parallel::run_replicas({devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(parts.size())}, [&](size_t i) {
     const auto logits = lenet(parts[i].input(), parameters[i]);

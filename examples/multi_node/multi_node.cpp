@@ -1,15 +1,16 @@
-// One program for one process, several, or several machines: nothing in it says how many there are. Started alone it
-// trains in one process, with LEVIN_DEVICES=4 in four of this machine. On two machines of four processes each:
+// One program for one process, several processes, or several machines: its code does not depend on their number.
+// Started alone, it trains in one process, with LEVIN_DEVICES=4 in four on this machine. On two machines with four
+// processes each:
 //
 //     torchrun --no-python --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint host-a:29500 ./multi_node
 //     srun --nodes 2 --ntasks-per-node 4 ./multi_node
 //     mpirun -n 8 --host host-a:4,host-b:4 ./multi_node
 //
-// or without a launcher, on each of them, with NODE_RANK 0 on host-a and 1 on host-b:
+// Or without a launcher, on each machine, with NODE_RANK 0 on host-a and 1 on host-b:
 //
 //     MASTER_ADDR=host-a MASTER_PORT=29500 NODE_RANK=0 LEVIN_NODES=2 LEVIN_DEVICES=4 ./multi_node
 //
-// docs/distributed.md says more.
+// See docs/distributed.md.
 #include <levin/levin.h>
 #include <unistd.h>
 
@@ -45,14 +46,14 @@ int64_t number_of(const char* variable) {
   return value == nullptr ? 1 : std::stoll(value);
 }
 
-/// Which ranks there are, and where: what each rank has to tell goes to all, and one of them prints it.
+/// Prints all ranks and their hosts: the ranks gather their data, and rank 0 prints it.
 void say_who_is_there(levin::Comm& ranks) {
   char host[64] = {};
   ::gethostname(host, sizeof(host) - 1);
   const std::string text(host);
   auto own = torch::zeros({64}, torch::kByte);
   std::copy(text.begin(), text.end(), own.data_ptr<uint8_t>());
-  const auto all = ranks.all_gather(own);  // called by all ranks, of tensors of one shape
+  const auto all = ranks.all_gather(own);  // collective; tensors of one shape
   if (ranks.rank() != 0) return;
   for (size_t rank = 0; rank < all.size(); ++rank)
     std::cout << "rank " << rank << " of " << all.size() << " is on "
@@ -64,7 +65,7 @@ struct SayWhoIsThere : levin::Callback {
 };
 
 int main() {
-  // Each rank has batches of 32. Where a rank dies, all start again from the newest checkpoint.
+  // Each rank has batches of 32. If a rank dies, all ranks restart from the newest checkpoint.
   levin::Trainer trainer({.devices = levin::Devices(static_cast<int>(number_of("LEVIN_DEVICES"))),
                           .num_nodes = number_of("LEVIN_NODES"),
                           .callbacks = {std::make_shared<SayWhoIsThere>()},

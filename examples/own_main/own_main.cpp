@@ -1,5 +1,5 @@
-// A program of the user's own: a module and a data module, registered by name, and everything else that the `levin`
-// program has: configs, flags, the environment, --help.
+// A user's program: a module and a data module, registered by name, plus everything that the `levin` program offers:
+// configs, flags, the environment, --help.
 //
 //   example_own_main fit --model.class Regressor --data.class Waves --max-epochs 3 --model.lr 0.01 --data.batch_size 64
 #include <levin/levin.h>

@@ -1,5 +1,5 @@
-// One network trained twice: by the loop one writes by hand with LibTorch, and by levin. The weights end equal to the
-// bit; what the hand-written loop lacks (validation, logs, a progress bar, stopping, resuming) is what levin adds.
+// One network trained twice: by a hand-written LibTorch loop, and by levin. The weights are bitwise equal; levin adds
+// what the hand-written loop lacks (validation, logs, a progress bar, stopping, resuming).
 #include <levin/levin.h>
 
 #include <iostream>

@@ -1,8 +1,8 @@
-// A run that is stopped and continued ends as the run that was not, to the bit.
+// A run that is stopped and resumed gives bitwise the same result as an uninterrupted run.
 //
-// Trains six epochs in one go; then the same with a stop after two and a half of them, and a new module and trainer
-// that go on from "last". What a module keeps outside of its parameters and buffers it must put into the checkpoint
-// itself: here the number of samples of each class that it has seen.
+// Trains six epochs without interruption; then the same with a stop after two and a half epochs, and a new module and
+// trainer that resume from "last". A module must put state that is neither a parameter nor a buffer into the checkpoint
+// itself: here, the number of samples of each class that it has seen.
 #include <levin/levin.h>
 #include <levin/trainer/core/system/private_folder.h>
 
@@ -59,10 +59,10 @@ int main() {
     torch::manual_seed(1);
     Classifier module;
     levin::TrainerOptions first_half = options;
-    first_half.max_steps = 125;  // 50 steps an epoch
+    first_half.max_steps = 125;  // 50 steps per epoch
     levin::Trainer(first_half).fit(module, shuffled_points());
   }
-  Classifier module;  // other weights than those at the beginning: they come from the checkpoint
+  Classifier module;  // its initial weights are replaced by those of the checkpoint
   const levin::RunResult result = levin::Trainer(options).fit(module, shuffled_points(), {}, "last");
 
   bool equal = module.seen == unbroken.seen;

@@ -1,5 +1,5 @@
 // A table with numbers, categories and missing values: predicts the price of flats, with an embedding for each category
-// column. The table is made up.
+// column. The data is synthetic.
 #include <levin/data/datasets/csv.h>
 #include <levin/levin.h>
 
@@ -16,7 +16,7 @@ struct PriceModel : levin::LightningModule {
     int64_t hidden = LEVIN_OPTION(hidden, 32, "Units of the hidden layer", {.min = 1});
     double lr = LEVIN_OPTION(lr, 1e-2, "Learning rate", {.min = 0});
   };
-  /// `sizes`: the number of different values of each category column.
+  /// `sizes`: the number of distinct values in each category column.
   PriceModel(Options options_, int64_t features, const std::vector<int64_t>& sizes) : options(options_) {
     for (const int64_t size : sizes) embeddings->push_back(nn::Embedding(size, options.embedding));
     const auto inputs = features + static_cast<int64_t>(sizes.size()) * options.embedding;
@@ -52,7 +52,7 @@ struct PriceModel : levin::LightningModule {
   levin::metrics::R2Score val_r2;
 };
 
-/// Flats with their price in hundred thousands; now and then an age or a heating is not known.
+/// Writes flats with their price in hundred thousands; some ages and heatings are missing.
 void write_table(const std::string& file, int rows) {
   std::mt19937 random(0);
   const auto one_of = [&](int count) { return static_cast<int>(random() % static_cast<uint32_t>(count)); };
