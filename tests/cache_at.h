@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-/// While it lives, data is looked for in, and downloaded to, this folder.
+/// While it lives, this folder is the cache folder for datasets and downloads.
 class CacheAt {
  public:
   explicit CacheAt(const std::filesystem::path& folder) { setenv("LEVIN_CACHE", folder.c_str(), 1); }

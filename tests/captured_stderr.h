@@ -8,7 +8,7 @@
 
 #include "tests/temporary_folder.h"
 
-/// What the process writes to stderr while this object lives.
+/// Captures what the process writes to stderr while this object lives.
 class CapturedStderr {
  public:
   CapturedStderr() : original_(::dup(STDERR_FILENO)) {
@@ -35,7 +35,7 @@ class CapturedStderr {
   int original_;
 };
 
-/// How often `part` stands in `text`.
+/// Returns how often `part` occurs in `text`.
 inline int64_t occurrences(const std::string& text, const std::string& part) {
   int64_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;

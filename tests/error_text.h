@@ -3,7 +3,7 @@
 
 #include <string>
 
-/// The message of the levin::Error (of the class `E`) that `function` throws; "no error" where it throws none.
+/// Returns the message of the levin::Error (of class `E`) that `function` throws, or "no error".
 template <class E = levin::Error, class Function>
 std::string error_text(Function function) {
   try {

@@ -10,7 +10,7 @@
 
 namespace levin {
 
-/// A Run without a trainer: tests set what callbacks shall see, and look at what they asked for.
+/// A Run without a trainer: tests set what callbacks read, and check what callbacks requested.
 class FakeRun : public Run {
  public:
   TrainerState state_ = {};

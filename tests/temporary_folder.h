@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-/// A folder of its own for one test, removed with all that is in it.
+/// A folder for one test, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

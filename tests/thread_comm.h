@@ -13,13 +13,13 @@
 
 namespace levin {
 
-/// What the threads of `run_ranks` share.
+/// The shared state of the threads of `run_ranks`.
 class ThreadGroup {
  public:
   explicit ThreadGroup(int64_t world_size) : slots_(static_cast<size_t>(world_size)) {}
 
   int64_t world_size() const { return static_cast<int64_t>(slots_.size()); }
-  /// Copies of what all ranks gave, in the order of the ranks.
+  /// Returns copies of the tensors of all ranks, in rank order. Collective.
   std::vector<at::Tensor> exchange(int64_t rank, const at::Tensor& tensor) {
     slots_[static_cast<size_t>(rank)] = tensor.clone();
     wait();
@@ -40,7 +40,7 @@ class ThreadGroup {
     }
     if (broken_) throw Error("another rank has failed");
   }
-  /// Lets the ranks that wait throw: this one will not come.
+  /// Makes the waiting ranks throw, because this rank will not arrive.
   void give_up() {
     const std::lock_guard lock(mutex_);
     broken_ = true;
@@ -93,7 +93,7 @@ class ThreadComm final : public Comm {
   int64_t rank_;
 };
 
-/// Runs `body` on one thread for each rank and waits for all; throws what the first rank that failed threw.
+/// Runs `body` on one thread per rank and waits for all; rethrows the exception of the rank that failed first.
 inline void run_ranks(int64_t world_size, const std::function<void(Comm&)>& body) {
   ThreadGroup group(world_size);
   std::exception_ptr error;

@@ -11,7 +11,7 @@
 
 namespace levin::testing {
 
-/// The text that `function` returns in a child process without privileges, also where the tests run as root.
+/// Returns the text that `function` returns in a child process without privileges, even if the tests run as root.
 inline std::string as_nobody(const std::function<std::string()>& function) {
   constexpr unsigned kNobody = 65534;
   std::array<int, 2> ends = {};

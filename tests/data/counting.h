@@ -10,7 +10,7 @@
 
 namespace levin::testing {
 
-/// Sample i: input [1] and target, both i.
+/// Returns a dataset whose sample i has input [1] and target, both with the value i.
 inline std::shared_ptr<const data::TensorDataset> counting(int64_t samples) {
   const at::Tensor x = at::arange(samples, at::TensorOptions(at::kLong));
   return std::make_shared<const data::TensorDataset>(x.unsqueeze(1).to(at::kFloat), x);
@@ -21,7 +21,7 @@ inline std::vector<int64_t> values(const at::Tensor& tensor) {
   return {flat.const_data_ptr<int64_t>(), flat.const_data_ptr<int64_t>() + flat.numel()};
 }
 
-/// 0, 1, ..., end - 1.
+/// Returns 0, 1, ..., end - 1.
 inline std::vector<int64_t> range(int64_t end) {
   std::vector<int64_t> all(static_cast<size_t>(end));
   std::iota(all.begin(), all.end(), 0);
@@ -33,7 +33,7 @@ inline std::vector<int64_t> sorted(std::vector<int64_t> list) {
   return list;
 }
 
-/// The targets of the rest of an epoch.
+/// Returns the targets of the rest of an epoch.
 inline std::vector<int64_t> rest_of(data::Loader& loader) {
   std::vector<int64_t> all;
   while (auto loaded = loader.next()) {

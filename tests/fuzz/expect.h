@@ -3,7 +3,7 @@
 
 namespace levin::testing {
 
-/// Throws std::logic_error with the promise that does not hold, which no reader of bad input catches.
+/// Throws std::logic_error with `promise` if the promise does not hold; no reader of invalid input catches that type.
 inline void expect(bool holds, const char* promise) {
   if (!holds) throw std::logic_error(promise);
 }

@@ -3,8 +3,8 @@
 
 namespace levin::testing {
 
-/// The most memory that was held at once since this was made, beyond what was held then. Counted where a sanitizer
-/// offers its hooks, by all threads; 0 elsewhere.
+/// The peak memory of all threads since construction, beyond the memory in use at construction. 0 unless a sanitizer
+/// with allocation hooks is used.
 class LiveMemory {
  public:
   LiveMemory();

@@ -5,7 +5,7 @@
 
 #include "tests/catch.h"
 
-/// Hands each seed to a fuzz target, whole and cut off in many places.
+/// Passes each seed to a fuzz target, whole and truncated at many lengths.
 inline void replay(const std::vector<std::string>& seeds, void (*target)(const std::string&)) {
   for (size_t number = 0; number < seeds.size(); ++number) {
     const std::string& seed = seeds[number];

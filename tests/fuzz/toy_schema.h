@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-/// A config as levin's own, with all types of options, but without LibTorch behind it: fuzzers are built from few
+/// A config like levin's own, with all types of options, but without LibTorch, so that the fuzzers are built from few
 /// files.
 namespace levin::testing {
 

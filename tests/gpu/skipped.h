@@ -1,5 +1,5 @@
 #pragma once
 #include <string>
 
-/// Why the test at hand could not do what it is for; empty where it did. A test sets it and returns.
+/// The reason why the current test was skipped; empty if it ran. A test sets it and returns.
 std::string& skipped_reason();

@@ -6,7 +6,7 @@
 #include "tests/gpu/skipped.h"
 #include "tests/trainer/loops/toy.h"
 
-// What the tests of a GPU train.
+// The trainings of the GPU tests.
 
 inline const torch::Device kGpu(torch::kCUDA, 0);
 
@@ -19,7 +19,7 @@ inline levin::TrainerOptions on(const TemporaryFolder& folder, const char* accel
   return options;
 }
 
-/// The same on the GPU, with a step for each batch: what can be captured.
+/// Returns the options for the GPU with one optimizer step per batch, which can be captured.
 inline levin::TrainerOptions single_steps(const TemporaryFolder& folder) {
   levin::TrainerOptions options = on(folder, "gpu");
   options.accumulate_grad_batches = 1;
@@ -37,7 +37,7 @@ inline std::vector<torch::Tensor> weights_on_cpu(const torch::nn::Module& module
   return weights;
 }
 
-/// A whole run of a new module; its weights.
+/// Trains a new module in a whole run; returns its weights.
 template <class M = ToyModule>
 std::vector<torch::Tensor> train(const levin::TrainerOptions& options, const levin::data::Loaders& loader,
                                  const std::string& ckpt_path = "") {
@@ -48,7 +48,7 @@ std::vector<torch::Tensor> train(const levin::TrainerOptions& options, const lev
   return weights_on_cpu(*module);
 }
 
-/// With dropout, so that random numbers of the GPU count.
+/// A module with dropout, so that the GPU's random numbers matter.
 struct Dropping : ToyModule {
   Dropping() : ToyModule(0.5) {}
 };

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-/// What python_reference.py prints for `cases`; nothing, and a warning, where LEVIN_TEST_PYTHON names no Python.
+/// Returns the output of python_reference.py for `cases`; nothing, with a warning, if LEVIN_TEST_PYTHON is not set.
 inline std::optional<nlohmann::ordered_json> python_reference(const std::string& what,
                                                               const nlohmann::ordered_json& cases,
                                                               const std::string& folder = "") {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-/// The training that python_reference.py does too: a network of two layers, in float64 unless said otherwise.
+/// The training that python_reference.py also runs: a network of two layers, in float64 by default.
 namespace small_training {
 
 inline at::Tensor fill(std::vector<int64_t> shape, at::ScalarType dtype = at::kDouble) {
@@ -42,14 +42,14 @@ inline at::Tensor flat(const nlohmann::ordered_json& values) {
   return torch::tensor(values.get<std::vector<double>>(), torch::kDouble);
 }
 
-/// The largest difference of two elements.
+/// Returns the largest difference of two elements.
 inline double distance(const at::Tensor& a, const at::Tensor& b) { return a.sub(b).abs().max().item<double>(); }
 
 struct Options {
   levin::Part<levin::optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {}, "Optimizer");
 };
 
-/// The optimizer that `json` names, as from a config.
+/// Makes the optimizer in `json`, as from a config.
 inline std::unique_ptr<torch::optim::Optimizer> make(const nlohmann::ordered_json& json,
                                                      std::vector<at::Tensor> parameters) {
   Options options;

@@ -16,7 +16,7 @@
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
 
-/// Tar files for tests, and what is read from them.
+/// Tar files for tests, and readers of their samples.
 namespace tar_fixture {
 
 using levin::Batch;
@@ -33,7 +33,7 @@ inline std::string npy_bytes(const at::Tensor& values) {
 
 inline std::string numbered(int64_t number) { return std::to_string(number / 10) + std::to_string(number % 10); }
 
-/// Shards of samples with the numbers 0, 1, ...: `per_shard` in each; 03.npy holds [3, 3, 3, 3], 03.cls 3.
+/// Shards of samples with the numbers 0, 1, ..., `per_shard` in each. 03.npy holds [3, 3, 3, 3], 03.cls holds 3.
 struct Shards {
   Shards(int64_t shards, int64_t per_shard, bool compressed = false) : count(shards * per_shard) {
     for (int64_t shard = 0; shard < shards; ++shard) {
@@ -56,7 +56,7 @@ struct Shards {
   std::string pattern;
 };
 
-/// The numbers of the samples that a stream gives from here on.
+/// Returns the numbers of the remaining samples of a stream, at most `most`.
 inline std::vector<int64_t> numbers(const TarDataset& data, SampleStream& stream, int64_t most = 1000) {
   std::vector<int64_t> found;
   while (static_cast<int64_t>(found.size()) < most) {
@@ -105,7 +105,7 @@ class OneShard {
     data.make_batch(samples, rngs, out);
     return out;
   }
-  /// The message, without the folder in front.
+  /// Returns the error message, without the folder in front.
   std::string error(TarDatasetOptions options = {}) const {
     const std::string text = error_text<levin::UsageError>([&] { batch(std::move(options)); });
     const std::string before = folder_.path().string() + "/";

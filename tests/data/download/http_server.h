@@ -16,22 +16,22 @@
 #include <utility>
 #include <vector>
 
-/// An HTTP server on this machine for tests, which does what its handler says: also what no good server does.
+/// A local HTTP server for tests; its handler may also return broken responses.
 ///
-/// One connection at a time, and one request for each.
+/// It serves one connection at a time, and one request per connection.
 class HttpServer {
  public:
   struct Request {
     std::string path;
-    std::optional<int64_t> range_from;  ///< of "Range: bytes=N-"
-    int64_t number;                     ///< of this server, from 0
+    std::optional<int64_t> range_from;  ///< start of "Range: bytes=N-"
+    int64_t number;                     ///< number of the request, from 0
   };
   struct Response {
     std::string status = "200 OK";
     std::vector<std::string> headers = {};
     std::string body = {};
     bool has_length = true;  ///< sends Content-Length
-    /// So many bytes of the body are sent before the connection ends; by a reset where `reset`, else as if at the end.
+    /// Number of body bytes sent before the connection ends: with a reset if `reset` is true, otherwise normally.
     std::optional<size_t> cut_after = {};
     bool reset = false;
   };
@@ -67,7 +67,7 @@ class HttpServer {
     return requests_;
   }
 
-  /// A good server's answer to a request for `whole` or a part of it.
+  /// Returns the response of a correct server to a request for `whole` or a part of it.
   static Response answer(const std::string& whole, const Request& request) {
     if (!request.range_from) return {.body = whole};
     const auto from = static_cast<size_t>(*request.range_from);

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-/// Archives as tests need them, whole or broken on purpose: tar, zip and gzip, written byte by byte.
+/// Writers of valid and deliberately broken archives for tests: tar, zip and gzip, byte by byte.
 
 using ArchiveMembers = std::vector<std::pair<std::string, std::string>>;  // name, bytes
 
 namespace archive_detail {
 
-/// `count` bytes, the lowest first.
+/// Returns `value` as `count` bytes, little-endian.
 inline std::string number(uint64_t value, int count) {
   std::string bytes;
   for (; count > 0; --count, value >>= 8) bytes += static_cast<char>(value & 255);
@@ -30,7 +30,7 @@ inline uint32_t crc32(const std::string& bytes) {
   return ~crc;
 }
 
-/// A deflate stream of blocks that are stored as they are.
+/// Returns a deflate stream of stored (uncompressed) blocks.
 inline std::string deflated(const std::string& bytes) {
   std::string out;
   size_t done = 0;
@@ -71,7 +71,7 @@ inline std::string gzip_bytes(const std::string& bytes) {
          archive_detail::number(archive_detail::crc32(bytes), 4) + archive_detail::number(bytes.size(), 4);
 }
 
-/// One member of a tar file (ustar); `type` '0' is a file, '5' a folder, '1' and '2' are links.
+/// Returns one member of a tar file (ustar); `type` '0' is a file, '5' a folder, '1' and '2' are links.
 inline std::string tar_member(const std::string& name, const std::string& bytes, char type = '0') {
   std::string header(512, '\0');
   header.replace(0, name.size(), name);
@@ -93,7 +93,7 @@ inline std::string tar_member(const std::string& name, const std::string& bytes,
   return header + bytes + std::string((512 - bytes.size() % 512) % 512, '\0');
 }
 
-/// A tar file: its members and two empty blocks.
+/// Returns a tar file: its members and two empty blocks.
 inline std::string tar_bytes(const ArchiveMembers& members) {
   std::string file;
   for (const auto& [name, bytes] : members) file += tar_member(name, bytes);

@@ -15,7 +15,7 @@
 
 namespace levin::testing {
 
-/// A smooth picture with a little noise: uint8 [channels, height, width], another one for each seed.
+/// Returns a smooth picture with a little noise: uint8 [channels, height, width], different for each seed.
 inline at::Tensor picture(int64_t height, int64_t width, uint64_t seed = 0, int64_t channels = 3) {
   at::Tensor image = at::empty({channels, height, width}, at::TensorOptions(at::kByte));
   auto* to = image.mutable_data_ptr<uint8_t>();
@@ -33,7 +33,7 @@ inline at::Tensor picture(int64_t height, int64_t width, uint64_t seed = 0, int6
   return image;
 }
 
-/// [3, height, width] of one colour.
+/// Returns an image of one colour, [3, height, width].
 inline at::Tensor plain(int64_t height, int64_t width, int red, int green, int blue) {
   at::Tensor image = at::empty({3, height, width}, at::TensorOptions(at::kByte));
   const int values[] = {red, green, blue};

@@ -25,11 +25,11 @@ struct PngParts {
   int bit_depth = 8;
   int color_type = 0;  ///< 0: gray, 2: colour, 3: palette, 4: gray and alpha, 6: colour and alpha
   bool interlaced = false;
-  std::string chunks = {};  ///< between header and pixels
-  std::string rows = {};    ///< each with its filter's number in front
+  std::string chunks = {};  ///< chunks between header and pixels
+  std::string rows = {};    ///< each row starts with the number of its filter
 };
 
-/// The bytes of a PNG file of any kind, correct or not.
+/// Returns the bytes of a PNG file of any kind, valid or not.
 inline std::string make_png(const PngParts& parts) {
   uLong size = compressBound(static_cast<uLong>(parts.rows.size()));
   std::string packed(size, '\0');
@@ -44,7 +44,7 @@ inline std::string make_png(const PngParts& parts) {
          parts.chunks + png_chunk("IDAT", packed) + png_chunk("IEND", "");
 }
 
-/// Small numbers as bytes.
+/// Converts small numbers to bytes.
 inline std::string bytes_of(const std::vector<int>& values) { return {values.begin(), values.end()}; }
 
 }  // namespace levin::testing

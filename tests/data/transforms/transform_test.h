@@ -13,7 +13,7 @@
 
 namespace levin::data {
 
-/// The random numbers of these samples, as a loader makes them.
+/// Returns the random numbers of these samples, as a loader makes them.
 inline std::vector<Rng> rngs_of(const std::vector<int64_t>& indices, int64_t epoch = 0, uint64_t seed = 5) {
   std::vector<Rng> rngs;
   for (const int64_t index : indices) rngs.emplace_back(seed, epoch, index);
@@ -26,7 +26,7 @@ inline std::vector<int64_t> first_indices(int64_t count) {
   return indices;
 }
 
-/// uint8 images without a pattern that a transform could keep by chance.
+/// Returns uint8 images without a pattern that a transform could preserve by chance.
 inline at::Tensor test_images(at::IntArrayRef sizes) {
   int64_t count = 1;
   for (const int64_t size : sizes) count *= size;
@@ -36,7 +36,7 @@ inline at::Tensor test_images(at::IntArrayRef sizes) {
 
 inline at::Tensor float_images(at::IntArrayRef sizes) { return test_images(sizes).to(at::kFloat).div(255); }
 
-/// What the transform makes of the samples with these indices; `images` [samples, ...] stays as it is.
+/// Returns the result of the transform on the samples with these indices; `images` [samples, ...] is not changed.
 inline at::Tensor applied(const Transform& transform, const at::Tensor& images, const std::vector<int64_t>& indices,
                           int64_t epoch = 0) {
   Batch batch(images.clone());
@@ -49,8 +49,8 @@ inline at::Tensor applied(const Transform& transform, const at::Tensor& images) 
   return applied(transform, images, first_indices(images.size(0)));
 }
 
-/// Whether a sample comes out bit for bit the same alone and in batches of any composition, and whether another epoch
-/// gives another result. Images [n, ...] with n > 4 stand for the samples 0 to n - 1.
+/// Returns whether a sample's result is bitwise the same alone and in batches of any composition, and whether another
+/// epoch gives another result. Images [n, ...] with n > 4 are the samples 0 to n - 1.
 inline bool depends_on_sample_alone(const Transform& transform, const at::Tensor& images) {
   const int64_t count = images.size(0);
   const at::Tensor all = applied(transform, images);

@@ -14,7 +14,7 @@
 
 #include "tests/modules/small_training.h"
 
-/// Schedulers by JSON, with the functions and metrics that python_reference.py knows too.
+/// Schedulers from JSON, with the same functions and metrics as python_reference.py.
 namespace scheduler_cases {
 
 using Json = nlohmann::ordered_json;
@@ -37,7 +37,7 @@ struct SchedulerOptions {
   levin::Part<levin::LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Scheduler");
 };
 
-/// As from a config; schedulers with functions are made as from C++.
+/// Makes a scheduler as from a config; schedulers with functions are made as from C++.
 inline SpecPointer spec_of(Json json) {
   const std::string name = json["class"];
   if (name == "LambdaLR")
@@ -79,8 +79,8 @@ inline double metric(int step) {
   return step % 41 == 40 ? std::numeric_limits<double>::quiet_NaN() : std::sin(0.37 * step) / (1 + 0.02 * step);
 }
 
-/// An optimizer and its scheduler: `{"optimizer": ..., "rates": [one for each group], "lr_scheduler": ...,
-/// "halved_after": [steps after which the rates are changed from outside]}`.
+/// An optimizer and its scheduler: `{"optimizer": ..., "rates": [one per group], "lr_scheduler": ..., "halved_after":
+/// [steps after which the rates are changed from outside]}`.
 struct Scheduled {
   explicit Scheduled(const Json& json_) : json(json_) {
     const auto p = small_training::parameters();
@@ -107,7 +107,7 @@ struct Scheduled {
         for (auto& group : optimizer->param_groups()) group.options().set_lr(group.options().get_lr() * 0.5);
   }
 
-  /// Rate and momentum (or beta1) of each group.
+  /// Returns the rate and the momentum (or beta1) of each group.
   std::vector<double> row() const {
     std::vector<double> values;
     for (auto& group : optimizer->param_groups()) {

@@ -19,24 +19,24 @@ struct Case {
   Json options;
 };
 
-/// All metrics with their options, on random data in batches of different sizes.
+/// Returns all metrics with their options, on random data in batches of different sizes.
 const std::vector<Case>& random_cases();
-/// Data with one class only, with ties, without any counted row, and without any update.
+/// Returns cases with data of one class only, with ties, without any counted row, and without any update.
 const std::vector<Case>& degenerate_cases();
-/// Batches of preds and target by name.
+/// Returns batches of preds and target by name.
 const std::map<std::string, Batches>& data();
 
-/// The metric of a case, with options read from its JSON.
+/// Returns the metric of a case, with options read from its JSON.
 std::shared_ptr<levin::metrics::Metric> make(const Case& one);
-/// "Accuracy {...} on binary"
+/// Returns a text such as "Accuracy {...} on binary".
 std::string to_text(const Case& one);
 
-/// The value after batches [first, last).
+/// Updates the metric with batches [first, last).
 void update(levin::metrics::Metric& metric, const Batches& batches, size_t first, size_t last);
 inline void update(levin::metrics::Metric& metric, const Batches& batches) {
   update(metric, batches, 0, batches.size());
 }
-/// The largest difference; 0 for two NaNs, infinite where one is NaN or the shapes differ.
+/// Returns the largest difference; 0 for two NaNs, infinite if only one is NaN or the shapes differ.
 double difference(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace metric_cases

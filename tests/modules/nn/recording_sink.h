@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-/// Keeps what a module logs.
+/// Records what a module logs.
 struct RecordingSink : levin::LogSink {
   void log(const std::string& name, const at::Tensor& value, const levin::LogOptions& options_) override {
     values[name] = value.item<double>();

@@ -31,7 +31,7 @@ TORCH_MODULE(SmallNet);
 
 inline std::vector<torch::Device> cpus(size_t count) { return std::vector<torch::Device>(count, torch::kCPU); }
 
-/// A copy with memory of its own, in double.
+/// Returns a copy with its own memory, in double.
 inline SmallNet copy_of(const SmallNet& net) {
   SmallNet copy(std::dynamic_pointer_cast<SmallNetImpl>(net->clone()));
   copy->train(net->is_training());
@@ -50,7 +50,7 @@ inline double max_difference(const torch::Tensor& a, const torch::Tensor& b) {
   return a.defined() && a.numel() > 0 ? (a - b).abs().max().item<double>() : 0.0;
 }
 
-/// Over the gradients of all parameters.
+/// Returns the largest difference between the gradients of all parameters.
 inline double max_grad_difference(const torch::nn::Module& a, const torch::nn::Module& b) {
   double difference = 0;
   const auto others = b.named_parameters();

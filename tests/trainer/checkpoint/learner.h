@@ -15,8 +15,9 @@ struct LearnerOptions {
   bool plateau = LEVIN_OPTION(plateau, false, "Follow val_loss in place of a cosine");
 };
 
-/// A module with all that must survive: dropout and noise (random numbers), BatchNorm (buffers), momentum, a schedule,
-/// metrics over an epoch, logged in each step or at its end alone, values that are logged in some steps only.
+/// A module with all kinds of state that a resume must restore: dropout and noise (random numbers), BatchNorm
+/// (buffers), momentum, a schedule, metrics over an epoch (logged in each step or only at its end), and values that are
+/// logged only in some steps.
 struct Learner : levin::LightningModule {
   using Options = LearnerOptions;
   explicit Learner(Options options_ = Options())
@@ -79,7 +80,7 @@ struct Points : levin::data::DataModule {
   torch::Tensor input, target;
 };
 
-/// 8 batches an epoch in windows of 3, a validation after every 5 batches, three epochs.
+/// Returns options for three epochs of 8 batches, accumulated over 3 batches, with a validation after every 5 batches.
 inline levin::TrainerOptions resumable(const std::filesystem::path& root) {
   levin::TrainerOptions options;
   options.max_epochs = 3;
@@ -96,7 +97,7 @@ inline levin::TrainerOptions resumable(const std::filesystem::path& root) {
   return options;
 }
 
-/// The rows of metrics.jsonl without their times.
+/// Returns the rows of metrics.jsonl without their times.
 inline std::vector<std::string> rows_in(const std::filesystem::path& run_folder) {
   std::vector<std::string> rows;
   std::ifstream file(run_folder / "metrics.jsonl");
@@ -108,7 +109,7 @@ inline std::vector<std::string> rows_in(const std::filesystem::path& run_folder)
   return rows;
 }
 
-/// Where two state dicts differ first; empty where they are equal to the bit.
+/// Returns the first difference between two state dicts; empty if they are bitwise equal.
 inline std::string first_difference(const levin::State& a, const levin::State& b) {
   if (a.size() != b.size()) return "their number of keys";
   for (const auto& [key, value] : a.to_dict())

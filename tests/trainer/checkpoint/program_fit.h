@@ -14,7 +14,7 @@
 #include "tests/trainer/checkpoint/learner.h"
 #include "tests/trainer/checkpoint/spawn.h"
 
-/// Fits of the program in a folder of their own.
+/// Fits of the program in a temporary folder.
 struct ProgramFit {
   /// Each epoch has 100 batches. `epochs` must be large enough for a signal to come before the end on any machine.
   explicit ProgramFit(int epochs = 30) {

@@ -4,7 +4,7 @@
 using levin::Run;
 using levin::State;
 
-/// Asks for a checkpoint in the `nth` call of one hook.
+/// Requests a checkpoint in the `nth` call of one hook.
 class SaveInHook : public levin::Callback {
  public:
   SaveInHook(levin::Hook hook, int nth, std::filesystem::path file)

@@ -11,7 +11,7 @@
 
 extern char** environ;
 
-/// A program that runs; its stderr goes to a file. It ignores no signal, whatever its parent does.
+/// A running program; its stderr goes to a file. It ignores no signal, even if its parent does.
 class Spawned {
  public:
   Spawned(std::vector<std::string> arguments, const std::filesystem::path& log,
@@ -42,7 +42,7 @@ class Spawned {
   }
 
   pid_t id() const { return process_; }
-  /// Its exit code, or minus the signal that ended it.
+  /// Waits for the exit code, or returns minus the signal that ended the program.
   int wait() {
     int status = 0;
     if (::waitpid(process_, &status, 0) != process_) throw std::runtime_error("waitpid failed");

@@ -7,7 +7,7 @@
 
 namespace levin::testing {
 
-/// A file "run.json" of that text in a folder that lives as long as the object.
+/// A file "run.json" with this text, in a folder that lives as long as the object.
 class ConfigFile {
  public:
   explicit ConfigFile(const std::string& text) : path_((folder_.path() / "run.json").string()) {
@@ -20,7 +20,7 @@ class ConfigFile {
   std::string path_;
 };
 
-/// An environment variable for as long as the object lives; nothing where the name is empty.
+/// Sets an environment variable for the lifetime of the object; does nothing if the name is empty.
 class Environment {
  public:
   Environment(const std::string& name, const std::string& value) : name_(name) {
@@ -36,7 +36,7 @@ class Environment {
   std::string name_;
 };
 
-/// `text` with `to` for each `from`.
+/// Returns `text` with each `from` replaced by `to`.
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);

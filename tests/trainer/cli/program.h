@@ -8,13 +8,13 @@
 
 namespace levin::testing {
 
-/// What `levin ARGUMENTS` returned and wrote.
+/// The exit code and output of `levin ARGUMENTS`.
 struct ProgramRun {
   int code = -1;
   std::string out = {}, err = {};
 };
 
-/// Calls levin::cli::main in this process and catches what it writes.
+/// Calls levin::cli::main in this process and captures its output.
 inline ProgramRun run_program(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "levin");
   std::vector<char*> argv;

@@ -16,11 +16,11 @@
 #include "tests/temporary_folder.h"
 #include "tests/trainer/checkpoint/spawn.h"
 
-/// Fits of the program with a config of its own, in a folder of its own.
+/// Fits of the program with a given config, in a temporary folder.
 struct RankedFits {
   using Flags = std::vector<std::string>;
 
-  /// `model` and `data`: more of the config, after a comma.
+  /// Trains `net` on `samples` synthetic digits, in batches of 64.
   explicit RankedFits(const std::string& net = "mlp", const std::string& precision = "64-true", int64_t samples = 230)
       : samples_(samples) {
     write_bytes(folder / "config.json",
@@ -43,7 +43,7 @@ struct RankedFits {
     return words;
   }
 
-  /// Starts a fit called `name`, by way of `launcher` where one is given.
+  /// Starts a fit called `name`, through `launcher` if that is given.
   Spawned start(const std::string& name, const Flags& flags, const Flags& launcher = {},
                 const std::vector<std::string>& variables = {}) const {
     std::vector<std::string> words = launcher;
@@ -52,14 +52,14 @@ struct RankedFits {
     return Spawned(words, folder / (name + ".log"), variables);
   }
 
-  /// Runs one to its end; its weights.
+  /// Runs a fit to its end; returns its weights.
   std::vector<torch::Tensor> weights(const std::string& name, const Flags& flags, const Flags& launcher = {}) const {
     const int code = start(name, flags, launcher).wait();
     INFO(name << ": " << log(name));
     REQUIRE(code == 0);
     return saved_weights(name);
   }
-  /// Runs one to its end; what it prints.
+  /// Runs a fit to its end; returns its output.
   std::string output(const std::string& name, const Flags& flags) const {
     std::string line;
     for (const std::string& word : command(name, flags)) line += "'" + word + "' ";
@@ -76,7 +76,7 @@ struct RankedFits {
     return tensors;
   }
 
-  /// The logged values of a run, by step and name.
+  /// Returns the logged values of a run, by step and name.
   std::map<std::string, double> rows(const std::string& name) const {
     std::map<std::string, double> values;
     std::ifstream in(run(name) / "metrics.jsonl");
@@ -105,7 +105,7 @@ inline RankedFits::Flags joined(RankedFits::Flags a, const RankedFits::Flags& b)
   return a;
 }
 
-/// The command that starts two ranks by torchrun; empty where LEVIN_TEST_PYTHON names no Python that has it.
+/// Returns the command that starts two ranks by torchrun; empty if LEVIN_TEST_PYTHON is not set.
 inline RankedFits::Flags torchrun(const RankedFits::Flags& more = {}) {
   const char* const python = std::getenv("LEVIN_TEST_PYTHON");
   if (python == nullptr || *python == '\0') {
@@ -125,7 +125,7 @@ inline double difference(const std::vector<torch::Tensor>& a, const std::vector<
   return largest;
 }
 
-/// The largest difference between values of the same name; both must have the same names.
+/// Returns the largest difference between values of the same name; both must have the same names.
 inline double difference(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
   double largest = 0;
   REQUIRE(a.size() == b.size());
@@ -137,7 +137,8 @@ inline double difference(const std::map<std::string, double>& a, const std::map<
   return largest;
 }
 
-/// Ranks with `ranks` flags, whose batches together are of 64, against one process; both with `flags`.
+/// Checks that ranks with `ranks` flags, whose batches add up to 64 samples, give the result of one process; both use
+/// `flags`.
 inline void ends_as_one_process(const RankedFits& fits, const RankedFits::Flags& flags, const RankedFits::Flags& ranks,
                                 double within) {
   const std::string number = std::to_string(std::rand());

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-/// A fork that runs `body`, which must not use LibTorch's threads, and can tell the parent text.
+/// A fork that runs `body`, which must not use LibTorch's threads, and can send text to the parent.
 class ChildProcess {
  public:
   using Tell = std::function<void(const std::string&)>;
@@ -33,20 +33,20 @@ class ChildProcess {
       : pid_(std::exchange(other.pid_, -1)), fd_(std::exchange(other.fd_, -1)) {}
   ChildProcess& operator=(ChildProcess&&) = delete;
 
-  /// What the child told next; waits for it.
+  /// Waits for the next text from the child and returns it.
   std::string read_some() const {
     char text[4096];
     const ssize_t size = ::read(fd_, text, sizeof text);
     return {text, static_cast<size_t>(size < 0 ? 0 : size)};
   }
-  /// All that the child tells until it ends.
+  /// Returns all text from the child until it ends.
   std::string read_all() const {
     std::string all;
     for (std::string some = read_some(); !some.empty(); some = read_some()) all += some;
     return all;
   }
   void kill(int signal) const { ::kill(pid_, signal); }
-  /// The exit code, or minus the signal that ended the child.
+  /// Waits for the exit code, or returns minus the signal that ended the child.
   int wait() {
     int status = 0;
     ::waitpid(std::exchange(pid_, -1), &status, 0);

@@ -5,7 +5,7 @@
 
 #include "tests/temporary_folder.h"
 
-/// A small regression network, and data for it, for tests of the loops.
+/// A small regression network and its data, for tests of the loops.
 struct ToyModule : levin::LightningModule {
   explicit ToyModule(double dropout = 0)
       : net(register_module("net", torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Tanh(),
@@ -21,7 +21,7 @@ struct ToyModule : levin::LightningModule {
   }
   levin::OptimizerConfig configure_optimizers() override { return optimizers_of(*this); }
 
-  /// What configure_optimizers returns.
+  /// Returns the result of configure_optimizers.
   std::function<levin::OptimizerConfig(ToyModule&)> optimizers_of = [](ToyModule& module) {
     return levin::OptimizerConfig(torch::optim::SGD(module.parameters(), torch::optim::SGDOptions(0.05).momentum(0.9)));
   };
@@ -41,7 +41,7 @@ struct ToyData {
   torch::Tensor input, target;
 };
 
-/// Options for a quiet run that leaves nothing behind but in `folder`.
+/// Returns options for a quiet run that writes only to `folder`.
 inline levin::TrainerOptions quiet(const TemporaryFolder& folder) {
   levin::TrainerOptions options;
   options.enable_progress_bar = false;

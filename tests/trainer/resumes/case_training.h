@@ -12,7 +12,7 @@ namespace random_case {
 
 constexpr int64_t kFeatures = 6, kClasses = 3;
 
-/// Points and their classes; a third of the samples is marked as not to be counted.
+/// Points and their classes.
 struct Points {
   explicit Points(int64_t samples, torch::Dtype dtype) {
     const auto generator = at::detail::createCPUGenerator(3);
@@ -22,7 +22,7 @@ struct Points {
   torch::Tensor input, target;
 };
 
-/// The points one by one. As "divided", rank r takes every world-th; as "uneven", ranks have unequal parts.
+/// The points one by one. With "divided", rank r takes every world-th point; with "uneven", ranks have unequal parts.
 class PointStream final : public levin::data::SampleStream {
  public:
   PointStream(Points points, std::vector<int64_t> order, bool knows_its_place)
@@ -58,7 +58,7 @@ class PointsInOrder final : public levin::data::IterableDataset {
   bool divides_among_ranks() const override { return case_.data != "stream"; }
 
  private:
-  /// The last of uneven ranks has everything behind a few samples of the others.
+  /// With "uneven", the last rank has everything after a few samples of each other rank.
   bool is_of(int64_t rank, int64_t world, int64_t index) const {
     if (case_.data != "uneven") return index % world == rank;
     return rank == std::min(index / (2 * case_.batch_size), world - 1);
@@ -98,7 +98,7 @@ struct Data : levin::data::DataModule {
   Points points_;
 };
 
-/// A network whose training has what the case asks for.
+/// A network whose training follows the case.
 struct Learner : levin::LightningModule {
   explicit Learner(const RandomCase& c)
       : case_(c),
@@ -130,7 +130,7 @@ struct Learner : levin::LightningModule {
     if (case_.skips_batches && batch_idx % 4 == 2) return {};
     const auto counted = (batch.input().select(1, 5) > 0).to(losses.scalar_type());
     const auto loss = case_.weights_are_counts ? weighed(losses, counted) : losses.mean();
-    // The mean of no samples is not a number, and would make the epoch's.
+    // Without samples the mean is NaN, which would make the epoch's mean NaN.
     if (!case_.weights_are_counts)
       log("train_loss", loss, {.on_step = true, .on_epoch = true});
     else
@@ -203,7 +203,7 @@ struct Learner : levin::LightningModule {
   levin::OptimizerConfig with_scheduler(const std::shared_ptr<torch::optim::Optimizer>& optimizer) const {
     const levin::LRSchedulerConfig by_step{.interval = "step", .frequency = case_.frequency};
     const levin::LRSchedulerConfig by_epoch{.frequency = case_.frequency, .monitor = case_.monitor, .strict = false};
-    // Under manual optimization the module steps by epoch.
+    // Under manual optimization the module steps its schedulers once per epoch.
     const bool steps = !case_.two_optimizers;
     if (case_.scheduler == "one_cycle" && case_.has_known_length() && steps)
       return {optimizer, levin::OneCycleLR({.max_lr = 0.1}, by_step)};
@@ -216,7 +216,7 @@ struct Learner : levin::LightningModule {
   }
 };
 
-/// A callback of a user's own, with state.
+/// A user's callback, with state.
 struct Counter : levin::Callback {
   void on_train_batch_end(levin::Run& run) override { sum = sum * 3 % 1000003 + run.batch_idx() + run.batch().size(); }
   void on_validation_end(levin::Run&) override { ++validations; }

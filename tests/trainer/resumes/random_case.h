@@ -5,14 +5,14 @@
 #include <sstream>
 #include <string>
 
-/// One training that is drawn at random: what the tests of resumes and of ranks combine.
+/// A randomly drawn training, for the tests of resumes and of ranks.
 struct RandomCase {
-  /// The case of this number. With `comparable`, one that several ranks and one process train alike: no random
-  /// numbers in steps, and batches that the ranks divide among themselves.
+  /// Returns the case of this number. With `comparable`, several ranks and one process train it alike: it has no random
+  /// numbers in steps, and its batches are divided among the ranks.
   static RandomCase draw(uint64_t number, bool comparable);
-  /// One line, for who reads that the case failed.
+  /// Returns one line that describes the case, for messages about its failure.
   std::string describe() const;
-  /// Whether the number of steps is known before they are made.
+  /// Returns whether the number of steps is known in advance.
   bool has_known_length() const { return data == "mapped" || max_steps >= 0; }
 
   uint64_t number = 0;
@@ -35,7 +35,7 @@ namespace random_case {
 
 constexpr int64_t kValidationSamples = 13;
 
-/// Draws that read as sentences: `one_in(3)`, `between(1, 4)`, `among({"a", "b"})`.
+/// Random draws with readable names: `one_in(3)`, `between(1, 4)`, `among({"a", "b"})`.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : generator_(seed) {}
@@ -100,22 +100,22 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
       c.clip_algorithm = dice.among({"norm", "value"});
     }
   }
-  // BatchNorm takes no batch of one sample.
+  // BatchNorm does not accept a batch of one sample.
   if (c.batch_norm) {
     c.drop_last = true;
     if (c.partial_round == "uneven") c.partial_round = "drop";
   }
-  // Under manual optimization nothing is weighed, so that ranks with short batches are not one process.
+  // Under manual optimization losses are not weighted, so ranks with short batches differ from one process.
   if (comparable && c.two_optimizers) {
     c.drop_last = true;
     c.weights_are_counts = c.empty_batches_are_nan = c.skips_batches = false;
   }
   if (c.two_optimizers) c.empty_batches_are_nan = false;
-  // Of samples that the ranks divide, each drops its own last.
+  // If the ranks divide the samples, each rank drops its own last ones.
   if (comparable && c.drop_last && c.data == "divided") c.data = "stream";
-  // Each rank of zero1 has the gradients of its own share alone.
+  // A zero1 rank has only the gradients of its own shard.
   if (c.two_optimizers && c.strategy == "zero1") c.strategy = "ddp";
-  // A validation that comes in the middle of an epoch leaves no value of the training's epoch to watch.
+  // After a validation in the middle of an epoch there is no new epoch value of the training to monitor.
   if (c.check_val_every_n_epoch == 2) c.monitor = "train_loss_epoch";
   return c;
 }

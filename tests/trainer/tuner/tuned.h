@@ -7,8 +7,8 @@
 
 #include "tests/trainer/loops/toy.h"
 
-/// A module with all that a trial must leave alone: dropout, BatchNorm's buffers, metrics registered and not, and a
-/// count of its own that checkpoints keep.
+/// A module with all kinds of state that a trial must not change: dropout, BatchNorm's buffers, registered and
+/// unregistered metrics, and a count that is saved in checkpoints.
 struct Tuned : levin::LightningModule {
   Tuned()
       : net(register_module("net", torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8),
@@ -63,7 +63,7 @@ inline double metric(const levin::RunResult& result, const std::string& name) {
   throw std::runtime_error("no metric " + name);
 }
 
-/// Parameters, buffers, and the module's own count.
+/// Returns copies of parameters and buffers, and the module's count.
 inline std::vector<torch::Tensor> everything_of(const Tuned& module) {
   auto all = copies(module.parameters());
   for (const auto& buffer : module.buffers()) all.push_back(buffer.detach().clone());

@@ -8,7 +8,8 @@
 #include <thread>
 #include <vector>
 
-/// Calls `body` in as many threads, each a rank of one group over Gloo; throws what one of them has thrown.
+/// Calls `body` in `world_size` threads, each a rank of one process group over Gloo. Rethrows the first rank's
+/// exception, in rank order.
 inline void run_ranks_over_gloo(int64_t world_size, const std::function<void(levin::ProcessGroup&)>& body) {
   const levin::StoreServer store;
   std::vector<std::exception_ptr> errors(static_cast<size_t>(world_size));
@@ -19,7 +20,7 @@ inline void run_ranks_over_gloo(int64_t world_size, const std::function<void(lev
         levin::ProcessGroup group({.rank = rank, .world_size = world_size, .master_port = store.port()}, c10::kCPU,
                                   std::chrono::seconds(30));
         body(group);
-        group.barrier();  // nobody leaves while another still speaks
+        group.barrier();  // no rank leaves while another still communicates
       } catch (...) {
         errors[static_cast<size_t>(rank)] = std::current_exception();
       }

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-/// A file of torch.save, taken apart.
+/// The parts of a file of torch.save.
 struct TorchArchive {
   std::string pickle = {};
   std::map<std::string, std::string> records = {};  ///< by name, as "data/0"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// Deflated bytes, without any header.
+/// Returns deflated bytes, without any header.
 inline std::string deflated(const std::string& bytes) {
   z_stream stream = {};
   if (deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -26,7 +26,7 @@ inline std::string deflated(const std::string& bytes) {
   return out;
 }
 
-/// A record, and what its headers say where that is not the truth.
+/// A record; the optional fields replace the true values in its headers.
 struct BuiltRecord {
   std::string name = {};
   std::string contents = {};
@@ -39,7 +39,7 @@ struct BuiltRecord {
   std::string extra = {};
 };
 
-/// A zip archive as other programs write it: sizes in the headers, nothing aligned, no zip64.
+/// Builds zip archives as other programs write them: sizes in the headers, no alignment, no zip64.
 struct ZipBuilder {
   std::vector<BuiltRecord> records = {};
   std::optional<uint64_t> count = {}, directory_bytes = {}, directory_begin = {};
