@@ -22,10 +22,12 @@ class Batch;
 /// A user's own batch: a struct with `int64_t size() const`, the number of its samples, and `B to(c10::Device) const`
 /// or `B to(c10::Device, bool non_blocking) const`.
 ///
-/// Optional members: `B pin_memory() const`; `B to(at::ScalarType) const` (for runs in another precision); `B
-/// narrow(int64_t start, int64_t length) const` (samples [start, start + length)) and `static B gather(const
-/// std::vector<B>&)`, which several devices need; `static B stack(const std::vector<B>&)`, which makes a batch of the
-/// single samples that a dataset's `get` returns.
+/// Optional members:
+/// - `B pin_memory() const`
+/// - `B to(at::ScalarType) const`, for runs in another precision
+/// - `B narrow(int64_t start, int64_t length) const`, samples [start, start + length), and
+///   `static B gather(const std::vector<B>&)`: several devices need both
+/// - `static B stack(const std::vector<B>&)`, which makes a batch of the single samples that a dataset's `get` returns
 template <class B>
 concept OwnBatch = !std::same_as<B, Batch> && requires(const B& batch) {
   { batch.size() } -> std::convertible_to<int64_t>;

@@ -53,7 +53,7 @@ class CombinedLoader final : public Loader {
   void set_default_seed(uint64_t seed) override;
   bool use_sequential_order() override;
   /// If a round of one loader has fewer samples than ranks and another loader's has enough, some samples of the short
-  /// round are given to two ranks.
+  /// round are given to several ranks.
   void shard(int64_t rank, int64_t world) override;
   bool in_step() const override;
   State state_dict() const override;

@@ -32,7 +32,7 @@ struct DataLoaderOptions {
       {.choices = {"uneven", "drop", "pad"}});
   std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of order and random transforms; unset: the run's seed");
 
-  /// The order of the samples; unset: set by `shuffle`. In C++ only.
+  /// The order of the samples; unset: `shuffle` decides. In C++ only.
   std::shared_ptr<const Sampler> sampler = {};
   /// Divides the epoch into batches itself, instead of batch_size, shuffle, sampler and drop_last. In C++ only.
   std::shared_ptr<const BatchSampler> batch_sampler = {};

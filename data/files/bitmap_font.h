@@ -16,8 +16,8 @@ int64_t text_width(std::string_view text, int64_t scale);
 /// Returns `text`, cut to fit into `width` pixels; two dots mark the cut.
 std::string fitting_text(std::string_view text, int64_t width, int64_t scale);
 
-/// Writes `value` into the pixels of `text` with the upper left corner at (`top`, `left`). `image` is uint8 [channels,
-/// height, width]; pixels outside of it are skipped.
+/// Writes `value` into the pixels of `text` with the upper left corner at (`top`, `left`). `image` is uint8
+/// [channels, height, width]; pixels outside of it are skipped.
 void draw_text(const at::Tensor& image, int64_t top, int64_t left, std::string_view text, int64_t scale, uint8_t value);
 
 }  // namespace levin::data

@@ -7,7 +7,7 @@
 
 namespace levin::data {
 
-/// How an image is decoded.
+/// The options of decoding an image.
 struct ImageOptions {
   /// 3: red, green, blue. 1: luminance, (299 red + 587 green + 114 blue) / 1000.
   int64_t channels = 3;
@@ -35,7 +35,7 @@ at::Tensor decode_png(std::string_view bytes, const std::string& name, const Ima
 std::string encode_jpeg(const at::Tensor& image, int64_t quality);
 std::string encode_png(const at::Tensor& image);
 
-/// What the two formats share.
+/// Helpers of both formats.
 namespace detail {
 
 /// Throws levin::UsageError if `options.channels` is neither 1 nor 3, an image of this size is too large, or

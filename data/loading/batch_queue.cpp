@@ -212,7 +212,7 @@ void BatchQueue::work(const std::shared_ptr<Shared>& shared_pointer) {
     shared.planned_or_left.notify_all();
     if (!more) {
       shared.free.push_front(entry);
-      // Another epoch may be waiting to begin.
+      // Another epoch may be waiting to start.
       if (shared.state == Shared::State::Reading) shared.state = Shared::State::Exhausted;
       shared.may_take.notify_one();
       continue;
