@@ -95,7 +95,7 @@ class ModelCheckpoint : public Callback {
   std::filesystem::path best_model_path_ = {}, last_model_path_ = {};
   std::optional<double> best_model_score_ = {}, current_score_ = {};
   std::string loaded_folder_ = {};  ///< folder of a loaded state, until the run's folder is known
-  int64_t saved_step_ = 0;          ///< global_step of the newest save; at 0 nothing is saved before the first step
+  int64_t saved_step_ = 0;  ///< global_step of the newest save; its initial 0 prevents a save before the first step
   bool waits_for_validation_ = false;
   std::chrono::steady_clock::time_point looked_at_clock_ = {};
 };

@@ -17,7 +17,7 @@ DataLoaderOptions checked(DataLoaderOptions options) {
   return options;
 }
 
-/// Returns whether there is an accelerator for page-locked memory; without one, the option is ignored with a warning.
+/// Returns whether there is page-locked memory, which needs a GPU; without one, pin_memory is ignored with a warning.
 bool can_pin_memory() {
   if (at::globalContext().hasCUDA()) return true;
   static std::atomic<bool> warned = false;

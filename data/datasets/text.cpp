@@ -12,7 +12,7 @@
 namespace levin::data {
 namespace {
 
-/// The file position of one character in this many is kept.
+/// One character in this many has its file position kept.
 constexpr int64_t kCharactersPerMark = 256;
 
 TextVocabulary vocabulary_of(const MappedFile& file, const TextDatasetOptions& options) {
