@@ -44,7 +44,7 @@ class Run {
   virtual data::DataModule* data_module() = 0;
   virtual c10::Device device() const = 0;
   virtual Comm& comm() = 0;
-  /// The run's folder (DESIGN: `<default_root_dir>/<name>/version_<n>`); empty if the run writes none.
+  /// The run's folder, `<default_root_dir>/<name>/version_<n>`; empty if the run writes none.
   virtual const std::filesystem::path& folder() const = 0;
 
   /// True during Trainer::fit, including the validations inside it.
