@@ -1,4 +1,4 @@
-# Sourced, behind lib.sh, by the scripts that build with CUDA: the Python with the LibTorch to build against.
+# Sourced, after lib.sh, by the scripts that build with CUDA: chooses the Python whose LibTorch they build against.
 
 torch_version=2.11.0 # with CUDA 13.0
 
@@ -11,12 +11,12 @@ make_cuda_python() {
   mkdir -p build
   run_quietly "python3 cannot make a virtual environment: install python3-venv." python3 -m venv build/cuda-python
   run_quietly "$sentence" build/cuda-python/bin/python -m pip install -q "torch==$torch_version" numpy
-  # Headers that torch's own do include, but that torch does not ask for.
+  # torch's headers include these, but its package does not require them.
   run_quietly "$sentence" build/cuda-python/bin/python -m pip install -q --no-deps 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-cccl==13.0.*'
 }
 
-# choose_cuda_python [PYTHON]: sets `python` to that one, or to that of build/cuda-python, which is made where it is missing;
-# installs what levin is built with.
+# choose_cuda_python [PYTHON]: sets `python` to PYTHON, or else to the Python of build/cuda-python, which it makes if it is
+# missing. Installs what levin is built with.
 choose_cuda_python() {
   python=${1:-}
   LEVIN_PYTHON=${python:-$root/build/cuda-python/bin/python} scripts/setup

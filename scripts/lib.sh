@@ -1,17 +1,17 @@
-# Shared by the scripts of this folder: where things are, and how to say what is being done.
+# Shared by the scripts of this folder: paths, messages, the compiler, configuring and building.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv"
 
 say() { printf '==> %s\n' "$*"; }
 
-# Ends the script with one plain sentence.
+# Ends the script with an error of one sentence.
 fail() {
   printf 'error: %s\n' "$*" >&2
   exit 1
 }
 
-# run_quietly SENTENCE COMMAND...: the command's output only where it fails, and the sentence with it.
+# run_quietly SENTENCE COMMAND...: runs the command; if it fails, prints the end of its output and ends with the sentence.
 run_quietly() {
   local sentence=$1 log
   shift
@@ -24,7 +24,7 @@ run_quietly() {
   rm -f "$log"
 }
 
-# Compiler jobs: one for each core, and no more than memory has room for (a file with torch/torch.h takes 1.5 GB).
+# Prints the number of compiler jobs: one per core, but no more than fit into memory (a file with torch/torch.h takes 1.5 GB).
 jobs() {
   local cores memory_kb
   cores=$(nproc 2>/dev/null || echo 2)
@@ -35,7 +35,7 @@ jobs() {
   }'
 }
 
-# The compiler: what CXX names, else g++ where it is new enough, else a newer one that is installed beside it.
+# Chooses the compiler: CXX if it is set, else g++ if it is new enough, else a newer one that is installed beside it.
 choose_compiler() {
   [[ -z ${CXX:-} ]] || return 0
   local version
@@ -51,7 +51,7 @@ choose_compiler() {
   [[ $version != 0 ]] || fail "There is no C++ compiler: install g++ 12 or newer (apt-get install g++)."
 }
 
-# configure PRESET [CMAKE ARGUMENTS...]: fails with the line that levin's own checks print, where they are why.
+# configure PRESET [CMAKE ARGUMENTS...]: if one of levin's own checks fails, ends with the line that the check prints.
 configure() {
   local preset=$1 log line
   shift

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs the programs beside it, which scripts/gpu-bundle has put there, and writes down what passed, what failed, and figures.
+# Runs the programs beside it, which scripts/gpu-bundle has put there, and writes a report of what passed and failed, with
+# figures.
 # usage: run.sh [--seconds N] [--limit PART=SECONDS]... [RESULTS]
-#   RESULTS     the folder for report.md and logs.txt, which has all that the programs printed; ./results unless named
-#   --seconds   for all parts together, 450 unless given: those for which no time is left are not begun
-#   --limit     for one part; one that does not end in time is stopped, and the report says so
-# LEVIN_PYTHON, or else python3, is a Python with the torch that the programs were built with; its libraries are theirs.
-# The exit status is 0 where nothing failed.
+#   RESULTS        the folder for report.md and logs.txt, which holds the output of all programs; default: ./results
+#   --seconds      time for all parts together; parts for which no time is left are not started; default: 450
+#   --limit        time for one part; a part that does not end in time is stopped, and the report says so
+#   LEVIN_PYTHON   a Python with the torch that the programs were built with, whose libraries they use; default: python3
+# The exit status is 0 if nothing failed.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -65,7 +66,7 @@ done
 
 # --- parts ---
 
-# Without a GPU the cores compute, and may be busy: threads that wait must not hold them.
+# Without a GPU the cores compute, and other processes may need them: waiting threads must not spin.
 [[ -n $gpu ]] || export OMP_WAIT_POLICY=passive
 
 failures=0
@@ -113,7 +114,7 @@ part() {
       result=failed remark="exit status $status"
       [[ -z $(last_line "$err") ]] || remark="$remark: $(last_line "$err")"
     fi
-    # The test that it was in, if it did not come to that test's end.
+    # Adds the test that was running, if that test did not end.
     local last
     last=$(grep -E '^gpu_test: (began|passed|failed|skipped) ' "$out" | tail -n 1 || true)
     [[ $last != "gpu_test: began "* ]] || remark="$remark, in: ${last#gpu_test: began }"
@@ -124,7 +125,7 @@ part() {
   if [[ $name == benchmark* && $result != skipped ]]; then { printf '\n### %s\n\n' "$name" && cat "$out"; } >>"$work/figures"; fi
 }
 
-# on_gpu NAME LIMIT COMMAND...: a part that is skipped where there is no GPU.
+# on_gpu NAME LIMIT COMMAND...: a part that is skipped if there is no GPU.
 on_gpu() {
   if [[ -n $gpu ]]; then part "$@"; else row "$1" skipped 0 0 1 0 "torch of $python sees no GPU"; fi
 }
