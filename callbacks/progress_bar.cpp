@@ -77,9 +77,18 @@ void ProgressBar::on_sanity_check_end(Run&) {
   erase();
 }
 
+/// An epoch in which the run was resumed does not call on_train_epoch_start again.
+void ProgressBar::on_train_start(Run& run) {
+  if (enabled_ && run.state().batch_in_epoch > 0) start_epoch(run);
+}
+
 void ProgressBar::on_train_epoch_start(Run& run) {
   if (!enabled_) return;
   leave_epoch_line(run);
+  start_epoch(run);
+}
+
+void ProgressBar::start_epoch(Run& run) {
   const std::optional<int64_t> epochs = run.max_epochs();
   const Clock::time_point now = Clock::now();
   epoch_.start("Epoch " + std::to_string(run.state().epoch + 1) + (epochs ? "/" + std::to_string(*epochs) : ""), now);

@@ -41,6 +41,7 @@ class ProgressBar final : public Callback {
   void on_fit_start(Run& run) override;
   void on_sanity_check_start(Run& run) override;
   void on_sanity_check_end(Run& run) override;
+  void on_train_start(Run& run) override;
   void on_train_epoch_start(Run& run) override;
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
@@ -72,6 +73,7 @@ class ProgressBar final : public Callback {
     void finish(Clock::time_point now);
   };
 
+  void start_epoch(Run& run);
   void start_evaluation(std::string label);
   void evaluation_batch_end(Run& run);
   void end_evaluation(Run& run);

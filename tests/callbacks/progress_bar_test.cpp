@@ -180,6 +180,23 @@ TEST_CASE("An epoch that goes on in its middle says so") {
   CHECK(contains(screen(out.str()).back(), "  60%   6/10"));
 }
 
+TEST_CASE("A run that is resumed inside an epoch shows that epoch, whose start hook is not called again") {
+  std::ostringstream out;
+  ProgressBar bar(in_file(out, /*plain_seconds=*/0));
+  FakeRun run;
+  run.max_epochs_ = 3;
+  run.num_batches_ = 5;
+  run.state_.epoch = 1;
+  run.state_.batch_in_epoch = 2;
+  bar.setup(run);
+  bar.on_fit_start(run);
+  bar.on_train_start(run);
+  run.batch_idx_ = 2;
+  bar.on_train_batch_end(run);
+  CHECK(contains(out.str(), "Epoch 2/3"));
+  CHECK(contains(out.str(), "3/5"));
+}
+
 TEST_CASE("Evaluation alone has its own line, over all loaders") {
   std::ostringstream out;
   ProgressBar bar(in_terminal(out));

@@ -122,9 +122,9 @@ TEST_CASE("steps driven by hand, without a loader or an epoch, are those of fit"
     const Batch batch(data.input.narrow(0, 7 * i, rows), data.target.narrow(0, 7 * i, rows));
     by_hand.sink.enter_batch(batch, i, /*on_step_by_default=*/true);
     steps += by_hand.step->run(batch, i, i + 1 == kBatches, {}).stepped;
-    CHECK(by_hand.step->output() != nullptr);
+    CHECK(by_hand.context.output != nullptr);
     by_hand.step->drop_output();
-    CHECK(by_hand.step->output() == nullptr);
+    CHECK(by_hand.context.output == nullptr);
   }
   CHECK(steps == (kBatches + k - 1) / k);
   CHECK(bit_equal(copies(driven.parameters()), copies(fitted.parameters())));
