@@ -50,6 +50,13 @@ function(levin_precompile target)
   endif()
 endfunction()
 
+# levin_precompile_as(target other): the same file as another target, whose definitions may be fewer.
+function(levin_precompile_as target other)
+  if(LEVIN_PRECOMPILE_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM ${other})
+  endif()
+endfunction()
+
 # levin_precompile_torch(target): torch/torch.h for programs that include it whole; all of them share one file.
 function(levin_precompile_torch target)
   if(NOT LEVIN_PRECOMPILE_HEADERS)
