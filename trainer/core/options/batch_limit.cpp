@@ -7,12 +7,14 @@
 namespace levin {
 namespace {
 
-constexpr const char* kExpected = "a number of batches or a fraction from 0.0 to 1.0";
-constexpr const char* kSchema = R"({"type": "number", "minimum": 0})";
+constexpr const char* kBatchLimitExpected = "a number of batches or a fraction from 0.0 to 1.0";
+constexpr const char* kBatchLimitSchema = R"({"type": "number", "minimum": 0})";
 
-Json write(const BatchLimit& limit) { return limit.is_fraction() ? Json(limit.fraction()) : Json(limit.count()); }
+Json write_batch_limit(const BatchLimit& limit) {
+  return limit.is_fraction() ? Json(limit.fraction()) : Json(limit.count());
+}
 
-std::optional<BatchLimit> parse(const Json& json) try {
+std::optional<BatchLimit> parse_batch_limit(const Json& json) try {
   if (json.is_number_float()) return BatchLimit(json.get<double>());
   if (json.is_number_integer()) return BatchLimit(json.get<int64_t>());
   return {};
@@ -24,7 +26,7 @@ std::optional<BatchLimit> parse(const Json& json) try {
 
 void BatchLimit::check() const {
   if (count_ ? *count_ < 0 : !(fraction_ >= 0 && fraction_ <= 1))
-    throw_unexpected("limit of batches", kExpected, write(*this));
+    throw_unexpected("limit of batches", kBatchLimitExpected, write_batch_limit(*this));
 }
 
 std::optional<int64_t> BatchLimit::of(std::optional<int64_t> batches, const std::string& path) const {
@@ -41,7 +43,8 @@ std::optional<int64_t> BatchLimit::of(std::optional<int64_t> batches, const std:
 }
 
 const OptionType& OptionTraits<BatchLimit>::type() {
-  static const ValueType<BatchLimit> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
+  static const ValueType<BatchLimit> type(kBatchLimitExpected, parse_batch_limit, write_batch_limit, json_or_text,
+                                          /*a_switch=*/false, kBatchLimitSchema);
   return type;
 }
 

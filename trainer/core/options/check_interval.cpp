@@ -7,16 +7,17 @@
 namespace levin {
 namespace {
 
-constexpr const char* kExpected = "a number of batches from 1, a fraction of the epoch up to 1.0, or \"DD:HH:MM:SS\"";
-constexpr const char* kSchema =
+constexpr const char* kCheckIntervalExpected =
+    "a number of batches from 1, a fraction of the epoch up to 1.0, or \"DD:HH:MM:SS\"";
+constexpr const char* kCheckIntervalSchema =
     R"({"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^[0-9]{1,2}(:[0-9]{1,2}){3}$"})";
 
-Json write(const CheckInterval& interval) {
+Json write_check_interval(const CheckInterval& interval) {
   if (interval.time()) return interval.time()->to_text();
   return interval.is_fraction() ? Json(interval.fraction()) : Json(interval.count());
 }
 
-std::optional<CheckInterval> parse(const Json& json) try {
+std::optional<CheckInterval> parse_check_interval(const Json& json) try {
   if (json.is_number_float()) return CheckInterval(json.get<double>());
   if (json.is_number_integer()) return CheckInterval(json.get<int64_t>());
   if (json.is_string()) return CheckInterval(Duration(json.get<std::string>()));
@@ -29,7 +30,7 @@ std::optional<CheckInterval> parse(const Json& json) try {
 
 void CheckInterval::check() const {
   if (batches_ ? *batches_ < 1 : !(fraction_ > 0 && fraction_ <= 1))
-    throw_unexpected("interval of validation", kExpected, write(*this));
+    throw_unexpected("interval of validation", kCheckIntervalExpected, write_check_interval(*this));
 }
 
 std::optional<int64_t> CheckInterval::of(std::optional<int64_t> epoch_batches, const std::string& path) const {
@@ -45,7 +46,8 @@ std::optional<int64_t> CheckInterval::of(std::optional<int64_t> epoch_batches, c
 }
 
 const OptionType& OptionTraits<CheckInterval>::type() {
-  static const ValueType<CheckInterval> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
+  static const ValueType<CheckInterval> type(kCheckIntervalExpected, parse_check_interval, write_check_interval,
+                                             json_or_text, /*a_switch=*/false, kCheckIntervalSchema);
   return type;
 }
 

@@ -9,8 +9,8 @@
 namespace levin {
 namespace {
 
-constexpr const char* kExpected = "a count, a list of different device numbers, \"auto\" or -1";
-constexpr const char* kSchema =
+constexpr const char* kDevicesExpected = "a count, a list of different device numbers, \"auto\" or -1";
+constexpr const char* kDevicesSchema =
     R"({"type": ["integer", "string", "array", "null"], "minimum": -1, "pattern": "^(|auto|-1|[0-9, ]+)$",
         "items": {"type": "integer", "minimum": 0}, "minItems": 1, "uniqueItems": true})";
 
@@ -25,7 +25,7 @@ std::optional<int> whole_number(const std::string& text) {
   return value;
 }
 
-std::optional<Devices> parse(const Json& json) try {
+std::optional<Devices> parse_devices(const Json& json) try {
   if (json.is_null()) return Devices();
   if (json.is_string()) return Devices(json.get<std::string>());
   if (json.is_number_integer()) return Devices(json.get<int>());
@@ -36,7 +36,7 @@ std::optional<Devices> parse(const Json& json) try {
   return {};
 }
 
-Json write(const Devices& devices) {
+Json write_devices(const Devices& devices) {
   if (!devices.is_set()) return nullptr;
   if (devices.is_all()) return "auto";
   if (devices.is_list()) return devices.ids();
@@ -46,7 +46,7 @@ Json write(const Devices& devices) {
 }  // namespace
 
 Devices::Devices(int count) : kind_(count == -1 ? Kind::All : Kind::Count), count_(count) {
-  if (count < -1) throw_unexpected("devices", kExpected, count);
+  if (count < -1) throw_unexpected("devices", kDevicesExpected, count);
 }
 
 Devices::Devices(const std::string& text) {
@@ -59,7 +59,7 @@ Devices::Devices(const std::string& text) {
   std::istringstream stream(text);
   for (std::string part; std::getline(stream, part, ',');) {
     const std::optional<int> id = whole_number(part);
-    if (!id) throw_unexpected("devices", kExpected, text);
+    if (!id) throw_unexpected("devices", kDevicesExpected, text);
     ids.push_back(*id);
   }
   const bool is_list = text.find(',') != std::string::npos;
@@ -70,7 +70,7 @@ Devices::Devices(std::vector<int> ids) : kind_(Kind::List), ids_(std::move(ids))
   std::vector<int> sorted = ids_;
   std::sort(sorted.begin(), sorted.end());
   const bool repeated = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
-  if (sorted.empty() || sorted.front() < 0 || repeated) throw_unexpected("devices", kExpected, ids_);
+  if (sorted.empty() || sorted.front() < 0 || repeated) throw_unexpected("devices", kDevicesExpected, ids_);
 }
 
 int Devices::count(int all) const {
@@ -97,7 +97,8 @@ std::string Devices::to_text() const {
 }
 
 const OptionType& OptionTraits<Devices>::type() {
-  static const ValueType<Devices> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
+  static const ValueType<Devices> type(kDevicesExpected, parse_devices, write_devices, json_or_text, /*a_switch=*/false,
+                                       kDevicesSchema);
   return type;
 }
 

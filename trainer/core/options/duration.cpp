@@ -9,8 +9,8 @@
 namespace levin {
 namespace {
 
-constexpr const char* kExpected = "\"DD:HH:MM:SS\" or a number of seconds";
-constexpr const char* kSchema =
+constexpr const char* kDurationExpected = "\"DD:HH:MM:SS\" or a number of seconds";
+constexpr const char* kDurationSchema =
     R"({"type": ["number", "string", "object"], "minimum": 0, "pattern": "^[0-9]{1,2}(:[0-9]{1,2}){3}$",
         "additionalProperties": false, "minProperties": 1,
         "properties": {"weeks": {"type": "number"}, "days": {"type": "number"}, "hours": {"type": "number"},
@@ -32,7 +32,7 @@ std::optional<Duration> parse_units(const Json& json) {
   return Duration(seconds);
 }
 
-std::optional<Duration> parse(const Json& json) try {
+std::optional<Duration> parse_duration(const Json& json) try {
   if (json.is_number()) return Duration(json.get<double>());
   if (json.is_string()) return Duration(json.get<std::string>());
   if (json.is_object()) return parse_units(json);
@@ -41,7 +41,7 @@ std::optional<Duration> parse(const Json& json) try {
   return {};
 }
 
-Json write(const Duration& duration) {
+Json write_duration(const Duration& duration) {
   const bool whole = duration.seconds() == std::floor(duration.seconds()) && duration.seconds() < 8e6;
   return whole ? Json(duration.to_text()) : Json(duration.seconds());
 }
@@ -49,7 +49,7 @@ Json write(const Duration& duration) {
 }  // namespace
 
 Duration::Duration(double seconds) : seconds_(seconds) {
-  if (!(seconds >= 0) || std::isinf(seconds)) throw_unexpected("duration", kExpected, seconds);
+  if (!(seconds >= 0) || std::isinf(seconds)) throw_unexpected("duration", kDurationExpected, seconds);
 }
 
 Duration::Duration(const std::string& text) {
@@ -57,7 +57,7 @@ Duration::Duration(const std::string& text) {
   int read = 0;
   if (std::sscanf(text.c_str(), "%2u:%2u:%2u:%2u%n", &days, &hours, &minutes, &seconds, &read) != 4 ||
       static_cast<size_t>(read) != text.size())
-    throw_unexpected("duration", kExpected, text);
+    throw_unexpected("duration", kDurationExpected, text);
   seconds_ = days * 86400.0 + hours * 3600.0 + minutes * 60.0 + seconds;
 }
 
@@ -70,7 +70,8 @@ std::string Duration::to_text() const {
 }
 
 const OptionType& OptionTraits<Duration>::type() {
-  static const ValueType<Duration> type(kExpected, parse, write, json_or_text, /*a_switch=*/false, kSchema);
+  static const ValueType<Duration> type(kDurationExpected, parse_duration, write_duration, json_or_text,
+                                        /*a_switch=*/false, kDurationSchema);
   return type;
 }
 

@@ -6,15 +6,16 @@
 namespace levin {
 namespace {
 
-constexpr const char* kExpected = "an object of epochs (from 0) and numbers (from 1), such as {\"0\": 8, \"4\": 4}";
+constexpr const char* kEpochTableExpected =
+    "an object of epochs (from 0) and numbers (from 1), such as {\"0\": 8, \"4\": 4}";
 
-Json write(const EpochTable& table) {
+Json write_epoch_table(const EpochTable& table) {
   Json json = Json::object();
   for (const auto& [epoch, value] : table.values()) json[std::to_string(epoch)] = value;
   return json;
 }
 
-std::optional<EpochTable> parse(const Json& json) {
+std::optional<EpochTable> parse_epoch_table(const Json& json) {
   if (!json.is_object()) return {};
   std::map<int64_t, int64_t> values;
   for (const auto& [key, value] : json.items()) {
@@ -34,7 +35,7 @@ EpochTable::EpochTable(std::map<int64_t, int64_t> values) : values_(std::move(va
 
 void EpochTable::check() const {
   for (const auto& [epoch, value] : values_)
-    if (epoch < 0 || value < 1) throw_unexpected("table of epochs", kExpected, write(*this));
+    if (epoch < 0 || value < 1) throw_unexpected("table of epochs", kEpochTableExpected, write_epoch_table(*this));
 }
 
 int64_t EpochTable::at(int64_t epoch, int64_t before) const {
@@ -44,7 +45,7 @@ int64_t EpochTable::at(int64_t epoch, int64_t before) const {
 
 const OptionType& OptionTraits<EpochTable>::type() {
   static const ValueType<EpochTable> type(
-      kExpected, parse, write, json_or_text, /*a_switch=*/false,
+      kEpochTableExpected, parse_epoch_table, write_epoch_table, json_or_text, /*a_switch=*/false,
       R"({"type": "object", "patternProperties": {"^[0-9]+$": {"type": "integer", "minimum": 1}}, "additionalProperties": false})");
   return type;
 }

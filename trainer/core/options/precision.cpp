@@ -6,8 +6,9 @@
 namespace levin {
 namespace {
 
-constexpr const char* kExpected = "32, 64, 16, bf16, 32-true, 64-true, 16-mixed, bf16-mixed, 16-true or bf16-true";
-constexpr const char* kSchema =
+constexpr const char* kPrecisionExpected =
+    "32, 64, 16, bf16, 32-true, 64-true, 16-mixed, bf16-mixed, 16-true or bf16-true";
+constexpr const char* kPrecisionSchema =
     R"({"enum": [16, 32, 64, "32", "64", "16", "bf16", "32-true", "64-true", "16-mixed", "bf16-mixed", "16-true",
                  "bf16-true"]})";
 
@@ -21,7 +22,7 @@ std::string full_name(const std::string& name) {
   return "";
 }
 
-std::optional<Precision> parse(const Json& json) {
+std::optional<Precision> parse_precision(const Json& json) {
   std::string name;
   if (json.is_string()) name = json.get<std::string>();
   if (json.is_number_integer()) name = json.dump();
@@ -32,13 +33,13 @@ std::optional<Precision> parse(const Json& json) {
 }  // namespace
 
 Precision::Precision(const std::string& name) : name_(full_name(name)) {
-  if (name_.empty()) throw_unexpected("precision", kExpected, name);
+  if (name_.empty()) throw_unexpected("precision", kPrecisionExpected, name);
 }
 
 const OptionType& OptionTraits<Precision>::type() {
   static const ValueType<Precision> type(
-      kExpected, parse, [](const Precision& value) -> Json { return value.name(); }, json_or_text, /*a_switch=*/false,
-      kSchema);
+      kPrecisionExpected, parse_precision, [](const Precision& value) -> Json { return value.name(); }, json_or_text,
+      /*a_switch=*/false, kPrecisionSchema);
   return type;
 }
 
