@@ -63,7 +63,7 @@ class Numbers : public IterableDataset {
 };
 
 /// The random number of each sample, made where the costly work is.
-class Noisy : public Numbers {
+class NoisyNumbers : public Numbers {
  public:
   using Numbers::Numbers;
   void make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, Batch& out) const override {
@@ -103,7 +103,7 @@ TEST_CASE("a stream's samples come in order, whatever the number of workers") {
 }
 
 TEST_CASE("the random numbers of a stream's samples depend on seed, epoch and place") {
-  const auto dataset = std::make_shared<Noisy>(23);
+  const auto dataset = std::make_shared<NoisyNumbers>(23);
   DataLoader none(dataset, {.batch_size = 4, .seed = 3});
   const auto expected = noise_of(none, 1);
   CHECK(expected.size() == 23);
