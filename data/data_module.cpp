@@ -30,3 +30,15 @@ int64_t checked_batch_size(int64_t batch_size) {
 }
 
 }  // namespace levin::data
+
+namespace levin {
+
+const std::optional<data::DataOverrides>& ModuleAccess::known_overrides(const data::DataModule& data_module) {
+  return data_module.known_overrides_;
+}
+
+void ModuleAccess::remember(data::DataModule& data_module, data::DataOverrides overrides) {
+  data_module.known_overrides_ = overrides;
+}
+
+}  // namespace levin

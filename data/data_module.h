@@ -2,6 +2,7 @@
 #include <levin/data/batch.h>
 #include <levin/data/loader.h>
 #include <levin/trainer/core/run/hiding.h>
+#include <levin/trainer/core/run/module_access.h>
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/core/state/state.h>
 
@@ -90,11 +91,9 @@ class DataModule {
   virtual State state_dict() const { return {}; }
   virtual void load_state_dict(const State& /*state*/) {}
 
-  /// The overrides, if the registry made this data module.
-  const std::optional<DataOverrides>& known_overrides() const { return known_overrides_; }
-  void remember(DataOverrides overrides) { known_overrides_ = overrides; }
-
  private:
+  friend class levin::ModuleAccess;
+
   std::optional<DataOverrides> known_overrides_ = {};
 };
 
@@ -123,7 +122,7 @@ constexpr DataOverrides overridden_by() {
 template <std::derived_from<DataModule> D>
 DataOverrides overrides_of(const D& data_module) {
   const DataModule& base = data_module;
-  return typeid(base) == typeid(D) ? overridden_by<D>() : base.known_overrides().value_or(DataOverrides{});
+  return typeid(base) == typeid(D) ? overridden_by<D>() : ModuleAccess::known_overrides(base).value_or(DataOverrides{});
 }
 
 /// Any kind of pointer to a data module.

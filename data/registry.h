@@ -26,7 +26,7 @@ bool add_data_module(Registry<DataModuleKind::Entry>& registry, const std::strin
       made = std::make_shared<D>();
     else
       made = std::make_shared<D>(*static_cast<const Options*>(options));
-    made->remember(overridden_by<D>());
+    ModuleAccess::remember(*made, overridden_by<D>());
     return made;
   });
   return true;

@@ -207,20 +207,30 @@ std::optional<int64_t> LightningModule::estimated_stepping_batches() const {
   return context("estimated_stepping_batches").run->estimated_stepping_batches();
 }
 
-void LightningModule::configure_model_once() {
-  if (model_is_configured_) return;
-  configure_model();
-  model_is_configured_ = true;
+void ModuleAccess::set_context(LightningModule& module, StepContext* context) {
+  module.context_ = context;
+  if (context == nullptr) module.untoggle_optimizer();
 }
 
-void LightningModule::set_context(StepContext* context) {
-  context_ = context;
-  if (context == nullptr) untoggle_optimizer();
+void ModuleAccess::configure_model_once(LightningModule& module) {
+  if (module.model_is_configured_) return;
+  module.configure_model();
+  module.model_is_configured_ = true;
 }
 
-void LightningModule::remember(std::function<std::shared_ptr<LightningModule>()> factory, ModuleOverrides overrides) {
-  factory_ = std::move(factory);
-  known_overrides_ = overrides;
+const ModuleAccess::Factory& ModuleAccess::factory(const LightningModule& module) { return module.factory_; }
+
+const std::optional<ModuleOverrides>& ModuleAccess::known_overrides(const LightningModule& module) {
+  return module.known_overrides_;
+}
+
+void ModuleAccess::remember(LightningModule& module, Factory factory, ModuleOverrides overrides) {
+  module.factory_ = std::move(factory);
+  module.known_overrides_ = overrides;
+}
+
+const std::vector<std::pair<torch::nn::Module*, bool>>& ModuleAccess::training_modes(const LightningModule& module) {
+  return module.training_modes_;
 }
 
 StepContext& LightningModule::context(const char* asked) const {

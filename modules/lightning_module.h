@@ -10,6 +10,7 @@
 #include <levin/trainer/core/run/callback_entry.h>
 #include <levin/trainer/core/run/hooks.h>
 #include <levin/trainer/core/run/log_sink.h>
+#include <levin/trainer/core/run/module_access.h>
 #include <levin/trainer/core/run/step_context.h>
 #include <torch/nn/module.h>
 
@@ -106,8 +107,6 @@ class LightningModule : public torch::nn::Module, public Hooks {
   virtual void on_predict_model_eval() { on_validation_model_eval(); }
   /// Puts each submodule back into the mode that the last eval hook found.
   void restore_training_modes();
-  /// In an evaluation: the modes that it will put back; empty elsewhere.
-  const std::vector<std::pair<torch::nn::Module*, bool>>& training_modes() const { return training_modes_; }
 
   // --- what steps and hooks may call ---
 
@@ -202,26 +201,16 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// Optimizer steps of the whole fit; unset where it has no known end. Can be asked in configure_optimizers.
   std::optional<int64_t> estimated_stepping_batches() const;
 
-  // --- for the trainer and make_module ---
-
-  /// Sets the context of a run; null ends it.
-  void set_context(StepContext* context);
-  /// Calls configure_model, unless that was done before.
-  void configure_model_once();
-  /// Makes another module of the same class and arguments; empty unless make_module or the registry made this one.
-  const std::function<std::shared_ptr<LightningModule>()>& factory() const { return factory_; }
-  /// What the class overrides, where make_module or the registry made this module.
-  const std::optional<ModuleOverrides>& known_overrides() const { return known_overrides_; }
-  void remember(std::function<std::shared_ptr<LightningModule>()> factory, ModuleOverrides overrides);
-
  private:
+  friend class ModuleAccess;
+
   StepContext& context(const char* asked) const;
   Comm& comm() const;
   void set_hyperparameters(const Schema& schema, const void* options);
 
   StepContext* context_ = nullptr;
   bool model_is_configured_ = false;
-  std::function<std::shared_ptr<LightningModule>()> factory_ = {};
+  ModuleAccess::Factory factory_ = {};
   std::optional<ModuleOverrides> known_overrides_ = {};
   std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};
   std::vector<std::pair<at::Tensor, bool>> toggled_ = {};  ///< parameters, and whether they required gradients
@@ -253,7 +242,8 @@ constexpr ModuleOverrides overridden_by() {
 template <std::derived_from<LightningModule> M>
 ModuleOverrides overrides_of(const M& module) {
   const LightningModule& base = module;
-  return typeid(base) == typeid(M) ? overridden_by<M>() : base.known_overrides().value_or(ModuleOverrides{});
+  return typeid(base) == typeid(M) ? overridden_by<M>()
+                                   : ModuleAccess::known_overrides(base).value_or(ModuleOverrides{});
 }
 
 /// A pointer to a module, of any kind: shared_ptr, unique_ptr, a plain one.
@@ -291,8 +281,8 @@ struct ModuleRef {
 template <std::derived_from<LightningModule> M, class... Args>
 std::shared_ptr<M> make_module(Args... args) {
   auto module = std::make_shared<M>(args...);
-  module->remember([args...]() -> std::shared_ptr<LightningModule> { return make_module<M>(args...); },
-                   overridden_by<M>());
+  ModuleAccess::remember(
+      *module, [args...]() -> std::shared_ptr<LightningModule> { return make_module<M>(args...); }, overridden_by<M>());
   return module;
 }
 

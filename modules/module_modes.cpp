@@ -26,7 +26,7 @@ void visit_modules(M& module, Visit visit) {
 
 State module_modes(const LightningModule& module) {
   State eval = State::list(), frozen = State::list();
-  const auto& before_evaluation = module.training_modes();
+  const auto& before_evaluation = ModuleAccess::training_modes(module);
   visit_modules(module, [&](const std::string& name, const torch::nn::Module& submodule) {
     bool training = submodule.is_training();
     for (const auto& [known, mode] : before_evaluation)

@@ -30,7 +30,8 @@ void MLPRegressor::take_sizes(data::DataModule& data) { take_columns(data, optio
 void MLPRegressor::make_net() {
   save_hyperparameters(options);
   // Replicas and what is loaded from a checkpoint know the sizes from the start.
-  remember([made_of = options] { return make_module<MLPRegressor>(made_of); }, overridden_by<MLPRegressor>());
+  ModuleAccess::remember(
+      *this, [made_of = options] { return make_module<MLPRegressor>(made_of); }, overridden_by<MLPRegressor>());
   TabularModule::make_net(options.net, options.outputs, options.initial);
 }
 
@@ -78,7 +79,8 @@ void MLPClassifier::take_sizes(data::DataModule& data) {
 
 void MLPClassifier::make_net() {
   save_hyperparameters(options);
-  remember([made_of = options] { return make_module<MLPClassifier>(made_of); }, overridden_by<MLPClassifier>());
+  ModuleAccess::remember(
+      *this, [made_of = options] { return make_module<MLPClassifier>(made_of); }, overridden_by<MLPClassifier>());
   TabularModule::make_net(options.net, *options.num_classes, options.initial);
 }
 

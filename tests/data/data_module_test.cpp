@@ -39,7 +39,7 @@ TEST_CASE("of an object of a derived class everything counts as overridden, unle
   CHECK_FALSE(DataModuleRef(scaling).overrides.has(DataMethod::prepare_data));
   Plain& base = scaling;
   CHECK(DataModuleRef(base).overrides.has(DataMethod::prepare_data));
-  scaling.remember(overridden_by<Scaling>());
+  levin::ModuleAccess::remember(scaling, overridden_by<Scaling>());
   CHECK_FALSE(DataModuleRef(base).overrides.has(DataMethod::prepare_data));
   CHECK(DataModuleRef(base).overrides.has(DataMethod::on_after_batch_transfer));
 }
@@ -62,7 +62,7 @@ TEST_CASE("levin's data modules are registered, and made knowing what they overr
     REQUIRE(info);
     CHECK(info->schema().find("batch_size"));
     const auto made = registry.entry(name, "data.class")(info->schema().make().get());
-    CHECK(made->known_overrides()->has(DataMethod::train_dataloader));
-    CHECK_FALSE(made->known_overrides()->has(DataMethod::transfer_batch_to_device));
+    CHECK(levin::ModuleAccess::known_overrides(*made)->has(DataMethod::train_dataloader));
+    CHECK_FALSE(levin::ModuleAccess::known_overrides(*made)->has(DataMethod::transfer_batch_to_device));
   }
 }

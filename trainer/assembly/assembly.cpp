@@ -148,7 +148,7 @@ void Assembly::setup() {
   prepare_data();
   if (data::DataModule* data = run_.data_module()) data->setup(stage_);
   parts_.hooks.setup(run_);
-  module_.configure_model_once();
+  ModuleAccess::configure_model_once(module_);
   if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
     throw UsageError(
         "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "

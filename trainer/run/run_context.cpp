@@ -30,15 +30,15 @@ RunContext::RunContext(const RunParts& parts, CheckpointOf checkpoint_of)
   enter(parts.stage, 0);
   counters_.accumulate_grad_batches = parts.options.accumulate_grad_batches;
   config_.hyperparameters = module().hyperparameters();
-  module().set_context(&step_context_);
+  ModuleAccess::set_context(module(), &step_context_);
 }
 
 RunContext::~RunContext() {
-  if (!has_ended()) module().set_context(nullptr);
+  if (!has_ended()) ModuleAccess::set_context(module(), nullptr);
 }
 
 void RunContext::end() {
-  module().set_context(nullptr);
+  ModuleAccess::set_context(module(), nullptr);
   counters_.elapsed_seconds = clock_.seconds();
   rng_at_end_ = rng_state();
   leave_loop();

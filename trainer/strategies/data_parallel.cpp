@@ -20,9 +20,9 @@ namespace {
 class ContextGuard {
  public:
   ContextGuard(LightningModule& module, StepContext* context, StepContext* before) : module_(module), before_(before) {
-    module.set_context(context);
+    ModuleAccess::set_context(module, context);
   }
-  ~ContextGuard() { module_.set_context(before_); }
+  ~ContextGuard() { ModuleAccess::set_context(module_, before_); }
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
 
@@ -63,9 +63,9 @@ void DataParallelStrategy::make_replicas() {
 std::shared_ptr<LightningModule> DataParallelStrategy::make_replica(LightningModule& module, c10::Device device) const {
   const RngGuard generators_as_before;
   std::shared_ptr<LightningModule> replica;
-  if (module.factory()) {
-    replica = module.factory()();
-    replica->configure_model_once();
+  if (const ModuleAccess::Factory& make = ModuleAccess::factory(module)) {
+    replica = make();
+    ModuleAccess::configure_model_once(*replica);
   } else {
     try {
       replica = std::dynamic_pointer_cast<LightningModule>(module.clone(device));
@@ -123,7 +123,7 @@ std::vector<int64_t> DataParallelStrategy::run_parts(const Batch& batch, const P
     contexts_[i] = *context_;
     contexts_[i].sink = &logs_[i];
     contexts_[i].device = devices_[i];
-    if (i > 0) module_on(i).set_context(&contexts_[i]);
+    if (i > 0) ModuleAccess::set_context(module_on(i), &contexts_[i]);
   }
   {
     const ContextGuard guard(*module_, contexts_.data(), context_);

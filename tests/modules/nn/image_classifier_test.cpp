@@ -71,7 +71,7 @@ TEST_CASE("steps log what PyTorch Lightning's program logs") {
   RecordingSink sink;
   levin::StepContext context;
   context.sink = &sink;
-  module.set_context(&context);
+  levin::ModuleAccess::set_context(module, &context);
   const levin::Batch batch(torch::rand({8, 1, 28, 28}), torch::arange(8));
   const levin::StepOutput output = module.training_step(batch, 0);
   CHECK(output.loss.requires_grad());
@@ -88,7 +88,7 @@ TEST_CASE("steps log what PyTorch Lightning's program logs") {
   CHECK(sink.values.count("test_loss") == 1);
   const at::Tensor sums = module.predict_step(batch, 0, 0).input().sum(1);
   CHECK(sums.sub(1).abs().max().item<double>() < 1e-5);
-  module.set_context(nullptr);
+  levin::ModuleAccess::set_context(module, nullptr);
 }
 
 TEST_CASE("weights come from a file") {
@@ -121,7 +121,7 @@ TEST_CASE("a config chooses optimizer and schedule") {
   REQUIRE(config.entries[0].scheduler);
   CHECK(config.entries[0].scheduler->config.interval == "step");
   CHECK(config.entries[0].scheduler->config.frequency == 3);
-  CHECK(module->factory()() != nullptr);
+  CHECK(levin::ModuleAccess::factory(*module)() != nullptr);
 
   const levin::OptimizerConfig by_default = ImageClassifier().configure_optimizers();
   CHECK(by_default.entries[0].optimizer->param_groups()[0].options().get_lr() == 1e-3);

@@ -32,9 +32,9 @@ at::Tensor bytes(const std::string& text) {
 struct RecordedRun {
   explicit RecordedRun(LanguageModel& module_) : module(module_) {
     context.sink = &sink;
-    module.set_context(&context);
+    levin::ModuleAccess::set_context(module, &context);
   }
-  ~RecordedRun() { module.set_context(nullptr); }
+  ~RecordedRun() { levin::ModuleAccess::set_context(module, nullptr); }
 
   LanguageModel& module;
   RecordingSink sink = {};
@@ -214,7 +214,7 @@ TEST_CASE("a config makes a language model, whose options stand side by side") {
   REQUIRE(config.entries[0].scheduler);
   CHECK(config.entries[0].scheduler->config.interval == "step");
   CHECK(!LanguageModel().configure_optimizers().entries[0].scheduler);
-  CHECK(module->factory()()->named_parameters().size() == module->named_parameters().size());
+  CHECK(levin::ModuleAccess::factory(*module)()->named_parameters().size() == module->named_parameters().size());
   CHECK(contains(error_text<UsageError>([&] { schema.set(options.get(), "model", {{"block_sise", 3}}); }),
                  "did you mean block_size"));
 }

@@ -70,7 +70,7 @@ TEST_CASE("MLPRegressor takes its sizes from a Csv and learns numbers and catego
   // The sizes are in the checkpoint and in the factory: others like it need no data.
   const auto again = levin::load_from_checkpoint<MLPRegressor>(result.folder / "checkpoints/last.ckpt");
   CHECK(torch::equal(again->parameters()[0], module->parameters()[0]));
-  CHECK(module->factory()()->parameters().size() == module->parameters().size());
+  CHECK(levin::ModuleAccess::factory(*module)()->parameters().size() == module->parameters().size());
   const auto predictions = levin::Trainer(table.options()).predict(again, data);
   CHECK(predictions.at(0).at(0).input().sizes() == std::vector<int64_t>{16, 1});
 }

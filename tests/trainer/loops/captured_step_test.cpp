@@ -23,9 +23,9 @@ struct Sink final : levin::LogSink {
 struct Bench {
   explicit Bench(ToyModule& module_, levin::optim::Optimizer& optimizer_) : module(module_), optimizer(optimizer_) {
     context.sink = &sink;
-    module.set_context(&context);
+    levin::ModuleAccess::set_context(module, &context);
   }
-  ~Bench() { module.set_context(nullptr); }
+  ~Bench() { levin::ModuleAccess::set_context(module, nullptr); }
 
   /// One training step, as AutomaticStep makes it.
   CapturedStep::Output make_step(const levin::Batch& batch) {

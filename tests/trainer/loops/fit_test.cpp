@@ -288,13 +288,13 @@ TEST_CASE("an exception calls on_exception, keeps the logs and frees the module"
 
 TEST_CASE("a module made by make_module makes another") {
   const auto module = levin::make_module<ToyModule>(0.25);
-  REQUIRE(module->factory());
-  const auto another = module->factory()();
+  REQUIRE(levin::ModuleAccess::factory(*module));
+  const auto another = levin::ModuleAccess::factory(*module)();
   CHECK(another->parameters().size() == module->parameters().size());
-  CHECK(another->factory());
-  REQUIRE(module->known_overrides());
-  CHECK(module->known_overrides()->has(levin::ModuleMethod::training_step));
-  CHECK_FALSE(module->known_overrides()->has(levin::ModuleMethod::validation_step));
+  CHECK(levin::ModuleAccess::factory(*another));
+  REQUIRE(levin::ModuleAccess::known_overrides(*module));
+  CHECK(levin::ModuleAccess::known_overrides(*module)->has(levin::ModuleMethod::training_step));
+  CHECK_FALSE(levin::ModuleAccess::known_overrides(*module)->has(levin::ModuleMethod::validation_step));
 }
 
 TEST_CASE("the seed of the options is the run's alone") {

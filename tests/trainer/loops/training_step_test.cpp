@@ -16,7 +16,7 @@ namespace {
 struct HandDriven {
   explicit HandDriven(ToyModule& module_, const TrainerOptions& options_) : module(module_), options(options_) {
     context = {.run = &run, .sink = &sink, .device = strategy.device()};
-    module.set_context(&context);
+    levin::ModuleAccess::set_context(module, &context);
     strategy.set_context(context);
     strategy.place(module);
     for (auto& entry : module.configure_optimizers().entries) optimizers.push_back(entry.optimizer);
@@ -26,7 +26,7 @@ struct HandDriven {
         {options, module, overrides, strategy, precision, optimizers, counters, hooks, run, context});
     context.optimizers = step.get();
   }
-  ~HandDriven() { module.set_context(nullptr); }
+  ~HandDriven() { levin::ModuleAccess::set_context(module, nullptr); }
 
   ToyModule& module;
   TrainerOptions options;
