@@ -49,9 +49,15 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// One training batch; returns its loss (see StepOutput). Under manual optimization it does everything itself.
   virtual StepOutput training_step(const Batch& batch, int64_t batch_idx);
   /// One validation batch, in eval mode and without gradients; logs what it measures.
+  ///
+  /// validation_step, test_step and predict_step have two forms: override the one with `dataloader_idx` if several
+  /// loaders are to be told apart, and the other one if not. Overriding both forms of a step is an error.
+  virtual void validation_step(const Batch& batch, int64_t batch_idx);
   virtual void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
+  virtual void test_step(const Batch& batch, int64_t batch_idx);
   virtual void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
-  /// One prediction batch; what it returns is what Trainer::predict returns.
+  /// One prediction batch; Trainer::predict returns what it returns.
+  virtual Batch predict_step(const Batch& batch, int64_t batch_idx);
   virtual Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   /// The optimizers and their schedulers; the default throws levin::UsageError. `return {};` trains nothing.
   virtual OptimizerConfig configure_optimizers();
@@ -207,9 +213,13 @@ class LightningModule : public torch::nn::Module, public Hooks {
   StepContext& context(const char* asked) const;
   Comm& comm() const;
   void set_hyperparameters(const Schema& schema, const void* options);
+  bool is_asked_for(ModuleMethod step);
+  void refuse_two_forms(ModuleMethod step, const Batch& batch, int64_t batch_idx);
 
   StepContext* context_ = nullptr;
   bool model_is_configured_ = false;
+  uint64_t with_one_form_ = 0;              ///< steps of which one form at most is overridden: a bit per ModuleMethod
+  std::optional<ModuleMethod> asked_ = {};  ///< the step whose default form without a loader resets this
   ModuleAccess::Factory factory_ = {};
   std::optional<ModuleOverrides> known_overrides_ = {};
   std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};
@@ -234,6 +244,36 @@ constexpr ModuleOverrides overridden_by() {
     overrides.methods |= uint64_t{1} << static_cast<int>(ModuleMethod::method);                            \
   }
   LEVIN_FOR_EACH_MODULE_METHOD(X)
+#undef X
+#define X(step, result)                                                                                             \
+  {                                                                                                                 \
+    using WithLoader = detail::Form<result, const Batch&, int64_t, int64_t>;                                        \
+    using Plain = detail::Form<result, const Batch&, int64_t>;                                                      \
+    constexpr bool sees_loader = requires { WithLoader::template overridden<LightningModule>(&M::step); };          \
+    constexpr bool sees_plain = requires { Plain::template overridden<LightningModule>(&M::step); };                \
+    bool overridden = !sees_loader && !sees_plain;                                                                  \
+    if constexpr (sees_loader && sees_plain) {                                                                      \
+      constexpr bool loader = decltype(WithLoader::template overridden<LightningModule>(&M::step))::value;          \
+      constexpr bool plain = decltype(Plain::template overridden<LightningModule>(&M::step))::value;                \
+      static_assert(!loader || !plain, "levin: a class overrides both forms of " #step                              \
+                                       ", of which one would never be called; keep the one "                        \
+                                       "with dataloader_idx, or the one without");                                  \
+      overridden = loader || plain;                                                                                 \
+    } else if constexpr (sees_loader) {                                                                             \
+      overridden = decltype(WithLoader::template overridden<LightningModule>(&M::step))::value;                     \
+    } else if constexpr (sees_plain) {                                                                              \
+      overridden = decltype(Plain::template overridden<LightningModule>(&M::step))::value;                          \
+    } else if constexpr (requires { &M::step; }) {                                                                  \
+      static_assert(                                                                                                \
+          !detail::hides<decltype(&M::step), void (LightningModule::*)()>(),                                        \
+          "levin: a class has a function " #step                                                                    \
+          " with other parameters, which hides those of LightningModule and would never be called; write: " #result \
+          " " #step "(const Batch&, int64_t) override, or, to tell loaders apart: " #result " " #step               \
+          "(const Batch&, int64_t, int64_t) override");                                                             \
+    }                                                                                                               \
+    overrides.methods |= uint64_t{overridden} << static_cast<int>(ModuleMethod::step);                              \
+  }
+  LEVIN_FOR_EACH_STEP_WITH_TWO_FORMS(X)
 #undef X
   return overrides;
 }

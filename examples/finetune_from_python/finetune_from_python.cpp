@@ -27,7 +27,7 @@ struct RowOrColumn : levin::LightningModule {
     log("train_loss", loss, {.prog_bar = true});
     return loss;
   }
-  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) override {
+  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/) override {
     log("val_acc", forward(batch.input()).argmax(1).eq(batch.target()).to(torch::kFloat).mean());
   }
   levin::OptimizerConfig configure_optimizers() override {

@@ -20,7 +20,7 @@ struct LitClassifier : levin::LightningModule {
     log("train_loss", loss, {.prog_bar = true});
     return loss;
   }
-  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) override {
+  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/) override {
     const auto correct = net->forward(batch.input()).argmax(1) == batch.target();
     log("val_acc", correct.to(torch::kFloat).mean(), {.prog_bar = true});
   }

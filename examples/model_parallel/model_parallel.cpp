@@ -54,7 +54,7 @@ struct Classifier : levin::LightningModule {
     log("train_loss", loss_of_batch);
     return loss_of_batch;
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     const auto guess = logits(batch.input()).argmax(1);
     log("val_acc", guess.eq(batch.target().to(guess.device())).to(torch::kFloat).mean());
   }

@@ -26,7 +26,7 @@ struct Classifier : levin::LightningModule {
     log("loss", loss, {.on_step = false, .on_epoch = true});
     return loss;
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     accuracy(net->forward(batch.input()), batch.target());
     log("accuracy", accuracy);  // over all samples of all ranks
   }

@@ -26,7 +26,7 @@ struct Regressor : levin::LightningModule {
     log("train_loss", value, {.prog_bar = true});
     return value;
   }
-  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) override {
+  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/) override {
     log("val_loss", loss(batch), {.prog_bar = true});
   }
   levin::OptimizerConfig configure_optimizers() override {

@@ -38,7 +38,7 @@ struct PriceModel : levin::LightningModule {
     log("train_loss", loss, {.prog_bar = true});
     return loss;
   }
-  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) override {
+  void validation_step(const levin::Batch& batch, int64_t /*batch_idx*/) override {
     val_r2.update(forward(batch), batch.target());
     log("val_r2", val_r2, {.prog_bar = true});
   }

@@ -173,6 +173,7 @@ void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t data
   (parts_.hooks.*hooks_.batch_start)(run_);
   parts_.precision.forward_context(
       [&] { parts_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
+  ModuleAccess::refuse_two_forms(run_.module(), hooks_.method, batch, batch_idx);
   (parts_.hooks.*hooks_.batch_end)(run_);
   if (counters_.stage != Stage::SanityCheck && sink_.anything_to_read_each_evaluation_step())
     run_.log_row(sink_.read_own_step());

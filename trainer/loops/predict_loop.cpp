@@ -12,6 +12,7 @@ Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
   Batch prediction;
   run.parts().precision.forward_context(
       [&] { prediction = run.parts().strategy.run_predict_step(batch, batch_idx, run.dataloader_idx()); });
+  ModuleAccess::refuse_two_forms(run.module(), ModuleMethod::predict_step, batch, batch_idx);
   in_hand.set_prediction(prediction);
   run.parts().hooks.on_predict_batch_end(run);
   return prediction;

@@ -9,6 +9,8 @@
 #include <torch/optim/schedulers/step_lr.h>
 #include <torch/optim/sgd.h>
 
+#include <string>
+
 namespace data = levin::data;
 
 /// What is right: modules and data by reference and by pointer, an overload beside a hook, helpers of any other name.
@@ -30,6 +32,30 @@ struct Right : levin::LightningModule {
   }
   levin::metrics::Accuracy accuracy{{.task = "binary"}};
 };
+
+/// The forms without a loader, by which a dataloader_idx is never seen.
+struct RightWithoutLoader : levin::LightningModule {
+  void validation_step(const levin::Batch&, int64_t) override {}
+  void test_step(const levin::Batch&, int64_t) noexcept override {}
+  levin::Batch predict_step(const levin::Batch& batch, int64_t) override { return batch; }
+};
+static_assert(levin::overridden_by<RightWithoutLoader>().has(levin::ModuleMethod::validation_step));
+static_assert(levin::overridden_by<RightWithoutLoader>().has(levin::ModuleMethod::test_step));
+static_assert(levin::overridden_by<RightWithoutLoader>().has(levin::ModuleMethod::predict_step));
+static_assert(levin::overridden_by<Right>().has(levin::ModuleMethod::validation_step));
+static_assert(!levin::overridden_by<Right>().has(levin::ModuleMethod::predict_step));
+
+/// A form counts only if a class below LightningModule declares it.
+struct RightWithNames : levin::LightningModule {
+  using levin::LightningModule::predict_step;
+  using levin::LightningModule::test_step;
+  using levin::LightningModule::validation_step;
+  void validation_step(const levin::Batch&, int64_t, int64_t) override {}
+  void test_step(const std::string&) {}
+};
+static_assert(levin::overridden_by<RightWithNames>().has(levin::ModuleMethod::validation_step));
+static_assert(!levin::overridden_by<RightWithNames>().has(levin::ModuleMethod::test_step));
+static_assert(!levin::overridden_by<RightWithNames>().has(levin::ModuleMethod::predict_step));
 
 struct RightData : data::DataModule {
   data::Loaders train_dataloader() override { return std::vector<levin::Batch>{levin::Batch(at::Tensor())}; }
@@ -53,11 +79,25 @@ struct HiddenHook : levin::LightningModule {
 void hidden_hook(levin::Trainer& trainer, HiddenHook& module) { trainer.fit(module); }
 
 // expect: a class has a function validation_step with other parameters
-// expect: write: void validation_step(const Batch&, int64_t, int64_t) override
+// expect: write: void validation_step(const Batch&, int64_t) override, or
 struct HiddenStep : levin::LightningModule {
-  void validation_step(const levin::Batch&, int64_t) {}
+  void validation_step(const levin::Batch&) {}
 };
 void hidden_step() { levin::make_module<HiddenStep>(); }
+
+// expect: write: Batch predict_step(const Batch&, int64_t) override, or, to tell loaders apart: Batch
+// predict_step(const Batch&, int64_t, int64_t)
+struct StaticStep : levin::LightningModule {
+  static levin::Batch predict_step(const levin::Batch& batch, int64_t) { return batch; }
+};
+void static_step() { levin::make_module<StaticStep>(); }
+
+// expect: a class overrides both forms of test_step
+struct TwoForms : levin::LightningModule {
+  void test_step(const levin::Batch&, int64_t) override {}
+  void test_step(const levin::Batch&, int64_t, int64_t) override {}
+};
+void two_forms(levin::Trainer& trainer, TwoForms& module) { trainer.test(module); }
 
 // expect: a class has a function configure_optimizers with other parameters
 struct HiddenByConst : levin::LightningModule {
