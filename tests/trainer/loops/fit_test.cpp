@@ -338,13 +338,19 @@ TEST_CASE("fit takes modules and data modules by pointer as well, and keeps what
 
 TEST_CASE("configure_model builds a module's parts once, whatever is done with it") {
   struct Building : ToyModule {
-    void configure_model() override { head = register_module("head", torch::nn::Linear(1, 1)); }
+    void configure_model() override {
+      calls += 1;
+      CHECK(in_run());
+      CHECK(device() == torch::kCPU);
+      head = register_module("head", torch::nn::Linear(1, 1));
+    }
     torch::Tensor loss_of(const levin::Batch& batch) {
       return torch::mse_loss(head(net->forward(batch.input())), batch.target());
     }
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override { return loss_of(batch); }
     void test_step(const levin::Batch& batch, int64_t, int64_t) override { log("test_loss", loss_of(batch)); }
     torch::nn::Linear head = nullptr;
+    int calls = 0;
   };
   const TemporaryFolder folder;
   levin::TrainerOptions options = quiet(folder);
@@ -358,6 +364,13 @@ TEST_CASE("configure_model builds a module's parts once, whatever is done with i
   CHECK(torch::equal(module.head->weight, trained));
   trainer.fit(module, data.loader(4));
   CHECK(module.children().size() == 2);
+  CHECK(module.calls == 1);
+
+  Building tested_first;  // another trainer, and no fit before
+  CHECK(levin::Trainer(options).test(tested_first, data.loader(4)).at(0).count("test_loss") == 1);
+  trainer.fit(tested_first, data.loader(4));
+  CHECK(tested_first.calls == 1);
+  CHECK(tested_first.head->weight.device() == torch::kCPU);
 }
 
 TEST_CASE("each on_exception hook is called and each logger closed, whatever another throws") {
