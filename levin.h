@@ -136,6 +136,7 @@
 #include <levin/trainer/core/state/state.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/launch.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/loggers/registry.h>

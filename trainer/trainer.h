@@ -56,8 +56,9 @@ class Trainer {
   /// Throws levin::UsageError if an option is outside its limits, contradicts another, or cannot run yet.
   ///
   /// If the options need several ranks that nobody has started yet (ddp, zero1), this process starts the same command
-  /// line once per rank, waits for them, and exits with their exit code. The code after the constructor runs only in
-  /// the ranks.
+  /// line once per rank, waits for them, and exits with their exit code by std::exit, which destroys no local of the
+  /// callers. The code after the constructor runs only in the ranks. A program that calls levin::launch first leaves
+  /// `main` in the ordinary way.
   explicit Trainer(TrainerOptions options);
   /// Returns a trainer for dry runs. It acts as rank 0 and starts no other rank; collectives return this rank's own
   /// tensors, so the trained weights are meaningless.

@@ -1,0 +1,12 @@
+#include <levin/trainer/launch.h>
+#include <levin/trainer/assembly/launch_ranks.h>
+#include <levin/trainer/assembly/placement.h>
+
+namespace levin {
+
+std::optional<int> launch(const TrainerOptions& options) {
+  resolve(options);  // refuses wrong options before any process starts
+  return launch_ranks(options, choose_placement(options, visible_gpus(), find_launch_environment()));
+}
+
+}  // namespace levin
