@@ -11,25 +11,26 @@ class Module;
 
 namespace levin {
 
-/// Computes `function(inputs)` and keeps only the inputs: backward computes it again for the activations that it needs,
-/// with the same random numbers and in the same autocast. Memory for time: a chain of such parts keeps the activations
-/// of one part.
+/// Activation checkpointing: computes `function(inputs)` and stores only the inputs. Backward recomputes the function
+/// to get its activations, with the same random numbers and autocast state. This trades time for memory: a chain of
+/// checkpointed parts holds the activations of one part at a time.
 ///
-/// `function` reads parameters as members and must give the same in both runs: BatchNorm in training would count a
-/// batch twice. Gradients are those of the plain call, to the bit. Where no gradient is recorded it is the plain call.
-/// Double backward is not supported. Source: https://pytorch.org/docs/stable/checkpoint.html
+/// `function` accesses parameters as members and must compute the same result in both runs (BatchNorm in training mode
+/// would count a batch twice). Gradients are bitwise equal to those of the plain call. If gradients are not recorded,
+/// this is a plain call. Double backward is not supported. Source: https://pytorch.org/docs/stable/checkpoint.html
 std::vector<at::Tensor> checkpoint(
     const std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>& function,
     const std::vector<at::Tensor>& inputs);
 at::Tensor checkpoint(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input);
 
-/// Marks a part of a model whose activations may be computed again: a module derives from it too, and its forward is
+/// Marks a part of a model whose activations may be recomputed. The module also derives from this class, and its
+/// forward is
 ///
 ///     at::Tensor forward(const at::Tensor& x) {
 ///       return checkpointed([this](const at::Tensor& input) { return compute(input); }, x);
 ///     }
 ///
-/// It does so where the trainer's activation_checkpointing, or the program, says so.
+/// Checkpointing is on if the trainer's activation_checkpointing or the program sets `checkpoint_activations`.
 class Checkpointable {
  public:
   bool checkpoint_activations = false;
@@ -41,9 +42,9 @@ class Checkpointable {
   }
 };
 
-/// Switches all marked parts of a module; says how many there are.
+/// Switches checkpointing on or off in all marked parts of a module; returns the number of marked parts.
 size_t set_checkpoint_activations(torch::nn::Module& module, bool on);
-/// Switches the marked parts of `replica`, a module of the same structure, as those of `original`.
+/// Copies the switches of the marked parts of `original` to `replica`, a module of the same structure.
 void copy_checkpoint_activations(const torch::nn::Module& original, torch::nn::Module& replica);
 
 }  // namespace levin

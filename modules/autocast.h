@@ -7,8 +7,8 @@
 
 namespace levin {
 
-/// Runs operations of the calling thread in lower precision where that is safe, as long as it lives; then all is as it
-/// was found, also after an exception.
+/// While it lives, runs operations of the calling thread in lower precision where that is safe. The destructor restores
+/// the previous state, also after an exception.
 ///
 ///     {
 ///       const levin::Autocast autocast(at::kCUDA, at::kBFloat16);
@@ -16,14 +16,14 @@ namespace levin {
 ///     }
 ///     loss.backward();
 ///
-/// Scopes nest; one with `enabled` false turns autocast off in the middle of another. The casts of weights are kept
-/// from their first use until the outermost scope ends, unless `cache_enabled` is false. Autocast is a thread's own
-/// affair: AutocastState takes it to others. Source: https://pytorch.org/docs/stable/amp.html#torch.autocast
+/// Scopes nest; a scope with `enabled` false turns autocast off inside another. Cast weights are cached from their
+/// first use until the outermost scope ends, unless `cache_enabled` is false. Autocast is thread-local: AutocastState
+/// transfers it to other threads. Source: https://pytorch.org/docs/stable/amp.html#torch.autocast
 class Autocast {
  public:
-  /// `dtype`: at::kHalf or at::kBFloat16; unset: bfloat16 on the CPU, float16 elsewhere, unless the thread says
-  /// otherwise (at::autocast::set_autocast_dtype). Throws levin::UsageError for a device or dtype that LibTorch has no
-  /// autocast for.
+  /// `dtype`: at::kHalf or at::kBFloat16; unset: the thread's at::autocast dtype, by default bfloat16 on the CPU and
+  /// float16 elsewhere (see at::autocast::set_autocast_dtype). Throws levin::UsageError for a device or dtype that
+  /// LibTorch has no autocast for.
   explicit Autocast(c10::DeviceType device, std::optional<at::ScalarType> dtype = {}, bool enabled = true,
                     std::optional<bool> cache_enabled = {});
   ~Autocast();
@@ -36,15 +36,15 @@ class Autocast {
   at::ScalarType dtype_before_;
 };
 
-/// What autocast does in a thread on the CPU and on CUDA, for taking it to another thread:
+/// A thread's autocast settings for the CPU and CUDA, to transfer them to another thread:
 ///
 ///     const levin::AutocastState state;                      // of this thread
 ///     std::thread([state] { const levin::AutocastGuard guard(state); ... });
 class AutocastState {
  public:
-  /// That of the calling thread.
+  /// Captures the settings of the calling thread.
   AutocastState();
-  /// Makes the calling thread's autocast so.
+  /// Applies the settings to the calling thread.
   void restore() const;
   bool operator==(const AutocastState&) const = default;
 
@@ -58,7 +58,7 @@ class AutocastState {
   bool cache_enabled_ = true;
 };
 
-/// Another thread's autocast in the calling one, as long as it lives.
+/// Applies an AutocastState to the calling thread while it lives; the destructor restores the previous settings.
 class AutocastGuard {
  public:
   explicit AutocastGuard(const AutocastState& state);

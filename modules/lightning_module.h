@@ -30,23 +30,24 @@ namespace metrics {
 class MetricCollection;
 }
 
-/// What LightningModule::log takes as a value.
+/// A type that LightningModule::log accepts as a value.
 template <class V>
 concept Loggable = std::convertible_to<V, at::Tensor> || std::convertible_to<V, double> ||
                    std::convertible_to<V, LoggedMetric&> || std::convertible_to<V, std::shared_ptr<LoggedMetric>>;
 
-/// A network with the knowledge of how it is trained: override training_step and configure_optimizers, and what else is
-/// needed; hand it to Trainer. Names and meaning follow PyTorch Lightning's LightningModule.
+/// A network together with its training logic. Override training_step and configure_optimizers (and any hook you need)
+/// and pass the module to Trainer. Names and semantics follow PyTorch Lightning's LightningModule.
 ///
-/// It is a torch::nn::Module: register_module, register_parameter, state and devices work as there. The trainer keeps
-/// no ownership: a module on the stack works.
+/// It is a torch::nn::Module: register_module, register_parameter, state and devices work as usual. The trainer does
+/// not take ownership: a module on the stack works.
 class LightningModule : public torch::nn::Module, public Hooks {
  public:
   using torch::nn::Module::Module;
 
   // --- what the user overrides ---
 
-  /// One training batch; returns its loss (see StepOutput). Under manual optimization it does everything itself.
+  /// Processes one training batch and returns its loss (see StepOutput). With manual optimization this function also
+  /// runs backward and steps the optimizers.
   virtual StepOutput training_step(const Batch& batch, int64_t batch_idx);
   /// One validation batch, in eval mode and without gradients; logs what it measures.
   ///
@@ -59,18 +60,18 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// One prediction batch; Trainer::predict returns what it returns.
   virtual Batch predict_step(const Batch& batch, int64_t batch_idx);
   virtual Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
-  /// The optimizers and their schedulers; the default throws levin::UsageError. `return {};` trains nothing.
+  /// Returns the optimizers and their schedulers; the default throws levin::UsageError. `return {};` trains nothing.
   virtual OptimizerConfig configure_optimizers();
-  /// Callbacks that this module brings, added after the trainer's.
+  /// Returns the module's callbacks, which are added after the trainer's.
   virtual std::vector<CallbackEntry> configure_callbacks() { return {}; }
-  /// Called once for each module, in the first run that uses it, after setup and before the module is moved to its
-  /// device: the place to build large parts. A replica under dp is a module of its own.
+  /// Called once per module, in the first run that uses the module, after setup and before the module is moved to its
+  /// device: the place to build large parts. Each replica under dp is a separate module.
   virtual void configure_model() {}
 
   /// False: training_step calls manual_backward, optimizer(i).zero_grad() and optimizer(i).step() itself.
   bool automatic_optimization = true;
 
-  // --- loaders, where neither a data module nor loaders are given to the trainer ---
+  // --- loaders, used if the trainer is given neither a data module nor loaders ---
 
   virtual void prepare_data() {}
   virtual data::Loaders train_dataloader() { return {}; }
@@ -78,23 +79,23 @@ class LightningModule : public torch::nn::Module, public Hooks {
   virtual data::Loaders test_dataloader() { return {}; }
   virtual data::Loaders predict_dataloader() { return {}; }
 
-  /// A batch such as predict_step receives: with it the model summary shows the shapes of the layers' outputs.
+  /// A batch like those predict_step receives; if set, the model summary shows the output shapes of the layers.
   Batch example_input = {};
 
-  // --- the parts of a step, for those who must change them ---
+  // --- the parts of a step, to customize them ---
 
-  /// Steps the optimizer; the closure computes loss and gradients and must be run, once or more.
+  /// Steps the optimizer; the closure computes loss and gradients and must be called at least once.
   virtual void optimizer_step(LightningOptimizer& optimizer, const Closure& closure);
-  /// Computes the gradients of `loss`, which is scaled already.
+  /// Computes the gradients of `loss`, which is already scaled.
   virtual void backward(const at::Tensor& loss);
   virtual void optimizer_zero_grad(LightningOptimizer& optimizer);
-  /// Clips as the trainer's gradient_clip_val asks (unset: not at all); `optimizer.clip_gradients` does the work.
+  /// Clips gradients according to the trainer's gradient_clip_val (unset: no clipping) by `optimizer.clip_gradients`.
   virtual void configure_gradient_clipping(LightningOptimizer& optimizer, std::optional<double> gradient_clip_val,
                                            GradientClipAlgorithm algorithm);
   /// Steps a scheduler; `metric` is set for schedulers that follow one.
   virtual void lr_scheduler_step(LRScheduler& scheduler, std::optional<double> metric);
 
-  // --- the way of a batch to the device; a data module's overrides come before these ---
+  // --- batch transfer to the device; a data module's overrides take precedence ---
 
   virtual Batch on_before_batch_transfer(Batch batch, int64_t dataloader_idx);
   virtual Batch transfer_batch_to_device(Batch batch, c10::Device device, int64_t dataloader_idx);
@@ -104,14 +105,14 @@ class LightningModule : public torch::nn::Module, public Hooks {
 
   /// Drops the gradients before a validation inside fit, to free their memory.
   virtual void on_validation_model_zero_grad();
-  /// Puts the module into eval mode, and remembers which submodules were training.
+  /// Puts the module into eval mode and records which submodules were training.
   virtual void on_validation_model_eval();
-  /// Puts each submodule back into the mode it had.
+  /// Restores the mode that each submodule had.
   virtual void on_validation_model_train();
   virtual void on_test_model_eval() { on_validation_model_eval(); }
   virtual void on_test_model_train() { on_validation_model_train(); }
   virtual void on_predict_model_eval() { on_validation_model_eval(); }
-  /// Puts each submodule back into the mode that the last eval hook found.
+  /// Restores the mode that each submodule had at the last eval hook.
   void restore_training_modes();
 
   // --- what steps and hooks may call ---
@@ -122,19 +123,19 @@ class LightningModule : public torch::nn::Module, public Hooks {
   void log(const std::string& name, double value, LogOptions options = {});
   void log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options = {});
   void log_dict(const std::vector<std::pair<std::string, double>>& values, LogOptions options = {});
-  /// Logs a metric (modules/metrics): its value over the whole epoch, all ranks included, after which it is reset. A
-  /// reference must outlive the epoch, as a member of the module does. With on_step, `metric(preds, target)` must have
-  /// counted the batch.
+  /// Logs a metric (modules/metrics): its value over the whole epoch and all ranks; the metric is then reset. A metric
+  /// passed by reference must outlive the epoch, as a member of the module does. With on_step, call `metric(preds,
+  /// target)` for the batch first.
   void log(const std::string& name, LoggedMetric& metric, LogOptions options = {});
   void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, LogOptions options = {});
-  /// Not to be called: inside of a module this name is not the logarithm's.
+  /// Not callable: inside a module `log` does not name the logarithm.
   template <class V>
   V log(const V& value) const {
     static_assert(levin::detail::never<V>,
                   "levin: log(name, value) of a LightningModule logs a value; the logarithm is std::log or torch::log");
     return value;
   }
-  /// Not to be called: what cannot be logged.
+  /// Not callable: rejects arguments that cannot be logged.
   template <class N, class V>
     requires(!std::convertible_to<const N&, std::string> || !Loggable<V>)
   void log(const N&, V&&, LogOptions = {}) {
@@ -145,66 +146,67 @@ class LightningModule : public torch::nn::Module, public Hooks {
   }
   /// Logs each metric under its name with prefix and postfix.
   void log_dict(const metrics::MetricCollection& metrics, LogOptions options = {});
-  /// Makes a member known as a metric of this module: what it has counted is in checkpoints from the first batch on,
-  /// also where it is logged at the epoch's end alone, and replicas of the module count as one. Call it in the
-  /// constructor; the reference must live as long as the module. Throws levin::UsageError for a name given twice.
+  /// Registers a member as a metric of this module: its state is in every checkpoint, even if it is logged only at the
+  /// end of the epoch, and the counts of the module's replicas are combined. Call it in the constructor; the metric
+  /// must live as long as the module. Throws levin::UsageError for a duplicate name.
   void register_metric(const std::string& name, LoggedMetric& metric);
   /// Registers each metric under its name with prefix and postfix.
   void register_metric(const metrics::MetricCollection& metrics);
   const std::vector<std::pair<std::string, LoggedMetric*>>& registered_metrics() const { return metrics_; }
 
-  /// Handles of the optimizers, during fit.
+  /// Returns handles of the optimizers; available during fit.
   std::vector<LightningOptimizer> optimizers();
   LightningOptimizer optimizer(size_t index = 0);
-  /// `loss.backward()` by way of precision and strategy.
+  /// Runs `loss.backward()` through the precision plugin and the strategy.
   void manual_backward(const at::Tensor& loss);
   /// The bound schedulers, in the order of configure_optimizers; under manual optimization the module steps them.
   const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() const;
-  /// Lets only the parameters of this optimizer require gradients, until `untoggle_optimizer`; for GANs and the like.
-  /// Parameters that require none of their own stay so.
+  /// Until `untoggle_optimizer`, only the parameters of this optimizer require gradients, as for GANs. Frozen
+  /// parameters stay frozen.
   void toggle_optimizer(const LightningOptimizer& optimizer);
-  /// Puts back what toggle_optimizer changed.
+  /// Reverts toggle_optimizer.
   void untoggle_optimizer();
 
-  /// No parameter requires a gradient any more, and the module is in eval mode.
+  /// Sets requires_grad to false for all parameters and switches to eval mode.
   void freeze();
-  /// Every parameter requires a gradient, and the module is in train mode.
+  /// Sets requires_grad to true for all parameters and switches to train mode.
   void unfreeze();
 
-  /// Keeps a struct of options, for loggers and checkpoints: call it in the constructor.
+  /// Records a struct of options for loggers and checkpoints; call it in the constructor.
   template <class Options>
   void save_hyperparameters(const Options& options) {
     set_hyperparameters(schema_of<Options>(), &options);
   }
-  /// What save_hyperparameters kept, as a JSON object; "{}" without.
+  /// Returns the options recorded by save_hyperparameters as a JSON object; "{}" if there are none.
   const std::string& hyperparameters() const { return hyperparameters_; }
-  /// Prints a line above the progress bar, on rank 0 alone.
+  /// Prints a line above the progress bar, on rank 0 only.
   void print(const std::string& text) const;
 
-  // --- the ranks of the run; called by all of them in the same order. Outside a run this one is alone ---
+  // --- collectives: all ranks of the run call them in the same order. Outside a run there is a single rank ---
 
-  /// The tensors of all ranks, stacked: [ranks, ...]; shapes must agree. With `sync_grads` gradients flow back to the
-  /// ranks that the rows are from.
+  /// Returns the tensors of all ranks, stacked: [ranks, ...]; shapes must agree. With `sync_grads`, gradients flow back
+  /// to the rank that each row came from.
   at::Tensor all_gather(const at::Tensor& tensor, bool sync_grads = false);
-  /// The reduction over all ranks, in a new tensor; no gradient flows through it.
+  /// Returns the reduction over all ranks in a new tensor; no gradient flows through it.
   at::Tensor all_reduce(const at::Tensor& tensor, ReduceOp op = ReduceOp::Mean);
-  /// Rank `source`'s tensor, in a new one.
+  /// Returns a copy of rank `source`'s tensor.
   at::Tensor broadcast(const at::Tensor& tensor, int64_t source = 0);
-  /// Waits until all ranks are here.
+  /// Waits until all ranks have called it.
   void barrier();
   int64_t global_rank() const;
   int64_t world_size() const;
-  /// Whether this is the rank that writes and speaks for all.
+  /// Returns whether this is rank 0, which writes files and prints.
   bool is_global_zero() const { return global_rank() == 0; }
 
-  /// The run at hand; throws levin::UsageError outside one.
+  /// Returns the current run; throws levin::UsageError outside a run.
   Run& run() const;
   bool in_run() const { return context_ != nullptr; }
-  /// The run's device; outside a run that of the first parameter.
+  /// Returns the run's device; outside a run, the device of the first parameter.
   c10::Device device() const;
   int64_t current_epoch() const;
   int64_t global_step() const;
-  /// Optimizer steps of the whole fit; unset where it has no known end. Can be asked in configure_optimizers.
+  /// Returns the number of optimizer steps of the whole fit; unset if the length is unknown. Can be called in
+  /// configure_optimizers.
   std::optional<int64_t> estimated_stepping_batches() const;
 
  private:
@@ -228,8 +230,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
   std::string hyperparameters_ = "{}";
 };
 
-/// What `M` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as overridden. A
-/// function that hides one of LightningModule's stops the compiler.
+/// Returns what `M` overrides, found at compile time; a name that is private, overloaded or ambiguous counts as
+/// overridden. A function that hides one of LightningModule's is a compile error.
 template <std::derived_from<LightningModule> M>
 constexpr ModuleOverrides overridden_by() {
   ModuleOverrides overrides{overridden_hooks<M>(), 0};
@@ -278,7 +280,7 @@ constexpr ModuleOverrides overridden_by() {
   return overrides;
 }
 
-/// The same for an object; where its class is derived from `M`, what make_module remembered, or else everything.
+/// The same for an object; if its class is derived from `M`, the overrides recorded by make_module, or else everything.
 template <std::derived_from<LightningModule> M>
 ModuleOverrides overrides_of(const M& module) {
   const LightningModule& base = module;
@@ -286,14 +288,14 @@ ModuleOverrides overrides_of(const M& module) {
                                    : ModuleAccess::known_overrides(base).value_or(ModuleOverrides{});
 }
 
-/// A pointer to a module, of any kind: shared_ptr, unique_ptr, a plain one.
+/// Any kind of pointer to a module: shared_ptr, unique_ptr or a raw pointer.
 template <class P>
 concept ModulePointer = requires(const P& pointer) {
   { *pointer } -> std::convertible_to<LightningModule&>;
 };
 
-/// A module and, found at compile time, what its class overrides. Made implicitly from any module or pointer to one;
-/// what a shared_ptr holds lives as long as this.
+/// A module and the overrides of its class, found at compile time. Converts implicitly from a module or a pointer to
+/// one; a ModuleRef made from a shared_ptr shares ownership.
 struct ModuleRef {
   template <class M>
     requires std::derived_from<std::remove_cvref_t<M>, LightningModule>
@@ -317,7 +319,7 @@ struct ModuleRef {
   static LightningModule* checked(LightningModule* module);
 };
 
-/// Makes a module that remembers how to make another one like it (replicas, resume checks).
+/// Makes a module that records how to make another one like it (for replicas and resume checks).
 template <std::derived_from<LightningModule> M, class... Args>
 std::shared_ptr<M> make_module(Args... args) {
   auto module = std::make_shared<M>(args...);

@@ -15,7 +15,7 @@ using Closure = std::function<at::Tensor()>;
 
 enum class GradientClipAlgorithm { Norm, Value };
 
-/// The running loop, as optimizer handles and manual optimization reach it.
+/// The interface of the running loop that optimizer handles and manual optimization use.
 class OptimizerDriver {
  public:
   virtual ~OptimizerDriver() = default;
@@ -27,7 +27,7 @@ class OptimizerDriver {
   virtual void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) = 0;
 };
 
-/// A handle of one optimizer of the run: its steps pass through strategy and precision, and are counted.
+/// A handle of one optimizer of the run: its steps go through the strategy and the precision plugin and are counted.
 class LightningOptimizer {
  public:
   LightningOptimizer(OptimizerDriver& driver, size_t index) : driver_(&driver), index_(index) {}
@@ -41,7 +41,7 @@ class LightningOptimizer {
     driver_->clip_gradients(index_, value, algorithm);
   }
   size_t index() const { return index_; }
-  /// LibTorch's optimizer, past the trainer.
+  /// Returns the underlying LibTorch optimizer; its steps bypass the trainer.
   torch::optim::Optimizer& raw() { return driver_->raw(index_); }
 
  private:

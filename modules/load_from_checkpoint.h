@@ -19,7 +19,7 @@ struct SavedModule {
 };
 SavedModule read_saved_module(const std::filesystem::path& path);
 void load_saved_weights(LightningModule& module, const SavedModule& saved, const std::filesystem::path& path);
-/// Sets options from the hyperparameters that save_hyperparameters kept.
+/// Sets options from the hyperparameters that save_hyperparameters recorded.
 void set_saved_options(const Schema& schema, void* options, const SavedModule& saved,
                        const std::filesystem::path& path);
 
@@ -31,9 +31,10 @@ concept MadeFromOptions = requires {
 
 }  // namespace detail
 
-/// Makes a module with the weights of a checkpoint of levin or PyTorch Lightning. Its constructor gets `args`; without
-/// any, where the class has a struct `Options` and is made from it, the options that save_hyperparameters kept in the
-/// checkpoint. Throws levin::UsageError that names the file where it cannot be read, or the weights do not fit.
+/// Makes a module with the weights of a checkpoint written by levin or PyTorch Lightning. The constructor receives
+/// `args`; if there are none and the class is constructible from its struct `Options`, it receives the options that
+/// save_hyperparameters recorded in the checkpoint. Throws levin::UsageError that names the file if it cannot be read
+/// or the weights do not fit.
 template <std::derived_from<LightningModule> M, class... Args>
 std::shared_ptr<M> load_from_checkpoint(const std::filesystem::path& path, Args... args) {
   const detail::SavedModule saved = detail::read_saved_module(path);

@@ -5,11 +5,11 @@ namespace levin {
 
 class LightningModule;
 
-/// What of a module no state dict holds: which submodules are in eval mode (in an evaluation: were, before it), and
-/// which parameters require no gradient, by name: {"eval": [...], "frozen": [...]}.
+/// Returns the state of a module that its state dict lacks: the names of the submodules in eval mode (during an
+/// evaluation: before it) and of the frozen parameters: {"eval": [...], "frozen": [...]}.
 State module_modes(const LightningModule& module);
 
-/// Puts each submodule and parameter into the mode of such a state.
+/// Restores the modes of submodules and parameters from such a state.
 void load_module_modes(LightningModule& module, const State& state);
 
 }  // namespace levin

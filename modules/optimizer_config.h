@@ -59,18 +59,18 @@ struct OptimizerEntry {
       : OptimizerEntry(std::forward<O>(optimizer_)) {
     scheduler = std::move(scheduler_);
   }
-  /// Not to be called.
+  /// Not callable: reports a compile error.
   template <class O, TorchScheduler S>
   OptimizerEntry(O&&, S&&) {
     detail::refuse_torch_scheduler<S>();
   }
 
   std::shared_ptr<torch::optim::Optimizer> optimizer;
-  std::shared_ptr<const LRSchedulerSpec> scheduler = {};  ///< null: the rates stay as they are
+  std::shared_ptr<const LRSchedulerSpec> scheduler = {};  ///< null: constant learning rates
 };
 
-/// What configure_optimizers returns: `return optimizer;`, `return {optimizer, scheduler};`,
-/// `return {optimizer_a, optimizer_b};`, `return {{optimizer_a, scheduler_a}, optimizer_b};`, or `return {};` for none.
+/// The result of configure_optimizers: `return optimizer;`, `return {optimizer, scheduler};`, `return {optimizer_a,
+/// optimizer_b};`, `return {{optimizer_a, scheduler_a}, optimizer_b};`, or `return {};` for none.
 struct OptimizerConfig {
   OptimizerConfig() = default;
   template <class O>
@@ -88,7 +88,7 @@ struct OptimizerConfig {
   OptimizerConfig(O&& optimizer, std::shared_ptr<const LRSchedulerSpec> scheduler) {
     entries.emplace_back(std::forward<O>(optimizer), std::move(scheduler));
   }
-  /// Not to be called.
+  /// Not callable: reports a compile error.
   template <class O, TorchScheduler S>
   OptimizerConfig(O&&, S&&) {
     detail::refuse_torch_scheduler<S>();

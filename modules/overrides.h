@@ -59,7 +59,7 @@ enum class ModuleMethod : int {
 #undef X
 };
 
-/// What a module's class overrides; everything, where its class is not known.
+/// The functions that a module's class overrides; all of them if the class is unknown.
 struct ModuleOverrides {
   HookMask hooks = kAllHooks;
   uint64_t methods = ~uint64_t{0};

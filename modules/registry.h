@@ -9,14 +9,13 @@
 
 namespace levin {
 
-/// Modules by name: "model" in a config. What an entry makes remembers how to make another (see make_module).
+/// Modules by name: "model" in a config. A module made by an entry records how to make another (see make_module).
 struct ModuleKind {
   using Entry = std::function<std::shared_ptr<LightningModule>(const void* options)>;
   static Registry<Entry>& registry();
 };
 
-/// Adds module class `M`: with a nested `Options` and a constructor from it, or without options and
-/// default-constructed.
+/// Adds module class `M`, which either has a nested `Options` and a constructor from it, or is default-constructed.
 template <std::derived_from<LightningModule> M>
 bool add_module(Registry<ModuleKind::Entry>& registry, const std::string& name, const std::string& help = "") {
   using Options = OptionsOf<M>;
@@ -31,7 +30,7 @@ bool add_module(Registry<ModuleKind::Entry>& registry, const std::string& name, 
 
 }  // namespace levin
 
-/// Makes a module's class known to configs: at namespace scope in a .cpp; the name may be qualified.
+/// Registers a module class for configs. Use it at namespace scope in a .cpp file; the name may be qualified.
 ///
 ///     LEVIN_REGISTER_MODULE(LitClassifier);      // {"model": {"class": "LitClassifier", "lr": 0.003}}
 #define LEVIN_REGISTER_MODULE(Module)                                               \

@@ -5,8 +5,8 @@
 
 namespace levin {
 
-/// Reads TorchScript onto the CPU. Throws levin::UsageError that says what the file is where it is something else: a
-/// state dict, safetensors, what torch.export or C++'s torch::save wrote.
+/// Loads TorchScript onto the CPU. Throws levin::UsageError that names the kind of file if it is something else: a
+/// state dict, safetensors, or a file written by torch.export or C++'s torch::save.
 torch::jit::Module load_script(const std::filesystem::path& path);
 
 /// Writes TorchScript with all tensors on the CPU. Throws as AtomicFile does.

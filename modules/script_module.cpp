@@ -26,7 +26,7 @@ torch::jit::Module load_script_of(const ScriptModuleOptions& options) {
   return load_script(options.file);
 }
 
-/// "auto" stays, where the script has no loss of its own, until there are tensors. Throws UsageError where the script
+/// "auto" stays, where the script has no loss of its own, until there are tensors. Throws UsageError if the script
 /// lacks the method that is asked for.
 std::string chosen_loss(const ScriptModuleOptions& options, const torch::jit::Module& script) {
   const bool has_loss = script.find_method("loss").has_value();

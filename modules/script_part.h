@@ -11,8 +11,8 @@
 
 namespace levin {
 
-/// One part of a TorchScript module as a torch::nn::Module: its tensors and parts are registered under Python's names,
-/// and its train and eval modes reach the script. Its name is that of the Python class.
+/// One part of a TorchScript module as a torch::nn::Module. Its tensors and parts are registered under Python's names,
+/// and its train and eval modes are forwarded to the script. The module's name is the name of the Python class.
 class ScriptPart : public torch::nn::Module {
  public:
   explicit ScriptPart(torch::jit::Module script);
@@ -22,22 +22,23 @@ class ScriptPart : public torch::nn::Module {
   torch::jit::Module script_;
 };
 
-/// Sets the mode of one part of a script, without the parts inside of it.
+/// Sets the mode of one part of a script, without its submodules.
 void set_script_mode(const torch::jit::Module& script, bool training);
 
-/// Keeps the tensors of a TorchScript module and those registered with a torch::nn::Module the same.
+/// Keeps the tensors of a TorchScript module and the tensors registered with a torch::nn::Module in sync.
 ///
-/// A parameter is one tensor in both. A buffer is two tensors with one memory, since a script may assign a new tensor
-/// to its buffer while the old one is still needed for backward.
+/// A parameter is the same tensor in both. A buffer is two tensors that share memory, since a script may assign a new
+/// tensor to its buffer while backward still needs the old one.
 class ScriptTensors {
  public:
-  /// Registers all parameters, buffers and parts of `script` with `module`. Parameters that share memory become one.
+  /// Registers all parameters, buffers and parts of `script` with `module`. Parameters that share memory become one
+  /// tensor.
   void bind(torch::nn::Module& module, const torch::jit::Module& script);
 
-  /// Before the script runs or is saved: buffers that were moved or replaced outside reach the script.
+  /// Writes buffers that were moved or replaced outside to the script. Call it before the script runs or is saved.
   void push() const;
-  /// After it ran: buffers to which it assigned new tensors reach the module. Throws levin::UsageError where it
-  /// assigned one to a parameter, which no optimizer would see.
+  /// Copies buffers that the script reassigned to the module. Call it after the script ran. Throws levin::UsageError if
+  /// the script reassigned a parameter, since no optimizer would see the new tensor.
   void pull();
 
  private:

@@ -7,10 +7,11 @@
 
 namespace levin {
 
-/// What training_step returns: `return loss;`, `return {loss, weight};`, or `return {};` to skip the batch.
+/// The result of training_step: `return loss;`, `return {loss, weight};`, or `return {};` to skip the batch.
 ///
-/// The loss is a scalar with a graph. The weight says how much the batch counts in its window and in epoch means;
-/// unset it is the number of samples. A step that returns a mean over tokens returns the number of tokens.
+/// The loss is a scalar with a graph. The weight is the batch's weight in its gradient accumulation window and in epoch
+/// means; if unset, the number of samples. A step whose loss is a mean over tokens returns the number of tokens as
+/// weight.
 struct StepOutput {
   StepOutput() = default;
   StepOutput(at::Tensor loss_) : loss(std::move(loss_)) {}

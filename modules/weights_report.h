@@ -4,25 +4,25 @@
 
 namespace levin {
 
-/// A tensor that did not find its place.
+/// A tensor that does not match.
 struct UnfittingWeight {
-  std::string name = {};      ///< the module's; of unexpected ones the file's
-  std::string found = {};     ///< what the file holds: a shape ("[2, 3]"), or "a int"; empty: nothing
+  std::string name = {};      ///< name in the module; for unexpected tensors, in the file
+  std::string found = {};     ///< the file's value: a shape ("[2, 3]") or "a int"; empty: none
   std::string expected = {};  ///< the module's shape; empty: the module has no such tensor
 };
 
-/// What came of loading weights.
+/// The result of loading weights.
 struct WeightsReport {
-  std::vector<std::string> loaded = {};          ///< names of the module's tensors that have new values
-  std::vector<UnfittingWeight> missing = {};     ///< in the module alone
-  std::vector<UnfittingWeight> unexpected = {};  ///< in the file alone
-  std::vector<UnfittingWeight> mismatched = {};  ///< of two shapes, or no tensor in the file
-  std::string removed_prefix = {};               ///< what was taken off the file's keys
-  std::string added_prefix = {};                 ///< what was put before them then
+  std::vector<std::string> loaded = {};          ///< names of the module's tensors that were loaded
+  std::vector<UnfittingWeight> missing = {};     ///< only in the module
+  std::vector<UnfittingWeight> unexpected = {};  ///< only in the file
+  std::vector<UnfittingWeight> mismatched = {};  ///< different shapes, or not a tensor in the file
+  std::string removed_prefix = {};               ///< prefix stripped from the file's keys
+  std::string added_prefix = {};                 ///< prefix added to the file's keys after stripping
 
-  /// Whether each tensor of module and file found its place.
+  /// Returns whether all tensors of module and file matched.
   bool is_complete() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
-  /// What did not fit: a line for each kind, indented, with at most ten names. Empty where everything did.
+  /// Returns the mismatches: one indented line per kind, with at most ten names. Empty if everything matched.
   std::string text() const;
 };
 

@@ -14,9 +14,9 @@ struct WrapOptions {
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
-/// What `wrap` makes: a network and its loss as a LightningModule.
+/// The result of `wrap`: a network and its loss as a LightningModule.
 ///
-/// Logs train_loss, val_loss and test_loss; predict returns what the network computes.
+/// Logs train_loss, val_loss and test_loss; predict returns the network's output.
 template <class Net, class Loss>
 class WrappedModule : public LightningModule {
  public:
@@ -49,15 +49,15 @@ class WrappedModule : public LightningModule {
   WrapOptions options_;
 };
 
-/// Makes a LightningModule of any network with `at::Tensor forward(const at::Tensor& input)` and a loss, without a
-/// class of one's own:
+/// Makes a LightningModule from any network with `at::Tensor forward(const at::Tensor& input)` and a loss, without a
+/// new class:
 ///
 ///     auto module = levin::wrap(net, [](auto output, auto target) { return F::mse_loss(output, target); },
 ///                               {.optimizer = {"SGD", levin::optim::SGDOptions{.lr = 0.1}}});
 ///     trainer.fit(*module, loader);
 ///
-/// `net` is a module holder (torch::nn::Sequential, ...) or a std::shared_ptr; the caller's copy sees the training.
-/// Parameters are named `net.` and as in the network.
+/// `net` is a module holder (torch::nn::Sequential, ...) or a std::shared_ptr; the caller's copy shares the trained
+/// parameters. Parameter names are those of the network with the prefix `net.`.
 template <class Net, class Loss>
   requires requires(Net net, Loss loss, const at::Tensor& tensor) {
     { loss(net->forward(tensor), tensor) } -> std::convertible_to<at::Tensor>;

@@ -30,7 +30,7 @@ class CyclicLR : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit CyclicLR(CyclicLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError where the optimizer has neither momentum nor betas to cycle, or where lists do not fit
+  /// Throws levin::UsageError if the optimizer has neither momentum nor betas to cycle, or where lists do not fit
   /// its groups.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;

@@ -63,7 +63,7 @@ class LRScheduler {
   /// Keys as in Python's state dicts: last_epoch, base_lrs, and those of the derived class. The rates themselves are
   /// part of the optimizer's state.
   virtual State state_dict() const;
-  /// Takes such a state, from here or from Python; what it lacks stays. Throws levin::UsageError where it is for
+  /// Takes such a state, from here or from Python; what it lacks stays. Throws levin::UsageError if it is for
   /// another number of parameter groups.
   virtual void load_state_dict(const State& state);
 
@@ -107,7 +107,7 @@ class LRSchedulerSpec {
   /// Throws levin::UsageError for an interval or frequency that is out of its limits.
   explicit LRSchedulerSpec(LRSchedulerConfig config_);
   virtual ~LRSchedulerSpec() = default;
-  /// Throws levin::UsageError where options do not fit the optimizer or the run.
+  /// Throws levin::UsageError if options do not fit the optimizer or the run.
   virtual std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                             const LRSchedulerContext& context) const = 0;
 

@@ -14,9 +14,9 @@ struct MultiplicativeLROptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.MultiplicativeLR.html
 class MultiplicativeLR : public LRSchedulerSpec {
  public:
-  /// Throws levin::UsageError where there is no function.
+  /// Throws levin::UsageError if there is no function.
   explicit MultiplicativeLR(MultiplicativeLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError where the functions do not fit the optimizer's groups.
+  /// Throws levin::UsageError if the functions do not fit the optimizer's groups.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

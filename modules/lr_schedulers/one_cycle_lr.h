@@ -36,7 +36,7 @@ class OneCycleLR : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit OneCycleLR(OneCycleLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError where the optimizer has neither momentum nor betas to cycle, where lists do not fit its
+  /// Throws levin::UsageError if the optimizer has neither momentum nor betas to cycle, where lists do not fit its
   /// groups, and for `total_steps` "auto" in a run of unknown length. So does a step beyond `total_steps`.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;

@@ -25,7 +25,7 @@ class ReduceLROnPlateau : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError where `min_lr` does not fit the optimizer's groups.
+  /// Throws levin::UsageError if `min_lr` does not fit the optimizer's groups.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -30,7 +30,7 @@ class WarmupCosine : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit WarmupCosine(WarmupCosineOptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError where `total_steps` is no more than `warmup_steps`, and for "auto" in a run of unknown
+  /// Throws levin::UsageError if `total_steps` is no more than `warmup_steps`, and for "auto" in a run of unknown
   /// length.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;

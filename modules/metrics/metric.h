@@ -57,7 +57,7 @@ class Metric : public LoggedMetric {
   void reset() final;
 
   /// Adds what `other`, a metric of the same class and options, has counted after what this one has.
-  /// Throws levin::UsageError where their states do not fit.
+  /// Throws levin::UsageError if their states do not fit.
   void merge(const Metric& other);
   /// Puts the states of all ranks, in the order of the ranks, in place of this rank's; `unsync` puts those back. Every
   /// rank calls it, on devices that `comm` can use (see `to`); ranks may have counted different numbers of rows, or

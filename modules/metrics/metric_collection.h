@@ -56,7 +56,7 @@ class MetricCollection {
   /// The values of all batches, with prefix and postfix, in the order of the metrics.
   Values compute() const;
   void reset();
-  /// Throws levin::UsageError where `other` has other metrics.
+  /// Throws levin::UsageError if `other` has other metrics.
   void merge(const MetricCollection& other);
   void sync(Comm& comm);
   void unsync();

@@ -32,7 +32,7 @@ class GPTImpl : public torch::nn::Module {
   explicit GPTImpl(GPTOptions options = {});
 
   /// `tokens` [batch, time], int64, to logits [batch, time, vocab_size].
-  /// Throws levin::UsageError where time exceeds block_size, and for a token outside of the vocabulary: on the CPU
+  /// Throws levin::UsageError if time exceeds block_size, and for a token outside of the vocabulary: on the CPU
   /// only, as elsewhere the check would wait for the device, whose embedding reports it by an assertion.
   at::Tensor forward(const at::Tensor& tokens);
 

@@ -18,7 +18,7 @@ struct ImageClassifierOptions {
       image_shape, {1, 28, 28}, "Channels, height and width of the images; resnet18: any height and width", {.min = 1});
   bool small_input =
       LEVIN_OPTION(small_input, false, "For resnet18 on images of about 32x32: keep their size at first");
-  InitialWeights initial = {};  // its options stand beside the others
+  InitialWeights initial = {};  // its options are flattened into this struct
   Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };

@@ -35,7 +35,7 @@ struct TabularNetOptions {
 /// columns], int64, through linear layers with ReLU to [samples, outputs].
 class TabularNet : public torch::nn::Module {
  public:
-  /// `options.features` is set. Throws levin::UsageError where nothing is left to read.
+  /// `options.features` is set. Throws levin::UsageError if nothing is left to read.
   TabularNet(const TabularNetOptions& options, int64_t outputs);
   /// Throws levin::UsageError that names the option where the batch has other columns.
   at::Tensor forward(const Batch& batch);
@@ -53,7 +53,7 @@ class TabularNet : public torch::nn::Module {
 /// and on, `net.layers.0.weight` and on.
 class TabularModule : public LightningModule {
  public:
-  /// Throws levin::UsageError where the sizes are neither in the options nor in the run's data (Csv).
+  /// Throws levin::UsageError if the sizes are neither in the options nor in the run's data (Csv).
   void setup(Run& run) override;
   /// [samples, outputs]; throws levin::UsageError as TabularNet, and before the sizes are known.
   at::Tensor forward(const Batch& batch);
@@ -69,7 +69,7 @@ class TabularModule : public LightningModule {
   /// Makes the net; called once, by the constructor or by `setup`.
   virtual void make_net() = 0;
   void make_net(const TabularNetOptions& options, int64_t outputs, const InitialWeights& weights);
-  /// Throws levin::UsageError where the target does not fit the output.
+  /// Throws levin::UsageError if the target does not fit the output.
   virtual at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target) const = 0;
   /// Logs what an evaluation measures beside the loss; `stage` is "val" or "test".
   virtual void log_score(const std::string& stage, const at::Tensor& output, const at::Tensor& target) = 0;
@@ -81,10 +81,10 @@ class TabularModule : public LightningModule {
 };
 
 struct MLPRegressorOptions {
-  TabularNetOptions net = {};  // its options stand beside the others
+  TabularNetOptions net = {};  // its options are flattened into this struct
   int64_t outputs = LEVIN_OPTION(outputs, 1, "Numbers that are predicted", {.min = 1});
   std::string loss = LEVIN_OPTION(loss, "mse_loss", "Loss", {.choices = {"mse_loss", "l1_loss", "smooth_l1_loss"}});
-  InitialWeights initial = {};  // its options stand beside the others
+  InitialWeights initial = {};  // its options are flattened into this struct
   Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
@@ -114,10 +114,10 @@ class MLPRegressor : public TabularModule {
 };
 
 struct MLPClassifierOptions {
-  TabularNetOptions net = {};  // its options stand beside the others
+  TabularNetOptions net = {};  // its options are flattened into this struct
   std::optional<int64_t> num_classes =
       LEVIN_OPTION(num_classes, {}, "Number of classes; unset: as many as the data (Csv) have", {.min = 2});
-  InitialWeights initial = {};  // its options stand beside the others
+  InitialWeights initial = {};  // its options are flattened into this struct
   Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };

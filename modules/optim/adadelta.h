@@ -19,9 +19,9 @@ struct AdadeltaOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adadelta.html
 class Adadelta : public OptimizerOf<AdadeltaOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit Adadelta(std::vector<at::Tensor> parameters, AdadeltaOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit Adadelta(ParamGroups groups, AdadeltaOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -27,9 +27,9 @@ void from_python_names(Json& values, const AdafactorOptions& options);
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adafactor.html
 class Adafactor : public OptimizerOf<AdafactorOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit Adafactor(std::vector<at::Tensor> parameters, AdafactorOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit Adafactor(ParamGroups groups, AdafactorOptions options = {});
 
  protected:

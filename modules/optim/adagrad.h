@@ -21,9 +21,9 @@ struct AdagradOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adagrad.html
 class Adagrad : public OptimizerOf<AdagradOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit Adagrad(std::vector<at::Tensor> parameters, AdagradOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit Adagrad(ParamGroups groups, AdagradOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -24,9 +24,9 @@ struct AdamOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adam.html
 class Adam : public OptimizerOf<AdamOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit Adam(std::vector<at::Tensor> parameters, AdamOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit Adam(ParamGroups groups, AdamOptions options = {});
 
   bool can_be_captured() const override { return true; }

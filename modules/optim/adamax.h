@@ -20,9 +20,9 @@ struct AdamaxOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adamax.html
 class Adamax : public OptimizerOf<AdamaxOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit Adamax(std::vector<at::Tensor> parameters, AdamaxOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit Adamax(ParamGroups groups, AdamaxOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -22,9 +22,9 @@ struct AdamWOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
 class AdamW : public OptimizerOf<AdamWOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit AdamW(std::vector<at::Tensor> parameters, AdamWOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit AdamW(ParamGroups groups, AdamWOptions options = {});
 
   bool can_be_captured() const override { return true; }

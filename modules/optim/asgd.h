@@ -20,9 +20,9 @@ struct ASGDOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.ASGD.html
 class ASGD : public OptimizerOf<ASGDOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit ASGD(std::vector<at::Tensor> parameters, ASGDOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit ASGD(ParamGroups groups, ASGDOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -73,7 +73,7 @@ class GradScaler {
   /// The same with another way to make the step.
   bool step(torch::optim::Optimizer& optimizer, c10::function_ref<void()> make_step);
 
-  /// Ends an iteration: adapts the scale to what the steps found, or sets it. Throws levin::UsageError where no
+  /// Ends an iteration: adapts the scale to what the steps found, or sets it. Throws levin::UsageError if no
   /// optimizer was unscaled or stepped.
   void update(std::optional<double> new_scale = {});
 

@@ -20,9 +20,9 @@ struct LAMBOptions {
 /// Source: You et al., Large Batch Optimization for Deep Learning, 2019, https://arxiv.org/abs/1904.00962
 class LAMB : public OptimizerOf<LAMBOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit LAMB(std::vector<at::Tensor> parameters, LAMBOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit LAMB(ParamGroups groups, LAMBOptions options = {});
 
  protected:

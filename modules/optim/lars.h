@@ -21,9 +21,9 @@ struct LARSOptions {
 /// Source: You et al., Large Batch Training of Convolutional Networks, 2017, https://arxiv.org/abs/1708.03888
 class LARS : public OptimizerOf<LARSOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit LARS(std::vector<at::Tensor> parameters, LARSOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit LARS(ParamGroups groups, LARSOptions options = {});
 
  protected:

@@ -26,7 +26,7 @@ struct LBFGSOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
 class LBFGS : public torch::optim::LBFGS {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit LBFGS(std::vector<at::Tensor> parameters, LBFGSOptions options = {});
   /// One group, whose own options are torch::optim::LBFGSOptions or which takes `options`. Throws UsageError for more.
   explicit LBFGS(std::vector<torch::optim::OptimizerParamGroup> groups, LBFGSOptions options = {});

@@ -20,9 +20,9 @@ struct LionOptions {
 /// Source: Chen et al., Symbolic Discovery of Optimization Algorithms, 2023, https://arxiv.org/abs/2302.06675
 class Lion : public OptimizerOf<LionOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit Lion(std::vector<at::Tensor> parameters, LionOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit Lion(ParamGroups groups, LionOptions options = {});
 
   bool is_elementwise() const override { return true; }

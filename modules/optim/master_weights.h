@@ -27,7 +27,7 @@ namespace levin::optim {
 /// Source: Micikevicius et al., Mixed Precision Training, 2018, https://arxiv.org/abs/1710.03740
 class MasterWeights {
  public:
-  /// Puts the copies into the groups of `optimizer`; its state is kept, in float32. Throws levin::UsageError where it
+  /// Puts the copies into the groups of `optimizer`; its state is kept, in float32. Throws levin::UsageError if it
   /// has state of a kind that optimizer_state_dict does not know. It must outlive this; groups may be added to it,
   /// whose copies are made by the next call.
   explicit MasterWeights(torch::optim::Optimizer& optimizer);
@@ -43,7 +43,7 @@ class MasterWeights {
 
   /// The copies, in the order of the optimizer's parameters; tensors share memory.
   State state_dict() const;
-  /// Puts such a state back. Throws levin::UsageError where numbers or shapes of the tensors do not fit.
+  /// Puts such a state back. Throws levin::UsageError if numbers or shapes of the tensors do not fit.
   void load_state_dict(const State& state);
 
  private:

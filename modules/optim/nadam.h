@@ -23,9 +23,9 @@ struct NAdamOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.NAdam.html
 class NAdam : public OptimizerOf<NAdamOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit NAdam(std::vector<at::Tensor> parameters, NAdamOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit NAdam(ParamGroups groups, NAdamOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -59,7 +59,7 @@ class Optimizer : public torch::optim::Optimizer {
   /// The state in the layout of Python's optimizer.state_dict(). Tensors share the optimizer's memory.
   State state_dict() const;
   /// Puts such a state, from here or from Python, into an optimizer of the same class over the same parameters. Tensors
-  /// are copied and take device and dtype of their parameter. Throws levin::UsageError where groups, parameters or
+  /// are copied and take device and dtype of their parameter. Throws levin::UsageError if groups, parameters or
   /// shapes do not fit; the optimizer is then unchanged.
   void load_state_dict(const State& state);
   /// The options of a group as they stand in that layout. Throws std::out_of_range.

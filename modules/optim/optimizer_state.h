@@ -20,7 +20,7 @@ State optimizer_state_dict(torch::optim::Optimizer& optimizer);
 /// Puts such a state, from here or from Python, into an optimizer of the same class over the same parameters. State of
 /// floating point takes device and dtype of its parameter; tensors are copied. Options that LibTorch does not have are
 /// ignored, except `maximize`, which is refused.
-/// Throws levin::UsageError where groups, parameters or shapes do not fit; the optimizer is then unchanged.
+/// Throws levin::UsageError if groups, parameters or shapes do not fit; the optimizer is then unchanged.
 void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& state);
 
 /// The options of one parameter group, as they stand in that layout's param_groups: lr, weight_decay, momentum or

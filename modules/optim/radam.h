@@ -22,9 +22,9 @@ struct RAdamOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.RAdam.html
 class RAdam : public OptimizerOf<RAdamOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit RAdam(std::vector<at::Tensor> parameters, RAdamOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit RAdam(ParamGroups groups, RAdamOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -21,9 +21,9 @@ struct RMSpropOptions {
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
 class RMSprop : public OptimizerOf<RMSpropOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit RMSprop(std::vector<at::Tensor> parameters, RMSpropOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit RMSprop(ParamGroups groups, RMSpropOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -22,9 +22,9 @@ void check_more(const RpropOptions& options, const std::string& path);
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Rprop.html
 class Rprop : public OptimizerOf<RpropOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit Rprop(std::vector<at::Tensor> parameters, RpropOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit Rprop(ParamGroups groups, RpropOptions options = {});
 
   bool is_elementwise() const override { return true; }

@@ -24,9 +24,9 @@ void check_more(const SGDOptions& options, const std::string& path);
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.SGD.html
 class SGD : public OptimizerOf<SGDOptions> {
  public:
-  /// Throws UsageError for bad options, no parameters, or one given twice.
+  /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit SGD(std::vector<at::Tensor> parameters, SGDOptions options = {});
-  /// Groups with options of their own are made by `param_group`; groups without take `options`.
+  /// `options` are the defaults; use `param_group` for per-group options.
   explicit SGD(ParamGroups groups, SGDOptions options = {});
 
   bool can_be_captured() const override { return true; }

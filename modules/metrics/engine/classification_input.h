@@ -33,7 +33,7 @@ struct ClassificationInput {
   ClassificationTask task = {};
 };
 
-/// What an update was given: preds and target, and where there is a third, a bool mask shaped as target: the task then
+/// What an update was given: preds and target, and if there is a third, a bool mask shaped as target: the task then
 /// ignores what is false there. Throws levin::UsageError for another number of tensors and another mask.
 ClassificationInput masked(const ClassificationTask& task, at::TensorList inputs);
 

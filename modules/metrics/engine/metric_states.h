@@ -11,7 +11,7 @@ namespace levin::metrics {
 std::vector<MetricState> copy_states(const std::vector<MetricState>& states);
 /// The same states, with nothing counted.
 std::vector<MetricState> empty_states(const std::vector<MetricState>& states);
-/// Adds `later`, moved to `device`, in place. Throws levin::UsageError where the states do not fit.
+/// Adds `later`, moved to `device`, in place. Throws levin::UsageError if the states do not fit.
 void add_states(std::vector<MetricState>& states, const std::vector<MetricState>& later, c10::Device device);
 /// The rows as one tensor [rows, columns]; undefined where there are none.
 at::Tensor concatenate(const std::vector<at::Tensor>& rows);

@@ -10,7 +10,7 @@ class Optimizer;
 
 namespace levin {
 
-/// Throws levin::UsageError where a parameter is given twice.
+/// Throws levin::UsageError if a parameter is given twice.
 void check_given_once(const std::vector<at::Tensor>& parameters);
 
 /// Parameters whose gradients are worked on together.
@@ -32,7 +32,7 @@ class Gradients {
     at::Tensor norm = {};
   };
 
-  /// One block of all parameters. Throws levin::UsageError where one is given twice.
+  /// One block of all parameters. Throws levin::UsageError if one is given twice.
   explicit Gradients(std::vector<at::Tensor> parameters);
   /// The same for parameters that are known to be given once.
   static Gradients of_checked(std::vector<at::Tensor> parameters);

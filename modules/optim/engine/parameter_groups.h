@@ -19,7 +19,7 @@ std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer);
 /// "SGD.param_groups[0]"
 std::string group_path(const char* optimizer, size_t group);
 
-/// Throws UsageError where `optimizer` ("SGD") cannot train these: no parameters, one that is undefined or computed
+/// Throws UsageError if `optimizer` ("SGD") cannot train these: no parameters, one that is undefined or computed
 /// from others, one given twice.
 void check_parameters(const char* optimizer, const ParamGroups& groups);
 

@@ -7,12 +7,12 @@
 
 namespace levin::optim::detail {
 
-/// Throws levin::UsageError where saved groups are not as many as `groups`, or do not hold as many parameters.
+/// Throws levin::UsageError if saved groups are not as many as `groups`, or do not hold as many parameters.
 void check_saved_groups(const ParamGroups& groups, const State::List& saved);
 /// The same for groups of so many parameters.
 void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved);
 
-/// Throws levin::UsageError where the saved state of a parameter has a value that is not among `known` (nor "step"): it
+/// Throws levin::UsageError if the saved state of a parameter has a value that is not among `known` (nor "step"): it
 /// is another optimizer's.
 void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known);
 

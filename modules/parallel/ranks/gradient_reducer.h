@@ -58,7 +58,7 @@ void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
 /// The buckets are the memory of the gradients: `grad()` is a view into them once it was reduced.
 class GradientReducer {
  public:
-  /// Called by all ranks. Throws as synchronize_module, and where no parameter requires a gradient. `module` and
+  /// Called by all ranks. Throws as synchronize_module, and if no parameter requires a gradient. `module` and
   /// `group` must outlive the reducer.
   GradientReducer(torch::nn::Module& module, ProcessGroup& group, DistributedDataParallelOptions options = {});
   ~GradientReducer();

@@ -38,7 +38,7 @@ class ShardedOptimizer {
 
   /// Divides the parameters of groups that were added to the optimizer since, and those that the reducer has taken in
   /// (GradientReducer::follow_module), which comes first; parts that are here already stay as they are. To be called
-  /// before a forward, by all ranks. Throws levin::UsageError where the groups that were divided hold other tensors,
+  /// before a forward, by all ranks. Throws levin::UsageError if the groups that were divided hold other tensors,
   /// and for parameters that the reducer does not have.
   void follow();
   /// Divides all parameters anew, by buckets that the reducer has loaded. The optimizer's state is dropped: it is
@@ -49,7 +49,7 @@ class ShardedOptimizer {
   /// The gradients that backward has reduced become those of the parts that the optimizer steps; they share memory.
   void take_gradients();
   /// Steps this rank's share, and gathers those of the others. Called by all ranks; returns what `closure` returns.
-  /// Throws levin::UsageError where a parameter has been given other memory (`to`, `set_data`).
+  /// Throws levin::UsageError if a parameter has been given other memory (`to`, `set_data`).
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure = nullptr);
   /// The 2-norm of all gradients, from that of this rank's share. Called by all ranks.
   at::Tensor norm_of_all(const at::Tensor& norm_of_share) const;
@@ -57,7 +57,7 @@ class ShardedOptimizer {
   /// The whole state in the layout of Python's optimizers, over whole parameters, on the CPU, as without shares: on
   /// rank 0, and nothing on the others. Called by all ranks.
   State state_dict();
-  /// Takes this rank's share of such a state. Throws levin::UsageError where groups, parameters or shapes do not fit;
+  /// Takes this rank's share of such a state. Throws levin::UsageError if groups, parameters or shapes do not fit;
   /// the optimizer is then unchanged.
   void load_state_dict(const State& state);
 

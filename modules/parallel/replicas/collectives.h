@@ -15,7 +15,7 @@ std::vector<std::vector<at::Tensor>> broadcast(const std::vector<at::Tensor>& te
                                                const std::vector<c10::Device>& devices);
 
 /// Replaces each device's tensor, in place, by the reduction over all devices, computed on the first one in the order
-/// of the devices. Throws levin::UsageError where shapes or dtypes differ.
+/// of the devices. Throws levin::UsageError if shapes or dtypes differ.
 void all_reduce(const std::vector<at::Tensor>& tensors, ReduceOp op = ReduceOp::Sum);
 /// The same for lists of tensors, one list for each device: [device][tensor].
 void all_reduce(const std::vector<std::vector<at::Tensor>>& tensors, ReduceOp op = ReduceOp::Sum);

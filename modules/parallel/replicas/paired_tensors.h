@@ -37,7 +37,7 @@ class PairedTensors {
   using Named = torch::OrderedDict<std::string, at::Tensor>;
   enum class Kind { Parameter, Buffer };
 
-  /// Throws levin::UsageError where names or shapes differ.
+  /// Throws levin::UsageError if names or shapes differ.
   PairedTensors(Kind kind, const Named& originals, const std::vector<Named>& replicas,
                 std::vector<c10::Device> devices);
 

@@ -34,7 +34,7 @@ inline c10::Device device_of(const torch::nn::Module& module) {
 /// it.
 ///
 /// Modules are holders or shared pointers; an input is one argument, or a tuple of them. `devices` are those of the
-/// modules' first parameters where none are given. Throws levin::UsageError where the numbers differ, and the exception
+/// modules' first parameters where none are given. Throws levin::UsageError if the numbers differ, and the exception
 /// of the first module that throws. Source: torch.nn.parallel.parallel_apply.
 template <class M, class Input>
 auto parallel_apply(const std::vector<M>& modules, const std::vector<Input>& inputs,

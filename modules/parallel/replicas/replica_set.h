@@ -24,7 +24,7 @@ class ReplicaSet {
   /// One forward. A second one at the same time throws levin::Error: they would share the replicas.
   class Forward {
    public:
-    /// Makes the first `count` replicas like the original. Throws levin::UsageError where that is not on devices[0].
+    /// Makes the first `count` replicas like the original. Throws levin::UsageError if that is not on devices[0].
     Forward(ReplicaSet& set, size_t count);
     ~Forward() { set_.busy_ = false; }
     Forward(const Forward&) = delete;

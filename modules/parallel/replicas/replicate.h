@@ -41,7 +41,7 @@ std::shared_ptr<ImplOf<M>> pointer_to(const M& module) {
 }
 
 /// `module.clone(device)`, without the random numbers that clones draw for weights that are then overwritten, and with
-/// tensors that can be trained even where inference mode is on. Throws levin::UsageError where the module cannot be
+/// tensors that can be trained even where inference mode is on. Throws levin::UsageError if the module cannot be
 /// cloned, or where its clone is of another class.
 std::shared_ptr<torch::nn::Module> clone_module(const torch::nn::Module& module, c10::Device device);
 
