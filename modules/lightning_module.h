@@ -124,8 +124,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
   void log_dict(const std::vector<std::pair<std::string, at::Tensor>>& values, LogOptions options = {});
   void log_dict(const std::vector<std::pair<std::string, double>>& values, LogOptions options = {});
   /// Logs a metric (modules/metrics): its value over the whole epoch and all ranks; the metric is then reset. A metric
-  /// passed by reference must outlive the epoch, as a member of the module does. With on_step, call `metric(preds,
-  /// target)` for the batch first.
+  /// passed by reference must outlive the epoch, as a member of the module does. With on_step, the batch must have been
+  /// counted by `metric(preds, target)`.
   void log(const std::string& name, LoggedMetric& metric, LogOptions options = {});
   void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, LogOptions options = {});
   /// Not callable: inside a module `log` does not name the logarithm.
@@ -157,7 +157,7 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// Returns handles of the optimizers; available during fit.
   std::vector<LightningOptimizer> optimizers();
   LightningOptimizer optimizer(size_t index = 0);
-  /// Runs `loss.backward()` through the precision plugin and the strategy.
+  /// Runs `loss.backward()` through the run's precision and strategy.
   void manual_backward(const at::Tensor& loss);
   /// The bound schedulers, in the order of configure_optimizers; under manual optimization the module steps them.
   const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() const;

@@ -27,7 +27,7 @@ class OptimizerDriver {
   virtual void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) = 0;
 };
 
-/// A handle of one optimizer of the run: its steps go through the strategy and the precision plugin and are counted.
+/// A handle of one optimizer of the run: its steps go through the run's strategy and precision and are counted.
 class LightningOptimizer {
  public:
   LightningOptimizer(OptimizerDriver& driver, size_t index) : driver_(&driver), index_(index) {}

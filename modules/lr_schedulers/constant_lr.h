@@ -10,7 +10,7 @@ struct ConstantLROptions {
       LEVIN_OPTION(total_iters, 5, "Epochs (or steps) until the full rate; 0: it stays scaled", {.min = 0});
 };
 
-/// Holds the learning rate at `factor` times its value for `total_iters` epochs (or steps), then gives it back.
+/// Multiplies the learning rate by `factor` for the first `total_iters` epochs (or steps), then restores it.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ConstantLR.html
 class ConstantLR : public LRSchedulerSpec {
  public:

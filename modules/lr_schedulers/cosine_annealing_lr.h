@@ -10,7 +10,8 @@ struct CosineAnnealingLROptions {
   double eta_min = LEVIN_OPTION(eta_min, 0, "Lowest learning rate");
 };
 
-/// Lets the learning rate fall to `eta_min` along half a cosine of `T_max` epochs (or steps), and rise again after it.
+/// Decreases the learning rate to `eta_min` along a half cosine of `T_max` epochs (or steps); afterwards it rises
+/// again.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html
 class CosineAnnealingLR : public LRSchedulerSpec {
  public:

@@ -10,8 +10,8 @@ struct CosineAnnealingWarmRestartsOptions {
   double eta_min = LEVIN_OPTION(eta_min, 0, "Lowest learning rate");
 };
 
-/// Lets the learning rate fall to `eta_min` along half a cosine, again and again from the full rate: after `T_0` epochs
-/// (or steps), then after `T_0 * T_mult`, and so on (SGDR, https://arxiv.org/abs/1608.03983).
+/// Decreases the learning rate to `eta_min` along a half cosine and restarts from the full rate: first after `T_0`
+/// epochs (or steps), then after `T_0 * T_mult`, and so on (SGDR, https://arxiv.org/abs/1608.03983).
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.html
 class CosineAnnealingWarmRestarts : public LRSchedulerSpec {
  public:

@@ -14,7 +14,7 @@ struct CyclicLROptions {
   std::string mode = LEVIN_OPTION(mode, "triangular", "Scaling of the cycles: none, half each cycle, or gamma ^ step",
                                   {.choices = {"triangular", "triangular2", "exp_range"}});
   double gamma = LEVIN_OPTION(gamma, 1, "Factor of each step in mode exp_range");
-  /// Scaling of the cycles as a function of the cycle (from 1) or of the step; replaces `mode`. In C++ only.
+  /// Scaling as a function of the cycle number (from 1) or of the step; replaces `mode`. C++ only.
   std::function<double(double)> scale_fn = {};
   std::string scale_mode =
       LEVIN_OPTION(scale_mode, "cycle", "What scale_fn is a function of", {.choices = {"cycle", "iterations"}});
@@ -23,15 +23,15 @@ struct CyclicLROptions {
   PerGroup max_momentum = LEVIN_OPTION(max_momentum, 0.9, "Highest momentum, of all or of each parameter group");
 };
 
-/// Moves the learning rate between `base_lr` and `max_lr` and back, again and again; the momentum does the opposite
-/// (https://arxiv.org/abs/1506.01186). Steps by optimizer step: `CyclicLR({...}, {.interval = "step"})`.
+/// Cycles the learning rate between `base_lr` and `max_lr`, and the momentum inversely
+/// (https://arxiv.org/abs/1506.01186). Steps per optimizer step: `CyclicLR({...}, {.interval = "step"})`.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CyclicLR.html
 class CyclicLR : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit CyclicLR(CyclicLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError if the optimizer has neither momentum nor betas to cycle, or where lists do not fit
-  /// its groups.
+  /// Throws levin::UsageError if the optimizer has neither momentum nor betas to cycle, or if lists do not match its
+  /// groups.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -10,14 +10,14 @@ struct LambdaLROptions {
       LEVIN_OPTION(lr_lambda, {}, "Factor of the rate in each epoch: a function, or one for each group; in C++ only");
 };
 
-/// Sets the learning rate to its first value times a function of the epoch (or step):
-/// `LambdaLR({.lr_lambda = [](int64_t epoch) { return std::pow(0.95, epoch); }})`.
+/// Sets the learning rate to its initial value times a function of the epoch (or step): `LambdaLR({.lr_lambda =
+/// [](int64_t epoch) { return std::pow(0.95, epoch); }})`.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html
 class LambdaLR : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError if there is no function.
   explicit LambdaLR(LambdaLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError if the functions do not fit the optimizer's groups.
+  /// Throws levin::UsageError if the number of functions does not match the optimizer's groups.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -11,7 +11,7 @@ struct LinearLROptions {
   int64_t total_iters = LEVIN_OPTION(total_iters, 5, "Epochs (or steps) from the first factor to the last", {.min = 0});
 };
 
-/// Changes the learning rate linearly, from `start_factor` to `end_factor` times its value: a warm-up.
+/// Warm-up: changes the learning rate linearly from `start_factor` to `end_factor` times its value.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html
 class LinearLR : public LRSchedulerSpec {
  public:

@@ -16,7 +16,7 @@ class Optimizer;
 
 namespace levin {
 
-/// When a scheduler steps; in JSON these keys stand beside the scheduler's own.
+/// When a scheduler steps; in JSON these keys are on the same level as the scheduler's own.
 struct LRSchedulerConfig {
   std::string interval = LEVIN_OPTION(interval, "epoch", "Step the scheduler by epoch or by optimizer step",
                                       {.choices = {"epoch", "step"}});
@@ -25,21 +25,23 @@ struct LRSchedulerConfig {
   bool strict = LEVIN_OPTION(strict, true, "A monitor that was not logged is an error; false: warn and do not step");
 };
 
-/// What is known of the run when schedulers are bound, and what a scheduler hands on to those inside it.
+/// Facts about the run, passed to `bind`; a scheduler that contains others passes its own context to them.
 struct LRSchedulerContext {
-  /// Optimizer steps of the whole run; unset where it has no known end. Asking makes the training loader. May be empty.
+  /// Returns the number of optimizer steps of the whole run; unset if the length is unknown. A call makes the training
+  /// loader. May be empty.
   std::function<std::optional<int64_t>()> total_steps = {};
-  /// Inside another scheduler: when the outermost steps. Null: the scheduler's own config says. Valid during bind.
+  /// Inside another scheduler: the outermost scheduler's config, which decides when it steps. Null: the scheduler's own
+  /// config decides. Valid during `bind`.
   const LRSchedulerConfig* outer_config = nullptr;
-  /// Inside another scheduler: the rates that all of them start from, Python's `initial_lr` of the groups. The first
-  /// that is bound fills it.
+  /// Inside another scheduler: the initial rates shared by all inner schedulers (Python's `initial_lr` of the groups).
+  /// The first scheduler that is bound fills it.
   std::shared_ptr<std::vector<double>> initial_lr = {};
 };
 
-/// A learning-rate scheduler bound to an optimizer: sets the rate of each parameter group, as Python's
-/// torch.optim.lr_scheduler does. Made by the trainer from an LRSchedulerSpec.
+/// A learning-rate scheduler bound to an optimizer: sets the rate of each parameter group, like Python's
+/// torch.optim.lr_scheduler. The trainer makes it from an LRSchedulerSpec.
 ///
-/// The constructor of a derived class calls `start()` last, which is Python's initial step.
+/// The constructor of a derived class must end with a call of `start()`, which is Python's initial step.
 class LRScheduler {
  public:
   /// The optimizer must outlive the scheduler.
@@ -48,44 +50,45 @@ class LRScheduler {
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
-  /// Goes one epoch (or one step, where its interval is "step") further and sets the rates.
+  /// Advances by one epoch (or one step if the interval is "step") and sets the rates.
   virtual void step();
   /// The same for schedulers that follow a metric; the others ignore the value.
   virtual void step(double metric);
   /// True for schedulers whose step needs a metric (ReduceLROnPlateau).
   virtual bool needs_metric() const { return false; }
 
-  /// Number of calls of step(), 0 after construction; Python's name.
+  /// Returns the number of calls of step(), 0 after construction; the name is Python's.
   int64_t last_epoch() const { return last_epoch_; }
-  /// The rate of each group, as last set.
+  /// Returns the rate of each group, as last set.
   std::vector<double> last_lr() const;
 
-  /// Keys as in Python's state dicts: last_epoch, base_lrs, and those of the derived class. The rates themselves are
-  /// part of the optimizer's state.
+  /// Returns the state with the keys of Python's state dicts: last_epoch, base_lrs, and those of the derived class. The
+  /// rates themselves are part of the optimizer's state.
   virtual State state_dict() const;
-  /// Takes such a state, from here or from Python; what it lacks stays. Throws levin::UsageError if it is for
-  /// another number of parameter groups.
+  /// Loads such a state, from levin or from Python; missing keys leave their members unchanged. Throws
+  /// levin::UsageError if the state is for another number of parameter groups.
   virtual void load_state_dict(const State& state);
 
-  // --- for schedulers that hold others ---
-  /// Takes back the epoch of the initial step, not the rates.
+  // --- for schedulers that contain others ---
+  /// Undoes the initial step's change of the epoch, but not of the rates.
   virtual void undo_initial_step();
-  /// A step that knows it is the first: to epoch 0 after construction or after undo_initial_step.
+  /// Makes the initial step, to epoch 0, after construction or after undo_initial_step.
   virtual void initial_step();
-  /// Begins at epoch 0 from the initial rates, whatever the rates are now.
+  /// Restarts at epoch 0 from the initial rates, whatever the current rates are.
   virtual void restart();
 
  protected:
   /// Sets the rates of epoch 0.
   void start();
-  /// The rate of each group for `last_epoch()`; `current` holds the rates now set.
+  /// Returns the rate of each group for `last_epoch()`; `current` holds the current rates.
   virtual std::vector<double> next_lr(const std::vector<double>& current) = 0;
-  /// The rates of a restart; by default as any others. Schedulers that go on from the present rates override it.
+  /// Returns the rates for a restart; by default `next_lr`. Schedulers that compute the rates from the current ones
+  /// override it.
   virtual std::vector<double> first_lr(const std::vector<double>& current) { return next_lr(current); }
   bool in_initial_step() const { return in_initial_step_; }
   void set_lr(const std::vector<double>& rates);
 
-  /// A member of a derived class.
+  /// A pointer to a member of a derived class.
   using Member = std::variant<bool*, int64_t*, double*, std::string*, std::vector<double>*>;
   /// Makes a member part of the state.
   void keep_in_state(std::string key, Member member) { members_.emplace_back(std::move(key), member); }
@@ -101,10 +104,10 @@ class LRScheduler {
   std::vector<std::pair<std::string, Member>> members_ = {};
 };
 
-/// A scheduler that is not bound yet: what `configure_optimizers` returns beside the optimizer.
+/// A scheduler that is not bound to an optimizer yet; `configure_optimizers` returns it with the optimizer.
 class LRSchedulerSpec {
  public:
-  /// Throws levin::UsageError for an interval or frequency that is out of its limits.
+  /// Throws levin::UsageError for an invalid interval or frequency.
   explicit LRSchedulerSpec(LRSchedulerConfig config_);
   virtual ~LRSchedulerSpec() = default;
   /// Throws levin::UsageError if options do not fit the optimizer or the run.

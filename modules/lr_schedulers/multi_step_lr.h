@@ -10,7 +10,7 @@ struct MultiStepLROptions {
   double gamma = LEVIN_OPTION(gamma, 0.1, "Factor of each decay");
 };
 
-/// Multiplies the learning rate by `gamma` at each of `milestones`; one that is named twice counts twice.
+/// Multiplies the learning rate by `gamma` at each of `milestones`; a duplicate milestone counts twice.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.MultiStepLR.html
 class MultiStepLR : public LRSchedulerSpec {
  public:

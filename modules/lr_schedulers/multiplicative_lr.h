@@ -16,7 +16,7 @@ class MultiplicativeLR : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError if there is no function.
   explicit MultiplicativeLR(MultiplicativeLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError if the functions do not fit the optimizer's groups.
+  /// Throws levin::UsageError if the number of functions does not match the optimizer's groups.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -29,15 +29,16 @@ struct OneCycleLROptions {
                    {.choices = {"refuse", "hold", "stretch"}});
 };
 
-/// The 1cycle policy: the learning rate rises to `max_lr` and falls to almost nothing, the momentum does the opposite.
-/// Steps by optimizer step: `OneCycleLR({.max_lr = 0.01}, {.interval = "step"})`.
+/// The 1cycle policy: the learning rate rises to `max_lr` and falls to almost 0; the momentum changes inversely. Steps
+/// per optimizer step: `OneCycleLR({.max_lr = 0.01}, {.interval = "step"})`.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html
 class OneCycleLR : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit OneCycleLR(OneCycleLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError if the optimizer has neither momentum nor betas to cycle, where lists do not fit its
-  /// groups, and for `total_steps` "auto" in a run of unknown length. So does a step beyond `total_steps`.
+  /// Throws levin::UsageError if the optimizer has neither momentum nor betas to cycle, if lists do not match its
+  /// groups, and for `total_steps` "auto" in a run of unknown length. A step beyond `total_steps` throws
+  /// levin::UsageError if `when_longer` is "refuse".
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -9,7 +9,7 @@ struct PolynomialLROptions {
   double power = LEVIN_OPTION(power, 1, "Power of the polynomial");
 };
 
-/// Lets the learning rate fall to 0 as (1 - epoch / total_iters) ^ power.
+/// Decreases the learning rate to 0 in proportion to (1 - epoch / total_iters) ^ power.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.PolynomialLR.html
 class PolynomialLR : public LRSchedulerSpec {
  public:

@@ -18,14 +18,14 @@ struct ReduceLROnPlateauOptions {
   double eps = LEVIN_OPTION(eps, 1e-8, "Smaller changes of the rate are not made");
 };
 
-/// Multiplies the learning rate by `factor` where a metric has not improved for more than `patience` epochs.
-/// The trainer steps it after the validation, with the newest value of `monitor`. NaN is no improvement.
+/// Multiplies the learning rate by `factor` if a metric has not improved for more than `patience` epochs. The trainer
+/// steps it after validation, with the latest value of `monitor`. NaN is not an improvement.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html
 class ReduceLROnPlateau : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError if `min_lr` does not fit the optimizer's groups.
+  /// Throws levin::UsageError if `min_lr` does not match the optimizer's groups.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

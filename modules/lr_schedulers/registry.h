@@ -10,7 +10,7 @@ namespace levin {
 
 /// Learning-rate schedules by name, for options such as `Part<LRSchedulerKind> lr_scheduler`.
 ///
-/// A class is an options struct, and a spec made from it and from when it steps:
+/// An entry consists of an options struct and a spec made from it and an LRSchedulerConfig:
 ///
 ///     struct StepLROptions {
 ///       double gamma = LEVIN_OPTION(gamma, 0.1, "Factor of each decay");
@@ -18,13 +18,13 @@ namespace levin {
 ///     struct StepLR : LRSchedulerSpec { StepLR(StepLROptions options, LRSchedulerConfig when = {}); ... };
 ///     add_lr_scheduler<StepLR, StepLROptions>(registry, "StepLR", "...");     // in register_builtins
 ///
-/// and is then made from a config by `options.lr_scheduler.make("model.lr_scheduler")`.
+/// A config's schedule is then made by `options.lr_scheduler.make("model.lr_scheduler")`.
 struct LRSchedulerKind {
   using Entry = std::function<std::shared_ptr<const LRSchedulerSpec>(const void* options)>;
   static Registry<Entry>& registry();
 };
 
-/// The options of a schedule, as a config has them: interval, frequency and monitor stand beside its own.
+/// The options of a schedule in a config: its own, and on the same level interval, frequency and monitor.
 template <class Options>
 struct Scheduled {
   Options options = {};

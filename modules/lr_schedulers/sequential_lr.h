@@ -11,19 +11,19 @@ struct SequentialLROptions {
       LEVIN_OPTION(milestones, {}, "Epochs (or steps) at which the next one begins; one fewer", {.min = 0});
 };
 
-/// Schedulers one after the other; at each of `milestones` the next one begins, from the initial rates:
+/// Runs schedulers in sequence; at each of `milestones` the next one starts, from the initial rates:
 ///
 ///     SequentialLR({.schedulers = {LinearLR({.total_iters = 100}), CosineAnnealingLR({.T_max = 900})},
 ///                   .milestones = {100}}, {.interval = "step"})
 ///
-/// SequentialLR and ChainedScheduler can stand first in the list only: they cannot begin anew. As in Python, a
-/// SequentialLR that stands first in another is one step ahead of its milestones.
+/// SequentialLR and ChainedScheduler can only be first in the list, since they cannot restart. As in Python, a
+/// SequentialLR that is first in another SequentialLR is one step ahead of its milestones.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.SequentialLR.html
 class SequentialLR : public LRSchedulerSpec {
  public:
-  /// Throws levin::UsageError for bad options, and for a scheduler with an interval or monitor of its own.
+  /// Throws levin::UsageError for bad options, and for an inner scheduler that sets its own interval or monitor.
   explicit SequentialLR(SequentialLROptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError for schedulers that follow a metric or cannot begin anew.
+  /// Throws levin::UsageError for schedulers that follow a metric or cannot restart.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -20,17 +20,17 @@ struct WarmupCosineOptions {
                    {.choices = {"hold", "stretch"}});
 };
 
-/// Lets the learning rate rise linearly from `warmup_start_factor` times its value for `warmup_steps`, then fall along
-/// half a cosine to `eta_min` at `total_steps`, where it stays. Steps by optimizer step:
+/// Increases the learning rate linearly from `warmup_start_factor` times its value over `warmup_steps`, then decreases
+/// it along a half cosine to `eta_min` at `total_steps`, where it stays. Steps per optimizer step:
 /// `WarmupCosine({.warmup_steps = 500}, {.interval = "step"})`.
 ///
-/// It sets the rates outright, so it equals Python's LambdaLR with that function; up to `total_steps` it equals
+/// It sets absolute rates, so it equals Python's LambdaLR with this function; up to `total_steps` it equals
 /// SequentialLR of LinearLR (total_iters = warmup_steps) and CosineAnnealingLR (T_max = total_steps - warmup_steps).
 class WarmupCosine : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit WarmupCosine(WarmupCosineOptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError if `total_steps` is no more than `warmup_steps`, and for "auto" in a run of unknown
+  /// Throws levin::UsageError if `total_steps` is not greater than `warmup_steps`, and for "auto" in a run of unknown
   /// length.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;

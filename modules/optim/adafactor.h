@@ -19,11 +19,11 @@ struct AdafactorOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Python's `eps` is eps1 and eps2.
+/// Converts between Python's `eps` and eps1, eps2.
 void to_python_names(Json& values, const AdafactorOptions& options);
 void from_python_names(Json& values, const AdafactorOptions& options);
 
-/// Adafactor: squares of matrices are kept by rows and columns, in little memory.
+/// Adafactor: stores row and column averages of a matrix's squared gradients, to save memory.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adafactor.html
 class Adafactor : public OptimizerOf<AdafactorOptions> {
  public:

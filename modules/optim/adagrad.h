@@ -17,7 +17,7 @@ struct AdagradOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Adagrad. Takes sparse gradients.
+/// Adagrad. Supports sparse gradients.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adagrad.html
 class Adagrad : public OptimizerOf<AdagradOptions> {
  public:

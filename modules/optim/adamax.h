@@ -16,7 +16,7 @@ struct AdamaxOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Adam by the largest gradient instead of the squared one.
+/// Adam with the infinity norm of the gradients in place of their squares.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Adamax.html
 class Adamax : public OptimizerOf<AdamaxOptions> {
  public:

@@ -16,7 +16,7 @@ struct ASGDOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Averaged stochastic gradient descent; the averages are the states `ax`.
+/// Averaged stochastic gradient descent; the averages are stored as state `ax`.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.ASGD.html
 class ASGD : public OptimizerOf<ASGDOptions> {
  public:

@@ -5,10 +5,10 @@
 
 namespace levin::optim {
 
-/// Scales the gradients of `parameters` so that their norm is at most `max_norm`, and returns the norm before, one
-/// element. For the 2-norm on the CPU one pass over memory, and another where something is to be scaled; other norms,
-/// and other devices, by LibTorch. Parameters without a gradient are passed over. Throws levin::UsageError where
-/// `error_if_nonfinite` and the norm is infinite or NaN; nothing is scaled then. Source:
+/// Scales the gradients of `parameters` so that their total norm is at most `max_norm`, and returns the norm before
+/// clipping (one element). The 2-norm on the CPU takes one pass over memory, and a second if gradients are scaled;
+/// other norms and devices use LibTorch. Parameters without a gradient are skipped. Throws levin::UsageError, without
+/// scaling, if `error_if_nonfinite` is set and the norm is infinite or NaN. Source:
 /// https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
 at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0,
                            bool error_if_nonfinite = false);

@@ -10,8 +10,8 @@
 namespace levin::optim {
 
 struct EMAOptions {
-  double decay = 0.999;      ///< how much of the average stays in an update, from 0 to 1
-  bool use_buffers = false;  ///< average buffers of floating point as well; otherwise they are copied
+  double decay = 0.999;      ///< weight of the old average in an update, from 0 to 1
+  bool use_buffers = false;  ///< average floating-point buffers as well; otherwise copy them
 };
 
 /// An exponential moving average of a module's parameters, which often generalises better than their last values.
@@ -24,10 +24,10 @@ struct EMAOptions {
 ///       validate();
 ///     }                                           // and with its own values again
 ///
-/// The first update copies, later ones are `average = decay * average + (1 - decay) * value`, on the devices and in the
-/// dtypes of the parameters, which the averages follow. Integer buffers are copied. The module's tensors are held, not
-/// the module. Source: https://pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema, with
-/// `get_ema_multi_avg_fn(decay)`.
+/// The first update copies the values; later updates compute `average = decay * average + (1 - decay) * value`, on the
+/// devices and in the dtypes of the parameters, which the averages follow. Integer buffers are copied. EMA holds the
+/// module's tensors, not the module. Source: https://pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema,
+/// with `get_ema_multi_avg_fn(decay)`.
 class EMA {
  public:
   /// Throws levin::UsageError for a decay outside [0, 1] and for a module without parameters.
@@ -35,15 +35,16 @@ class EMA {
 
   void update();
   int64_t updates() const { return updates_; }
-  /// The average of the parameter or buffer of this name ("net.0.weight"); throws levin::UsageError for another name.
+  /// Returns the average of the named parameter or buffer ("net.0.weight"); throws levin::UsageError for an unknown
+  /// name.
   const at::Tensor& average(const std::string& name) const;
 
-  /// Exchanges the module's values and the averages.
+  /// Swaps the module's values and the averages.
   void swap();
-  /// Gives the averages to the module for good.
+  /// Copies the averages to the module.
   void copy_to_module();
 
-  /// Exchanges at once and again when it is destroyed.
+  /// Swaps values and averages on construction and again on destruction.
   class [[nodiscard]] Applied {
    public:
     explicit Applied(EMA& ema) : ema_(ema) { ema_.swap(); }
@@ -56,14 +57,14 @@ class EMA {
   };
   Applied apply() { return Applied(*this); }
 
-  /// As Python's AveragedModel has it: `n_averaged`, and `module.` before each name.
+  /// Returns the state in the layout of Python's AveragedModel: `n_averaged`, and each name prefixed with `module.`.
   State state_dict() const;
-  /// Throws levin::UsageError for a name that is missing and for a tensor of another shape; nothing is changed then.
+  /// Throws levin::UsageError for a missing name or a tensor of another shape; the averages are then unchanged.
   void load_state_dict(const State& state);
 
  private:
   struct Entry {
-    std::vector<std::string> names;  ///< a tensor may be registered more than once
+    std::vector<std::string> names;  ///< more than one if the tensor is registered several times
     at::Tensor value, average;
     bool averaged;
   };

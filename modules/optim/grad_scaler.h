@@ -15,9 +15,9 @@ namespace levin {
 
 class Gradients;
 
-/// Keeps the gradients of float16 in its range: losses are multiplied by a scale before backward, gradients divided by
-/// it before the step, and a step whose gradients are not finite is left out and lowers the scale. After
-/// `growth_interval` steps in a row the scale grows. Works in any LibTorch program and with any optimizer:
+/// Gradient scaling for float16: multiplies losses by a scale before backward and divides gradients by it before the
+/// step. A step whose gradients are not finite is skipped and lowers the scale; after `growth_interval` consecutive
+/// steps the scale grows. Works in any LibTorch program and with any optimizer:
 ///
 ///     levin::GradScaler scaler;
 ///     for (...) {
@@ -32,7 +32,7 @@ class Gradients;
 ///       scaler.update();
 ///     }
 ///
-/// Scale and growth tracker are kept on the device of the first loss. Several optimizers share a scaler, with one
+/// Scale and growth tracker are stored on the device of the first loss. Several optimizers can share a scaler, with one
 /// `update` for all. Source: https://pytorch.org/docs/stable/amp.html#torch.amp.GradScaler
 class GradScaler {
  public:
@@ -41,7 +41,7 @@ class GradScaler {
     double growth_factor = 2;
     double backoff_factor = 0.5;
     int64_t growth_interval = 2000;
-    bool enabled = true;  ///< false: losses and gradients stay as they are, and every step is made
+    bool enabled = true;  ///< false: losses and gradients are unchanged and no step is skipped
   };
 
   GradScaler();
@@ -49,40 +49,41 @@ class GradScaler {
   explicit GradScaler(Options options);
 
   bool is_enabled() const { return options_.enabled; }
-  /// `outputs`, of any shape, times the scale.
+  /// Returns `outputs`, of any shape, times the scale.
   at::Tensor scale(const at::Tensor& outputs);
 
-  /// Divides the gradients of the optimizer's parameters by the scale, and looks whether all are finite. Throws
-  /// levin::UsageError where that was done since the last `update`, nothing was scaled yet, or a gradient is float16.
+  /// Divides the gradients of the optimizer's parameters by the scale and checks that all are finite. Throws
+  /// levin::UsageError if it was already called since the last `update`, nothing was scaled yet, or a gradient is
+  /// float16.
   void unscale_(torch::optim::Optimizer& optimizer);
-  /// The same for those gradients, and on the way multiplies them by another number.
+  /// The same for `gradients`, which are also multiplied by `multiplier`.
   void unscale_(torch::optim::Optimizer& optimizer, Gradients& gradients, double multiplier);
-  /// Whether the gradients are unscaled, and the step not made yet.
+  /// Returns whether the gradients are unscaled and the step is still to come.
   bool is_unscaled(const torch::optim::Optimizer& optimizer) const;
-  /// Whether optimizers were unscaled since the last `update`.
+  /// Returns whether any optimizer was unscaled since the last `update`.
   bool is_in_use() const { return !used_.empty(); }
-  /// Whether they were, and all of them have stepped.
+  /// Returns whether any optimizer was unscaled since the last `update` and all of these have stepped.
   bool all_stepped() const;
-  /// float32 [1], not 0 where a gradient of this optimizer was not finite: for programs whose ranks agree on that
-  /// between `unscale_` and `step`. Throws levin::UsageError before `unscale_`.
+  /// Returns a float32 tensor [1] that is nonzero if a gradient of this optimizer was not finite. Programs with several
+  /// ranks can reduce it between `unscale_` and `step`. Throws levin::UsageError before `unscale_`.
   at::Tensor& found_inf(const torch::optim::Optimizer& optimizer);
 
-  /// Steps, after `unscale_` where that was not called; says whether the step was made. Waits for the device. Throws
-  /// levin::UsageError where it was called since the last `update`.
+  /// Calls `unscale_` if it was not called yet, then steps if the gradients are finite; returns whether it stepped.
+  /// Host sync. Throws levin::UsageError if `step` was already called since the last `update`.
   bool step(torch::optim::Optimizer& optimizer);
-  /// The same with another way to make the step.
+  /// The same, with `make_step` as the step.
   bool step(torch::optim::Optimizer& optimizer, c10::function_ref<void()> make_step);
 
-  /// Ends an iteration: adapts the scale to what the steps found, or sets it. Throws levin::UsageError if no
-  /// optimizer was unscaled or stepped.
+  /// Ends an iteration: adapts the scale to the results of the steps, or sets it to `new_scale`. Throws
+  /// levin::UsageError if no optimizer was unscaled or stepped.
   void update(std::optional<double> new_scale = {});
 
-  /// The scale; 1 where not enabled. Waits for the device.
+  /// Returns the scale; 1 if not enabled. Host sync.
   double get_scale() const;
-  /// In the layout of Python's `GradScaler.state_dict()`; empty where not enabled.
+  /// Returns the state in the layout of Python's `GradScaler.state_dict()`; empty if not enabled.
   State state_dict() const;
-  /// Puts such a state back, from here or from Python; nothing where not enabled. Throws levin::UsageError for the
-  /// state of a scaler that was not enabled.
+  /// Restores such a state, from levin or from Python; a no-op if not enabled. Throws levin::UsageError for the state
+  /// of a scaler that was not enabled.
   void load_state_dict(const State& state);
 
  private:
@@ -97,7 +98,7 @@ class GradScaler {
 
   Options options_;
   int64_t first_growth_tracker_ = 0;
-  at::Tensor scale_ = {}, growth_tracker_ = {};  ///< float32 and int32 scalars, from the first `scale` on
+  at::Tensor scale_ = {}, growth_tracker_ = {};  ///< float32 and int32 scalars, defined after the first `scale`
   std::vector<Used> used_ = {};
 };
 

@@ -16,7 +16,7 @@ struct LAMBOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Adam whose rate of each tensor goes with ||w|| / ||step||, for large batches.
+/// Adam with a per-tensor learning rate proportional to ||w|| / ||step||, for large batches.
 /// Source: You et al., Large Batch Optimization for Deep Learning, 2019, https://arxiv.org/abs/1904.00962
 class LAMB : public OptimizerOf<LAMBOptions> {
  public:

@@ -17,7 +17,7 @@ struct LARSOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// SGD whose rate of each tensor goes with ||w|| / (||g|| + weight_decay ||w||), for large batches.
+/// SGD with a per-tensor learning rate proportional to ||w|| / (||g|| + weight_decay ||w||), for large batches.
 /// Source: You et al., Large Batch Training of Convolutional Networks, 2017, https://arxiv.org/abs/1708.03888
 class LARS : public OptimizerOf<LARSOptions> {
  public:

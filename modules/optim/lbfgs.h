@@ -21,14 +21,14 @@ struct LBFGSOptions {
       LEVIN_OPTION(line_search_fn, {}, "Line search; unset: none", {.choices = {"strong_wolfe"}});
 };
 
-/// L-BFGS: LibTorch's, with checked arguments. A step evaluates its closure many times: under the trainer the whole
-/// training step runs again, and accumulate_grad_batches must be 1.
+/// LibTorch's L-BFGS with checked options. A step evaluates its closure many times: under the trainer the whole
+/// training step runs each time, and accumulate_grad_batches must be 1.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
 class LBFGS : public torch::optim::LBFGS {
  public:
   /// Throws levin::UsageError for bad options, an empty list of parameters or a duplicate parameter.
   explicit LBFGS(std::vector<at::Tensor> parameters, LBFGSOptions options = {});
-  /// One group, whose own options are torch::optim::LBFGSOptions or which takes `options`. Throws UsageError for more.
+  /// Takes one group, with its own torch::optim::LBFGSOptions or with `options`. Throws levin::UsageError for more.
   explicit LBFGS(std::vector<torch::optim::OptimizerParamGroup> groups, LBFGSOptions options = {});
 };
 

@@ -16,7 +16,7 @@ struct LionOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Lion: the sign of an average of gradients, one state.
+/// Lion: steps by the sign of an average of gradients; one state per parameter.
 /// Source: Chen et al., Symbolic Discovery of Optimization Algorithms, 2023, https://arxiv.org/abs/2302.06675
 class Lion : public OptimizerOf<LionOptions> {
  public:

@@ -10,8 +10,8 @@ class Optimizer;
 
 namespace levin::optim {
 
-/// Float32 copies of an optimizer's parameters of 16 bit, which it steps in their place, so that small steps are not
-/// rounded away:
+/// Float32 master copies of an optimizer's 16-bit parameters: the optimizer steps the copies, so that small updates are
+/// not rounded away:
 ///
 ///     net->to(at::kHalf);
 ///     levin::optim::Adam optimizer(net->parameters());
@@ -27,23 +27,23 @@ namespace levin::optim {
 /// Source: Micikevicius et al., Mixed Precision Training, 2018, https://arxiv.org/abs/1710.03740
 class MasterWeights {
  public:
-  /// Puts the copies into the groups of `optimizer`; its state is kept, in float32. Throws levin::UsageError if it
-  /// has state of a kind that optimizer_state_dict does not know. It must outlive this; groups may be added to it,
-  /// whose copies are made by the next call.
+  /// Replaces the parameters in the groups of `optimizer` by the copies and converts its state to float32. Throws
+  /// levin::UsageError if the optimizer has state that optimizer_state_dict does not support. The optimizer must
+  /// outlive this object. Groups may be added to the optimizer later; the next call makes their copies.
   explicit MasterWeights(torch::optim::Optimizer& optimizer);
 
-  /// Drops the gradients of module and copies.
+  /// Drops the gradients of the module's parameters and of the copies.
   void zero_grad();
-  /// The gradients of the module's parameters, in float32, become those of the copies.
+  /// Moves the gradients of the module's parameters, converted to float32, to the copies.
   void take_gradients();
-  /// The module's parameters become the copies, rounded.
+  /// Writes the copies, rounded, to the module's parameters.
   void write_back();
-  /// The copies become the module's parameters, where those were loaded from elsewhere.
+  /// Reads the copies from the module's parameters, after these were loaded from elsewhere.
   void read_module();
 
-  /// The copies, in the order of the optimizer's parameters; tensors share memory.
+  /// Returns the copies, in the order of the optimizer's parameters; the tensors share memory.
   State state_dict() const;
-  /// Puts such a state back. Throws levin::UsageError if numbers or shapes of the tensors do not fit.
+  /// Restores such a state. Throws levin::UsageError if the number or the shapes of the tensors do not match.
   void load_state_dict(const State& state);
 
  private:

@@ -13,56 +13,59 @@
 
 namespace levin::optim {
 
-/// What levin's optimizers share: a torch::optim::Optimizer with Python's state, for any LibTorch program.
+/// The base class of levin's optimizers: a torch::optim::Optimizer with Python's state layout, for any LibTorch
+/// program.
 ///
-/// On the CPU a step is one pass over the memory of parameters, gradients and state, wherever they lie; elsewhere
-/// LibTorch's fused kernels are taken where it has them, and its _foreach operations where not. Parameters without a
-/// gradient are left alone.
+/// On the CPU a step is one pass over the memory of parameters, gradients and state, in any memory layout; other
+/// devices use LibTorch's fused kernels if available, else its _foreach operations. Parameters without a gradient are
+/// skipped.
 class Optimizer : public torch::optim::Optimizer {
  public:
-  /// One step; returns what `closure`, run with gradients, returns. Throws levin::UsageError for sparse gradients where
-  /// the optimizer does not take them.
+  /// Makes one step; returns the result of `closure`, which runs with gradients enabled. Throws levin::UsageError for
+  /// sparse gradients if the optimizer does not support them.
   at::Tensor step(LossClosure closure = nullptr) final;
 
-  /// Adds a group, with options of its own or with the defaults. Throws as the constructors.
+  /// Adds a group with its own options or the defaults. Throws as the constructors.
   void add_param_group(const torch::optim::OptimizerParamGroup& group);
 
-  /// Clips what the next step sees to this 2-norm over all groups, and returns the norm before, one element. On the CPU
-  /// the gradients themselves stay as they are: that takes one pass over them, where clip_grad_norm_ takes two.
+  /// Clips the gradients for the next step to this 2-norm over all groups, and returns the norm before clipping (one
+  /// element). On the CPU the gradient tensors stay unchanged, which takes one pass over them instead of the two of
+  /// clip_grad_norm_.
   at::Tensor clip_grad_norm(double max_norm);
-  /// The next step, and no other, sees gradients times this.
+  /// Multiplies the gradients by `multiplier` in the next step only.
   void set_gradient_multiplier(double multiplier) { gradient_multiplier_ = multiplier; }
 
-  // --- steps that are captured in a graph of a GPU, and replayed ---
+  // --- steps that are captured in a CUDA graph and replayed ---
 
-  /// Whether there can be such steps.
+  /// Returns whether steps can be captured.
   virtual bool can_be_captured() const { return false; }
-  /// Puts rates and counts on the device, where the next replay reads them; to be called before a capture too. False
-  /// where other options have changed since the last call: what was captured before is of no use any more.
+  /// Copies learning rates and step counts to the device for the next replay; also required before a capture. Returns
+  /// false if other options have changed since the last call, which makes earlier captures invalid.
   bool prepare_replay();
-  /// Between `begin_capture` and `end_capture` a step reads those numbers and counts nothing. It needs the state of
-  /// steps that were made before; without one it throws levin::UsageError.
+  /// Between `begin_capture` and `end_capture` a step reads these device values and is not counted. It needs existing
+  /// state from earlier steps; without state it throws levin::UsageError.
   void begin_capture() { capturing_ = true; }
   void end_capture() { capturing_ = false; }
-  /// Within a capture: the steps change nothing where this, float32 [1], is not 0.
+  /// Within a capture: steps are no-ops if `found_inf`, float32 [1], is nonzero.
   void set_found_inf(const at::Tensor& found_inf);
-  /// Counts a step that a replay has made.
+  /// Counts a step that a replay made.
   void count_replay();
 
-  /// Whether what a step makes of an element depends on that element, its gradient and its state alone, and on how many
-  /// steps there were: then parts of a parameter may be stepped apart.
+  /// Returns whether the update of an element depends only on that element, its gradient, its state and the step count,
+  /// so that parts of a parameter can be stepped separately.
   virtual bool is_elementwise() const { return false; }
 
-  /// Drops the gradients, or fills them with zeros. LibTorch's own calls an operation for each parameter in both cases.
+  /// Drops the gradients, or fills them with zeros. LibTorch's zero_grad runs one operation per parameter in both
+  /// cases.
   void zero_grad(bool set_to_none = true);
 
-  /// The state in the layout of Python's optimizer.state_dict(). Tensors share the optimizer's memory.
+  /// Returns the state in the layout of Python's optimizer.state_dict(). Tensors share the optimizer's memory.
   State state_dict() const;
-  /// Puts such a state, from here or from Python, into an optimizer of the same class over the same parameters. Tensors
-  /// are copied and take device and dtype of their parameter. Throws levin::UsageError if groups, parameters or
-  /// shapes do not fit; the optimizer is then unchanged.
+  /// Loads such a state, from levin or from Python, into an optimizer of the same class over the same parameters.
+  /// Tensors are copied and converted to the device and dtype of their parameter. Throws levin::UsageError if groups,
+  /// parameters or shapes do not match; the optimizer is then unchanged.
   void load_state_dict(const State& state);
-  /// The options of a group as they stand in that layout. Throws std::out_of_range.
+  /// Returns the options of a group in the same layout. Throws std::out_of_range.
   State group_state(size_t group) const;
 
   /// For torch::save and torch::load.
@@ -70,7 +73,7 @@ class Optimizer : public torch::optim::Optimizer {
   void load(torch::serialize::InputArchive& archive) final;
 
  protected:
-  /// A parameter with a gradient, in a step.
+  /// A parameter that has a gradient in the current step.
   struct Member {
     const at::Tensor* parameter;
     at::Tensor gradient;
@@ -80,25 +83,25 @@ class Optimizer : public torch::optim::Optimizer {
 
   Optimizer(std::string name, const ParamGroups& groups, std::unique_ptr<torch::optim::OptimizerOptions> defaults);
 
-  /// By how much gradients are multiplied in this step, where `maximize` is set with its sign.
+  /// Returns the factor for the gradients in this step; negated if `maximize` is set.
   double gradient_multiplier() const { return gradient_multiplier_; }
-  /// Of the group at hand in a step that is captured; null in all others.
+  /// Returns the numbers of the current group in a captured step; null in other steps.
   const CapturedNumbers* captured_numbers() const { return capturing_ ? &captured_[group_at_hand_].numbers : nullptr; }
-  /// The gradient so multiplied.
+  /// Returns the gradient times this factor.
   at::Tensor scaled_gradient(const Member& member) const;
 
   virtual StateNames state_names() const = 0;
-  /// The state before the first step.
+  /// Returns the state before the first step.
   virtual ParamState first_state(const torch::optim::OptimizerOptions& options, const Member& member) const = 0;
   /// Steps the parameters of one group that have dense gradients. `state->step` counts this step already.
   virtual void update(const torch::optim::OptimizerOptions& options, Members& members) = 0;
-  /// The same for one with a sparse gradient, coalesced; throws unless overridden.
+  /// The same for one parameter with a sparse, coalesced gradient; throws unless overridden.
   virtual void update_sparse(const torch::optim::OptimizerOptions& options, Member& member);
 
  private:
   struct CapturedGroup {
     CapturedNumbers numbers = {};
-    std::unique_ptr<torch::optim::OptimizerOptions> options = {};  ///< as they were captured
+    std::unique_ptr<torch::optim::OptimizerOptions> options = {};  ///< the options at capture
     double lr = 0;                                                 ///< on the device
   };
   void step_group(const torch::optim::OptimizerParamGroup& group);
@@ -111,8 +114,8 @@ class Optimizer : public torch::optim::Optimizer {
   size_t group_at_hand_ = 0;
 };
 
-/// Adds a group to an optimizer of any class, with its own options. LibTorch's member of the same name is not virtual,
-/// and gives groups of levin's optimizers the defaults. Throws as the constructors.
+/// Adds a group to an optimizer of any class, with the group's own options. LibTorch's member of the same name is not
+/// virtual and ignores the options of groups of levin's optimizers. Throws as the constructors.
 void add_param_group(torch::optim::Optimizer& optimizer, const torch::optim::OptimizerParamGroup& group);
 
 }  // namespace levin::optim

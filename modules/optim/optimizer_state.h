@@ -12,27 +12,27 @@ class Module;
 
 namespace levin {
 
-/// The state of one of levin's optimizers, or of LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS, in the layout
-/// of Python's `optimizer.state_dict()`: {"state": {0: {...}}, "param_groups": [{"lr": ..., "params": [0]}]}. Tensors
-/// share the optimizer's memory. Throws levin::UsageError for other optimizers.
+/// Returns the state of one of levin's optimizers, or of LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS, in
+/// the layout of Python's `optimizer.state_dict()`: {"state": {0: {...}}, "param_groups": [{"lr": ..., "params":
+/// [0]}]}. Tensors share the optimizer's memory. Throws levin::UsageError for other optimizers.
 State optimizer_state_dict(torch::optim::Optimizer& optimizer);
 
-/// Puts such a state, from here or from Python, into an optimizer of the same class over the same parameters. State of
-/// floating point takes device and dtype of its parameter; tensors are copied. Options that LibTorch does not have are
-/// ignored, except `maximize`, which is refused.
-/// Throws levin::UsageError if groups, parameters or shapes do not fit; the optimizer is then unchanged.
+/// Loads such a state, from levin or from Python, into an optimizer of the same class over the same parameters. Tensors
+/// are copied; floating-point state is converted to the device and dtype of its parameter. Options that LibTorch lacks
+/// are ignored, except `maximize`, which is an error. Throws levin::UsageError if groups, parameters or shapes do not
+/// match; the optimizer is then unchanged.
 void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& state);
 
-/// The options of one parameter group, as they stand in that layout's param_groups: lr, weight_decay, momentum or
-/// betas, and so on. Throws as optimizer_state_dict, and std::out_of_range for a group that there is not.
+/// Returns the options of one parameter group, in the layout of "param_groups": lr, weight_decay, momentum or betas,
+/// and so on. Throws as optimizer_state_dict, and std::out_of_range if there is no such group.
 State parameter_group_options(torch::optim::Optimizer& optimizer, size_t group);
 
-/// Where a parameter has another shape than the state that its optimizer keeps of it, as after `set_data` with another
-/// number of rows: which parameter, by its name in `module`, which state, and what to do. Empty where all fit, and for
-/// optimizers that are not known.
+/// Returns a message if the shape of a parameter differs from the shape of its optimizer state, as after `set_data`
+/// with another number of rows: the parameter's name in `module`, the state, and a remedy. Empty if all match, and for
+/// unsupported optimizers.
 std::string misfit_of_state(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
 
-/// Whether parts of a parameter may be stepped apart by this optimizer, one of levin's or of LibTorch's: see
+/// Returns whether this optimizer, one of levin's or of LibTorch's, can step parts of a parameter separately: see
 /// optim::Optimizer::is_elementwise. False for optimizers that are not known.
 bool is_elementwise(const torch::optim::Optimizer& optimizer);
 

@@ -18,7 +18,7 @@ struct RAdamOptions {
   bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
 };
 
-/// Adam that warms itself up while its average of squares rests on few gradients.
+/// Adam with a built-in warm-up while its average of squares is based on few gradients.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.RAdam.html
 class RAdam : public OptimizerOf<RAdamOptions> {
  public:

@@ -13,7 +13,7 @@ namespace levin::optim {
 
 /// Optimizers by name, for options such as `Part<optim::OptimizerKind> optimizer`.
 ///
-/// A class is an options struct and an optimizer made from parameter groups and those options:
+/// An entry consists of an options struct and an optimizer class made from parameter groups and these options:
 ///
 ///     struct SGDOptions {
 ///       double lr = LEVIN_OPTION(lr, 1e-3, "Learning rate", {.min = 0});
@@ -22,7 +22,7 @@ namespace levin::optim {
 ///     struct SGD : torch::optim::SGD { SGD(ParamGroups groups, SGDOptions options); };
 ///     add_optimizer<SGD, SGDOptions>(registry, "SGD", "Stochastic gradient descent");     // in register_builtins
 ///
-/// and is then made from a config by `optim::make_optimizer(options.optimizer, "model.optimizer", parameters())`.
+/// A config's optimizer is then made by `optim::make_optimizer(options.optimizer, "model.optimizer", parameters())`.
 struct OptimizerKind {
   using Entry = std::function<std::unique_ptr<torch::optim::Optimizer>(const void* options, ParamGroups groups)>;
   static Registry<Entry>& registry();
@@ -38,7 +38,8 @@ bool add_optimizer(Registry<OptimizerKind::Entry>& registry, const std::string& 
   return true;
 }
 
-/// The optimizer that `part` chooses, over one group of parameters; `path` is the option's place, for errors.
+/// Makes the optimizer that `part` selects, with one group of parameters; `path` is the option's path, for error
+/// messages.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Part<OptimizerKind>& part, const std::string& path,
                                                         std::vector<at::Tensor> parameters);
 

@@ -18,7 +18,7 @@ struct RpropOptions {
 
 void check_more(const RpropOptions& options, const std::string& path);
 
-/// Resilient backpropagation, for whole batches.
+/// Resilient backpropagation, for full-batch training.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.Rprop.html
 class Rprop : public OptimizerOf<RpropOptions> {
  public:

@@ -20,7 +20,7 @@ struct SGDOptions {
 
 void check_more(const SGDOptions& options, const std::string& path);
 
-/// Stochastic gradient descent, with momentum where asked. Takes sparse gradients.
+/// Stochastic gradient descent with optional momentum. Supports sparse gradients.
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.SGD.html
 class SGD : public OptimizerOf<SGDOptions> {
  public:
