@@ -38,7 +38,7 @@ class OneCycleLR : public LRSchedulerSpec {
   explicit OneCycleLR(OneCycleLROptions options, LRSchedulerConfig when = {});
   /// Throws levin::UsageError if the optimizer has neither momentum nor betas to cycle, if lists do not match its
   /// groups, and for `total_steps` "auto" in a run of unknown length. A step beyond `total_steps` throws
-  /// levin::UsageError if `when_longer` is "refuse".
+  /// levin::UsageError unless `when_longer` is "hold".
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -7,8 +7,8 @@ namespace levin::metrics {
 
 using AccuracyOptions = StatScoresOptions;
 
-/// The share of right answers. Binary and multilabel: (tp + tn) / all; multiclass: tp / (tp + fn), so that macro is the
-/// balanced accuracy. Inputs and result: see StatScores.
+/// The fraction of correct predictions. Binary and multilabel: (tp + tn) / all; multiclass: tp / (tp + fn), so that the
+/// macro average is the balanced accuracy. Inputs and result: see StatScores.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/classification/accuracy.html
 class Accuracy final : public Cloneable<Accuracy, StatScores> {
  public:

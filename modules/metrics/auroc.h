@@ -7,8 +7,8 @@ namespace levin::metrics {
 
 using AUROCOptions = ScoreCurveOptions;
 
-/// The area under the receiver operating characteristic: how probably a positive scores above a negative, equal scores
-/// counting one half. 0 where there are no positives or no negatives. Inputs and result: see ScoreCurve.
+/// The area under the receiver operating characteristic: the probability that a positive scores above a negative, where
+/// equal scores count one half. 0 if there are no positives or no negatives. Inputs and result: see ScoreCurve.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/classification/auroc.html
 class AUROC final : public Cloneable<AUROC, ScoreCurve> {
  public:

@@ -7,10 +7,11 @@ namespace levin::metrics {
 
 using AveragePrecisionOptions = ScoreCurveOptions;
 
-/// The area under the precision-recall curve: the mean of the precisions, weighted by the growth of recall.
+/// The area under the precision-recall curve: the mean of the precisions, weighted by the increase in recall.
 ///
-/// Without positives 0; but an exact multiclass one gives a class without positives NaN, which macro and weighted leave
-/// out, unless class 0 is all that came (as torchmetrics does). Inputs and result: see ScoreCurve.
+/// 0 without positives. In the exact multiclass mode (without thresholds) a class without positives is NaN, which macro
+/// and weighted averages skip, unless class 0 is the only class seen (as in torchmetrics). Inputs and result: see
+/// ScoreCurve.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/classification/average_precision.html
 class AveragePrecision final : public Cloneable<AveragePrecision, ScoreCurve> {
  public:

@@ -18,11 +18,12 @@ struct CalibrationErrorOptions {
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
 };
 
-/// How far confidences are from the share of right answers, in bins of the confidence.
+/// The difference between confidence and accuracy, in bins of the confidence.
 ///
-/// `update` takes what `to_scores` does. The confidence is the highest probability, for binary that of class 1; the
-/// answer is right where that class, for binary 1, is the target. A confidence of exactly 1 has a bin of its own, as in
-/// torchmetrics. Only sums by bin are kept. compute: a scalar; NaN where nothing was counted (max: 0).
+/// `update` takes the inputs of `to_scores`. The confidence is the highest probability (binary: the probability of
+/// class 1); a prediction is correct if that class (binary: class 1) is the target. A confidence of exactly 1 has a
+/// separate bin, as in torchmetrics. Only sums per bin are stored. compute: a scalar; NaN if nothing was counted (max:
+/// 0).
 /// Source: https://lightning.ai/docs/torchmetrics/stable/classification/calibration_error.html
 class CalibrationError final : public Cloneable<CalibrationError> {
  public:

@@ -8,7 +8,7 @@
 
 namespace levin::metrics {
 
-/// The ground of metrics that come from a confusion matrix. `update` takes what `to_labels` does.
+/// The base class of metrics computed from a confusion matrix. `update` takes the inputs of `to_labels`.
 class ConfusionCounts : public Metric {
  public:
   ConfusionCounts(ClassificationTask task, double threshold);
@@ -38,10 +38,10 @@ struct ConfusionMatrixOptions {
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
 };
 
-/// How often each true class (row) was predicted as each class (column).
+/// Counts how often each true class (row) was predicted as each class (column).
 ///
-/// compute: [classes, classes], binary [2, 2], multilabel [labels, 2, 2]; int64 counts, or float64 shares (0 where a
-/// sum is 0) with `normalize`. Source:
+/// compute: [classes, classes], binary [2, 2], multilabel [labels, 2, 2]; int64 counts, or with `normalize` float64
+/// fractions (0 if the sum is 0). Source:
 /// https://lightning.ai/docs/torchmetrics/stable/classification/confusion_matrix.html
 class ConfusionMatrix final : public Cloneable<ConfusionMatrix, ConfusionCounts> {
  public:

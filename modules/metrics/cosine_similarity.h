@@ -14,7 +14,7 @@ struct CosineSimilarityOptions {
 
 /// The cosine of the angle between the rows of preds and target, both [batch, features].
 ///
-/// Only the sum is kept, with reduction "none" one value for each row. compute: a scalar, or [rows]; NaN for rows of
+/// Only the sum is stored, or with reduction "none" one value per row. compute: a scalar, or [rows]; NaN for rows of
 /// zeros and for the mean of no rows. Source:
 /// https://lightning.ai/docs/torchmetrics/stable/regression/cosine_similarity.html
 class CosineSimilarity final : public Cloneable<CosineSimilarity> {

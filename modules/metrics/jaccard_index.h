@@ -18,8 +18,9 @@ struct JaccardIndexOptions {
 
 /// Intersection over union of true and predicted classes, over all elements of all batches: tp / (tp + fp + fn).
 ///
-/// compute: a scalar; with average "none" [classes] or [labels] (binary: a scalar). Macro over classes leaves out those
-/// that neither came nor were predicted, and ignore_index where it is a class; NaN where none is left.
+/// compute: a scalar; with average "none" [classes] or [labels] (binary: a scalar). The macro average over classes
+/// skips classes that occur neither in the target nor in the predictions, and ignore_index if it is a class; NaN if
+/// none is left.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/classification/jaccard_index.html
 class JaccardIndex final : public Cloneable<JaccardIndex, ConfusionCounts> {
  public:
@@ -29,7 +30,7 @@ class JaccardIndex final : public Cloneable<JaccardIndex, ConfusionCounts> {
 
  private:
   at::Tensor compute_value() const override;
-  /// True where ignore_index is one of the classes.
+  /// True if ignore_index is one of the classes.
   bool ignores_a_class() const;
 
   Options options_;

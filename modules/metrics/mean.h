@@ -3,8 +3,8 @@
 
 namespace levin::metrics {
 
-/// The mean of values over many batches: `update(values)`, of any shape, or `update(values, weights)` of one shape,
-/// where weights are numbers of at least 0 or a bool mask. compute: a scalar; NaN where nothing was counted. Source:
+/// The mean of values over many batches: `update(values)`, of any shape, or `update(values, weights)` with the same
+/// shape, where weights are nonnegative numbers or a bool mask. compute: a scalar; NaN if nothing was counted. Source:
 /// https://lightning.ai/docs/torchmetrics/stable/aggregation/mean.html
 class Mean final : public Cloneable<Mean> {
  public:

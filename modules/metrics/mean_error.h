@@ -17,17 +17,17 @@ struct MeanAbsoluteErrorOptions {
       LEVIN_OPTION(num_outputs, 1, "Above 1: one value for each column of [batch, num_outputs]", {.min = 1});
 };
 
-/// A mean over elements, or over the rows of each output.
+/// The base class of errors averaged over elements, or over the rows of each output.
 ///
-/// `update` takes preds and target of one shape; with num_outputs > 1 that is [batch, num_outputs]. A third tensor says
-/// how much each counts: shaped as preds or, with num_outputs > 1, [batch]; numbers of at least 0, or a bool mask.
-/// compute: a scalar, or [num_outputs]; NaN where nothing was counted.
+/// `update` takes preds and target of the same shape; with num_outputs > 1 the shape is [batch, num_outputs]. An
+/// optional third tensor holds weights: shaped as preds or, with num_outputs > 1, [batch]; nonnegative numbers or a
+/// bool mask. compute: a scalar, or [num_outputs]; NaN if nothing was counted.
 class MeanError : public Metric {
  public:
   MeanError(const char* metric, int64_t num_outputs);
 
  protected:
-  /// Of float32 or float64 differences, elementwise.
+  /// Returns the error of float32 or float64 differences, elementwise.
   virtual at::Tensor error(const at::Tensor& difference) const = 0;
   void update_inputs(at::TensorList inputs) override;
   at::Tensor compute_value() const override;

@@ -18,12 +18,12 @@ struct MeanIoUOptions {
                    {.choices = {"one-hot", "index", "mixed"}});
 };
 
-/// Mean intersection over union of segmentations: over all pairs of a sample and a class that comes in the sample's
-/// target or prediction. JaccardIndex counts the elements of all samples together instead.
+/// Mean intersection over union of segmentations: the mean over all pairs of a sample and a class that occurs in its
+/// target or prediction. JaccardIndex instead counts the elements of all samples together.
 ///
 /// `update` takes integers or bool: one-hot [batch, classes, ...] (a voxel may belong to several classes) or indices
-/// [batch, ...]; an index beyond the classes belongs to none. compute: a scalar, NaN where no class came; with
-/// per_class [classes], -1 for classes that never came. Source:
+/// [batch, ...]; an index beyond the classes belongs to no class. compute: a scalar, NaN if no class occurred; with
+/// per_class [classes], -1 for classes that never occurred. Source:
 /// https://lightning.ai/docs/torchmetrics/stable/segmentation/mean_iou.html
 class MeanIoU final : public Cloneable<MeanIoU> {
  public:

@@ -18,11 +18,12 @@ struct MetricState {
   std::vector<at::Tensor> rows = {};  ///< a list: tensors [rows, columns], in the order of the updates
 };
 
-/// A value over many batches: `update` counts a batch, `compute` gives the value of all batches since `reset`.
+/// The base class of metrics, values accumulated over many batches: `update` counts a batch, `compute` returns the
+/// value of all batches since `reset`.
 ///
-/// The states live on the device of the inputs and follow them there; no update waits for the device, so inputs are
-/// checked by shape and dtype only, never by value. Metrics copy as values: a copy has states of its own. A metric is
-/// used by one thread at a time. docs/metrics.md shows how to write one.
+/// The states move to the device of the inputs. An update makes no host sync, so inputs are checked by shape and dtype
+/// only, never by value. Metrics have value semantics: a copy has independent states. A metric is not thread-safe.
+/// docs/metrics.md shows how to write one.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/pages/overview.html
 class Metric : public LoggedMetric {
  public:
@@ -32,8 +33,8 @@ class Metric : public LoggedMetric {
   Metric(Metric&&) = default;
   Metric& operator=(Metric&&) = default;
 
-  /// Counts one batch. Each metric says how many inputs it takes, of which shapes and dtypes: most take preds and
-  /// target, some also weights, some a single tensor. Throws levin::UsageError if the inputs do not fit, if they are on
+  /// Counts one batch. Each metric documents the number, shapes and dtypes of its inputs: most take preds and target,
+  /// some also weights, some a single tensor. Throws levin::UsageError if the inputs do not fit, if they are on
   /// different devices, and between sync and unsync.
   template <std::convertible_to<at::Tensor>... Inputs>
   void update(const Inputs&... inputs) {
@@ -51,22 +52,24 @@ class Metric : public LoggedMetric {
   /// The same with a list of inputs.
   void update_all(at::TensorList inputs);
   at::Tensor forward_all(at::TensorList inputs);
-  /// The value of all batches since reset, on the states' device; a float64 scalar unless the metric says otherwise.
+  /// Returns the value of all batches since reset, on the states' device; a float64 scalar unless the metric documents
+  /// otherwise.
   at::Tensor compute() const final;
   at::Tensor batch_value() const final { return batch_value_; }
   void reset() final;
 
-  /// Adds what `other`, a metric of the same class and options, has counted after what this one has.
-  /// Throws levin::UsageError if their states do not fit.
+  /// Appends the counts of `other`, a metric of the same class and options, to the counts of this metric. Throws
+  /// levin::UsageError if their states do not match.
   void merge(const Metric& other);
-  /// Puts the states of all ranks, in the order of the ranks, in place of this rank's; `unsync` puts those back. Every
-  /// rank calls it, on devices that `comm` can use (see `to`); ranks may have counted different numbers of rows, or
-  /// none. Waits for the device where rows are gathered.
+  /// Replaces this rank's states by the combined states of all ranks, in rank order; `unsync` restores this rank's
+  /// states. Collective: all ranks call it, with states on devices that `comm` supports (see `to`); ranks may have
+  /// counted different numbers of rows, or none. Host sync if rows are gathered.
   void sync(Comm& comm) final;
   void unsync() final;
   bool is_synced() const { return synced_; }
 
-  /// Copies of the states by name: a tensor each, or a list with the concatenated rows, empty where there are none.
+  /// Returns copies of the states by name: a tensor, or for row states a list with the concatenated rows, empty if
+  /// there are none.
   State state_dict() const final;
   /// Throws levin::Error for missing keys, levin::UsageError for states of another shape.
   void load_state_dict(const State& state) final;
@@ -74,26 +77,26 @@ class Metric : public LoggedMetric {
 
   void to(c10::Device device) final;
   c10::Device device() const { return device_; }
-  /// A copy with states of its own.
+  /// Returns a copy with independent states.
   virtual std::shared_ptr<Metric> clone() const = 0;
 
  protected:
-  /// Counts the inputs of one batch, detached; override it for a metric of other inputs than preds and target. The
-  /// default calls update_states, and throws levin::UsageError for another number than two.
+  /// Counts the inputs of one batch, detached; override it for a metric with inputs other than preds and target. The
+  /// default calls update_states, and throws levin::UsageError unless there are two inputs.
   virtual void update_inputs(at::TensorList inputs);
   /// Counts preds and target; override this or update_inputs.
   virtual void update_states(const at::Tensor& preds, const at::Tensor& target);
   virtual at::Tensor compute_value() const = 0;
 
-  /// Declares a state that is summed and begins with zeros; returns its index. Called by constructors only.
+  /// Declares a summed state, initialized with zeros, and returns its index. Called by constructors only.
   size_t add_state(std::string name, at::IntArrayRef shape, at::ScalarType dtype);
-  /// Declares a state of rows.
+  /// Declares a state of rows and returns its index. Called by constructors only.
   size_t add_list_state(std::string name);
   at::Tensor& sum(size_t index) { return states_[index].sum; }
   const at::Tensor& sum(size_t index) const { return states_[index].sum; }
   /// `rows`: [rows, columns]; the metric keeps the tensor.
   void append(size_t index, const at::Tensor& rows) { states_[index].rows.push_back(rows); }
-  /// All rows [rows, columns]; undefined where there are none.
+  /// Returns all rows [rows, columns]; undefined if there are none.
   at::Tensor rows(size_t index) const;
 
  private:
@@ -104,7 +107,7 @@ class Metric : public LoggedMetric {
   bool synced_ = false;
 };
 
-/// Gives `Derived` its clone().
+/// Implements clone() for `Derived`.
 template <class Derived, class Base = Metric>
 class Cloneable : public Base {
  public:

@@ -14,7 +14,7 @@ struct PerplexityOptions {
 /// exp of the mean negative log likelihood of the target tokens.
 ///
 /// `update` takes preds [batch, length, vocabulary], floating: logits or log probabilities; and target [batch, length],
-/// integers. compute: a scalar, NaN where no token was counted.
+/// integers. compute: a scalar, NaN if no token was counted.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/text/perplexity.html
 class Perplexity final : public Cloneable<Perplexity> {
  public:

@@ -9,7 +9,7 @@ using PrecisionOptions = StatScoresOptions;
 using RecallOptions = StatScoresOptions;
 using F1ScoreOptions = StatScoresOptions;
 
-/// tp / (tp + fp): how many of the positive answers are right. Inputs and result: see StatScores.
+/// tp / (tp + fp): the fraction of positive predictions that are correct. Inputs and result: see StatScores.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/classification/precision.html
 class Precision final : public Cloneable<Precision, StatScores> {
  public:
@@ -20,7 +20,7 @@ class Precision final : public Cloneable<Precision, StatScores> {
   at::Tensor score(const StatCounts& counts) const override;
 };
 
-/// tp / (tp + fn): how many of the positives are found. Inputs and result: see StatScores.
+/// tp / (tp + fn): the fraction of positives that are found. Inputs and result: see StatScores.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/classification/recall.html
 class Recall final : public Cloneable<Recall, StatScores> {
  public:

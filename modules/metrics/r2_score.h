@@ -6,7 +6,7 @@
 
 namespace levin::metrics {
 
-/// Arguments of R2Score, with torchmetrics' names and defaults; `num_outputs` must be given where there are several.
+/// Arguments of R2Score, with torchmetrics' names and defaults; `num_outputs` is required if there are several outputs.
 struct R2ScoreOptions {
   int64_t num_outputs = LEVIN_OPTION(num_outputs, 1, "Columns of [batch, num_outputs]", {.min = 1});
   int64_t adjusted = LEVIN_OPTION(adjusted, 0, "Independent regressors, for the adjusted score", {.min = 0});
@@ -17,9 +17,9 @@ struct R2ScoreOptions {
 
 /// The coefficient of determination: 1 - (sum of squared residuals) / (sum of squares around the mean of the target).
 ///
-/// `update` takes preds and target of one shape, [batch, num_outputs] where there are several. compute: a scalar, or
-/// [num_outputs] with raw_values. A constant target gives 1 where the predictions are exact and 0 otherwise; fewer than
-/// two rows give NaN. With no more rows than adjusted + 1 the score is not adjusted.
+/// `update` takes preds and target of the same shape, [batch, num_outputs] if there are several outputs. compute: a
+/// scalar, or [num_outputs] with raw_values. A constant target gives 1 if the predictions are exact and 0 otherwise;
+/// fewer than two rows give NaN. With at most `adjusted` + 1 rows the score is not adjusted.
 /// Source: https://lightning.ai/docs/torchmetrics/stable/regression/r2_score.html
 class R2Score final : public Cloneable<R2Score> {
  public:

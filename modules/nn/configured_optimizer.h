@@ -7,8 +7,8 @@
 
 namespace levin {
 
-/// The optimizer over `parameters`, and the schedule if one is set, that a module's options `model.optimizer` and
-/// `model.lr_scheduler` choose. Throws levin::UsageError for options that do not fit.
+/// Makes the optimizer for `parameters`, and the schedule if one is set, selected by a module's options
+/// `model.optimizer` and `model.lr_scheduler`. Throws levin::UsageError for invalid options.
 OptimizerConfig configured_optimizer(const Part<optim::OptimizerKind>& optimizer,
                                      const Part<LRSchedulerKind>& lr_scheduler, std::vector<at::Tensor> parameters);
 

@@ -21,25 +21,26 @@ struct GPTOptions {
   bool tied_head = LEVIN_OPTION(tied_head, true, "The last layer uses the weights of the token embedding");
 };
 
-/// A decoder-only transformer: it gives, for each token of a sequence, the logits of the token that follows.
+/// A decoder-only transformer: computes, for each token of a sequence, the logits of the next token.
 ///
-/// Blocks of causal self-attention and a GELU network four times as wide, each behind a LayerNorm and added to its
-/// input; weights drawn from N(0, 0.02), those of the last layer of each such part divided by sqrt(2 layers).
+/// Each block consists of causal self-attention and a GELU network four times as wide, both with a LayerNorm before and
+/// a residual connection; weights are drawn from N(0, 0.02), and for the last layer of each of these parts divided by
+/// sqrt(2 layers).
 /// Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-2).
 class GPTImpl : public torch::nn::Module {
  public:
-  /// Throws levin::UsageError for bad options, as heads that do not divide the embedding.
+  /// Throws levin::UsageError for bad options, such as a number of heads that does not divide the embedding size.
   explicit GPTImpl(GPTOptions options = {});
 
-  /// `tokens` [batch, time], int64, to logits [batch, time, vocab_size].
-  /// Throws levin::UsageError if time exceeds block_size, and for a token outside of the vocabulary: on the CPU
-  /// only, as elsewhere the check would wait for the device, whose embedding reports it by an assertion.
+  /// Maps `tokens` [batch, time], int64, to logits [batch, time, vocab_size]. Throws levin::UsageError if time exceeds
+  /// block_size, and for a token outside the vocabulary. The latter is checked on the CPU only, since elsewhere the
+  /// check needs a host sync; there the embedding fails with a device assertion.
   at::Tensor forward(const at::Tensor& tokens);
 
   GPTOptions options;
   torch::nn::Embedding token_embedding{nullptr}, position_embedding{nullptr};
   torch::nn::LayerNorm final_norm{nullptr};
-  torch::nn::Linear head{nullptr};  ///< null where it is tied
+  torch::nn::Linear head{nullptr};  ///< null if tied to the token embedding
 
  private:
   struct Block;

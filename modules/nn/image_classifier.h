@@ -25,8 +25,8 @@ struct ImageClassifierOptions {
 
 /// Classifies images `input` [batch, channels, height, width], float, as one of the `target` classes [batch], int64.
 ///
-/// Logs `train_loss`; `val_loss` and `val_acc`; `test_loss` and `test_acc`. Parameters are named `net.0.weight`
-/// and on, or `net.conv1.weight` and on for resnet18.
+/// Logs `train_loss`; `val_loss` and `val_acc`; `test_loss` and `test_acc`. Parameters are named `net.0.weight` etc.,
+/// or `net.conv1.weight` etc. for resnet18.
 class ImageClassifier : public LightningModule {
  public:
   using Options = ImageClassifierOptions;
@@ -41,7 +41,7 @@ class ImageClassifier : public LightningModule {
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  /// The probability of each class, `input` [batch, classes].
+  /// Returns the probability of each class as `input` [batch, classes].
   Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   OptimizerConfig configure_optimizers() override;
 

@@ -6,8 +6,8 @@
 
 namespace levin {
 
-/// The options of a module that can begin with weights from a file. As a member without LEVIN_OPTION they stand flat
-/// beside the module's own: `model.weights`.
+/// The options of a module that can load initial weights from a file. As a member without LEVIN_OPTION they are
+/// flattened into the module's own options: `model.weights`.
 struct InitialWeights {
   std::string weights = LEVIN_OPTION(
       weights, "", "File with the initial weights: .pt, .ckpt or .safetensors, of levin or Python; empty: random ones");
@@ -18,9 +18,9 @@ struct InitialWeights {
                    "Take only the weights whose names begin so (\"model.\", say), and leave that out of the names");
 };
 
-/// Loads what `options` name into `module`, and says on stderr what did not fit where that is allowed; does nothing
-/// where they name no file. `path` is where the options stand ("model").
-/// Throws levin::UsageError for a file that is missing or does not fit.
+/// Loads the weights file named by `options` into `module` and, with `weights_strict` false, reports mismatches on
+/// stderr; a no-op if no file is named. `path` is the path of the options ("model"). Throws levin::UsageError for a
+/// file that is missing or does not match.
 void load_initial_weights(torch::nn::Module& module, const InitialWeights& options, const std::string& path = "model");
 
 }  // namespace levin

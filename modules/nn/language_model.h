@@ -21,15 +21,16 @@ struct LanguageModelOptions {
 };
 
 struct GenerateOptions {
-  double temperature = 1;             ///< divides the logits: below 1 likely tokens come more often; 0: the likeliest
-  std::optional<int64_t> top_k = {};  ///< draw from the k likeliest tokens only
-  std::optional<at::Generator> generator = {};  ///< of the module's device; unset: the default one
+  double temperature = 1;  ///< divides the logits: below 1 favors likely tokens; 0: always the most likely token
+  std::optional<int64_t> top_k = {};            ///< sample from the k most likely tokens only
+  std::optional<at::Generator> generator = {};  ///< on the module's device; unset: the default generator
 };
 
 /// Learns to predict the next token: a small GPT on `input` [batch, time] and `target` [batch, time], both int64.
 ///
 /// Logs `train_loss`, the mean cross-entropy of a token in nats; `val_loss` and `val_perplexity`; `test_loss` and
-/// `test_perplexity`. A batch counts by its tokens. Parameters are named `net.token_embedding.weight` and on.
+/// `test_perplexity`. A batch is weighted by its number of tokens. Parameters are named `net.token_embedding.weight`
+/// etc.
 class LanguageModel : public LightningModule {
  public:
   using Options = LanguageModelOptions;
@@ -38,18 +39,18 @@ class LanguageModel : public LightningModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit LanguageModel(Options options);
 
-  /// Logits [batch, time, vocab_size] of the token after each of `tokens` [batch, time]; throws as GPT's.
+  /// Logits [batch, time, vocab_size] of the token after each of `tokens` [batch, time]; throws as GPT's forward.
   at::Tensor forward(const at::Tensor& tokens) { return net->forward(tokens); }
 
-  /// `prompt` [batch, time], int64, with `tokens` tokens more, each drawn given the last block_size before it:
-  /// [batch, time + tokens] on the module's device. Runs in eval mode without gradients and puts the mode back.
-  /// Throws levin::UsageError for an empty prompt and bad options.
+  /// Extends `prompt` [batch, time], int64, by `tokens` sampled tokens, each conditioned on the last block_size tokens
+  /// before it; returns [batch, time + tokens] on the module's device. Runs in eval mode without gradients and restores
+  /// the mode. Throws levin::UsageError for an empty prompt and bad options.
   at::Tensor generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how = {});
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  /// The probability of each token to follow the sequence, `input` [batch, vocab_size].
+  /// Returns the probability of each token to follow the sequence, as `input` [batch, vocab_size].
   Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   OptimizerConfig configure_optimizers() override;
 
@@ -59,7 +60,7 @@ class LanguageModel : public LightningModule {
  private:
   void evaluate(const Batch& batch, const std::string& stage, metrics::Perplexity& perplexity);
 
-  std::deque<metrics::Perplexity> val_perplexity_ = {}, test_perplexity_ = {};  ///< one for each loader
+  std::deque<metrics::Perplexity> val_perplexity_ = {}, test_perplexity_ = {};  ///< one per loader
 };
 
 }  // namespace levin::nn

@@ -14,21 +14,22 @@ struct NetOptions {
   int64_t hidden = 64;                             ///< units of the hidden layer of `mlp` and `mlp_bn`
   std::vector<int64_t> image_shape = {1, 28, 28};  ///< channels, height, width; `resnet18` takes any height and width
   int64_t num_classes = 10;
-  bool small_input = false;  ///< of `resnet18`: see ResNet18Options
+  bool small_input = false;  ///< `resnet18` only: see ResNet18Options
 };
 
-/// A module of any class whose forward makes one tensor of one tensor.
+/// A module of any class whose forward takes and returns one tensor.
 struct Net {
   std::shared_ptr<torch::nn::Module> module = {};
   std::function<at::Tensor(const at::Tensor&)> forward = {};
 };
 
-/// The names that `make_net` knows: mlp, mlp_bn, lenet, resnet18.
+/// Returns the names that `make_net` accepts: mlp, mlp_bn, lenet, resnet18.
 const std::vector<std::string>& net_names();
 
-/// A classifier of images [batch, channels, height, width] into logits [batch, classes], with LibTorch's own initial
-/// weights, or torchvision's for resnet18. The first three name their parameters as in the torch.nn.Sequential of the
-/// same layers (`1.weight`). Throws levin::UsageError for an unknown name and an image shape that does not fit.
+/// Makes a classifier that maps images [batch, channels, height, width] to logits [batch, classes], with LibTorch's
+/// default initialization, or torchvision's for resnet18. The parameters of mlp, mlp_bn and lenet are named as in a
+/// torch.nn.Sequential of the same layers (`1.weight`). Throws levin::UsageError for an unknown name and an unsupported
+/// image shape.
 Net make_net(const std::string& name, const NetOptions& options = {});
 
 }  // namespace levin::nn

@@ -16,10 +16,11 @@ struct ResNet18Options {
   bool small_input = false;
 };
 
-/// A residual network of 18 layers: images [batch, in_channels, height, width], float, to logits [batch, num_classes].
+/// A residual network of 18 layers: maps images [batch, in_channels, height, width], float, to logits [batch,
+/// num_classes].
 ///
-/// Parameters, buffers and, after the same torch::manual_seed, initial weights are those of torchvision's resnet18,
-/// whose files load; `small_input` changes conv1 alone (section 4.2 of the paper).
+/// Parameters, buffers and, with the same torch::manual_seed, initial weights are those of torchvision's resnet18,
+/// whose weight files can be loaded; of these `small_input` changes only conv1 (section 4.2 of the paper).
 /// Source: He et al. 2016, "Deep Residual Learning for Image Recognition";
 /// https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.resnet18.html
 class ResNet18Impl : public torch::nn::Module {

@@ -31,13 +31,13 @@ struct TabularNetOptions {
       LEVIN_OPTION(dropout, 0, "Share of the hidden units that is dropped in training", {.min = 0, .exclusive_max = 1});
 };
 
-/// Rows of a table: `input` [samples, features], floating, beside an embedding of each column of `category` [samples,
-/// columns], int64, through linear layers with ReLU to [samples, outputs].
+/// A network for rows of a table: concatenates `input` [samples, features], floating, and an embedding of each column
+/// of `category` [samples, columns], int64, and maps them by linear layers with ReLU to [samples, outputs].
 class TabularNet : public torch::nn::Module {
  public:
-  /// `options.features` is set. Throws levin::UsageError if nothing is left to read.
+  /// `options.features` must be set. Throws levin::UsageError if there are neither features nor categories.
   TabularNet(const TabularNetOptions& options, int64_t outputs);
-  /// Throws levin::UsageError that names the option where the batch has other columns.
+  /// Throws levin::UsageError that names the option if the batch has different columns.
   at::Tensor forward(const Batch& batch);
 
  private:
@@ -48,14 +48,14 @@ class TabularNet : public torch::nn::Module {
   torch::nn::Sequential layers_ = {};
 };
 
-/// What MLPRegressor and MLPClassifier share: a net that is made when its sizes are known, by the options or, in
-/// `setup`, by the data module; levin::tune needs them in the options. Parameters are named `net.embeddings.0.weight`
-/// and on, `net.layers.0.weight` and on.
+/// The base class of MLPRegressor and MLPClassifier. The net is made as soon as its sizes are known, from the options
+/// or, in `setup`, from the data module; levin::tune needs the sizes in the options. Parameters are named
+/// `net.embeddings.0.weight` etc. and `net.layers.0.weight` etc.
 class TabularModule : public LightningModule {
  public:
   /// Throws levin::UsageError if the sizes are neither in the options nor in the run's data (Csv).
   void setup(Run& run) override;
-  /// [samples, outputs]; throws levin::UsageError as TabularNet, and before the sizes are known.
+  /// Returns [samples, outputs]; throws levin::UsageError as TabularNet, and before the sizes are known.
   at::Tensor forward(const Batch& batch);
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
@@ -69,9 +69,9 @@ class TabularModule : public LightningModule {
   /// Makes the net; called once, by the constructor or by `setup`.
   virtual void make_net() = 0;
   void make_net(const TabularNetOptions& options, int64_t outputs, const InitialWeights& weights);
-  /// Throws levin::UsageError if the target does not fit the output.
+  /// Throws levin::UsageError if the target does not match the output.
   virtual at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target) const = 0;
-  /// Logs what an evaluation measures beside the loss; `stage` is "val" or "test".
+  /// Logs the metric of an evaluation besides the loss; `stage` is "val" or "test".
   virtual void log_score(const std::string& stage, const at::Tensor& output, const at::Tensor& target) = 0;
 
  private:
@@ -89,7 +89,7 @@ struct MLPRegressorOptions {
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
-/// Predicts numbers, `target` [samples] or [samples, outputs], floating, of the rows of a table (see TabularNet).
+/// Predicts numbers, `target` [samples] or [samples, outputs], floating, from the rows of a table (see TabularNet).
 ///
 /// Logs train_loss; val_loss and val_mae, the mean absolute error; test_loss and test_mae.
 class MLPRegressor : public TabularModule {
@@ -99,7 +99,7 @@ class MLPRegressor : public TabularModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit MLPRegressor(Options options);
 
-  /// The numbers, `input` [samples, outputs].
+  /// Returns the numbers as `input` [samples, outputs].
   Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   OptimizerConfig configure_optimizers() override;
 
@@ -122,7 +122,7 @@ struct MLPClassifierOptions {
   Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
-/// Predicts one of several classes, `target` [samples], int64, of the rows of a table (see TabularNet).
+/// Predicts one of several classes, `target` [samples], int64, from the rows of a table (see TabularNet).
 ///
 /// Logs train_loss; val_loss and val_acc; test_loss and test_acc.
 class MLPClassifier : public TabularModule {
@@ -132,7 +132,7 @@ class MLPClassifier : public TabularModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit MLPClassifier(Options options);
 
-  /// The probability of each class, `input` [samples, classes].
+  /// Returns the probability of each class as `input` [samples, classes].
   Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   OptimizerConfig configure_optimizers() override;
 
