@@ -15,8 +15,8 @@ struct ObserverContext;
 
 namespace levin {
 
-/// Watches the operations of the calling thread while it lives, so that an error of LibTorch can name the layer in
-/// which it came: the outermost operation that it left and that took a parameter of the module.
+/// Watches the operations of the calling thread while it lives, so that the message of a LibTorch error can name the
+/// layer that failed: the outermost operation that the exception left and that used a parameter of the module.
 class LayerWatch {
  public:
   /// The module must outlive the watch.
@@ -25,9 +25,9 @@ class LayerWatch {
   LayerWatch(const LayerWatch&) = delete;
   LayerWatch& operator=(const LayerWatch&) = delete;
 
-  /// Where the exception came that left an operation last, as in "layer net.1 (torch::nn::LinearImpl, weight [3, 5],
-  /// bias [3]) was given [4, 7]", or "linear of [4, 7] and [3, 5]" for an operation without parameters of the module;
-  /// nothing where none has.
+  /// Returns where the last exception that left an operation was thrown, such as "layer net.1 (torch::nn::LinearImpl,
+  /// weight [3, 5], bias [3]) was given [4, 7]", or "linear of [4, 7] and [3, 5]" for an operation without parameters
+  /// of the module; unset if no exception left an operation.
   const std::optional<std::string>& failed() const { return failed_; }
 
   struct Layer {

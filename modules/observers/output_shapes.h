@@ -10,11 +10,11 @@ class Module;
 
 namespace levin {
 
-/// The shape of what each submodule computed last, where that could be seen.
+/// The shape of the last output of each submodule for which one was observed.
 using OutputShapes = std::map<const torch::nn::Module*, std::vector<int64_t>>;
 
-/// Runs `forward` in eval mode and without gradients, and puts the modes back. A tensor counts as the output of the
-/// submodule whose own parameters the operation took. Seen are operations of the calling thread.
+/// Runs `forward` in eval mode and without gradients, and restores the modes. The result of an operation counts as the
+/// output of the submodule whose own parameters the operation used. Only operations of the calling thread are observed.
 OutputShapes observe_output_shapes(torch::nn::Module& module, const std::function<void()>& forward);
 
 }  // namespace levin

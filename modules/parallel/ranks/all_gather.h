@@ -4,8 +4,9 @@
 
 namespace levin::parallel {
 
-/// The tensors of all ranks, stacked: [ranks, ...]; shapes and dtypes must agree. Backward gives each rank the sum of
-/// the gradients that all ranks have for its row. Called by all ranks, forward and backward; `ranks` must outlive both.
+/// Returns the tensors of all ranks, stacked: [ranks, ...]; shapes and dtypes must agree. Backward gives each rank the
+/// sum over all ranks of the gradients of its row. Forward and backward are collective: all ranks call them. `ranks`
+/// must outlive both.
 /// Source: torch.distributed.nn.functional.all_gather.
 at::Tensor all_gather_with_gradients(const at::Tensor& tensor, Comm& ranks);
 

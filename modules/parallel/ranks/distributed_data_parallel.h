@@ -25,7 +25,7 @@ class DistributedDataParallelImpl : public torch::nn::Module {
     for (const auto& item : module_->named_children()) register_module(item.key(), item.value());
   }
 
-  /// The module's forward; where gradients are on, the next backward of its output reduces them over all ranks.
+  /// Calls the module's forward; if gradients are enabled, the next backward of its output reduces them over all ranks.
   template <class... Args>
   at::Tensor forward(Args&&... args) {
     const bool reduces = at::GradMode::is_enabled() && synchronizes_;
@@ -34,8 +34,8 @@ class DistributedDataParallelImpl : public torch::nn::Module {
     return reduces ? reducer_.prepare(output) : output;
   }
 
-  /// While what it returns lives, gradients add up on each rank and are not reduced: for all micro-batches of a window
-  /// but the last.
+  /// While the returned guard lives, gradients accumulate on each rank and are not reduced: use it for all
+  /// micro-batches of a gradient accumulation window but the last.
   [[nodiscard]] auto no_sync() {
     struct Guard {
       explicit Guard(bool& flag) : flag_(flag), before_(std::exchange(flag, false)) {}
@@ -50,7 +50,7 @@ class DistributedDataParallelImpl : public torch::nn::Module {
     return Guard(synchronizes_);
   }
 
-  /// The module that was wrapped.
+  /// Returns the wrapped module.
   const std::shared_ptr<Impl>& module() const { return module_; }
   GradientReducer& reducer() { return reducer_; }
 
@@ -70,11 +70,11 @@ class DistributedDataParallelImpl : public torch::nn::Module {
   bool synchronizes_ = true;
 };
 
-/// A module of which each rank has one, with a batch of its own: gradients are their mean over all ranks when backward
-/// returns. `DistributedDataParallel<LeNet> net(LeNet(), group)` in each process.
+/// A module replicated on all ranks, each with its own batch: when backward returns, gradients are the mean over all
+/// ranks. `DistributedDataParallel<LeNet> net(LeNet(), group)` in each process.
 ///
 /// `M` is a module holder (LeNet) or its class (LeNetImpl), on the rank's device, and its forward returns a tensor. Its
-/// parameters, buffers and children are registered directly: names in a state dict have no `module.` before them.
+/// parameters, buffers and children are registered directly: names in a state dict have no prefix `module.`.
 /// Source: torch.nn.parallel.DistributedDataParallel.
 template <class M>
 class DistributedDataParallel : public torch::nn::ModuleHolder<DistributedDataParallelImpl<ImplOf<M>>> {
@@ -91,7 +91,7 @@ class DistributedDataParallel : public torch::nn::ModuleHolder<DistributedDataPa
                           DistributedDataParallelOptions options = {})
       : Holder(std::make_shared<Impl>(std::move(module), group, options)) {}
 
-  /// Calls forward. LibTorch's own holders find no forward that is a template.
+  /// Calls forward; the operator() of LibTorch's holders does not support a template forward.
   template <class... Args>
   at::Tensor operator()(Args&&... args) {
     return (*this)->forward(std::forward<Args>(args)...);

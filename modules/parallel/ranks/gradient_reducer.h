@@ -11,42 +11,43 @@
 
 namespace levin::parallel {
 
-/// As what gradients are sent between the ranks.
+/// The dtype in which gradients are sent between the ranks.
 enum class GradientCompression { None, Float16, BFloat16 };
 
 /// Options of DistributedDataParallel, with PyTorch's names and defaults.
 struct DistributedDataParallelOptions {
-  double bucket_cap_mb = 25;      ///< gradients are reduced in buckets of so many MiB, while backward goes on
-  double first_bucket_mb = 1;     ///< the bucket that is full first, so that reducing begins early
-  bool broadcast_buffers = true;  ///< before each forward the buffers (BatchNorm's statistics) become rank 0's
-  /// In some steps some parameters get no gradient, on some ranks or on all. Costs a walk through each graph.
+  double bucket_cap_mb = 25;      ///< gradients are reduced in buckets of this many MiB, overlapped with backward
+  double first_bucket_mb = 1;     ///< size of the first bucket to fill up, small so that reduction starts early
+  bool broadcast_buffers = true;  ///< broadcast the buffers (BatchNorm's statistics) of rank 0 before each forward
+  /// Set it if in some steps some parameters get no gradient, on some or all ranks. Costs a traversal of each graph.
   bool find_unused_parameters = false;
-  /// The graph is the same in all steps, whichever parameters it leaves out.
+  /// Set it if the graph is the same in all steps; it may leave out parameters.
   bool static_graph = false;
   GradientCompression compression = GradientCompression::None;
-  /// Each rank gets the mean of its own share of each bucket alone: for ShardedOptimizer. The buckets are those of the
-  /// parameters' order, reversed, in all steps.
+  /// For ShardedOptimizer: each rank gets only the mean of its own shard of each bucket. In all steps the buckets
+  /// follow the reversed order of the parameters.
   bool shard_gradients = false;
-  /// At the start, parameters and buffers become those of rank 0 (synchronize_module).
+  /// At the start, broadcast the parameters and buffers of rank 0 (synchronize_module).
   bool init_sync = true;
 };
 
-/// What the ranks of a module send to each other in each step, by rings: each rank sends all but its own share.
+/// The communication of one step with ring algorithms, in which each rank sends everything but its own shard.
 struct ReductionPlan {
-  int64_t bytes = 0;           ///< of all gradients, as they are sent
-  int64_t buckets = 0;         ///< where backward fills them in the order of the parameters, reversed
-  int64_t gathered_bytes = 0;  ///< of all parameters, where each rank steps its own share of them
+  int64_t bytes = 0;           ///< size of all gradients in the dtype in which they are sent
+  int64_t buckets = 0;         ///< number of buckets if backward fills them in the reversed order of the parameters
+  int64_t gathered_bytes = 0;  ///< size of all parameters, if each rank steps its own shard
 
-  /// Bytes that one rank sends in a step. `scatters`: the backend reduces shares alone, where that is enough.
+  /// Returns the bytes that one rank sends in a step. `scatters`: the backend supports reduce-scatter, which is used
+  /// where it suffices.
   int64_t bytes_sent(int64_t world_size, bool scatters) const;
 };
 ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options);
 
-/// Makes parameters and buffers those of rank 0. Called by all ranks. Throws levin::UsageError on all of them where one
-/// has others, in number, shape or dtype.
+/// Broadcasts the parameters and buffers of rank 0. Collective: all ranks call it. Throws levin::UsageError on all
+/// ranks if the tensors differ between ranks in number, shape or dtype.
 void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
 
-/// Makes the gradients of a module's parameters the mean over all ranks, while backward computes them: c10d::Reducer,
+/// Averages the gradients of a module's parameters over all ranks while backward computes them. Wraps c10d::Reducer,
 /// the engine of PyTorch's DistributedDataParallel, without its forward.
 ///
 ///     levin::parallel::GradientReducer reducer(*net, group);
@@ -55,45 +56,47 @@ void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
 ///     auto loss = F::cross_entropy(net(input), target);
 ///     reducer.backward(loss);
 ///
-/// The buckets are the memory of the gradients: `grad()` is a view into them once it was reduced.
+/// The gradients are stored in the buckets: after the first reduction, `grad()` is a view into its bucket.
 class GradientReducer {
  public:
-  /// Called by all ranks. Throws as synchronize_module, and if no parameter requires a gradient. `module` and
+  /// Collective: all ranks call it. Throws as synchronize_module, and if no parameter requires a gradient. `module` and
   /// `group` must outlive the reducer.
   GradientReducer(torch::nn::Module& module, ProcessGroup& group, DistributedDataParallelOptions options = {});
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
-  /// Buffers become those of rank 0, or of the rank that was named last, where `broadcast_buffers` says so; before a
-  /// forward in training.
+  /// If `broadcast_buffers` is set, broadcasts the buffers of rank 0, or of the rank last given to `take_buffers_of`.
+  /// Call it before a forward in training.
   void synchronize_buffers();
   void take_buffers_of(int64_t rank) { source_of_buffers_ = rank; }
-  /// The next backward through `output` reduces the gradients; returns what to call it on.
+  /// Makes the next backward reduce the gradients; returns the tensor to call backward on, in place of `output`.
   at::Tensor prepare(const at::Tensor& output);
-  /// After such a backward. Throws levin::UsageError with the names of parameters that got no gradient.
+  /// Call it after such a backward. Throws levin::UsageError with the names of parameters that got no gradient.
   void check_finished();
-  /// `prepare`, `output.backward()` and `check_finished`.
+  /// Runs `prepare`, `output.backward()` and `check_finished`.
   void backward(const at::Tensor& loss);
-  /// Takes part in a reduction with gradients of zero, where this rank has no loss.
+  /// Takes part in a reduction with zero gradients, for a rank without a loss.
   void backward_of_nothing();
 
-  /// Whether a parameter requires a gradient that did not when the reducer was made or last followed its module.
+  /// Returns whether a parameter now requires a gradient that did not at construction or at the last `follow_module`.
   bool has_unfrozen() const;
-  /// From the next backward on reduces the gradients of all parameters that the module has now and that require one;
-  /// new ones become rank 0's. Those that were reduced before stay, also where they require none for the moment. Called
-  /// by all ranks in the same step. With `shard_gradients` new parameters get buckets of their own behind the others;
-  /// throws levin::UsageError there where the module has lost one.
+  /// From the next backward on, reduces the gradients of all current parameters of the module that require one; new
+  /// parameters are broadcast from rank 0. Parameters that were reduced before stay, even if they currently require no
+  /// gradient. Collective: all ranks call it in the same step. With `shard_gradients`, new parameters get separate
+  /// buckets after the others, and levin::UsageError is thrown if the module has lost a parameter.
   void follow_module();
 
-  /// The parameters of each bucket, in the order of their memory. They stay as they are only with `shard_gradients`.
+  /// Returns the parameters of each bucket, in memory order. The buckets stay the same over time only with
+  /// `shard_gradients`.
   std::vector<std::vector<at::Tensor>> buckets() const;
   ProcessGroup& group() const { return group_; }
 
-  /// The parameters of each bucket, by their place among those that require gradients, as the next backward has them.
-  /// Called by all ranks.
+  /// Returns the parameters of each bucket in the next backward, as indices among the parameters that require
+  /// gradients. Collective: all ranks call it.
   State state_dict() const;
-  /// Takes those buckets, so that sums are made in the same order. Throws levin::UsageError for other parameters.
+  /// Restores these buckets, so that sums are computed in the same order. Throws levin::UsageError if the parameters
+  /// differ.
   void load_state_dict(const State& state);
 
  private:
@@ -106,8 +109,8 @@ class GradientReducer {
   DistributedDataParallelOptions options_;
   int64_t source_of_buffers_ = 0;
   std::vector<std::string> names_ = {};
-  std::vector<at::Tensor> parameters_ = {};  ///< that require gradients, each once
-  std::vector<at::Tensor> frozen_ = {};      ///< the module's others
+  std::vector<at::Tensor> parameters_ = {};  ///< parameters that require gradients, without duplicates
+  std::vector<at::Tensor> frozen_ = {};      ///< the module's other parameters
   std::unique_ptr<Engine> engine_;
 };
 

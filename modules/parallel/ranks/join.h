@@ -5,8 +5,8 @@
 
 namespace levin::parallel {
 
-/// Lets ranks train together that have different numbers of batches: one that has none left takes part with gradients
-/// of zero until all are done, and makes the same steps.
+/// Lets ranks with different numbers of batches train together: a rank that has none left takes part with zero
+/// gradients until all ranks are done, and makes the same steps.
 ///
 ///     levin::parallel::Join join(net->reducer());
 ///     for (auto batch = next(); join.goes_on(batch.has_value()); batch = next()) {
@@ -18,19 +18,19 @@ namespace levin::parallel {
 ///       optimizer.step();
 ///     }
 ///
-/// Gradients stay the mean over all ranks; for the mean over those that have a batch, multiply the loss by world size
-/// over `ranks()`. Buffers are those of the first rank that has a batch. Each step costs a small message.
+/// Gradients stay the mean over all ranks; for the mean over the ranks that have a batch, multiply the loss by world
+/// size / `ranks()`. Buffers come from the first rank that has a batch. Each step costs a small message.
 /// Source: torch.nn.parallel.DistributedDataParallel.join.
 class Join {
  public:
   /// `reducer` must outlive this.
   explicit Join(GradientReducer& reducer) : reducer_(reducer) {}
 
-  /// Whether any rank has a batch. Called by all ranks before each of their steps.
+  /// Returns whether any rank has a batch. Collective: all ranks call it before each step.
   bool goes_on(bool has_batch);
-  /// Ranks that have a batch in this step.
+  /// Returns the number of ranks that have a batch in this step.
   int64_t ranks() const { return ranks_; }
-  /// Takes part in the others' forward and backward, without a batch.
+  /// Takes part in the forward and backward of the other ranks without a batch.
   void backward_of_nothing();
 
  private:

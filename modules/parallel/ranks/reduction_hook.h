@@ -12,9 +12,8 @@ class ProcessGroup;
 
 namespace levin::parallel {
 
-/// What a c10d::Reducer does with a bucket of gradients that is full: makes it the mean over all ranks.
-/// `sent_as`: as what the gradients travel. `shards`: only this rank's share of the bucket (Shard) has to become that;
-/// the rest of it is then not defined.
+/// Makes the hook by which a c10d::Reducer averages a full bucket of gradients over all ranks. `sent_as`: the dtype in
+/// which gradients are sent. `shards`: only this rank's shard of the bucket (Shard) is averaged; the rest is undefined.
 /// Source: torch.distributed.algorithms.ddp_comm_hooks.default_hooks.
 std::unique_ptr<c10d::CommHookInterface> make_reduction_hook(c10::intrusive_ptr<c10d::ProcessGroup> group,
                                                              std::optional<c10::ScalarType> sent_as, bool shards);

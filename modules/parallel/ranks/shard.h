@@ -4,12 +4,12 @@
 
 namespace levin::parallel {
 
-/// Which of some numbers, that are divided among ranks in their order, are a rank's own.
+/// The range of elements that belongs to one rank, of a sequence divided among the ranks in order.
 struct Shard {
   int64_t begin = 0, end = 0;
 };
 
-/// Numbers of each rank, of `size` in all. The last ranks may have fewer, or none.
+/// Returns the number of elements per rank, of `size` in total. The last ranks may have fewer, or none.
 inline int64_t shard_size(int64_t size, int64_t world_size) { return (size + world_size - 1) / world_size; }
 
 inline Shard shard_of(int64_t size, int64_t rank, int64_t world_size) {

@@ -9,8 +9,8 @@
 
 namespace levin::parallel {
 
-/// An optimizer of which each rank steps its own share of the parameters, and has the state for that share alone: with
-/// Adam on N ranks, 8/N bytes for each float32 in place of 8.
+/// An optimizer sharded over the ranks: each rank steps its own shard of the parameters and stores only the state of
+/// that shard. With Adam on N ranks this takes 8/N bytes per float32 parameter instead of 8.
 ///
 ///     levin::parallel::GradientReducer reducer(*net, group, {.shard_gradients = true});
 ///     levin::optim::Adam adam(net->parameters());
@@ -22,56 +22,56 @@ namespace levin::parallel {
 ///       optimizer.step();
 ///     }
 ///
-/// The parameters of each of the reducer's buckets are put into one memory, which is divided among the ranks: one
-/// tensor of one dimension for each part of a parameter stands in the optimizer's groups in its place. Gradients arrive
-/// by reduce-scatter, and after the step the shares are gathered from all ranks. A parameter's own `grad()` is of use
-/// only where it is this rank's share.
+/// The parameters of each of the reducer's buckets are moved into one block of memory, which is divided among the
+/// ranks. In the optimizer's groups, each parameter is replaced by a 1-dimensional tensor, its part in this rank's
+/// shard. Gradients arrive by reduce-scatter, and after the step the shards are gathered from all ranks. A parameter's
+/// own `grad()` is valid only within this rank's shard.
 ///
 /// Source: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020 (stage 1),
 /// https://arxiv.org/abs/1910.02054
 class ShardedOptimizer {
  public:
-  /// `optimizer` is one of levin's or LibTorch's that steps each element by itself (is_elementwise); with `reducer` it
-  /// must outlive this. State that it has already is kept. Throws levin::UsageError for other optimizers, and for
-  /// parameters whose elements share memory.
+  /// `optimizer` is one of levin's or LibTorch's that steps each element independently (is_elementwise). `optimizer`
+  /// and `reducer` must outlive this object. Existing optimizer state is kept. Throws levin::UsageError for other
+  /// optimizers, and for parameters whose elements share memory.
   ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer);
 
-  /// Divides the parameters of groups that were added to the optimizer since, and those that the reducer has taken in
-  /// (GradientReducer::follow_module), which comes first; parts that are here already stay as they are. To be called
-  /// before a forward, by all ranks. Throws levin::UsageError if the groups that were divided hold other tensors,
-  /// and for parameters that the reducer does not have.
+  /// Shards the parameters of groups that were added to the optimizer since the last call, and new parameters of the
+  /// reducer (call GradientReducer::follow_module first); existing parts stay unchanged. Collective: all ranks call it,
+  /// before a forward. Throws levin::UsageError if groups that are already sharded hold other tensors, and for
+  /// parameters that the reducer does not have.
   void follow();
-  /// Divides all parameters anew, by buckets that the reducer has loaded. The optimizer's state is dropped: it is
-  /// loaded after this. Called by all ranks.
+  /// Shards all parameters again, by the buckets that the reducer has loaded. Drops the optimizer's state, which must
+  /// be loaded afterwards. Collective: all ranks call it.
   void divide_again();
-  /// Drops the gradients of the optimizer's parameters, wherever they are.
+  /// Drops the gradients of the original parameters and of the parts.
   void zero_grad();
-  /// The gradients that backward has reduced become those of the parts that the optimizer steps; they share memory.
+  /// Assigns the reduced gradients to the parts that the optimizer steps; they share memory.
   void take_gradients();
-  /// Steps this rank's share, and gathers those of the others. Called by all ranks; returns what `closure` returns.
-  /// Throws levin::UsageError if a parameter has been given other memory (`to`, `set_data`).
+  /// Steps this rank's shard and gathers the shards of the other ranks; returns the result of `closure`. Collective:
+  /// all ranks call it. Throws levin::UsageError if a parameter was moved to other memory (`to`, `set_data`).
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure = nullptr);
-  /// The 2-norm of all gradients, from that of this rank's share. Called by all ranks.
+  /// Returns the 2-norm of all gradients, given the norm of this rank's shard. Collective: all ranks call it.
   at::Tensor norm_of_all(const at::Tensor& norm_of_share) const;
 
-  /// The whole state in the layout of Python's optimizers, over whole parameters, on the CPU, as without shares: on
-  /// rank 0, and nothing on the others. Called by all ranks.
+  /// Returns the unsharded state, over whole parameters, on the CPU, in the layout of Python's optimizers: on rank 0,
+  /// and an empty state on the other ranks. Collective: all ranks call it.
   State state_dict();
-  /// Takes this rank's share of such a state. Throws levin::UsageError if groups, parameters or shapes do not fit;
+  /// Loads this rank's shard of such a state. Throws levin::UsageError if groups, parameters or shapes do not match;
   /// the optimizer is then unchanged.
   void load_state_dict(const State& state);
 
  private:
-  /// The parameters of a bucket, one behind the other, and behind them nothing, up to a multiple of the ranks.
+  /// The contiguous memory of a bucket's parameters, padded to a multiple of the number of ranks.
   struct Memory {
-    at::Tensor all = {}, own = {};  ///< `own`: this rank's share of it
-    int64_t size = 0;               ///< elements of the parameters
+    at::Tensor all = {}, own = {};  ///< `own`: this rank's shard of `all`
+    int64_t size = 0;               ///< elements of the parameters, without padding
     std::vector<at::Tensor> parameters = {};
   };
   /// This rank's part of a parameter.
   struct Part {
-    size_t parameter = 0;  ///< its place among the optimizer's parameters
-    int64_t begin = 0;     ///< its first element, in the order of memory
+    size_t parameter = 0;  ///< index among the optimizer's parameters
+    int64_t begin = 0;     ///< first element, in memory order
     at::Tensor values = {};
   };
   void put_together(const std::vector<at::Tensor>& bucket);
@@ -82,8 +82,8 @@ class ShardedOptimizer {
   torch::optim::Optimizer& optimizer_;
   const GradientReducer& reducer_;
   ProcessGroup& group_;
-  std::vector<size_t> group_sizes_ = {};     ///< parameters of each of the optimizer's groups
-  std::vector<at::Tensor> parameters_ = {};  ///< of all groups
+  std::vector<size_t> group_sizes_ = {};     ///< number of parameters in each of the optimizer's groups
+  std::vector<at::Tensor> parameters_ = {};  ///< parameters of all groups
   std::vector<Memory> memories_ = {};
   std::vector<Part> parts_ = {};  ///< in the order of the parameters
 };

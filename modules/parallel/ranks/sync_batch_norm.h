@@ -3,18 +3,18 @@
 
 namespace levin::parallel {
 
-/// While it lives, batch norms that train in this thread take their statistics over the batches of all ranks, whichever
-/// module they are part of: torch::nn::BatchNorm1d to 3d, and torch::batch_norm itself.
+/// While it lives, every batch norm in training mode in this thread computes its statistics over the batches of all
+/// ranks: torch::nn::BatchNorm1d to 3d in any module, and torch::batch_norm itself.
 ///
 ///     const levin::parallel::SyncBatchNorm synced(ranks);
 ///     auto output = net(input);
 ///
-/// Python's convert_sync_batchnorm replaces modules, which members of a C++ class do not allow; here the operation is
-/// another. All ranks run the same batch norms in the same order, forward and backward. Statistics are kept in float32
-/// for smaller floats. Source: torch.nn.SyncBatchNorm.
+/// Python's convert_sync_batchnorm replaces modules, which members of a C++ class do not allow; this class replaces the
+/// operation instead. All ranks must run the same batch norms in the same order, forward and backward. Statistics of
+/// smaller float types are float32. Source: torch.nn.SyncBatchNorm.
 class SyncBatchNorm {
  public:
-  /// `ranks` must outlive the backward of what is computed.
+  /// `ranks` must outlive the backward of the results.
   explicit SyncBatchNorm(Comm& ranks);
   ~SyncBatchNorm();
   SyncBatchNorm(const SyncBatchNorm&) = delete;
@@ -25,8 +25,8 @@ class SyncBatchNorm {
   bool included_before_, excluded_before_;
 };
 
-/// While it lives, this thread's batches count for nothing in such statistics: they are run for the sake of other
-/// ranks.
+/// While it lives, this thread's batches do not count in such statistics: they run only so that this rank takes part in
+/// the collectives.
 class UncountedBatch {
  public:
   UncountedBatch();
