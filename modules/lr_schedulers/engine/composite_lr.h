@@ -6,8 +6,8 @@
 
 namespace levin {
 
-/// Base of the schedulers that hold others, SequentialLR and ChainedScheduler. Their state is that of the others, in
-/// `_schedulers`.
+/// The base class of schedulers that contain others: SequentialLR and ChainedScheduler. The states of the inner
+/// schedulers are saved under `_schedulers`.
 class CompositeLR : public LRScheduler {
  public:
   /// `schedulers` are bound to the same optimizer, with the same context.
@@ -17,10 +17,10 @@ class CompositeLR : public LRScheduler {
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
-  // As in Python: the others' epochs are taken back, its own is not, and the initial step is a step like any other.
+  // As in Python: undoes the epochs of the inner schedulers but not its own; the initial step is an ordinary step.
   void undo_initial_step() override;
   void initial_step() override { step(); }
-  /// Throws levin::UsageError: it cannot begin anew.
+  /// Throws levin::UsageError: it cannot restart.
   void restart() override;
 
  protected:

@@ -7,8 +7,8 @@ class Optimizer;
 
 namespace levin {
 
-/// Sets the momentum of a parameter group, or its first beta where it has betas. Throws levin::UsageError that names
-/// `scheduler` where the optimizer has neither.
+/// Sets the momentum of a parameter group, or its first beta if it has betas. Throws levin::UsageError that names
+/// `scheduler` if the optimizer has neither.
 void set_cycled_momentum(torch::optim::Optimizer& optimizer, size_t group, double momentum, const char* scheduler);
 
 }  // namespace levin

@@ -3,16 +3,16 @@
 
 namespace levin {
 
-/// Base of the schedulers whose step multiplies the present rates of all groups by one factor, so that changes of the
-/// rates from elsewhere are kept.
+/// The base class of schedulers whose step multiplies the current rates of all groups by one factor, so that external
+/// changes of the rates are preserved.
 class FactorLR : public LRScheduler {
  public:
   using LRScheduler::LRScheduler;
 
  protected:
-  /// What the step to `last_epoch()` multiplies the rates by.
+  /// Returns the factor for the step to `last_epoch()`.
   virtual double factor() const = 0;
-  /// What the initial rates are multiplied by in a restart.
+  /// Returns the factor for the initial rates in a restart.
   virtual double first_factor() const { return 1; }
 
   std::vector<double> next_lr(const std::vector<double>& current) final;

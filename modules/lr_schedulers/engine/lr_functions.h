@@ -11,8 +11,8 @@
 
 namespace levin {
 
-/// A function of the epoch for all parameter groups, or one for each:
-/// `.lr_lambda = [](int64_t epoch) { return std::pow(0.95, epoch); }` or `.lr_lambda = {f, g}`.
+/// A function of the epoch for all parameter groups, or one function per group: `.lr_lambda = [](int64_t epoch) {
+/// return std::pow(0.95, epoch); }` or `.lr_lambda = {f, g}`.
 class LRFunctions {
  public:
   using Function = std::function<double(int64_t epoch)>;
@@ -25,9 +25,10 @@ class LRFunctions {
   LRFunctions(std::initializer_list<Function> functions) : functions_(functions) {}
   LRFunctions(std::vector<Function> functions) : functions_(std::move(functions)) {}
 
-  /// Throws UsageError that begins with `path` where there is none, or one of them is empty.
+  /// Throws levin::UsageError, prefixed with `path`, if there are no functions or one of them is empty.
   void check(const std::string& path) const;
-  /// The function of each group. Throws UsageError that begins with `path` where there is another number of groups.
+  /// Returns the function of each group. Throws levin::UsageError, prefixed with `path`, if the number of groups
+  /// differs.
   std::vector<Function> for_groups(size_t groups, const std::string& path) const;
   bool empty() const { return functions_.empty(); }
 
@@ -35,7 +36,7 @@ class LRFunctions {
   std::vector<Function> functions_ = {};
 };
 
-/// No config can hold a function: the type refuses any value but null and says so.
+/// A config cannot hold a function: every value but null is an error.
 LEVIN_DECLARE_OPTION_TYPE(LRFunctions);
 
 }  // namespace levin

@@ -8,8 +8,8 @@
 
 namespace levin {
 
-/// A scheduler inside SequentialLR or ChainedScheduler, given by value or by shared_ptr; in a config, chosen by name.
-/// It steps with the scheduler around it, so it has no interval, frequency, monitor or strict of its own.
+/// A scheduler inside SequentialLR or ChainedScheduler, given by value, by shared_ptr or, in a config, by name. It
+/// steps with the outer scheduler and therefore cannot set interval, frequency, monitor or strict.
 struct NestedLRScheduler {
   NestedLRScheduler() = default;
   template <std::derived_from<LRSchedulerSpec> S>
@@ -17,16 +17,16 @@ struct NestedLRScheduler {
   template <std::derived_from<LRSchedulerSpec> S>
   NestedLRScheduler(std::shared_ptr<S> scheduler) : spec(std::move(scheduler)) {}
 
-  /// Binds it as part of the scheduler that is bound with `outer`, which is at `path`. Throws levin::UsageError for one
-  /// that follows a metric.
+  /// Binds the scheduler with the context `outer` of its outer scheduler; `path` is its path in the options. Throws
+  /// levin::UsageError for a scheduler that follows a metric.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer, const LRSchedulerContext& outer,
                                     const std::string& path) const;
 
   std::shared_ptr<const LRSchedulerSpec> spec = {};
-  std::string config = {};  ///< the JSON that it was made from, where it was chosen by name
+  std::string config = {};  ///< the JSON that it was made from, if chosen by name
 };
 
-/// What the schedulers inside one with `own_config` are bound with.
+/// Returns the context for binding the schedulers inside a scheduler with `own_config`.
 LRSchedulerContext context_inside(const LRSchedulerContext& context, const LRSchedulerConfig& own_config);
 
 LEVIN_DECLARE_OPTION_TYPE(NestedLRScheduler);

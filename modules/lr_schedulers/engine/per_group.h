@@ -8,7 +8,8 @@
 
 namespace levin {
 
-/// A number for all parameter groups of an optimizer, or one for each: `.max_lr = 0.1` or `.max_lr = {0.1, 0.01}`.
+/// A number for all parameter groups of an optimizer, or one number per group: `.max_lr = 0.1` or
+/// `.max_lr = {0.1, 0.01}`.
 class PerGroup {
  public:
   /// Unset.
@@ -18,9 +19,9 @@ class PerGroup {
   PerGroup(std::vector<double> values) : values_(std::move(values)) {}
 
   bool empty() const { return values_.empty(); }
-  /// One number stands for all groups.
+  /// Returns the numbers; a single one applies to all groups.
   const std::vector<double>& values() const { return values_; }
-  /// The number of each group. Throws UsageError that begins with `path` where there is another number of groups.
+  /// Returns the number of each group. Throws levin::UsageError, prefixed with `path`, if the number of groups differs.
   std::vector<double> for_groups(size_t groups, const std::string& path) const;
 
  private:

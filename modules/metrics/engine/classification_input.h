@@ -15,56 +15,56 @@ inline std::vector<std::string> task_names() { return {"binary", "multiclass", "
 /// The values of the option `average`.
 inline std::vector<std::string> average_names() { return {"micro", "macro", "weighted", "none"}; }
 
-/// What a classification metric's inputs are, from its options.
+/// The kind of inputs of a classification metric, from its options.
 struct ClassificationTask {
   TaskKind kind = TaskKind::Binary;
-  std::string metric = {};                   ///< name of the metric, for messages
+  std::string metric = {};                   ///< name of the metric, for error messages
   int64_t columns = 1;                       ///< classes or labels; 1 for binary
   std::optional<int64_t> ignore_index = {};  ///< targets with this value are not counted
 };
 
-/// Throws levin::UsageError for an unknown task and where num_classes or num_labels, as the task needs it, is unset.
+/// Throws levin::UsageError for an unknown task, and if num_classes or num_labels is unset but required by the task.
 ClassificationTask classification_task(const char* metric, const std::string& task, std::optional<int64_t> num_classes,
                                        std::optional<int64_t> num_labels, std::optional<int64_t> ignore_index);
 
-/// Preds and target of an update, and the task that they are for.
+/// Preds and target of an update, and their task.
 struct ClassificationInput {
   at::Tensor preds = {}, target = {};
   ClassificationTask task = {};
 };
 
-/// What an update was given: preds and target, and if there is a third, a bool mask shaped as target: the task then
-/// ignores what is false there. Throws levin::UsageError for another number of tensors and another mask.
+/// Reads the inputs of an update: preds, target and an optional bool mask shaped as target; elements where the mask is
+/// false are ignored. Throws levin::UsageError for another number of tensors and an invalid mask.
 ClassificationInput masked(const ClassificationTask& task, at::TensorList inputs);
 
 /// Predicted and true classes: int64 [N] for multiclass; bool [N, 1] for binary and bool [N, labels] for multilabel.
 struct Labels {
   at::Tensor preds = {}, target = {};
-  at::Tensor counted = {};  ///< bool, shaped as target; undefined where there is no ignore_index. Others' target is 0.
+  at::Tensor counted = {};  ///< bool, shaped as target; undefined: all count. Uncounted elements have target 0.
 };
 
-/// Classes from a metric's inputs.
+/// Computes classes from a metric's inputs.
 ///
-/// Binary: `preds` and `target` of one shape. Multilabel: both [batch, labels, ...]. Multiclass: `target` [batch, ...],
-/// `preds` of the same shape (classes) or floating [batch, classes, ...] (scores; the highest counts, and with `top_k`
-/// > 1 the target where it is among the k highest). Floating binary and multilabel preds are probabilities, or logits
-/// where any counted one is outside of [0, 1], and mean 1 above `threshold`. No host sync; values are not checked.
-/// Throws levin::UsageError for other shapes and dtypes.
+/// Binary: `preds` and `target` of the same shape. Multilabel: both [batch, labels, ...]. Multiclass: `target` [batch,
+/// ...], `preds` of the same shape (classes) or floating [batch, classes, ...] (scores; the highest counts, and with
+/// `top_k` > 1 the target where it is among the k highest). Floating binary and multilabel preds are probabilities, or
+/// logits if any counted value is outside [0, 1]; they count as 1 above `threshold`. No host sync; values are not
+/// checked. Throws levin::UsageError for other shapes and dtypes.
 Labels to_labels(const ClassificationTask& task, const at::Tensor& preds, const at::Tensor& target, double threshold,
                  int64_t top_k = 1);
 
 /// Scores and true classes: preds float32 or float64 [N, columns]; target int32 [N, 1] for multiclass, int8 [N,
-/// columns] (0 or 1) for the others, -1 where it is not counted.
+/// columns] (0 or 1) for the others, -1 for elements that are not counted.
 struct Scores {
   at::Tensor preds = {}, target = {};
 };
 
-/// Probabilities from a metric's floating inputs, shaped as for `to_labels`; logits become probabilities by sigmoid,
+/// Computes probabilities from a metric's floating inputs, shaped as for `to_labels`; logits are converted by sigmoid,
 /// for multiclass by softmax. No host sync. Throws levin::UsageError for other shapes and dtypes.
 Scores to_scores(const ClassificationTask& task, const at::Tensor& preds, const at::Tensor& target);
 
-/// How often each of `size` indices comes, int64 [size]; `counted` (bool, as `index`, or undefined) says which count.
-/// An index out of range is an error of the device: LibTorch throws on the CPU, CUDA asserts.
+/// Counts how often each of `size` indices occurs: int64 [size]; `counted` (bool, shaped as `index`, or undefined)
+/// selects the elements. An index out of range is a device error: LibTorch throws on the CPU, CUDA asserts.
 at::Tensor count_indices(const at::Tensor& index, const at::Tensor& counted, int64_t size);
 
 }  // namespace levin::metrics

@@ -7,15 +7,15 @@ class Comm;
 
 namespace levin::metrics {
 
-/// States with memory of their own.
+/// Returns copies of the states that share no memory with them.
 std::vector<MetricState> copy_states(const std::vector<MetricState>& states);
-/// The same states, with nothing counted.
+/// Returns the same states, reset.
 std::vector<MetricState> empty_states(const std::vector<MetricState>& states);
-/// Adds `later`, moved to `device`, in place. Throws levin::UsageError if the states do not fit.
+/// Adds `later`, moved to `device`, in place. Throws levin::UsageError if the states do not match.
 void add_states(std::vector<MetricState>& states, const std::vector<MetricState>& later, c10::Device device);
-/// The rows as one tensor [rows, columns]; undefined where there are none.
+/// Returns the rows as one tensor [rows, columns]; undefined if there are none.
 at::Tensor concatenate(const std::vector<at::Tensor>& rows);
-/// The states of all ranks as one. Every rank calls it, with states of the same names.
+/// Combines the states of all ranks. Collective: all ranks call it, with states of the same names.
 std::vector<MetricState> gather_states(const std::vector<MetricState>& states, Comm& comm, c10::Device device);
 
 }  // namespace levin::metrics

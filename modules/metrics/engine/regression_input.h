@@ -10,8 +10,8 @@ struct RegressionInput {
   at::Tensor preds = {}, target = {};
 };
 
-/// Rows from preds and target of one shape: [...] for one output, [batch, outputs] for several. Integers and short
-/// floats become float32. Throws levin::UsageError, which `metric` begins, for other shapes.
+/// Converts preds and target of the same shape to rows: [...] for one output, [batch, outputs] for several. Integers
+/// and 16-bit floats become float32. Throws levin::UsageError, prefixed with `metric`, for other shapes.
 RegressionInput to_rows(const char* metric, const at::Tensor& preds, const at::Tensor& target, int64_t outputs);
 
 }  // namespace levin::metrics

@@ -20,24 +20,25 @@ struct ScoreCurveOptions {
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
 };
 
-/// Positives and negatives above each of falling thresholds: float64 [points, columns]; each class against the others.
+/// Counts of true and false positives at each of a descending sequence of thresholds: float64 [points, columns]; each
+/// class against the others.
 struct CurveCounts {
   at::Tensor tp = {}, fp = {};
-  at::Tensor positives = {}, negatives = {};  ///< of all thresholds, [columns]
+  at::Tensor positives = {}, negatives = {};  ///< totals, [columns]
 };
 
-/// The ground of metrics over all thresholds. `update` takes floating preds as `to_scores` does.
+/// The base class of metrics over all thresholds. `update` takes floating preds and target as `to_scores` does.
 ///
-/// Exact, all scores and targets are kept, equal scores are one point of the curve, and a curve begins at (0, 0). With
-/// `thresholds` two histograms are kept, whatever the number of samples. compute: a scalar; with average "none"
-/// [classes] or [labels]. Macro and weighted leave out classes whose value is NaN.
+/// In the exact mode, all scores and targets are stored, equal scores are one point of the curve, and a curve starts at
+/// (0, 0). With `thresholds`, two histograms are stored, independent of the number of samples. compute: a scalar; with
+/// average "none" [classes] or [labels]. Macro and weighted averages skip classes whose value is NaN.
 class ScoreCurve : public Metric {
  public:
-  /// Throws levin::UsageError for bad options; `metric` is the name for messages.
+  /// Throws levin::UsageError for bad options; `metric` is the name for error messages.
   ScoreCurve(const char* metric, ScoreCurveOptions options);
 
  protected:
-  /// One value for each column, float64 [columns].
+  /// Returns one value per column, float64 [columns].
   virtual at::Tensor values(const CurveCounts& counts) const = 0;
   TaskKind task_kind() const { return task_.kind; }
   bool is_exact() const { return !options_.thresholds; }

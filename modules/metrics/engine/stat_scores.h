@@ -23,24 +23,25 @@ struct StatScoresOptions {
   double zero_division = LEVIN_OPTION(zero_division, 0, "Value of 0 / 0", {.min = 0, .max = 1});
 };
 
-/// Counts of right and wrong answers, float64: a scalar, or one value for each class or label.
+/// Counts of correct and wrong predictions, float64: a scalar, or one value per class or label.
 struct StatCounts {
   at::Tensor tp = {}, fp = {}, tn = {}, fn = {};
 };
 
-/// The ground of Accuracy, Precision, Recall and F1Score: counts true and false positives and negatives.
+/// The base class of Accuracy, Precision, Recall and F1Score: counts true and false positives and negatives.
 ///
-/// `update` takes what `to_labels` does. compute: a scalar; with average "none" [classes] or [labels] (binary: a
-/// scalar). Macro over classes leaves out those that neither came nor were predicted. With no update: 0.
+/// `update` takes the inputs of `to_labels`. compute: a scalar; with average "none" [classes] or [labels] (binary: a
+/// scalar). The macro average skips classes that occur neither in the target nor in the predictions. Without an update:
+/// 0.
 class StatScores : public Metric {
  public:
-  /// Throws levin::UsageError for bad options; `metric` is the name for messages.
+  /// Throws levin::UsageError for bad options; `metric` is the name for error messages.
   StatScores(const char* metric, StatScoresOptions options);
 
  protected:
-  /// The metric's value from counts of any shape.
+  /// Returns the metric's value from counts of any shape.
   virtual at::Tensor score(const StatCounts& counts) const = 0;
-  /// numerator / denominator, and zero_division where that is 0 / 0.
+  /// Returns numerator / denominator, or zero_division for 0 / 0.
   at::Tensor divide(const at::Tensor& numerator, const at::Tensor& denominator) const;
   TaskKind task_kind() const { return task_.kind; }
 

@@ -5,16 +5,15 @@
 #include <concepts>
 #include <vector>
 
-// The elementwise arithmetic of optimizers, once for a number and once for a list of tensors, so that a rule written
-// with it runs in a loop over memory and on any device. Each function rounds as the LibTorch operation of its name
-// does; where that multiplies and adds in one operation, as LibTorch's kernels for such processors do, numbers are
-// `Fused`.
+// The elementwise arithmetic of optimizers, overloaded for numbers and for lists of tensors, so that a rule written
+// with it runs in a loop over memory and on any device. Each function rounds like the LibTorch operation of the same
+// name; on processors where LibTorch's kernels use fused multiply-add, numbers are `Fused`.
 namespace levin::optim::detail {
 
-/// Tensors of one device and dtype that are worked on together by LibTorch's _foreach operations.
+/// Tensors of one device and dtype, processed together by LibTorch's _foreach operations.
 using TensorList = std::vector<at::Tensor>;
 
-/// A number whose processor multiplies and adds with one rounding.
+/// A number with fused multiply-add (one rounding).
 template <std::floating_point T>
 struct Fused {
   Fused() = default;
@@ -77,7 +76,7 @@ template <Number V>
 V div(V a, V b) {
   return a / b;
 }
-/// a + weight * (b - a), from the nearer end.
+/// a + weight * (b - a), computed from the nearer end.
 template <Number V>
 V lerp(V a, V b, double weight) {
   return weight < 0.5 ? multiply_add(static_cast<V>(weight), b - a, a)
@@ -109,7 +108,7 @@ template <std::floating_point T>
 Fused<T> abs(Fused<T> a) {
   return Fused<T>::of(std::abs(a.value));
 }
-/// NaN where either is.
+/// The maximum; NaN if either is NaN.
 template <Number V>
 V maximum(V a, V b) {
   return a > b || a != a ? a : b;
@@ -124,7 +123,7 @@ template <Number V>
 V scalar_like(V /*a*/, double value) {
   return static_cast<V>(value);
 }
-/// By the sign of a.
+/// Selects a value by the sign of a.
 template <Number V>
 V by_sign(V a, double positive, double zero, double negative) {
   const V nothing = static_cast<V>(0.0);
@@ -153,7 +152,7 @@ TensorList sign(const TensorList& a);
 TensorList scalar_like(const TensorList& a, double value);
 TensorList by_sign(const TensorList& a, double positive, double zero, double negative);
 
-/// A gradient with the L2 penalty, where the rule has one. `V`: numbers or lists.
+/// Adds the L2 penalty to a gradient if `kL2` is set. `V`: numbers or lists.
 template <bool kL2, class V>
 V with_l2(const V& gradient, const V& parameter, double weight_decay) {
   if constexpr (kL2) return add(gradient, parameter, weight_decay);

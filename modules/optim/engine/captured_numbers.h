@@ -3,12 +3,12 @@
 
 namespace levin::optim {
 
-/// What changes from step to step in a parameter group, on the parameters' device: a step that was captured in a graph
-/// reads it anew each time that it is replayed.
+/// The numbers of a parameter group that change from step to step, on the parameters' device: a step captured in a
+/// graph reads them on each replay.
 struct CapturedNumbers {
   at::Tensor lr = {};         ///< float32 scalar
-  at::Tensor step = {};       ///< float32 scalar: the number of the coming step, from 1
-  at::Tensor found_inf = {};  ///< float32 [1]: not 0 where the step is to change nothing; undefined where all are made
+  at::Tensor step = {};       ///< float32 scalar: the number of the next step, from 1
+  at::Tensor found_inf = {};  ///< float32 [1]: nonzero makes the step a no-op; undefined: no step is skipped
 };
 
 }  // namespace levin::optim

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-// Steps of optimizers that treat each element alike: one pass over memory on the CPU, lists of tensors elsewhere.
+// Steps of elementwise optimizers: one pass over memory on the CPU, lists of tensors on other devices.
 //
-// A Rule is made from the options and one parameter's state, so that parameters with the same step share one, and is
-// called with a parameter's element, its gradient and its states, or with lists of them:
+// A Rule is made from the options and one parameter's state, so that parameters with the same step count share one. It
+// is called with a parameter's element, its gradient and its states, or with lists of them:
 //
 //     struct Rule {
 //       static constexpr std::array<size_t, 1> kState = {0};          // which tensors of the state it reads and writes
@@ -24,9 +24,9 @@
 //       template <class V> void operator()(V& parameter, V gradient, V* state) const;
 //     };
 //
-// A rule that divides by a square root has instead of the operator `before`, which returns what the root is of, and
-// `after`, which gets the root. Between them at::sqrt takes the roots of a block: MKL's is not rounded as the
-// processor's, and Adam makes that last bit into a step of its own wherever a gradient is nothing but rounding.
+// A rule that divides by a square root has, instead of the operator, `before`, which returns the radicand, and `after`,
+// which receives the root. Between them at::sqrt computes the roots of a block: MKL's sqrt rounds differently from the
+// processor's, and Adam amplifies that last bit to a full step if a gradient consists only of rounding errors.
 namespace levin::optim::detail {
 
 /// Elements of one parameter in memory.
@@ -45,16 +45,16 @@ using SpanOf = Span<Rule::kState.size()>;
 template <class Rule>
 concept Rooted = requires { Rule::kRooted; };
 
-/// The whole rule, or what is before or after the roots.
+/// The whole rule, or its part before or after the roots.
 enum class Phase { Whole, Before, After };
 
-/// One phase of a rule for elements of a span; `memory` holds their roots. `V`: float or double, or Fused of them,
-/// which lies in memory alike.
+/// Runs one phase of a rule for elements of a span; `memory` holds their roots. `V`: float or double, or Fused of
+/// these, which has the same memory layout.
 template <Phase kPhase, class Rule, class V>
 [[gnu::always_inline]] inline void run(const Rule& shared, double multiplier, const SpanOf<Rule>& span, int64_t begin,
                                        int64_t end, void* memory) {
   constexpr size_t kTensors = Rule::kState.size();
-  const Rule rule = shared;  // its numbers stay in registers
+  const Rule rule = shared;  // a local copy, so that its numbers stay in registers
   const V scale = static_cast<V>(multiplier);
   V* __restrict roots = static_cast<V*>(memory);
   V* __restrict parameter = static_cast<V*>(span.parameter) + begin;
@@ -62,7 +62,7 @@ template <Phase kPhase, class Rule, class V>
   V* __restrict first = kTensors > 0 ? static_cast<V*>(span.state[0]) + begin : nullptr;
   V* __restrict second = kTensors > 1 ? static_cast<V*>(span.state[kTensors > 1 ? 1 : 0]) + begin : nullptr;
   V* __restrict third = kTensors > 2 ? static_cast<V*>(span.state[kTensors > 2 ? 2 : 0]) + begin : nullptr;
-  // What takes its state as const leaves it in memory.
+  // A phase that takes its state as const does not write it back.
   constexpr bool kReads = kPhase == Phase::After && requires(V& value, const V& gradient, const V* state) {
     rule.after(value, gradient, state, value);
   };
@@ -127,7 +127,7 @@ class Runner {
   double multiplier_;
 };
 
-/// The same by blocks of elements, whose roots are taken at once.
+/// The same in blocks of elements whose roots are computed together.
 template <Rooted Rule, class T>
 class Runner<Rule, T> {
  public:
@@ -163,7 +163,7 @@ class Runner<Rule, T> {
   }
 
  private:
-  /// All that belongs to a block stays in a core's second cache meanwhile.
+  /// The data of a block fits into a core's L2 cache.
   static constexpr int64_t kBlock = 8'192;
   struct Part {
     const SpanOf<Rule>* span;
@@ -177,7 +177,7 @@ class Runner<Rule, T> {
   std::vector<Part> parts_ = {};
 };
 
-/// All spans; where there is much and there are several threads, each takes a part of all elements.
+/// Runs the rules over all spans; large work is divided among the threads by elements.
 template <class Rule, class T>
 void run_all(const std::vector<Rule>& rules, double multiplier, const std::vector<SpanOf<Rule>>& spans) {
   constexpr int64_t kLeastForThreads = 1 << 16;
@@ -185,7 +185,7 @@ void run_all(const std::vector<Rule>& rules, double multiplier, const std::vecto
   for (const auto& span : spans) total += span.size;
   const auto work = [&](int64_t begin, int64_t end) {
     Runner<Rule, T> runner(rules, multiplier);
-    int64_t first = 0;  // element of `total` where the span begins
+    int64_t first = 0;  // index in `total` of the span's first element
     for (const auto& span : spans) {
       const int64_t from = std::max(begin - first, int64_t{0}), to = std::min(end - first, span.size);
       if (from < to) runner.add(span, from, to);
@@ -198,13 +198,14 @@ void run_all(const std::vector<Rule>& rules, double multiplier, const std::vecto
     work(0, total);
   } else {
     at::parallel_for(0, total, kLeastForThreads / 4, [&](int64_t begin, int64_t end) {
-      const at::NoGradGuard no_grad;  // of this thread
+      const at::NoGradGuard no_grad;  // grad mode is thread-local
       work(begin, end);
     });
   }
 }
 
-/// Whether tensors of one shape lie alike; the stride of a dimension with one element says nothing.
+/// Returns whether tensors of the same shape have the same memory layout; strides of dimensions with one element are
+/// ignored.
 inline bool same_strides(const at::Tensor& a, const at::Tensor& b) {
   if (a.strides() == b.strides()) return true;
   for (int64_t d = 0; d < a.dim(); ++d)
@@ -212,7 +213,7 @@ inline bool same_strides(const at::Tensor& a, const at::Tensor& b) {
   return true;
 }
 
-/// Whether a loop over memory meets matching elements of the tensors.
+/// Returns whether a loop over memory visits matching elements of both tensors.
 inline bool lies_as(const at::Tensor& tensor, const at::Tensor& parameter) {
   return tensor.scalar_type() == parameter.scalar_type() && tensor.device() == parameter.device() &&
          tensor.sizes() == parameter.sizes() && same_strides(tensor, parameter);
@@ -254,7 +255,7 @@ void run_list(const Rule& rule, double multiplier, ListStep& lists) {
   }
 }
 
-/// Steps all members by `Rule(options, *member.state)`. `multiplier`: of the gradients.
+/// Steps all members by `Rule(options, *member.state)`. `multiplier`: factor for the gradients.
 template <class Rule, class Options, class Members>
 void step_elementwise(const Options& options, double multiplier, Members& members) {
   std::vector<Rule> rules;
@@ -273,7 +274,7 @@ void step_elementwise(const Options& options, double multiplier, Members& member
       for (size_t i = 0; i < Rule::kState.size(); ++i)
         span.state[i] = member.state->tensors[Rule::kState[i]].mutable_data_ptr();
       (parameter.scalar_type() == at::kFloat ? floats : doubles).push_back(span);
-      torch::autograd::impl::bump_version(parameter);  // so that autograd finds graphs that need the old values
+      torch::autograd::impl::bump_version(parameter);  // so that autograd detects graphs that need the old values
       continue;
     }
     auto list = std::find_if(lists.begin(), lists.end(), [&](const ListStep& other) {
@@ -294,7 +295,7 @@ void step_elementwise(const Options& options, double multiplier, Members& member
   for (ListStep& list : lists) run_list(rules[list.rule], multiplier, list);
 }
 
-/// Calls `work` with its flags as template arguments, which keeps branches out of the loops.
+/// Calls `work` with the flags as template arguments, which keeps branches out of the loops.
 template <bool... kKnown, class Work>
 void with_flags(const Work& work) {
   work.template operator()<kKnown...>();

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-// Steps by LibTorch's fused kernels, which hold all parameters of a group in one launch on CUDA.
+// Steps by LibTorch's fused kernels, which process all parameters of a group in one launch on CUDA.
 namespace levin::optim::detail {
 
 /// What Adam and AdamW differ in, besides defaults.
@@ -49,8 +49,9 @@ FusedLists lists_of_alike(const Members& members, size_t tensors) {
   return lists;
 }
 
-/// The lists of a group whose members are all on one CUDA device and alike; empty where they are not. `tensors`: of the
-/// state. In captured steps, whose members can be anywhere, those that are not alike throw levin::UsageError.
+/// Returns the lists of a group whose members are all on one CUDA device with the same dtype and step; empty otherwise.
+/// `tensors`: number of state tensors. In captured steps members may be on any device, and levin::UsageError is thrown
+/// if they differ.
 template <class Members>
 FusedLists fused_lists(const Members& members, size_t tensors, bool captured) {
   if (!captured && !members.front().parameter->is_cuda()) return {};

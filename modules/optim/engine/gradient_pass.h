@@ -5,19 +5,19 @@
 
 namespace levin::detail {
 
-/// What one pass over gradients found.
+/// The result of one pass over gradients.
 struct GradientPass {
-  /// 2-norms of each after the multiplication, [gradients], in their dtype.
+  /// 2-norm of each gradient after the multiplication, [gradients], in their dtype.
   at::Tensor norms = {};
-  bool finite = true;  ///< before the multiplication
+  bool finite = true;  ///< all gradients were finite before the multiplication
 };
 
-/// Whether all are dense tensors of one dtype, float32 or float64, on the CPU, without gaps.
+/// Returns whether all gradients are dense CPU tensors without gaps, of one dtype, float32 or float64.
 bool can_pass_over(const std::vector<at::Tensor>& gradients);
 
-/// Multiplies gradients that can be passed over in place and takes their norms, reading memory once. Rounds as
-/// at::_foreach_mul_ and at::_foreach_norm do on x86 (eight sums of a float32 tensor, added in order), so that nothing
-/// depends on which of them ran; the number of threads does not matter either.
+/// Multiplies gradients that satisfy `can_pass_over` in place and computes their norms, reading memory once. Rounds
+/// like at::_foreach_mul_ and at::_foreach_norm on x86 (eight partial sums of a float32 tensor, added in order), so
+/// that results do not depend on the implementation used, nor on the number of threads.
 GradientPass pass_over(const std::vector<at::Tensor>& gradients, double multiplier);
 
 }  // namespace levin::detail

@@ -10,35 +10,35 @@ class Optimizer;
 
 namespace levin {
 
-/// Throws levin::UsageError if a parameter is given twice.
+/// Throws levin::UsageError for a duplicate parameter.
 void check_given_once(const std::vector<at::Tensor>& parameters);
 
-/// Parameters whose gradients are worked on together.
+/// Parameters whose gradients are processed together.
 struct GradientBlock {
   std::vector<at::Tensor> parameters = {};
 };
 
 /// The gradients of one optimizer's parameters.
 ///
-/// Parameters without a gradient are skipped. Gradients may be on several devices and of several dtypes; sparse ones
-/// are coalesced where that matters. Nothing here waits for a device.
+/// Parameters without a gradient are skipped. Gradients may be on several devices and of several dtypes; sparse
+/// gradients are coalesced if necessary. No function makes a host sync.
 class Gradients {
  public:
   struct PassResult {
-    /// 1 where a gradient was infinite or NaN before the multiplication, else 0: float32 [1], on the first parameter's
-    /// device; undefined unless wanted.
+    /// 1 if a gradient was infinite or NaN before the multiplication, else 0: float32 [1], on the first parameter's
+    /// device; undefined unless requested.
     at::Tensor found_inf = {};
-    /// Global 2-norm after the multiplication: scalar, on the first gradient's device; undefined unless wanted.
+    /// Global 2-norm after the multiplication: scalar, on the first gradient's device; undefined unless requested.
     at::Tensor norm = {};
   };
 
-  /// One block of all parameters. Throws levin::UsageError if one is given twice.
+  /// Makes one block of all parameters. Throws levin::UsageError for a duplicate parameter.
   explicit Gradients(std::vector<at::Tensor> parameters);
-  /// The same for parameters that are known to be given once.
+  /// The same for parameters that are known to be unique.
   static Gradients of_checked(std::vector<at::Tensor> parameters);
 
-  /// Takes what the groups of `optimizer` hold now, in one block, where that is not what is here already: groups may be
-  /// added and tensors exchanged between two steps. Returns whether it was something else.
+  /// Updates to the current parameters of `optimizer`'s groups, in one block, if these have changed: groups may be
+  /// added and tensors replaced between two steps. Returns whether they had changed.
   bool follow(const torch::optim::Optimizer& optimizer);
 
   /// Divides the parameters into blocks; together they must hold each parameter once, or levin::UsageError is thrown.
@@ -48,13 +48,14 @@ class Gradients {
   /// Drops all gradients, as torch::optim::Optimizer::zero_grad() does.
   void zero();
 
-  /// Multiplies all gradients in place, and finds what is wanted of them on the way. A multiplier of 1.0 costs nothing.
+  /// Multiplies all gradients in place and computes the requested results in the same pass. A multiplier of 1.0 costs
+  /// nothing.
   PassResult pass(double multiplier, bool want_norm, bool want_found_inf = false);
   /// The same with a multiplier of one element, on any device.
   PassResult pass(const at::Tensor& multiplier, bool want_norm, bool want_found_inf = false);
 
   /// Multiplies all gradients by min(1, max_norm / (norm + 1e-6)), with the same float operations as
-  /// torch::nn::utils::clip_grad_norm_. `norm`: one element, as from `pass`. On the CPU nothing is written where the
+  /// torch::nn::utils::clip_grad_norm_. `norm`: one element, as from `pass`. On the CPU nothing is written if the
   /// factor is 1.
   void clip_norm(const at::Tensor& norm, double max_norm);
   /// Clamps each element to [-max_value, max_value], as torch.nn.utils.clip_grad_value_.
@@ -68,8 +69,8 @@ class Gradients {
   std::vector<GradientBlock> blocks_;
 };
 
-/// min(1, max_norm / (norm + 1e-6)), rounded as the norm's dtype; nothing for a norm on another device than the CPU,
-/// where reading it would wait.
+/// Returns min(1, max_norm / (norm + 1e-6)), rounded to the norm's dtype; unset for a norm that is not on the CPU,
+/// since reading it would be a host sync.
 std::optional<double> clip_coefficient(const at::Tensor& norm, double max_norm);
 
 }  // namespace levin

@@ -10,18 +10,18 @@
 
 namespace levin::optim {
 
-/// The options of a parameter group of one of levin's optimizers, whatever they are.
+/// The type-erased options of a parameter group of one of levin's optimizers.
 class AnyGroupOptions : public torch::optim::OptimizerOptions {
  public:
-  /// All values by Python's names, as a JSON object.
+  /// Returns all values under Python's names, as a JSON object.
   Json values() const;
-  /// Sets those of `values` that the options have. Throws levin::UsageError for a value that is not allowed.
+  /// Sets the entries of `values` that exist in the options. Throws levin::UsageError for an invalid value.
   void set_values(const Json& values);
-  /// Throws levin::UsageError, which begins with `path`.
+  /// Throws levin::UsageError, prefixed with `path`, for invalid values.
   virtual void check(const std::string& path) const = 0;
-  /// Sets the momentum or the first of the betas; false where there is neither.
+  /// Sets the momentum or the first beta; returns false if there is neither.
   virtual bool set_momentum(double momentum) = 0;
-  /// Whether all values but the learning rate are those of `other`, of the same class.
+  /// Returns whether all values except the learning rate equal those of `other`, which has the same class.
   virtual bool equals_but_lr(const torch::optim::OptimizerOptions& other) const = 0;
   /// Whether the loss is maximized.
   virtual bool maximize() const = 0;
@@ -32,14 +32,14 @@ class AnyGroupOptions : public torch::optim::OptimizerOptions {
  private:
   virtual const Schema& schema() const = 0;
   virtual void* data() = 0;
-  /// Where Python names or groups options otherwise.
+  /// Conversions for options that Python names or groups differently.
   virtual void rename_to_python(Json& values) const = 0;
   virtual void rename_from_python(Json& values) const = 0;
 };
 
 /// An options struct (SGDOptions, AdamOptions, ...) as LibTorch's parameter groups hold it.
 ///
-/// Found by name where the struct has them: check_more(options, path), to_python_names(json, options) and
+/// Optional functions of the struct, found by name: check_more(options, path), to_python_names(json, options) and
 /// from_python_names(json, options).
 template <class Options>
 class GroupOptions final : public AnyGroupOptions {
@@ -92,13 +92,14 @@ class GroupOptions final : public AnyGroupOptions {
   }
 };
 
-/// A parameter group with options of its own: `param_group(parameters, AdamOptions{.lr = 1e-4})`.
+/// Makes a parameter group with its own options: `param_group(parameters, AdamOptions{.lr = 1e-4})`.
 template <class Options>
 torch::optim::OptimizerParamGroup param_group(std::vector<at::Tensor> parameters, Options options) {
   return {std::move(parameters), std::make_unique<GroupOptions<Options>>(std::move(options))};
 }
 
-/// The options of a group of one of levin's optimizers; throws std::bad_cast for those of another.
+/// Returns the options of a group of one of levin's optimizers; throws std::bad_cast for the options of another
+/// optimizer.
 template <class Options>
 Options& options_of(torch::optim::OptimizerOptions& options) {
   return dynamic_cast<GroupOptions<Options>&>(options).options;

@@ -7,10 +7,12 @@ class Optimizer;
 
 namespace levin {
 
-/// The rate of each parameter group of an optimizer. Throws levin::UsageError for an optimizer whose options have none.
+/// Returns the rate of each parameter group of an optimizer. Throws levin::UsageError for an optimizer without a
+/// learning rate.
 std::vector<double> group_lrs(torch::optim::Optimizer& optimizer);
 
-/// The rate of each parameter group as a part of the largest; 1 for all where every rate is 0. Throws as group_lrs.
+/// Returns the rate of each parameter group as a fraction of the largest; 1 for all if every rate is 0. Throws as
+/// group_lrs.
 std::vector<double> lr_shares(torch::optim::Optimizer& optimizer);
 
 /// Sets the rate of each parameter group to `lr` times its share.

@@ -9,7 +9,8 @@
 
 namespace levin::optim {
 
-/// An optimizer whose groups have `Options`, for those who write one: names, first state and step of a group.
+/// The base class of an optimizer whose groups have `Options`. Override the names of the state, the first state and the
+/// step of a group.
 template <class Options>
 class OptimizerOf : public Optimizer {
  protected:

@@ -8,17 +8,18 @@
 
 namespace levin::optim {
 
-/// What Python calls the values of a parameter's state, besides `step`.
+/// Python's names of the values of a parameter's state, besides `step`.
 struct StateNames {
   std::vector<const char*> tensors = {};
   std::vector<const char*> numbers = {};
   bool has_step = true;
 };
 
-/// The state of one parameter in levin's optimizers; StateNames says what stands where.
+/// The state of one parameter in levin's optimizers; StateNames names its entries.
 struct ParamState final : torch::optim::OptimizerParamState {
   int64_t step = 0;
-  /// Of the parameter's shape unless the optimizer says otherwise; undefined where the options leave one out.
+  /// Tensors of the parameter's shape unless the optimizer documents otherwise; undefined if the options do not need
+  /// the tensor.
   std::vector<at::Tensor> tensors = {};
   std::vector<double> numbers = {};
 
@@ -27,7 +28,7 @@ struct ParamState final : torch::optim::OptimizerParamState {
   }
 };
 
-/// As Python keeps numbers of a state: in 32 bit, and in 64 for a parameter of 64.
+/// Rounds a number like Python's state: to 32 bits, or 64 for a float64 parameter.
 inline double state_number(double value, const at::Tensor& parameter) {
   return parameter.scalar_type() == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
 }

@@ -13,18 +13,18 @@ namespace detail {
 
 ParamGroups one_group(std::vector<at::Tensor> parameters);
 
-/// Of all groups, in their order.
+/// Returns the parameters of all groups, in order.
 std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer);
 
 /// "SGD.param_groups[0]"
 std::string group_path(const char* optimizer, size_t group);
 
-/// Throws UsageError if `optimizer` ("SGD") cannot train these: no parameters, one that is undefined or computed
-/// from others, one given twice.
+/// Throws levin::UsageError that names `optimizer` ("SGD") for an empty list of parameters, an undefined, computed
+/// (non-leaf) or duplicate parameter.
 void check_parameters(const char* optimizer, const ParamGroups& groups);
 
-/// Returns `groups`. Throws as `check_parameters` does, and for a group with the options of another optimizer, which
-/// LibTorch would take for its own or ignore.
+/// Returns `groups`. Throws as `check_parameters`, and for a group with the options of another optimizer, which
+/// LibTorch would misinterpret or ignore.
 template <class TorchOptions>
 const ParamGroups& checked_groups(const char* optimizer, const ParamGroups& groups) {
   check_parameters(optimizer, groups);

@@ -11,27 +11,27 @@ class Optimizer;
 
 namespace levin::optim {
 
-/// Sees whether optimizers have got other parameters: groups may be added and tensors exchanged between two steps.
+/// Detects changes of the parameters of optimizers: groups may be added and tensors replaced between two steps.
 class ParameterWatch {
  public:
   enum class Sees {
     Tensors,            ///< which tensors the groups hold
     TensorsAndFreezing  ///< and which of them require gradients
   };
-  /// Of no optimizer.
+  /// Watches no optimizer.
   ParameterWatch() = default;
-  /// The optimizers must live as long as the watch is asked.
+  /// The optimizers must outlive the watch's last call.
   explicit ParameterWatch(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers);
   ParameterWatch(const torch::optim::Optimizer& optimizer, Sees sees);
 
-  /// Whether something is other than at the last call; at the first one, than when the watch was made. Throws
-  /// levin::UsageError where an optimizer has got a parameter twice.
+  /// Returns whether anything changed since the last call, or since construction. Throws levin::UsageError if an
+  /// optimizer has a duplicate parameter.
   bool has_changed();
 
  private:
   struct Watched {
     const torch::optim::Optimizer* optimizer;
-    std::vector<std::pair<at::Tensor, bool>> parameters;  ///< with whether they required gradients
+    std::vector<std::pair<at::Tensor, bool>> parameters;  ///< parameters, and whether they required gradients
   };
   void add(const torch::optim::Optimizer& optimizer);
   bool is_as_before(const Watched& watched) const;

@@ -7,20 +7,20 @@
 
 namespace levin::optim::detail {
 
-/// Throws levin::UsageError if saved groups are not as many as `groups`, or do not hold as many parameters.
+/// Throws levin::UsageError if the number of saved groups, or of their parameters, differs from `groups`.
 void check_saved_groups(const ParamGroups& groups, const State::List& saved);
-/// The same for groups of so many parameters.
+/// The same for groups with these numbers of parameters.
 void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved);
 
-/// Throws levin::UsageError if the saved state of a parameter has a value that is not among `known` (nor "step"): it
-/// is another optimizer's.
+/// Throws levin::UsageError if the saved state of a parameter has a key that is neither in `known` nor "step", since it
+/// belongs to another optimizer.
 void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known);
 
-/// A number, which Python may have saved as a tensor.
+/// Returns a saved number, which Python may have saved as a tensor.
 double saved_number(const State& value);
 
-/// A copy of a saved tensor with the device and, where that is of floating point, the dtype of `parameter`. Throws
-/// levin::UsageError where `expected` is defined and of another shape; `key` stands in the message.
+/// Returns a copy of a saved tensor on the device of `parameter` and, if `parameter` is floating-point, with its dtype.
+/// Throws levin::UsageError that names `key` if `expected` is defined and has another shape.
 at::Tensor saved_tensor(const char* key, const at::Tensor& saved, const at::Tensor& parameter,
                         const at::Tensor& expected);
 

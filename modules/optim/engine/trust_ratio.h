@@ -3,8 +3,8 @@
 
 namespace levin::optim::detail {
 
-/// `ratio` of a tensor's own rate; 1 where the norm of the parameter or the other one is 0, so that a tensor of zeros,
-/// or one without a gradient, takes its step as it is. All are scalars of one device.
+/// Returns `ratio`, or 1 if either norm is 0, so that a tensor of zeros or with a zero gradient takes an unscaled step.
+/// All are scalars on one device.
 at::Tensor trust_ratio(const at::Tensor& norm_of_parameter, const at::Tensor& other_norm, const at::Tensor& ratio);
 
 }  // namespace levin::optim::detail

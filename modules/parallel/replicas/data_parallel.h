@@ -20,18 +20,18 @@
 namespace levin::parallel {
 
 struct DataParallelOptions {
-  std::vector<c10::Device> devices = {};          ///< the first is the module's own; none: a plain call
+  std::vector<c10::Device> devices = {};          ///< the first is the module's device; empty: a plain call
   std::optional<c10::Device> output_device = {};  ///< where outputs are gathered; unset: the first device
-  int64_t dim = 0;                                ///< along which inputs are split and outputs gathered
-  bool in_order = false;                          ///< the replicas compute one after another, on the calling thread
-  bool share_memory = true;                       ///< replicas on the CPU use the module's parameters, not copies
+  int64_t dim = 0;                                ///< dimension along which inputs are split and outputs gathered
+  bool in_order = false;                          ///< run the replicas one after another on the calling thread
+  bool share_memory = true;  ///< replicas on the CPU share the module's parameters instead of copying them
 };
 
 /// See DataParallel.
 template <class Impl>
 class DataParallelImpl : public torch::nn::Module {
  public:
-  /// What forward returns for these arguments.
+  /// The result type of forward for these arguments.
   template <class... Args>
   using Output = std::decay_t<decltype(std::declval<Impl&>().forward(std::declval<std::decay_t<Args>&>()...))>;
 
@@ -48,8 +48,8 @@ class DataParallelImpl : public torch::nn::Module {
     for (const auto& item : module_->named_children()) register_module(item.key(), item.value());
   }
 
-  /// The module's forward on parts of the arguments, gathered; see `scatter` for what is split and `gather` for what
-  /// can be returned. An exception of a replica is thrown as run_replicas says.
+  /// Runs the module's forward on chunks of the arguments and gathers the results; see `scatter` for the arguments that
+  /// are split and `gather` for supported results. Exceptions of replicas are thrown as by run_replicas.
   template <class... Args>
   Output<Args...> forward(Args&&... args) {
     if (replicas_.devices().empty()) return module_->forward(args...);
@@ -70,10 +70,11 @@ class DataParallelImpl : public torch::nn::Module {
     return gathered(outputs);
   }
 
-  /// The module that was wrapped, which is replica 0.
+  /// Returns the wrapped module, which is replica 0.
   const std::shared_ptr<Impl>& module() const { return module_; }
   const DataParallelOptions& options() const { return options_; }
-  /// How many samples each replica had in the last forward: the weights for `weighted_mean`. Empty without devices.
+  /// Returns the number of samples of each replica in the last forward: the weights for `weighted_mean`. Empty without
+  /// devices.
   const std::vector<int64_t>& chunk_sizes() const { return chunk_sizes_; }
 
   void train(bool on = true) override {
@@ -115,14 +116,14 @@ class DataParallelImpl : public torch::nn::Module {
   std::vector<int64_t> chunk_sizes_ = {};
 };
 
-/// A module, or one part of a module, whose forward is computed by several devices of this process, each on a chunk of
-/// the batch: `DataParallel<LeNet> net(LeNet(), {.devices = {{torch::kCUDA, 0}, {torch::kCUDA, 1}}})`.
+/// A module, or a part of one, whose forward runs on several devices of this process, each on a chunk of the batch:
+/// `DataParallel<LeNet> net(LeNet(), {.devices = {{torch::kCUDA, 0}, {torch::kCUDA, 1}}})`.
 ///
-/// `M` is a module holder (LeNet) or its class (LeNetImpl); it must be cloneable, and lie on the first device. Its
-/// parameters, buffers and children are registered directly: names in a state dict have no `module.` before them.
-/// The replicas are kept, and get the parameters that changed; gradients sum up in the module's own parameters; buffers
-/// (BatchNorm's statistics) become the mean of the replicas', weighted by their samples. docs/parallel.md says what it
-/// costs. Source: torch.nn.DataParallel.
+/// `M` is a module holder (LeNet) or its class (LeNetImpl); it must be cloneable and on the first device. Its
+/// parameters, buffers and children are registered directly: names in a state dict have no prefix `module.`. The
+/// replicas are kept between calls, and changed parameters are copied to them; gradients accumulate in the module's own
+/// parameters; buffers (BatchNorm's statistics) become the mean over the replicas, weighted by their samples.
+/// docs/parallel.md describes the costs. Source: torch.nn.DataParallel.
 template <class M>
 class DataParallel : public torch::nn::ModuleHolder<DataParallelImpl<ImplOf<M>>> {
  public:
@@ -131,22 +132,22 @@ class DataParallel : public torch::nn::ModuleHolder<DataParallelImpl<ImplOf<M>>>
 
   DataParallel(std::nullptr_t) : Holder(nullptr) {}
   DataParallel(std::shared_ptr<Impl> impl) : Holder(std::move(impl)) {}
-  /// Throws levin::UsageError for devices that do not exist or stand twice.
+  /// Throws levin::UsageError for devices that do not exist or are duplicates.
   explicit DataParallel(const M& module, DataParallelOptions options = {})
     requires requires { typename M::ContainedType; }
       : DataParallel(module.ptr(), std::move(options)) {}
   explicit DataParallel(std::shared_ptr<ImplOf<M>> module, DataParallelOptions options = {})
       : Holder(std::make_shared<Impl>(std::move(module), std::move(options))) {}
 
-  /// Calls forward. LibTorch's own holders find no forward that is a template.
+  /// Calls forward; the operator() of LibTorch's holders does not support a template forward.
   template <class... Args>
   auto operator()(Args&&... args) {
     return (*this)->forward(std::forward<Args>(args)...);
   }
 };
 
-/// One forward over several devices, for which replicas are made anew. Where there is more than one, DataParallel is
-/// faster. Source: torch.nn.parallel.data_parallel.
+/// Runs one forward over several devices with temporary replicas. For more than one forward, DataParallel is faster.
+/// Source: torch.nn.parallel.data_parallel.
 template <class M, class... Args>
 auto data_parallel(const M& module, DataParallelOptions options, Args&&... args) {
   return DataParallelImpl<ImplOf<M>>(pointer_to(module), std::move(options)).forward(std::forward<Args>(args)...);

@@ -11,19 +11,20 @@
 
 namespace levin::parallel {
 
-/// The tensors of all devices on `device`, one after another along `dim`; 0-dimensional ones become a vector with one
-/// element for each. Gradients flow back to where the parts came from. Throws levin::Error where shapes differ in
-/// another dimension. Source: torch.nn.parallel.gather, which warns of 0-dimensional tensors.
+/// Concatenates the tensors of all devices along `dim`, on `device`; 0-dimensional tensors become a vector with one
+/// element each. Gradients flow back to the parts. Throws levin::Error if shapes differ in another dimension. Source:
+/// torch.nn.parallel.gather, which warns of 0-dimensional tensors.
 at::Tensor gather(const std::vector<at::Tensor>& parts, c10::Device device, int64_t dim = 0);
-/// The same for each tensor of the batches, which must hold the same names; own structs by their `gather`.
+/// The same for each tensor of the batches, which must have the same names; user-defined batch structs use their
+/// `gather`.
 Batch gather(const std::vector<Batch>& parts, c10::Device device, int64_t dim = 0);
-/// The same for each tensor in lists, maps, tuples and optionals, and for own batches.
+/// The same for each tensor in lists, maps, tuples and optionals, and for user-defined batches.
 template <class T>
 T gather(const std::vector<T>& parts, c10::Device device, int64_t dim = 0);
 
-/// The mean of the replicas' mean losses, weighted by their samples: that of the whole batch, however many devices it
-/// was split over. `losses` [replicas], as `gather` makes them of 0-dimensional ones, or a loss of 0 dimensions, which
-/// is given back; `counts` as `chunk_sizes` says.
+/// Returns the mean of the replicas' mean losses, weighted by their samples: the mean of the whole batch, for any
+/// number of devices. `losses` [replicas] is the result of `gather` for 0-dimensional losses; a 0-dimensional loss is
+/// returned unchanged. `counts` is the result of `chunk_sizes`.
 at::Tensor weighted_mean(const at::Tensor& losses, const std::vector<int64_t>& counts);
 
 template <class T>

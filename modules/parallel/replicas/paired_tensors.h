@@ -12,12 +12,13 @@
 
 namespace levin::parallel {
 
-/// Which memory a tensor had, and how often it had been changed in place.
+/// A record of a tensor's memory and version counter, to detect changes.
 class SeenTensor {
  public:
-  /// Whether the memory is another than at the last `update`.
+  /// Returns whether the memory differs from that at the last `update`.
   bool is_elsewhere(const at::Tensor& tensor) const;
-  /// Whether it was changed in place since; always so for inference tensors, which count no changes.
+  /// Returns whether the tensor was changed in place since the last `update`; always true for inference tensors, which
+  /// have no version counter.
   bool is_changed(const at::Tensor& tensor) const;
   void update(const at::Tensor& tensor);
 
@@ -29,9 +30,9 @@ class SeenTensor {
 
 /// The parameters (or buffers) of a module, paired by name with those of its replicas.
 ///
-/// A tensor registered under several names is one original; what stands for it in a replica may be one tensor or
-/// several. Values are written without counting a change: a graph that is still to go backward has seen the same ones,
-/// or else finds the change in the original.
+/// A tensor registered under several names is one original; its counterpart in a replica may be one tensor or several.
+/// Values are written without incrementing version counters: a graph whose backward is still to come has either seen
+/// the same values or detects the change in the original.
 class PairedTensors {
  public:
   using Named = torch::OrderedDict<std::string, at::Tensor>;
@@ -43,24 +44,23 @@ class PairedTensors {
 
   const std::vector<at::Tensor>& originals() const { return originals_; }
   const std::vector<ReplicaTensors>& replicas() const { return replicas_; }
-  /// What stands for an original in a replica; the first where there are several.
+  /// Returns the counterpart of an original in a replica; the first if there are several.
   const at::Tensor& replica_tensor(size_t replica, size_t original) const {
     return replicas_[replica][first_of_[replica][original]].first;
   }
   const std::string& name(size_t original) const { return names_[original]; }
 
-  /// Gives the replicas the values of the originals that changed since the last call, or of `all` of them, by one
-  /// transfer for each device and dtype. Replicas on the originals' device see their memory instead, where `share` is
-  /// set.
+  /// Copies the originals that changed since the last call (or all of them, if `all` is set) to the replicas, in one
+  /// transfer per device and dtype. If `share` is set, replicas on the originals' device share their memory instead.
   void refresh(bool share, bool all);
-  /// The originals that a forward changed in place on itself or on one of the first `replicas`; with `statistics` also
-  /// those that it may have changed without counting it.
+  /// Returns the originals that a forward changed in place, in the original or in one of the first `replicas` replicas;
+  /// with `statistics`, also those that it may have changed without incrementing a version counter.
   std::vector<size_t> changed_since_refresh(size_t replicas, bool statistics) const;
 
  private:
   void refresh_replica(size_t replica, bool share, const std::vector<bool>& elsewhere,
                        const std::vector<bool>& changed);
-  /// Whether batch_norm may change it without counting.
+  /// Returns whether batch_norm may change the original without incrementing its version counter.
   bool may_be_statistics(size_t original) const;
 
   Kind kind_;
@@ -69,7 +69,7 @@ class PairedTensors {
   std::vector<SeenTensor> seen_ = {};
   std::vector<ReplicaTensors> replicas_ = {};
   std::vector<std::vector<SeenTensor>> replicas_seen_ = {};
-  std::vector<std::vector<size_t>> first_of_ = {};  ///< for each replica and original, an index of replicas_
+  std::vector<std::vector<size_t>> first_of_ = {};  ///< [replica][original]: an index into replicas_[replica]
   std::vector<c10::Device> devices_ = {};
 };
 

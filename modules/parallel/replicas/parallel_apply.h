@@ -13,7 +13,7 @@
 namespace levin::parallel {
 
 namespace detail {
-/// `module.forward(input)`; the elements of a tuple are arguments of their own where forward takes them so.
+/// Calls `module.forward(input)`; a tuple is expanded to separate arguments if forward does not take the tuple itself.
 template <class Impl, class Input>
 auto apply_one(Impl& module, const Input& input) {
   if constexpr (requires { module.forward(input); }) {
@@ -23,19 +23,19 @@ auto apply_one(Impl& module, const Input& input) {
   }
 }
 
-/// The device of the first parameter; the CPU where there are none.
+/// Returns the device of the first parameter; the CPU if there are no parameters.
 inline c10::Device device_of(const torch::nn::Module& module) {
   const auto parameters = module.parameters();
   return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
 }
 }  // namespace detail
 
-/// Calls `modules[i]` with `inputs[i]`, all at once as run_replicas does, and returns what each gives, where it gives
-/// it.
+/// Calls each `modules[i]` with `inputs[i]`, in parallel as run_replicas does, and returns the results, which stay on
+/// their devices.
 ///
-/// Modules are holders or shared pointers; an input is one argument, or a tuple of them. `devices` are those of the
-/// modules' first parameters where none are given. Throws levin::UsageError if the numbers differ, and the exception
-/// of the first module that throws. Source: torch.nn.parallel.parallel_apply.
+/// Modules are holders or shared pointers; an input is one argument or a tuple of arguments. `devices` default to the
+/// devices of the modules' first parameters. Throws levin::UsageError if the numbers differ, and the exception of the
+/// first module that throws. Source: torch.nn.parallel.parallel_apply.
 template <class M, class Input>
 auto parallel_apply(const std::vector<M>& modules, const std::vector<Input>& inputs,
                     std::vector<c10::Device> devices = {}, bool in_order = false) {

@@ -6,10 +6,11 @@
 
 namespace levin::parallel {
 
-/// The devices of replicas with their indices; `cuda` without one is the current device. `what` stands before messages.
+/// Returns the devices of replicas with explicit indices; `cuda` without an index is the current device. `what` is a
+/// prefix for error messages.
 ///
-/// CPUs may repeat, others may not: each device has one replica. Throws levin::UsageError for one that stands twice, an
-/// index that does not exist, and a kind of device that this LibTorch lacks.
+/// CPUs may repeat; other devices have one replica each. Throws levin::UsageError for a duplicate device, an index that
+/// does not exist, and a device type that this LibTorch does not support.
 std::vector<c10::Device> checked_devices(const std::vector<c10::Device>& devices, const std::string& what);
 
 }  // namespace levin::parallel

@@ -7,14 +7,14 @@
 
 namespace levin::parallel {
 
-/// The tensors of one replica that stand for those of the original, each with the index of its original.
+/// The tensors of one replica, each with the index of its original.
 using ReplicaTensors = std::vector<std::pair<at::Tensor, size_t>>;
 
-/// Makes the next backward hand the gradients of the replicas' parameters to `originals`, all on one device.
+/// Makes the next backward pass the gradients of the replicas' parameters to `originals`, which are all on one device.
 ///
-/// One node of the graph takes those of all replicas and sums them on the originals' device in the order of the
-/// replicas, whatever thread computed them first. A parameter whose original requires no gradient gets none. To be
-/// called anew before each forward; a graph made before keeps its own node.
+/// One graph node receives the gradients of all replicas and sums them on the originals' device in the order of the
+/// replicas, so that the sum does not depend on thread timing. A parameter whose original requires no gradient gets
+/// none. Call it before each forward; earlier graphs keep their own node.
 void attach_gradients(const std::vector<at::Tensor>& originals, std::span<const ReplicaTensors> replicas);
 
 }  // namespace levin::parallel

@@ -12,7 +12,7 @@
 
 namespace levin::parallel {
 
-/// A module and its copies on other devices, which are made at the first forward that needs them, and kept.
+/// A module and its copies on other devices. Copies are made at the first forward that needs them and kept.
 class ReplicaSet {
  public:
   /// Replica 0 is `original` itself, on `devices[0]`. Throws levin::UsageError for devices that do not exist.
@@ -21,15 +21,16 @@ class ReplicaSet {
   const std::vector<c10::Device>& devices() const { return devices_; }
   torch::nn::Module& operator[](size_t index) { return index == 0 ? *original_ : *copies_[index - 1]; }
 
-  /// One forward. A second one at the same time throws levin::Error: they would share the replicas.
+  /// One forward. A concurrent second one throws levin::Error, since both would use the same replicas.
   class Forward {
    public:
-    /// Makes the first `count` replicas like the original. Throws levin::UsageError if that is not on devices[0].
+    /// Updates the first `count` replicas from the original. Throws levin::UsageError if the original is not on
+    /// devices[0].
     Forward(ReplicaSet& set, size_t count);
     ~Forward() { set_.busy_ = false; }
     Forward(const Forward&) = delete;
     Forward& operator=(const Forward&) = delete;
-    /// After the replicas computed `sizes` samples each: the buffers are merged.
+    /// Merges the buffers after the replicas computed `sizes[i]` samples each.
     void finish(const std::vector<int64_t>& sizes);
 
    private:

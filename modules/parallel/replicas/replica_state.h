@@ -9,34 +9,35 @@
 
 namespace levin::parallel {
 
-/// Keeps replicas of a module like the original: parameters, buffers, modes, and the way of their gradients.
+/// Keeps replicas of a module in sync with the original: parameters, buffers and modes, and routes their gradients to
+/// the original.
 ///
-/// The replicas have the original's structure, whoever made them (clone(), or the factory of make_module), and are kept
-/// from step to step. Around each forward: `refresh`, `attach`, the forward itself, `merge_buffers`. The original and
-/// the replicas must outlive this; parameters registered later are not seen.
+/// The replicas have the original's structure, made by clone() or by the factory of make_module, and are kept from step
+/// to step. The calls around each forward: `refresh`, `attach`, the forward itself, `merge_buffers`. The original and
+/// the replicas must outlive this object; parameters registered later are ignored.
 class ReplicaState {
  public:
-  /// `replicas[i]` computes on `devices[i]`; the original stays where it is, and may be a replica of its own.
-  /// With `share_memory`, parameters of replicas on the original's device (CPUs) are its own memory, and no copies.
-  /// Throws levin::UsageError, naming the first tensor that differs, where the structures do.
+  /// `replicas[i]` computes on `devices[i]`; the original stays where it is. With `share_memory`, parameters of
+  /// replicas on the original's device (CPUs) share its memory. Throws levin::UsageError that names the first tensor
+  /// that differs if the structures differ.
   ReplicaState(torch::nn::Module& original, const std::vector<torch::nn::Module*>& replicas,
                std::vector<c10::Device> devices, bool share_memory = true);
 
-  /// Gives the replicas the values of parameters and buffers that changed (by their version counters, or moved by
-  /// `to()` or `set_data`), as one flat transfer for each device and dtype, and the train and eval modes.
+  /// Copies the parameters and buffers that changed (by version counter, or moved by `to()` or `set_data`) to the
+  /// replicas, in one flat transfer per device and dtype, and the train and eval modes.
   void refresh();
-  /// Says that parameters may have been changed in ways that count no versions (torch::optim::SGD writes through
-  /// `.data()`): the next refresh copies all of them.
+  /// Makes the next refresh copy all parameters, because they may have been changed without incrementing version
+  /// counters (torch::optim::SGD writes through `.data()`).
   void expect_changes() { expect_changes_ = true; }
-  /// Lets the next backward add the gradients of the first `replicas` into the original's; see attach_gradients. Where
-  /// gradients are off it does nothing.
+  /// Makes the next backward add the gradients of the first `replicas` replicas to the original's; see
+  /// attach_gradients. A no-op if gradients are disabled.
   void attach(size_t replicas);
-  /// After a forward of the original and of the first replicas: floating-point buffers that it changed (BatchNorm's
-  /// running statistics) become the mean over all, weighted by `weights` (samples, the original's first); of others the
-  /// original's count.
+  /// Call it after a forward of the original and of the first replicas: floating-point buffers that changed
+  /// (BatchNorm's running statistics) become the mean over all, weighted by `weights` (samples, the original's first);
+  /// other buffers keep the original's value.
   void merge_buffers(const std::vector<double>& weights);
 
-  /// The original's parameters and buffers, each once.
+  /// Returns the original's parameters and buffers, without duplicates.
   const PairedTensors& parameters() const { return parameters_; }
   const PairedTensors& buffers() const { return buffers_; }
 

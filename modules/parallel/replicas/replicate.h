@@ -26,7 +26,8 @@ struct ImplOfT<std::shared_ptr<M>> {
 };
 }  // namespace detail
 
-/// The class behind a module: LeNetImpl for the holder LeNet, for std::shared_ptr<LeNetImpl>, and for itself.
+/// The implementation class of a module: LeNetImpl for the holder LeNet, for std::shared_ptr<LeNetImpl>, and for
+/// LeNetImpl.
 template <class M>
 using ImplOf = typename detail::ImplOfT<std::remove_cvref_t<M>>::Type;
 
@@ -40,13 +41,13 @@ std::shared_ptr<ImplOf<M>> pointer_to(const M& module) {
   }
 }
 
-/// `module.clone(device)`, without the random numbers that clones draw for weights that are then overwritten, and with
-/// tensors that can be trained even where inference mode is on. Throws levin::UsageError if the module cannot be
-/// cloned, or where its clone is of another class.
+/// Returns `module.clone(device)`, without consuming random numbers for weights that are then overwritten, and with
+/// tensors that can be trained even if inference mode is on. Throws levin::UsageError if the module cannot be cloned,
+/// or if its clone has another class.
 std::shared_ptr<torch::nn::Module> clone_module(const torch::nn::Module& module, c10::Device device);
 
-/// Copies of `module` for one forward whose gradients go to `module`'s own parameters: attached as ReplicaState does.
-/// Throws levin::UsageError as clone_module, and for devices that do not exist.
+/// Returns copies of `module` for one forward, whose gradients go to `module`'s own parameters as with
+/// ReplicaState::attach. Throws levin::UsageError as clone_module, and for devices that do not exist.
 std::vector<std::shared_ptr<torch::nn::Module>> replicate_module(torch::nn::Module& module,
                                                                  const std::vector<c10::Device>& devices);
 

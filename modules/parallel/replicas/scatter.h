@@ -11,27 +11,28 @@
 
 namespace levin::parallel {
 
-/// The sizes of the parts when `rows` are dealt out to at most `parts`: nearly equal, as torch::chunk has them. Throws
-/// levin::Error for no rows.
+/// Returns the chunk sizes of `rows` rows split into at most `parts` parts: nearly equal, as by torch::chunk. Throws
+/// levin::Error if `rows` is 0.
 std::vector<int64_t> chunk_sizes(int64_t rows, size_t parts);
 
 /// Which rows of a batch go to which device.
 struct Chunks {
   std::vector<int64_t> sizes = {};
-  std::vector<c10::Device> devices = {};  ///< as many as sizes
+  std::vector<c10::Device> devices = {};  ///< same length as `sizes`
   int64_t dim = 0;
 };
 
-/// Finds how many rows the values of a batch have, which must agree.
+/// Finds the number of rows of the values of a batch, which must agree.
 class RowCount {
  public:
   explicit RowCount(int64_t dim) : dim_(dim) {}
-  /// Tensors and batches count, wherever they are; 0-dimensional tensors and all else have no rows. Throws levin::Error
-  /// where `value` has other rows than what was added before, or not as many dimensions as it takes.
+  /// Counts the tensors and batches in `value`, also inside containers; 0-dimensional tensors and other values have no
+  /// rows. Throws levin::Error if the number of rows differs from that of earlier values, or if a tensor has too few
+  /// dimensions.
   template <class T>
   void add(const T& value);
-  /// The chunks for at most `devices`. Throws levin::Error where there was nothing to split, levin::UsageError for
-  /// devices that do not exist.
+  /// Returns the chunks for at most these `devices`. Throws levin::Error if there was nothing to split,
+  /// levin::UsageError for devices that do not exist.
   Chunks chunks(const std::vector<c10::Device>& devices) const;
 
  private:
@@ -43,19 +44,19 @@ class RowCount {
   int64_t rows_ = -1;
 };
 
-/// The parts of a tensor along `chunks.dim`; a 0-dimensional one, or one that is undefined, goes to all.
+/// Splits a tensor along `chunks.dim`; a 0-dimensional or undefined tensor goes to all devices.
 std::vector<at::Tensor> split_tensor(const at::Tensor& tensor, const Chunks& chunks);
 std::vector<Batch> split_batch(const Batch& batch, const Chunks& chunks);
-/// The same for tensors in lists, maps, tuples, optionals and own batches; of all else, copies.
+/// The same for tensors in lists, maps, tuples, optionals and user-defined batches; other values are copied.
 template <class T>
 std::vector<T> split(const T& value, const Chunks& chunks);
 
-/// Splits a value along `dim` and moves each part to its device: at most as many parts as there are devices, fewer
-/// where there are fewer rows.
+/// Splits a value along `dim` and moves each part to its device: at most one part per device, fewer if there are fewer
+/// rows.
 ///
-/// Tensors, Batches (dimension 0 only), lists, maps, tuples and optionals of them, and own batches with `narrow`. Other
-/// values are copied for each device. Gradients flow back to tensors that require them. Throws levin::Error for values
-/// without rows, or with different numbers of rows. Source: torch.nn.parallel.scatter.
+/// Splits tensors, Batches (dimension 0 only), lists, maps, tuples and optionals of them, and user-defined batches with
+/// `narrow`. Other values are copied for each device. Gradients flow back to tensors that require them. Throws
+/// levin::Error for values without rows, or with different numbers of rows. Source: torch.nn.parallel.scatter.
 template <class T>
 std::vector<T> scatter(const T& value, const std::vector<c10::Device>& devices, int64_t dim = 0) {
   RowCount rows(dim);
@@ -63,7 +64,7 @@ std::vector<T> scatter(const T& value, const std::vector<c10::Device>& devices, 
   return split(value, rows.chunks(devices));
 }
 
-/// The same by the name it has in Gluon, for loops written by hand.
+/// The same under its Gluon name, for hand-written loops.
 template <class T>
 std::vector<T> split_and_load(const T& batch, const std::vector<c10::Device>& devices, int64_t dim = 0) {
   return scatter(batch, devices, dim);

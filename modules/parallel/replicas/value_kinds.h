@@ -7,7 +7,7 @@
 
 namespace levin::parallel {
 
-// What scatter and gather look into.
+// The containers that scatter and gather traverse.
 
 template <class T>
 concept IsList = !std::same_as<T, std::string> && requires(T list, const typename T::value_type& item) {
