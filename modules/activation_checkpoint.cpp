@@ -18,7 +18,7 @@ using TensorFunction = std::function<std::vector<at::Tensor>(const std::vector<a
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// What a second run needs to be like the first.
+/// The function of the first run with its random and autocast state, to repeat the run.
 struct FirstRun : torch::CustomClassHolder {
   explicit FirstRun(TensorFunction function_) : function(std::move(function_)) {}
   TensorFunction function;
@@ -27,7 +27,7 @@ struct FirstRun : torch::CustomClassHolder {
 };
 
 struct Checkpoint : torch::autograd::Function<Checkpoint> {
-  /// `tensors`: the inputs and, last, a tensor that requires a gradient, so that there is a backward in any case.
+  /// `tensors`: the inputs followed by a tensor that requires a gradient, so that backward always runs.
   static variable_list forward(AutogradContext* context, at::TensorList tensors,
                                const c10::intrusive_ptr<FirstRun>& run) {
     const variable_list inputs(tensors.begin(), tensors.end() - 1);
@@ -51,8 +51,8 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
     if (!roots.empty()) torch::autograd::backward(roots, root_gradients);
     variable_list of_inputs;
     for (const at::Tensor& input : inputs) of_inputs.push_back(input.defined() ? input.grad() : at::Tensor());
-    of_inputs.emplace_back();  // of the last tensor
-    of_inputs.emplace_back();  // of `run`
+    of_inputs.emplace_back();  // no gradient for the last tensor
+    of_inputs.emplace_back();  // no gradient for `run`
     return of_inputs;
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array kDevicesWithState = {at::kCPU, at::kCUDA};
 
-/// Ends one level of nesting; the casts that the outermost kept end with it.
+/// Ends one level of nesting; the outermost level also drops the cached casts.
 void leave_nesting() {
   if (autocast::decrement_nesting() == 0) autocast::clear_cache();
 }

@@ -113,7 +113,7 @@ void LightningModule::on_validation_model_eval() {
 void LightningModule::on_validation_model_train() { restore_training_modes(); }
 
 void LightningModule::restore_training_modes() {
-  // Parents come before their children, so that train(bool), which sets the whole subtree, ends right.
+  // Parents come before their children, since train(bool) sets the whole subtree.
   for (auto& [module, training] : training_modes_) module->train(training);
   training_modes_.clear();
 }

@@ -13,8 +13,8 @@ std::unordered_set<std::string> names_in(const State& list) {
   return names;
 }
 
-/// The module itself, under the empty name, then all below it, parents before their children. (named_modules with
-/// include_self needs a module that a shared_ptr owns.)
+/// Visits the module itself, under the empty name, then all submodules, parents before their children. (named_modules
+/// with include_self needs a module owned by a shared_ptr.)
 template <class M, class Visit>
 void visit_modules(M& module, Visit visit) {
   visit(std::string(), module);
@@ -40,7 +40,7 @@ State module_modes(const LightningModule& module) {
 
 void load_module_modes(LightningModule& module, const State& state) {
   const auto eval = names_in(state.at("eval")), frozen = names_in(state.at("frozen"));
-  // train(bool) sets the whole subtree; the children come after and end right.
+  // train(bool) sets the whole subtree, so children come after their parents.
   visit_modules(module,
                 [&](const std::string& name, torch::nn::Module& submodule) { submodule.train(!eval.contains(name)); });
   for (auto& parameter : module.named_parameters()) {

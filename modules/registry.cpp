@@ -7,7 +7,7 @@
 namespace levin {
 namespace {
 
-/// levin's own modules.
+/// Registers levin's own modules.
 void register_builtins(Registry<ModuleKind::Entry>& registry) {
   add_module<nn::ImageClassifier>(registry, "ImageClassifier", "Classifies images: mlp, mlp_bn, lenet or resnet18");
   add_module<nn::LanguageModel>(registry, "LanguageModel", "A small GPT: predicts the next token of a text");

@@ -45,7 +45,7 @@ void check_script_file(const fs::path& path) {
   throw UsageError(name, ": not a TorchScript file, it has no constants.pkl");
 }
 
-/// The tensors lose requires_grad when they are copied without a graph; the copy gets it back.
+/// Copying tensors without a graph drops requires_grad; this restores it on the copy.
 torch::jit::Module copied_to_cpu(const torch::jit::Module& script) {
   const c10::NoGradGuard no_grad;
   torch::jit::Module copy = script.deepcopy(at::kCPU);

@@ -26,8 +26,8 @@ torch::jit::Module load_script_of(const ScriptModuleOptions& options) {
   return load_script(options.file);
 }
 
-/// "auto" stays, where the script has no loss of its own, until there are tensors. Throws UsageError if the script
-/// lacks the method that is asked for.
+/// Resolves the option `loss`. Without a script loss, "auto" stays until there are tensors. Throws levin::UsageError if
+/// the script lacks the requested method.
 std::string chosen_loss(const ScriptModuleOptions& options, const torch::jit::Module& script) {
   const bool has_loss = script.find_method("loss").has_value();
   if (options.loss == kScriptLoss && !has_loss)
@@ -37,7 +37,7 @@ std::string chosen_loss(const ScriptModuleOptions& options, const torch::jit::Mo
   return options.loss == "auto" && has_loss ? kScriptLoss : options.loss;
 }
 
-/// What "auto" stands for with such tensors.
+/// Returns the loss that "auto" selects for these tensors.
 std::string loss_for(const at::Tensor& output, const at::Tensor& target) {
   const bool one_number = output.dim() == 1 || (output.dim() == 2 && output.size(1) == 1);
   if (target.scalar_type() == at::kLong && !one_number && target.dim() + 1 == output.dim()) return "cross_entropy";
@@ -50,8 +50,8 @@ std::string loss_for(const at::Tensor& output, const at::Tensor& target) {
 
 bool compares_classes(const std::string& loss) { return loss == "cross_entropy" || loss == "nll_loss"; }
 
-/// A loss of numbers broadcasts one tensor to the shape of the other, which is hardly ever meant; only a column may
-/// stand for a list.
+/// A regression loss would broadcast one tensor to the shape of the other, which is rarely intended; only a column may
+/// match a list.
 at::Tensor shaped_as(const at::Tensor& output, const at::Tensor& target, const std::string& loss) {
   if (output.sizes() == target.sizes()) return target;
   if (output.dim() == target.dim() + 1 && output.size(-1) == 1 && output.numel() == target.numel())
@@ -91,7 +91,7 @@ ScriptModule::ScriptModule(Options options_)
   save_hyperparameters(options);
   options.loss = chosen_loss(options, script_);
   const std::vector<c10::Argument>& arguments = script_.get_method("forward").function().getSchema().arguments();
-  for (size_t i = 1; i < arguments.size(); ++i) {  // behind self
+  for (size_t i = 1; i < arguments.size(); ++i) {  // after self
     parameter_names_.push_back(arguments[i].name());
     if (!arguments[i].default_value()) required_inputs_ = i;
   }
@@ -159,7 +159,7 @@ std::vector<at::Tensor> ScriptModule::inputs_of(const Batch& batch) {
   return inputs;
 }
 
-/// Warns, once, of the batch's entries that the script never gets.
+/// Warns once about batch entries that the script never receives.
 void ScriptModule::warn_of_unused(const Batch& batch, const std::vector<std::string>& used) {
   if (std::exchange(looked_for_unused_, true)) return;
   for (const std::string& name : batch.names())
@@ -206,7 +206,7 @@ Batch ScriptModule::predict_step(const Batch& batch, int64_t /*batch_idx*/, int6
 }
 
 OptimizerConfig ScriptModule::configure_optimizers() {
-  // Python counts a parameter that stands in two places once.
+  // Python counts a parameter that is registered twice once.
   std::vector<at::Tensor> unique;
   std::unordered_set<const at::TensorImpl*> known;
   for (const at::Tensor& parameter : parameters())

@@ -6,7 +6,7 @@
 namespace levin {
 namespace {
 
-/// Whether both see the same memory in the same way.
+/// Returns whether both tensors view the same memory in the same way.
 bool same_view(const at::Tensor& a, const at::Tensor& b) {
   return a.is_same(b) ||
          (a.scalar_type() == b.scalar_type() && a.storage().is_alias_of(b.storage()) &&

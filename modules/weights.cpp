@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kStateDict = "state_dict";
-/// What torch.nn.DataParallel, torch.compile and LightningModules put before a network's names.
+/// Prefixes that torch.nn.DataParallel, torch.compile and LightningModules add to a network's names.
 constexpr std::array<std::string_view, 4> kWrappers = {"module.", "_orig_mod.", "model.", "net."};
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
@@ -43,7 +43,7 @@ NamedTensors named_tensors(const torch::nn::Module& module) {
   return tensors;
 }
 
-/// The state dict inside of a checkpoint of levin, of PyTorch Lightning or of a hand-written loop.
+/// Returns the state dict inside a checkpoint of levin, of PyTorch Lightning or of a hand-written loop.
 const State& unwrapped(const State& state) {
   if (!state.is_dict()) throw UsageError("a state dict was expected, found a ", state.kind());
   for (const char* key : {kStateDict, "model_state_dict", "model"})
@@ -55,10 +55,10 @@ std::string found_text(const State& value) {
   return value.is_tensor() ? c10::str(value.to_tensor().sizes()) : std::string("a ") + value.kind();
 }
 
-/// How the names of a file become those of a module.
+/// A mapping from the names of a file to the names of a module.
 struct Renaming {
   std::string removed = {}, added = {};
-  bool skips_others = false;  ///< keys that do not begin with `removed` are not looked at
+  bool skips_others = false;  ///< ignore keys that do not start with `removed`
 
   std::optional<std::string> operator()(const std::string& key) const {
     if (!key.starts_with(removed)) return std::nullopt;
@@ -66,7 +66,7 @@ struct Renaming {
   }
 };
 
-/// "net." where all names begin so, whatever it is; empty otherwise.
+/// Returns the first component common to all names ("net."); empty if there is none.
 std::string common_first_name(const NamedTensors& tensors) {
   std::string common;
   for (const auto& [name, tensor] : tensors) {
@@ -78,7 +78,7 @@ std::string common_first_name(const NamedTensors& tensors) {
   return common;
 }
 
-/// The first renaming under which any key names a tensor of the module; none where there is no such.
+/// Returns the first renaming under which any key names a tensor of the module; the identity if there is none.
 Renaming find_renaming(const NamedTensors& targets, const State::Dict& values) {
   std::unordered_set<std::string> names;
   for (const auto& [name, tensor] : targets) names.insert(name);
@@ -106,7 +106,7 @@ Renaming find_renaming(const NamedTensors& targets, const State::Dict& values) {
 
 struct WeightMatch {
   WeightsReport report = {};
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies = {};  ///< to and from
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies = {};  ///< pairs (destination, source)
 
   void copy() const {
     const c10::NoGradGuard no_grad;
@@ -115,7 +115,7 @@ struct WeightMatch {
                             target.is_contiguous() && source.is_contiguous() && !source.is_conj() && !source.is_neg();
       if (as_bytes) {
         copy_bytes(target.mutable_data_ptr(), source.const_data_ptr(), target.nbytes());
-        // As copy_ does: autograd finds values that are used after they were replaced.
+        // As copy_ does, so that autograd detects uses of replaced values.
         torch::autograd::impl::bump_version(target);
       } else {
         target.copy_(source);

@@ -18,8 +18,9 @@ struct LoadStateDictOptions {
 };
 
 /// Copies a state dict into the parameters and buffers of `module`, in place and without a graph; the module's tensors
-/// keep their device and dtype. A dict with a key "state_dict" (a checkpoint) is unwrapped first. Throws
-/// levin::UsageError that lists the mismatched keys with their shapes; the module is then unchanged.
+/// keep their device and dtype. A checkpoint, a dict with a dict under "state_dict", "model_state_dict" or "model", is
+/// unwrapped first. Throws levin::UsageError that lists the mismatched keys with their shapes; the module is then
+/// unchanged.
 void load_module_state_dict(torch::nn::Module& module, const State& state, const LoadStateDictOptions& options = {});
 
 /// Throws as load_module_state_dict would, without loading anything.

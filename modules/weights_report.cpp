@@ -5,7 +5,8 @@
 namespace levin {
 namespace {
 
-/// Appends `kind` and the first names of `weights`, each as `describe` writes it; nothing where there are none.
+/// Appends `kind` and the first names of `weights`, each formatted by `describe`; appends nothing if `weights` is
+/// empty.
 template <class Describe>
 void append_kind(std::string& text, const std::string& kind, const std::vector<UnfittingWeight>& weights,
                  Describe describe) {

@@ -20,12 +20,12 @@ class BoundCosineAnnealingLR : public LRScheduler {
   }
 
  private:
-  // From the present rate, as Python does, so that other changes of the rate are kept.
+  // Computed from the current rate, as in Python, so that external changes of the rate are preserved.
   std::vector<double> next_lr(const std::vector<double>& current) override {
     std::vector<double> rates = current;
     if (in_initial_step()) return rates;
     const auto t_max = static_cast<double>(t_max_);
-    // The epoch after a lowest point, where the other formula would divide by zero.
+    // The epoch after a minimum, where the other formula would divide by zero.
     const bool turns = (last_epoch() - 1 - t_max_) % (2 * t_max_) == 0;
     const double factor = (1 + std::cos(pi * static_cast<double>(last_epoch()) / t_max)) /
                           (1 + std::cos(pi * static_cast<double>(last_epoch() - 1) / t_max));
@@ -38,7 +38,7 @@ class BoundCosineAnnealingLR : public LRScheduler {
   }
   std::vector<double> first_lr(const std::vector<double>& /*current*/) override {
     std::vector<double> rates = base_lrs_;
-    // Not just the base rates: the same rounding as Python's.
+    // Computed instead of copied from the base rates, to round as Python does.
     for (double& rate : rates) rate = eta_min_ + (rate - eta_min_);
     return rates;
   }

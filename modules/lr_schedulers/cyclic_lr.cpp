@@ -10,7 +10,7 @@ namespace {
 
 class BoundCyclicLR : public LRScheduler {
  public:
-  /// The optimizer's rates are `base_lr` already.
+  /// The optimizer's rates are already `base_lr`.
   BoundCyclicLR(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context, const CyclicLROptions& options,
                 std::vector<double> base_lr)
       : LRScheduler(optimizer, context),
@@ -58,7 +58,7 @@ class BoundCyclicLR : public LRScheduler {
     return rates;
   }
 
-  /// The share of the full height in a cycle (from 1) or step.
+  /// Returns the fraction of the full amplitude in a cycle (from 1) or step.
   double scale(double cycle_or_step) const {
     if (scale_fn_) return scale_fn_(cycle_or_step);
     if (mode_ == "triangular2") return 1 / std::pow(2, cycle_or_step - 1);
@@ -88,7 +88,8 @@ std::unique_ptr<LRScheduler> CyclicLR::bind(torch::optim::Optimizer& optimizer,
                                             const LRSchedulerContext& context) const {
   std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer.param_groups();
   const std::vector<double> base_lr = options_.base_lr.for_groups(groups.size(), "CyclicLR.base_lr");
-  // Before the base class reads them: schedulers that are bound later start from these rates, as in Python.
+  // Sets the rates before the base class reads them: schedulers that are bound later start from these rates, as in
+  // Python.
   for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(base_lr[i]);
   return std::make_unique<BoundCyclicLR>(optimizer, context, options_, base_lr);
 }

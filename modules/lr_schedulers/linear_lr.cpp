@@ -18,7 +18,7 @@ class BoundLinearLR : public FactorLR {
   }
 
  private:
-  // The quotient of two neighbouring values of the line.
+  // The quotient of two adjacent values of the line.
   double factor() const override {
     if (last_epoch() == 0) return start_factor_;
     if (last_epoch() > total_iters_) return 1;

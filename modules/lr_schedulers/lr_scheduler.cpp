@@ -82,7 +82,7 @@ State LRScheduler::state_dict() const {
 
 void LRScheduler::load_state_dict(const State& state) {
   if (const State* rates = state.find("base_lrs")) {
-    // Fewer: groups have joined since the run began, and the scheduler has not counted them.
+    // The saved list may be shorter: the scheduler does not count groups that were added during the run.
     if (rates->size() > base_lrs_.size() || (rates->size() == 0 && !base_lrs_.empty()))
       throw UsageError("the scheduler's state has base_lrs for ", rates->size(),
                        " parameter groups, the optimizer has ", base_lrs_.size());

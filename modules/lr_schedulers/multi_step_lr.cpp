@@ -18,7 +18,7 @@ class BoundMultiStepLR : public FactorLR {
     start();
   }
 
-  /// Milestones as in Python: how often each is named, by epoch.
+  /// Milestones as in Python: the count of each, by epoch.
   State state_dict() const override {
     State state = FactorLR::state_dict();
     State milestones = State::dict();

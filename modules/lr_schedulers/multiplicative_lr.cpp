@@ -13,7 +13,7 @@ class BoundMultiplicativeLR : public LRScheduler {
   }
 
  private:
-  // Also a restart goes on from the present rates, as in Python.
+  // A restart also continues from the current rates, as in Python.
   std::vector<double> next_lr(const std::vector<double>& current) override {
     std::vector<double> rates = current;
     if (in_initial_step()) return rates;

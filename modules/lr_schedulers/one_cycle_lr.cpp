@@ -9,13 +9,13 @@
 namespace levin {
 namespace {
 
-/// The values that one parameter group moves between.
+/// The rates and momenta between which one parameter group moves.
 struct Bounds {
   double initial_lr = 0, max_lr = 0, min_lr = 0;
   double base_momentum = 0, max_momentum = 0;
 };
 
-/// A part of the cycle: from the end of the one before to `end_step`, between two of the bounds.
+/// A phase of the cycle: from the end of the previous phase to `end_step`, between two of the bounds.
 struct Phase {
   double end_step;
   double Bounds::* start_lr;
@@ -102,9 +102,9 @@ class BoundOneCycleLR : public LRScheduler {
     }
   }
 
-  /// The phase of this step, and how much of it is done.
+  /// Returns the current phase and the completed fraction of it.
   std::pair<Phase, double> position() const {
-    // Beyond the cycle its last step holds.
+    // After the cycle, the rates of its last step hold.
     const auto step = static_cast<double>(last_epoch() > total_steps_ ? total_steps_ - 1 : last_epoch());
     double start = 0;
     size_t i = 0;

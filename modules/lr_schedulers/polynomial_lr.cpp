@@ -17,7 +17,7 @@ class BoundPolynomialLR : public FactorLR {
   }
 
  private:
-  // The quotient of two neighbouring values of the polynomial.
+  // The quotient of two adjacent values of the polynomial.
   double factor() const override {
     if (in_initial_step() || total_iters_ == 0 || last_epoch() > total_iters_) return 1;
     const auto total = static_cast<double>(total_iters_);

@@ -68,7 +68,7 @@ class BoundReduceLROnPlateau : public LRScheduler {
   std::vector<double> next_lr(const std::vector<double>& current) override {
     std::vector<double> rates = current;
     for (size_t i = 0; i < rates.size(); ++i) {
-      // A group that was added later is reduced with the others, down to the last one's limit.
+      // A group that was added later is reduced with the others, down to the limit of the last group.
       const double reduced = std::max(current[i] * factor_, i < min_lrs_.size() ? min_lrs_[i] : min_lrs_.back());
       if (current[i] - reduced > eps_) rates[i] = reduced;
     }

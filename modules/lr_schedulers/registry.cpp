@@ -19,7 +19,7 @@
 namespace levin {
 namespace {
 
-/// levin's own schedules.
+/// Registers levin's own schedules.
 void register_builtins(Registry<LRSchedulerKind::Entry>& registry) {
   add_lr_scheduler<LambdaLR, LambdaLROptions>(registry, "LambdaLR",
                                               "In C++ only: the first rate times a function of the epoch");

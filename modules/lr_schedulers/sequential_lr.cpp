@@ -12,7 +12,7 @@ class BoundSequentialLR : public CompositeLR {
   BoundSequentialLR(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context,
                     std::vector<std::unique_ptr<LRScheduler>> schedulers, std::vector<int64_t> milestones)
       : CompositeLR(optimizer, context, std::move(schedulers)), milestones_(std::move(milestones)) {
-    // Each of them has made its initial step; only the one that begins should have.
+    // All schedulers have made their initial step, but only the one that starts should have.
     set_lr(*initial_lr_);
     undo_initial_step();
     schedulers_[begun()]->initial_step();
@@ -42,7 +42,7 @@ class BoundSequentialLR : public CompositeLR {
   }
 
  private:
-  /// Number of the milestones that are reached, which is the index of the scheduler at work.
+  /// Returns the number of milestones reached, which is the index of the active scheduler.
   size_t begun() const {
     const auto next = std::upper_bound(milestones_.begin(), milestones_.end(), last_epoch_);
     return static_cast<size_t>(next - milestones_.begin());
@@ -51,7 +51,7 @@ class BoundSequentialLR : public CompositeLR {
   std::vector<int64_t> milestones_;
 };
 
-/// The steps of scheduler `i`, for those inside that ask for "auto" total_steps.
+/// Returns the context of scheduler `i`, with its number of steps as the value of "auto" total_steps.
 LRSchedulerContext context_of(size_t i, const std::vector<int64_t>& milestones, LRSchedulerContext context) {
   const int64_t frequency = context.outer_config->frequency;
   const int64_t begin = i == 0 ? 0 : milestones[i - 1] * frequency;

@@ -34,7 +34,7 @@ void ConfusionCounts::update_inputs(at::TensorList inputs) {
   at::Tensor index;
   if (task_.kind == TaskKind::Multiclass) {
     index = labels.target * task_.columns + labels.preds;
-    // A class beyond the last one would count in another row: such an index must be out of range.
+    // A class beyond the last one would count in another row, so its index must be out of range.
     if (given.preds.dim() == given.target.dim())
       index = index.masked_fill((labels.preds < 0).logical_or(labels.preds >= task_.columns), cells);
   } else {

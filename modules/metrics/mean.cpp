@@ -18,7 +18,7 @@ void Mean::update_inputs(at::TensorList inputs) {
   if (inputs[1].sizes() != values.sizes())
     throw UsageError("Mean: expected weights shaped as the values, ", values.sizes(), ", got ", inputs[1].sizes());
   const at::Tensor weights = inputs[1].to(at::kDouble);
-  // What is masked out may be NaN, and must not reach the sum.
+  // Masked-out values may be NaN and must not reach the sum.
   sum(total_).add_((values * weights).masked_fill(weights == 0, 0).sum());
   sum(weight_).add_(weights.sum());
 }

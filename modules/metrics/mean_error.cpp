@@ -33,7 +33,7 @@ void MeanError::update_inputs(at::TensorList inputs) {
   if (inputs[2].sizes() != expected)
     throw UsageError(metric_, ": expected weights ", expected, ", one for each error or row, got ", inputs[2].sizes());
   const at::Tensor weights = inputs[2].reshape({-1, 1}).to(at::kDouble);
-  // What is masked out may be NaN, and must not reach the sum.
+  // Masked-out values may be NaN and must not reach the sum.
   sum(total_).add_((errors.to(at::kDouble) * weights).masked_fill(weights == 0, 0).sum(0));
   sum(count_).add_(weights.sum());
 }

@@ -13,7 +13,7 @@
 namespace levin::metrics {
 namespace {
 
-/// States outlive the evaluation loop's inference mode: they must be changeable outside of it.
+/// States outlive the evaluation loop's inference mode, so they must be mutable outside of it.
 struct PlainTensors {
   c10::InferenceMode no_inference_mode{false};
   at::NoGradGuard no_grad = {};
@@ -66,7 +66,7 @@ at::Tensor Metric::forward_all(at::TensorList inputs) {
   const PlainTensors plain;
   if (!inputs.empty() && inputs[0].defined()) to(inputs[0].device());
   std::vector<MetricState> earlier = std::exchange(states_, empty_states(states_));
-  // The batch has a value also where it does not count.
+  // The batch has a value even if it does not count.
   const bool counts = std::exchange(batch_counts(), true);
   const auto states_again = c10::make_scope_exit([&] {
     batch_counts() = counts;

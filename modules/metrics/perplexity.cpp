@@ -23,7 +23,7 @@ void Perplexity::update_states(const at::Tensor& preds, const at::Tensor& target
   const at::Tensor tokens = target.reshape(-1).to(at::kLong);
   at::Tensor logits = preds.reshape({-1, preds.size(2)});
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
-  // The lowest integer stands for "nothing is ignored": cross entropy always ignores some value.
+  // The lowest integer means "ignore nothing": cross entropy always ignores some value.
   const int64_t ignored = options_.ignore_index.value_or(std::numeric_limits<int64_t>::min());
   const at::Tensor losses = at::cross_entropy_loss(logits, tokens, {}, at::Reduction::None, ignored);
   sum(total_).add_(losses.sum(at::kDouble));

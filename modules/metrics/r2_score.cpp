@@ -28,7 +28,7 @@ void R2Score::update_states(const at::Tensor& preds, const at::Tensor& target) {
 at::Tensor R2Score::compute_value() const {
   const at::Tensor rows = sum(total_).to(at::kDouble);
   const at::Tensor around_mean = sum(sum_of_squares_) - sum(sum_) * (sum(sum_) / rows);
-  // What is left of equal numbers by rounding alone.
+  // The difference that rounding alone leaves between equal numbers.
   const at::Tensor constant = around_mean <= sum(sum_of_squares_) * (rows * std::numeric_limits<double>::epsilon());
   const at::Tensor of_constant = (sum(residual_) == 0).to(at::kDouble);
   const at::Tensor each = at::where(constant, of_constant, 1 - sum(residual_) / around_mean);

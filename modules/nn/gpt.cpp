@@ -33,7 +33,7 @@ struct CausalSelfAttention : torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) {
     const int64_t batch = x.size(0), time = x.size(1), width = x.size(2);
-    // [batch, time, 3 width] to queries, keys and values [batch, heads, time, width / heads]
+    // from [batch, time, 3 width] to queries, keys and values [batch, heads, time, width / heads]
     const std::vector<at::Tensor> parts =
         qkv->forward(x).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
     const at::Tensor attended = at::scaled_dot_product_attention(parts[0], parts[1], parts[2], /*attn_mask=*/{},

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kMoreImageClasses = "set model.num_classes";
 
-/// What the net takes: resnet18 any height and width, mlp any shape with as many numbers.
+/// Returns whether the net accepts the images: resnet18 any height and width, mlp any shape with the same number of
+/// elements.
 bool fits(const at::Tensor& images, const ImageClassifierOptions& options) {
   const at::IntArrayRef wanted = options.image_shape;
   if (images.dim() < 2) return false;

@@ -14,7 +14,7 @@
 namespace levin::nn {
 namespace {
 
-/// Puts a module into eval mode, and at the end each of its parts back into the mode that it had.
+/// Puts a module into eval mode; the destructor restores the mode of each submodule.
 class EvalMode {
  public:
   explicit EvalMode(torch::nn::Module& module) {
@@ -35,7 +35,7 @@ at::Tensor mean_cross_entropy(const at::Tensor& logits, const at::Tensor& target
   return at::cross_entropy_loss(logits.flatten(0, 1), target.flatten());
 }
 
-/// One token [batch, 1] for each row of `logits` [batch, vocabulary].
+/// Samples one token [batch, 1] for each row of `logits` [batch, vocabulary].
 at::Tensor draw(const at::Tensor& logits, const GenerateOptions& options) {
   if (options.temperature == 0) return logits.argmax(1, /*keepdim=*/true);
   const at::Tensor scaled = logits.to(at::kFloat).div(options.temperature);
@@ -44,7 +44,7 @@ at::Tensor draw(const at::Tensor& logits, const GenerateOptions& options) {
   return tokens.gather(1, at::multinomial(likeliest.softmax(1), 1, /*replacement=*/false, options.generator));
 }
 
-/// The metric of one loader; those of the others keep their addresses.
+/// Returns the metric of one loader; the metrics of the other loaders keep their addresses.
 metrics::Perplexity& of_loader(std::deque<metrics::Perplexity>& all, int64_t dataloader_idx) {
   const auto index = static_cast<size_t>(dataloader_idx);
   while (all.size() <= index) all.emplace_back();

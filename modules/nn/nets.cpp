@@ -31,7 +31,7 @@ int64_t pixels(const NetOptions& options) {
   return options.image_shape[0] * options.image_shape[1] * options.image_shape[2];
 }
 
-/// The module with its class erased.
+/// Type-erases the module.
 template <class M>
 Net net_of(std::shared_ptr<M> module) {
   return {module, [module](const at::Tensor& images) { return module->forward(images); }};
@@ -55,7 +55,7 @@ Net lenet(const NetOptions& options) {
     throw UsageError("model.image_shape: lenet takes images of at least ", kSmallestLeNetImage, "x",
                      kSmallestLeNetImage, ", got ", height, "x", width);
   }
-  const auto left = [](int64_t size) { return ((size - 2) / 2 - 4) / 2; };  // by convolutions and pools
+  const auto left = [](int64_t size) { return ((size - 2) / 2 - 4) / 2; };  // size after convolutions and pools
   const Sequential layers(Conv2d(Conv2dOptions(channels(options), 20, 3)), ReLU(), AvgPool2d(2),
                           Conv2d(Conv2dOptions(20, 50, 5)), ReLU(), AvgPool2d(2), Flatten(),
                           Linear(50 * left(height) * left(width), 128), ReLU(), Linear(128, options.num_classes));

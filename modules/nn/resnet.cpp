@@ -13,12 +13,12 @@ using torch::nn::BatchNorm2d;
 using torch::nn::Conv2d;
 using torch::nn::Sequential;
 
-/// Without a bias, since a BatchNorm follows; padded so that stride 1 keeps the size.
+/// A convolution without a bias, since a BatchNorm follows; padded so that stride 1 keeps the size.
 Conv2d convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
   return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
-/// Two 3x3 convolutions, added to their input; where the size changes, to a 1x1 convolution of it.
+/// Two 3x3 convolutions whose result is added to the input, or to a 1x1 convolution of the input if the size changes.
 struct BasicBlock : torch::nn::Module {
   BasicBlock(int64_t in, int64_t out, int64_t stride)
       : conv1(register_module("conv1", convolution(in, out, 3, stride))),

@@ -11,7 +11,7 @@ namespace {
 
 thread_local LayerWatch* watch_of_thread = nullptr;
 
-/// Keeps an operation's inputs as text: when it ends and they are asked for, the inputs are gone.
+/// Keeps a description of an operation's inputs, since the inputs are gone when the operation ends.
 struct Begun : at::ObserverContext {
   explicit Begun(std::string text_) : text(std::move(text_)) {}
   std::string text;
@@ -39,7 +39,7 @@ LayerWatch::LayerWatch(const torch::nn::Module& module)
       if (parameter.defined() && parameter.has_storage() && parameter.numel() > 0)
         layer_of_data_.emplace(parameter.const_data_ptr(), Layer{name, &part});
   };
-  enter("", module);  // by itself: named_modules(include_self) would need a shared_ptr of it
+  enter("", module);  // separately: named_modules(include_self) needs a shared_ptr
   for (const auto& part : module.named_modules("", /*include_self=*/false)) enter(part.key(), *part.value());
   handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&LayerWatch::begins, &LayerWatch::ends)
                                            .needsInputs(true)
@@ -56,8 +56,8 @@ std::unique_ptr<at::ObserverContext> LayerWatch::begins(const at::RecordFunction
   return std::make_unique<Begun>(watch_of_thread->described(operation));
 }
 
-/// Operations are left from the innermost outwards: the last one of a layer is what the module called. One without
-/// parameters, such as a transposition inside of a layer's, does not take its place.
+/// An exception leaves operations from the innermost outwards: the last one of a layer is the operation that the module
+/// called. An operation without parameters, such as a transposition inside a layer's operation, does not replace it.
 void LayerWatch::ends(const at::RecordFunction& /*operation*/, at::ObserverContext* context) {
   LayerWatch* const watch = watch_of_thread;
   if (watch == nullptr || context == nullptr || std::uncaught_exceptions() <= watch->exceptions_before_) return;

@@ -9,11 +9,11 @@
 namespace levin {
 namespace {
 
-/// What the observer of this thread looks for and has found.
+/// The targets and results of this thread's observer.
 struct Search {
   std::unordered_map<const void*, const torch::nn::Module*> owner_of_data;
   OutputShapes found;
-  bool inside = false;  ///< an operation on a parameter; those that it is made of do not count
+  bool inside = false;  ///< inside an operation on a parameter, whose inner operations do not count
 };
 thread_local Search* search = nullptr;
 
@@ -51,7 +51,7 @@ void operation_ends(const at::RecordFunction& operation, at::ObserverContext* co
   search->inside = false;
   const auto* owner = static_cast<const Match*>(context)->owner;
   for (const c10::IValue& output : operation.outputs()) {
-    // A view of the parameter itself is no output of the layer.
+    // A view of the parameter itself is not an output of the layer.
     if (!output.isTensor() || owner_of(output.toTensor()) != nullptr) continue;
     search->found[owner] = output.toTensor().sizes().vec();
     return;
@@ -68,7 +68,7 @@ OutputShapes observe_output_shapes(torch::nn::Module& module, const std::functio
     for (const at::Tensor& parameter : submodule.parameters(/*recurse=*/false))
       if (parameter.numel() > 0) own.owner_of_data.emplace(parameter.const_data_ptr(), &submodule);
   };
-  enter(module);  // by itself: modules(include_self) would need a shared_ptr of it
+  enter(module);  // separately: modules(include_self) needs a shared_ptr
   for (const auto& submodule : module.modules(/*include_self=*/false)) enter(*submodule);
   const auto callback = at::RecordFunctionCallback(operation_begins, operation_ends)
                             .needsInputs(true)

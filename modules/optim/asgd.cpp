@@ -29,7 +29,7 @@ struct Rule {
   }
 };
 
-/// The rate and the weight of the next step.
+/// Computes the learning rate and the averaging weight of the next step.
 void advance(const ASGDOptions& options, const at::Tensor& parameter, ParamState& state) {
   const auto step = static_cast<double>(state.step);
   state.numbers[0] =
@@ -50,7 +50,7 @@ ParamState ASGD::make_state(const ASGDOptions& options, const Member& member) co
 }
 
 void ASGD::update_group(const ASGDOptions& options, Members& members) {
-  // Members whose average has begun, and the others.
+  // Members whose averaging has started, and the others.
   const auto middle = std::stable_partition(members.begin(), members.end(),
                                             [](const Member& member) { return member.state->numbers[1] == 1; });
   Members averaged(std::make_move_iterator(middle), std::make_move_iterator(members.end()));

@@ -15,7 +15,7 @@ MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) : optimizer_(op
   if (has_state) load_optimizer_state_dict(optimizer, state);
 }
 
-/// Copies of the parameters of 16 bit that stand in the groups.
+/// Replaces the 16-bit parameters in the groups by copies.
 void MasterWeights::follow() {
   for (auto& group : optimizer_.param_groups())
     for (at::Tensor& parameter : group.params()) {

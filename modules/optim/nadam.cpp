@@ -7,7 +7,7 @@
 namespace levin::optim {
 namespace {
 
-/// The momentum of a step.
+/// Returns the momentum of a step.
 double momentum_at(const NAdamOptions& options, double step) {
   return options.betas[0] * (1 - 0.5 * std::pow(0.96, step * options.momentum_decay));
 }

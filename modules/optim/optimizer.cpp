@@ -17,7 +17,7 @@ AnyGroupOptions& options_of_group(const torch::optim::OptimizerParamGroup& group
   return static_cast<AnyGroupOptions&>(const_cast<torch::optim::OptimizerParamGroup&>(group).options());
 }
 
-/// Returns `defaults` where groups and defaults are sound.
+/// Returns `defaults` if groups and defaults are valid.
 std::unique_ptr<torch::optim::OptimizerOptions> checked(const std::string& name, const ParamGroups& groups,
                                                         std::unique_ptr<torch::optim::OptimizerOptions> defaults) {
   detail::check_parameters(name.c_str(), groups);
@@ -35,7 +35,7 @@ std::unique_ptr<torch::optim::OptimizerOptions> checked(const std::string& name,
   return defaults;
 }
 
-/// LibTorch merges the options of a group with the defaults, for its own classes alone.
+/// LibTorch merges the options of a group with the defaults only for its own classes.
 void keep_options(const torch::optim::OptimizerParamGroup& given, torch::optim::OptimizerParamGroup& held) {
   if (given.has_options()) held.set_options(given.options().clone());
 }
@@ -51,7 +51,7 @@ State to_state(const Json& value) {
   return tuple;
 }
 
-/// Null for what no option holds.
+/// Null for values that no option holds.
 Json to_json(const State& value) {
   if (value.is_bool()) return value.to_bool();
   if (value.is_int()) return value.to_int();
@@ -63,7 +63,7 @@ Json to_json(const State& value) {
   return array;
 }
 
-/// In 32 bit, as Python's, where that holds it.
+/// Returns a scalar tensor: float32 as in Python if it represents the value exactly, else float64.
 State number_tensor(double value) {
   const bool fits = static_cast<double>(static_cast<float>(value)) == value;
   return at::scalar_tensor(value, fits ? at::kFloat : at::kDouble);
@@ -78,7 +78,7 @@ State write(const StateNames& names, const ParamState& state) {
   return out;
 }
 
-/// Into a state as it is before the first step, which knows the shapes.
+/// Loads into a state as before the first step, which has the shapes.
 void read(const StateNames& names, const State& saved, const at::Tensor& parameter, ParamState& state) {
   const auto find = [&](const char* key) {
     const State* value = saved.find(key);
@@ -139,7 +139,7 @@ at::Tensor Optimizer::step(LossClosure closure) {
 at::Tensor Optimizer::clip_grad_norm(double max_norm) {
   Gradients gradients = Gradients::of_checked(detail::parameters_of(*this));
   at::Tensor norm = gradients.pass(1.0, /*want_norm=*/true).norm;
-  // What the next step sees now: it may have been clipped already.
+  // The norm of the gradients as the next step sees them, which may already be clipped.
   if (gradient_multiplier_ != 1) norm = norm * gradient_multiplier_;
   if (const std::optional<double> known = clip_coefficient(norm, max_norm))
     set_gradient_multiplier(gradient_multiplier_ * *known);
@@ -154,7 +154,7 @@ void Optimizer::zero_grad(bool set_to_none) {
     for (at::Tensor& parameter : group.params()) parameter.mutable_grad().reset();
 }
 
-/// The arithmetic runs over memory, and believes that all are of one size.
+/// The arithmetic runs over memory and assumes equal sizes.
 void Optimizer::check_shapes(const Member& member) const {
   const at::IntArrayRef shape = member.parameter->sizes();
   for (const at::Tensor& tensor : member.state->tensors)

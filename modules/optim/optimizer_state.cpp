@@ -19,7 +19,7 @@ namespace {
 using torch::optim::Optimizer;
 using torch::optim::OptimizerParamState;
 
-// --- the fields of each optimizer, by Python's names; `io` writes or reads them ---
+// --- the fields of each optimizer, under Python's names; `io` writes or reads them ---
 
 template <class IO>
 void options(IO& io, torch::optim::SGDOptions& o) {
@@ -123,18 +123,18 @@ struct Writer {
     out[key] = State::list();
     for (const at::Tensor& tensor : value) out[key].push_back(tensor.defined() ? State(tensor) : State());
   }
-  /// A tensor, as in Python.
+  /// Stored as a tensor, as in Python.
   void step(int64_t value) { out["step"] = at::scalar_tensor(static_cast<double>(value), at::kFloat); }
 };
 
 struct Reader {
   const State& in;
-  /// Whose device and dtype tensors take; undefined while options are read.
+  /// The parameter whose device and dtype tensors take; undefined while options are read.
   at::Tensor parameter = {};
-  /// LBFGS keeps vectors over all parameters.
+  /// LBFGS stores vectors over all parameters.
   bool same_shape = true;
 
-  /// The value, or nullptr where there is none: then the field keeps its value.
+  /// Returns the value, or nullptr if there is none, in which case the field keeps its value.
   const State* find(const char* key) const {
     const State* value = in.find(key);
     return value && !value->is_none() ? value : nullptr;
@@ -180,7 +180,7 @@ struct Reader {
   void step(int64_t& value) const { (*this)("step", value); }
 };
 
-/// The names of a parameter's values.
+/// Collects the names of the values in a parameter's state.
 struct KeyCollector {
   std::vector<const char*> keys = {};
   void operator()(const char* key, const auto& /*value*/) { keys.push_back(key); }

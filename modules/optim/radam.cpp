@@ -12,7 +12,7 @@ struct Rule {
   static constexpr std::array<size_t, 2> kState = {0, 1};
   static constexpr bool kRooted = true;
   double lr, weight_decay, kept, beta1, beta2, eps, correction1, correction2;
-  /// Of the adaptive rate; 0 while the variance rests on too few gradients.
+  /// The factor of the adaptive rate; 0 while the variance is based on too few gradients.
   double rectification = 0;
 
   Rule(const RAdamOptions& options, const ParamState& state)

@@ -19,7 +19,7 @@
 namespace levin::optim {
 namespace {
 
-/// levin's own optimizers.
+/// Registers levin's own optimizers.
 void register_builtins(Registry<OptimizerKind::Entry>& registry) {
   add_optimizer<SGD, SGDOptions>(registry, "SGD", "Stochastic gradient descent, with momentum where asked");
   add_optimizer<Adam, AdamOptions>(registry, "Adam", "Adam");

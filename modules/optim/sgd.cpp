@@ -9,7 +9,7 @@
 namespace levin::optim {
 namespace {
 
-/// The buffer begins as the first gradient; whether it was begun stands in the state's only number.
+/// The momentum buffer starts as the first gradient; the state's only number tells whether the buffer was initialized.
 template <bool kDecay, bool kMomentum, bool kNesterov>
 struct Rule {
   static constexpr std::array<size_t, kMomentum ? 1 : 0> kState = {};

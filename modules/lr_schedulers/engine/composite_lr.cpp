@@ -20,7 +20,7 @@ void CompositeLR::load_state_dict(const State& state) {
   if (list.size() != schedulers_.size())
     throw UsageError("the scheduler's state holds ", list.size(), " schedulers, the scheduler ", schedulers_.size());
   State own = state;
-  // Python's ChainedScheduler has no epoch of its own.
+  // Python's ChainedScheduler saves no epoch.
   if (!own.contains("last_epoch")) own["last_epoch"] = list.front().at("last_epoch");
   LRScheduler::load_state_dict(own);
   for (size_t i = 0; i < list.size(); ++i) schedulers_[i]->load_state_dict(list[i]);

@@ -8,7 +8,7 @@
 namespace levin {
 namespace {
 
-/// Reads a Part<LRSchedulerKind> without the keys of LRSchedulerConfig, and makes the spec at once.
+/// Reads a Part<LRSchedulerKind> without the keys of LRSchedulerConfig, and makes the spec immediately.
 class NestedType : public OptionType {
  public:
   using Chosen = Part<LRSchedulerKind>;

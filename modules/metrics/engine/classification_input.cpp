@@ -37,13 +37,13 @@ void check(const ClassificationTask& task, const at::Tensor& preds, const at::Te
     refuse(task, c10::str("preds and target [batch, ", task.columns, ", ...]").c_str(), preds, target);
 }
 
-/// [batch, columns, ...] as [N, columns]; for binary [...] as [N, 1].
+/// Reshapes [batch, columns, ...] to [N, columns], and binary [...] to [N, 1].
 at::Tensor as_rows(const ClassificationTask& task, const at::Tensor& values) {
   if (task.kind == TaskKind::Binary) return values.reshape({-1, 1});
   return values.movedim(1, -1).reshape({-1, task.columns});
 }
 
-/// `values`, or `normalized` of them where any counted one is outside of [0, 1].
+/// Returns `values`, or `normalized(values)` if any counted value is outside [0, 1].
 template <class Normalize>
 at::Tensor to_probabilities(const at::Tensor& values, const at::Tensor& counted, const Normalize& normalize) {
   at::Tensor inside = (values >= 0).logical_and(values <= 1);
@@ -55,7 +55,7 @@ at::Tensor sigmoid(const at::Tensor& values) { return values.sigmoid(); }
 at::Tensor softmax(const at::Tensor& values) { return values.softmax(1); }
 
 at::Tensor counted_of(const ClassificationTask& task, const at::Tensor& target) {
-  // As int64, since the value may lie outside of the target's dtype.
+  // As int64, since the value may be out of range for the target's dtype.
   return task.ignore_index ? target.to(at::kLong) != *task.ignore_index : at::Tensor();
 }
 
@@ -105,7 +105,7 @@ ClassificationInput masked(const ClassificationTask& task, at::TensorList inputs
                      mask.scalar_type(), " ", mask.sizes());
   if (!at::isIntegralType(target.scalar_type(), /*includeBool=*/true)) return {inputs[0], target, task};
   ClassificationTask ignoring = task;
-  // Without an ignore_index of its own: a value that is no class.
+  // If there is no ignore_index, uses a value that is not a class.
   ignoring.ignore_index = task.ignore_index.value_or(std::numeric_limits<int64_t>::min());
   return {inputs[0], target.to(at::kLong).masked_fill(mask.logical_not(), *ignoring.ignore_index), ignoring};
 }

@@ -13,7 +13,7 @@ namespace levin::metrics {
 
 std::vector<MetricState> copy_states(const std::vector<MetricState>& states) {
   std::vector<MetricState> copies = states;
-  // Rows are never changed in place, so copies may share them.
+  // Rows are never changed in place, so copies can share them.
   for (MetricState& state : copies)
     if (!state.is_list) state.sum = state.sum.clone();
   return copies;
@@ -48,7 +48,7 @@ at::Tensor concatenate(const std::vector<at::Tensor>& rows) {
 
 namespace {
 
-/// What a rank has in one list state: rows, columns and dtype; all 0 where it has none.
+/// The rows, columns and dtype of one list state of a rank; all 0 if it has no rows.
 std::vector<std::vector<int64_t>> gather_layouts(const at::Tensor& mine, Comm& comm, c10::Device device) {
   std::vector<int64_t> layout(3, 0);
   if (mine.defined()) layout = {mine.size(0), mine.size(1), static_cast<int64_t>(mine.scalar_type())};
@@ -61,7 +61,7 @@ std::vector<std::vector<int64_t>> gather_layouts(const at::Tensor& mine, Comm& c
   return layouts;
 }
 
-/// Gathers rows of which each rank may have another number: all are padded to the longest.
+/// Gathers rows, whose number may differ between ranks: all are padded to the longest.
 std::vector<at::Tensor> gather_rows(const MetricState& state, Comm& comm, c10::Device device) {
   const at::Tensor mine = concatenate(state.rows);
   const auto layouts = gather_layouts(mine, comm, device);

@@ -15,20 +15,20 @@
 namespace levin::metrics {
 namespace {
 
-/// [columns, N] int64 counts of the falling scores so far; where scores are equal, those after the last of them.
+/// Cumulative counts over descending scores, [columns, N] int64; equal scores all get the count after the last of them.
 at::Tensor counts_after_ties(const at::Tensor& matches, const at::Tensor& last_of_equal) {
   const at::Tensor counts = matches.cumsum(1);
-  // Counts never fall: the highest of the groups that have ended is that of the newest one.
+  // Counts never decrease, so the maximum of the completed groups is the count of the latest one.
   return std::get<0>(counts.masked_fill(last_of_equal.logical_not(), 0).cummax(1));
 }
 
-/// [N, 1] classes as [N, columns] of 1 (this class), 0 and -1 (not counted).
+/// Converts [N, 1] classes to [N, columns] of 1 (this class), 0 and -1 (not counted).
 at::Tensor one_against_rest(const at::Tensor& target, int64_t columns) {
   const at::Tensor matches = (target == at::arange(columns, target.options())).to(at::kChar);
   return matches.masked_fill(target < 0, -1);
 }
 
-/// The mean over the columns whose value is not NaN, weighted by `weights`; NaN where there are none.
+/// Returns the mean over the columns whose value is not NaN, weighted by `weights`; NaN if there are none.
 at::Tensor macro(const at::Tensor& values) { return at::nansum(values) / values.isnan().logical_not().sum(); }
 
 at::Tensor weighted(const at::Tensor& values, const at::Tensor& support) {
@@ -65,7 +65,7 @@ void ScoreCurve::add_to_histograms(const Scores& scores) {
   const int64_t thresholds = *options_.thresholds, bins = thresholds + 1;
   const at::Tensor target =
       task_.kind == TaskKind::Multiclass ? one_against_rest(scores.target, task_.columns) : scores.target;
-  // In float32 first, as torchmetrics has the thresholds.
+  // In float32 first, as torchmetrics computes the thresholds.
   const at::Tensor edges =
       at::linspace(0, 1, thresholds, scores.preds.options().dtype(at::kFloat)).to(scores.preds.scalar_type());
   const at::Tensor bin = at::bucketize(scores.preds.contiguous(), edges, /*out_int32=*/false, /*right=*/true);
@@ -90,7 +90,7 @@ CurveCounts ScoreCurve::exact_counts() const {
     scores = scores.reshape({-1, 1});
     target = target.reshape({-1, 1});
   }
-  scores = scores.t().contiguous();  // a column's scores side by side: sorting is twice as fast
+  scores = scores.t().contiguous();  // contiguous columns: sorting is twice as fast
   const auto [falling, order] = scores.sort(1, /*descending=*/true);
   const at::Tensor of_falling = target.t().gather(1, order);
   const int64_t rest = scores.size(1) - 1;

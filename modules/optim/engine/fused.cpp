@@ -16,13 +16,13 @@ TensorList scaled(TensorList gradients, double multiplier) {
   return multiplier == 1 ? std::move(gradients) : TensorList(at::_foreach_mul(gradients, multiplier));
 }
 
-/// As the kernels take it; nothing where every step is made.
+/// Returns `found_inf` as the kernels take it; unset if no step is skipped.
 std::optional<at::Tensor> found_inf_of(const CapturedNumbers* numbers) {
   if (numbers == nullptr || !numbers->found_inf.defined()) return {};
   return numbers->found_inf;
 }
 
-/// Calls `kernel` with the rate: a number, or the tensor that a captured step reads.
+/// Calls `kernel` with the learning rate: a number, or the tensor that a captured step reads.
 template <class Kernel>
 void with_rate(double lr, const CapturedNumbers* numbers, const Kernel& kernel) {
   if (numbers != nullptr)

@@ -10,7 +10,7 @@
 namespace levin::detail {
 namespace {
 
-/// Tensors whose sums are made side by side: one addition need not wait for another.
+/// The number of tensors that are summed side by side, so that additions do not wait for each other.
 constexpr int64_t kTogether = 4;
 
 template <class T>
@@ -19,7 +19,7 @@ struct Span {
   int64_t size = 0;
 };
 
-/// Eight numbers of 32 bit or four of 64, wherever they lie: a vector type of GCC and Clang.
+/// Eight 32-bit numbers or four 64-bit ones, unaligned: a vector type of GCC and Clang.
 template <class T>
 struct Lanes {
   typedef T Vector __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
@@ -33,7 +33,7 @@ template <bool kScale, class T>
   sums += lanes * lanes;
 }
 
-/// Norms of up to kTogether tensors; those that are not there have size 0.
+/// Computes the norms of up to kTogether tensors; missing ones have size 0.
 template <bool kScale, class T>
 [[gnu::always_inline]] inline void norms_of(const std::array<Span<T>, kTogether>& spans, T multiplier, T* norms) {
   constexpr int64_t kWidth = Lanes<T>::kCount;
@@ -114,7 +114,7 @@ GradientPass pass(const std::vector<at::Tensor>& gradients, double multiplier) {
     work(0, groups);
   else
     at::parallel_for(0, groups, /*grain_size=*/1, work);
-  // The squares of large finite numbers are infinite, too.
+  // The squares of large finite numbers are infinite as well.
   for (size_t i = 0; i < gradients.size() && result.finite; ++i) {
     if (std::isfinite(norms[i])) continue;
     const T* data = gradients[i].const_data_ptr<T>();

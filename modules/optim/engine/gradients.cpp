@@ -20,10 +20,10 @@
 namespace levin {
 namespace {
 
-/// Gradients of one device and dtype, which one call can work on.
+/// Gradients of one device and dtype, which one call can process.
 using Group = std::vector<at::Tensor>;
 
-/// What the arithmetic runs over: a dense gradient itself, or the values of a sparse one.
+/// Returns the tensor for arithmetic: a dense gradient itself, or the values of a sparse one.
 at::Tensor values_of(const at::Tensor& parameter) {
   at::Tensor& gradient = parameter.mutable_grad();
   if (gradient.layout() == at::kStrided) return gradient;
@@ -34,7 +34,7 @@ at::Tensor values_of(const at::Tensor& parameter) {
   return gradient._values();
 }
 
-/// On `device`; waits only where that is the CPU.
+/// Returns the tensor on `device`; a host sync only if `device` is the CPU.
 at::Tensor moved(const at::Tensor& tensor, c10::Device device) {
   return tensor.to(device, /*non_blocking=*/!device.is_cpu());
 }
@@ -75,7 +75,7 @@ at::Tensor norm_of(const std::vector<Group>& groups, c10::Device device_without_
   return at::linalg_vector_norm(at::stack(norms), 2);
 }
 
-/// Multiplies and returns 1 where a gradient was not finite, else 0: one pass over the memory.
+/// Multiplies the gradients in one pass over memory; returns 1 if a gradient was not finite, else 0.
 at::Tensor multiply_and_check(const std::vector<Group>& groups, const at::Tensor& multiplier, c10::Device device) {
   const at::Tensor found = at::zeros({1}, at::TensorOptions(at::kFloat).device(device));
   for (const Group& group : groups) {
@@ -110,7 +110,7 @@ Gradients Gradients::of_checked(std::vector<at::Tensor> parameters) {
   return gradients;
 }
 
-/// In blocks' order, which is that of the groups unless a layout was set.
+/// In the order of the blocks, which is the order of the groups unless a layout was set.
 bool Gradients::has_parameters_of(const torch::optim::Optimizer& optimizer) const {
   size_t block = 0, next = 0;
   for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
@@ -146,7 +146,7 @@ void Gradients::zero() {
     for (const at::Tensor& parameter : block.parameters) parameter.mutable_grad().reset();
 }
 
-/// All gradients where one pass over them is possible; empty otherwise.
+/// Returns all gradients if one pass over them is possible; empty otherwise.
 std::vector<at::Tensor> Gradients::in_one_pass() const {
   std::vector<at::Tensor> gradients;
   for (const GradientBlock& block : blocks_)
@@ -193,7 +193,7 @@ Gradients::PassResult Gradients::pass(const at::Tensor& multiplier, bool want_no
 
 namespace {
 
-/// A division, as in LibTorch's clip_grad_norm_; Python's multiplies by the reciprocal: the last bit may differ.
+/// Divides, as LibTorch's clip_grad_norm_ does; Python multiplies by the reciprocal, so the last bit may differ.
 template <class T>
 double coefficient_of(const at::Tensor& norm, double max_norm) {
   return std::min(static_cast<T>(max_norm) / (*norm.const_data_ptr<T>() + static_cast<T>(1e-6)), T(1));
@@ -214,7 +214,7 @@ void Gradients::clip_norm(const at::Tensor& norm, double max_norm) {
     for (const Group& group : groups_of(blocks_)) at::_foreach_mul_(group, *known);
     return;
   }
-  // Also where the coefficient is 1, since asking would wait for the device.
+  // Multiplies even if the coefficient is 1, since reading it would be a host sync.
   multiply(groups_of(blocks_), at::full_like(norm, max_norm).div_(norm.add(1e-6)).clamp_max_(1.0));
 }
 

@@ -15,7 +15,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// A pass that is kept between forward and backward.
+/// A pipeline pass kept between forward and backward.
 struct HeldPass : torch::CustomClassHolder {
   explicit HeldPass(PipelinePass pass_, std::vector<int64_t> sizes_ = {})
       : pass(std::move(pass_)), sizes(std::move(sizes_)) {}
@@ -28,7 +28,7 @@ PassPointer pass_in(AutogradContext* context) {
   return c10::static_intrusive_pointer_cast<HeldPass>(context->saved_data["pass"].toCapsule());
 }
 
-/// The input and all parameters that require gradients: what a pass computes gradients of.
+/// Returns the tensors that a pass differentiates: the input and all parameters that require gradients.
 variable_list differentiated(const at::Tensor& input, const std::vector<PipelineStage>& stages) {
   variable_list tensors = {input};
   for (const PipelineStage& stage : stages)
@@ -37,7 +37,7 @@ variable_list differentiated(const at::Tensor& input, const std::vector<Pipeline
   return tensors;
 }
 
-/// The gradients of `differentiated`, and none for the pass.
+/// Returns the gradients of `differentiated`, and an undefined one for the pass.
 variable_list found_gradients(const PipelinePass& pass) {
   const std::vector<at::Tensor> parts = pass.input_gradients();
   const bool wanted = std::all_of(parts.begin(), parts.end(), [](const at::Tensor& part) { return part.defined(); });

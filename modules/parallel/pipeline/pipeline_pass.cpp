@@ -51,7 +51,7 @@ PipelinePass::PipelinePass(std::vector<PipelineStage> stages, std::vector<at::Te
   }
 }
 
-/// All stages at once; when one throws, those that wait for it end too.
+/// Runs all stages in parallel; if one throws, the stages that wait for it end too.
 void PipelinePass::run_stages(const std::function<void(size_t stage)>& run) {
   std::vector<c10::Device> devices;
   for (const PipelineStage& stage : stages_) devices.push_back(stage.device);
@@ -74,7 +74,7 @@ bool PipelinePass::step_forward(size_t stage, size_t micro_batch) {
   const at::AutoGradMode gradients(true);
   at::Tensor output = stages_[stage].forward(input);
   states_[stage].kept[micro_batch] = {input, output};
-  // The next stage sees whether a gradient is wanted, and nothing of this one's graph.
+  // The next stage sees whether a gradient is required, but not this stage's graph.
   activations_[stage]->put(micro_batch, output.detach().requires_grad_(output.requires_grad()));
   return true;
 }

@@ -31,8 +31,8 @@ constexpr size_t kBroadcastBytes = size_t{250} << 20;
 
 size_t bytes_of(double megabytes) { return static_cast<size_t>(megabytes * (1 << 20)); }
 
-/// Buckets of limited size that are full one after the other where backward goes through the parameters in their order,
-/// reversed.
+/// Returns buckets of limited size that fill up one after the other if backward visits the parameters in reversed
+/// order.
 Buckets buckets_of_backward(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
   const std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
   Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
@@ -42,7 +42,7 @@ Buckets buckets_of_backward(const std::vector<at::Tensor>& parameters, const Dis
   return buckets;
 }
 
-/// Buckets until the true order of backward is known, where it will be.
+/// Returns the buckets used until the actual order of backward is known, if it ever is.
 Buckets first_buckets(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
   const bool will_rebuild = options.static_graph || !options.find_unused_parameters;
   if (options.shard_gradients || !will_rebuild) return buckets_of_backward(parameters, options);
@@ -52,7 +52,7 @@ Buckets first_buckets(const std::vector<at::Tensor>& parameters, const Distribut
   return buckets;
 }
 
-/// For each bucket the places of its parameters among `parameters`.
+/// Returns, for each bucket, the indices of its tensors in `parameters`.
 Buckets indices_in(const std::vector<at::Tensor>& parameters, const std::vector<std::vector<at::Tensor>>& buckets) {
   std::unordered_map<const void*, size_t> places;
   for (size_t i = 0; i < parameters.size(); ++i) places[parameters[i].unsafeGetTensorImpl()] = i;
@@ -64,7 +64,7 @@ Buckets indices_in(const std::vector<at::Tensor>& parameters, const std::vector<
   return indices;
 }
 
-/// Parameters that require gradients, each once, with their names.
+/// Returns the parameters that require gradients, without duplicates, with their names.
 std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::nn::Module& module) {
   std::vector<std::pair<std::string, at::Tensor>> trained;
   std::set<const void*> seen;
@@ -74,7 +74,7 @@ std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::
   return trained;
 }
 
-/// Parameters and buffers, without their graphs.
+/// Returns parameters and buffers, detached.
 std::vector<at::Tensor> tensors_of(const torch::nn::Module& module) {
   std::vector<at::Tensor> tensors;
   for (const at::Tensor& parameter : module.parameters()) tensors.push_back(parameter.detach());
@@ -102,8 +102,8 @@ std::optional<at::ScalarType> dtype_of(GradientCompression compression) {
   }
 }
 
-/// With a static graph the first step reduces when all of backward is done, since which gradients will come is not
-/// known before: what PyTorch's DDP does in the same place.
+/// With a static graph, the first step reduces at the end of backward, since the set of gradients is not known before.
+/// PyTorch's DDP does the same at this point.
 struct ReduceAtTheEnd : torch::autograd::Function<ReduceAtTheEnd> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& output, int64_t reducer) {
     context->saved_data["reducer"] = reducer;
@@ -119,15 +119,16 @@ struct ReduceAtTheEnd : torch::autograd::Function<ReduceAtTheEnd> {
 }  // namespace
 
 struct GradientReducer::Engine {
-  /// The next backward reduces; `outputs`: whose graphs show what is used, where that is looked for.
+  /// Makes the next backward reduce. The graphs of `outputs` are searched for unused parameters if that is enabled.
   void begin(const std::vector<at::Tensor>& outputs) {
     reducer->prepare_for_forward();
     reducer->rebuild_buckets();
     reducer->prepare_for_backward(outputs);
   }
 
-  /// A backward has reduced. The buckets that its order asks for are made here, and not when gradients are there that
-  /// the next window has gathered: those would then lie in the buckets, and be divided otherwise than after a resume.
+  /// Call it after a backward that reduced. Rebuilds the buckets for the observed order here rather than later:
+  /// gradients accumulated by the next window would then be in the buckets and be divided differently than after a
+  /// resume.
   void end() { reducer->rebuild_buckets(); }
 
   std::shared_ptr<torch_compat::Reducer> reducer;
@@ -150,8 +151,8 @@ GradientReducer::GradientReducer(torch::nn::Module& module, ProcessGroup& group,
 GradientReducer::~GradientReducer() = default;
 
 void GradientReducer::make_engine(Buckets buckets) {
-  engine_.reset();  // its hooks first
-  // The engine refuses parameters that require no gradient, as toggle_optimizer leaves some for a while.
+  engine_.reset();  // removes its hooks first
+  // c10d::Reducer rejects parameters that require no gradient, which toggle_optimizer produces temporarily.
   std::vector<at::Tensor> resting;
   for (const at::Tensor& parameter : parameters_)
     if (!parameter.requires_grad()) resting.push_back(parameter.requires_grad_(true));
@@ -223,7 +224,7 @@ void GradientReducer::backward_of_nothing() {
   std::vector<at::Tensor> zeros;
   for (const at::Tensor& parameter : parameters_) zeros.push_back(at::zeros_like(parameter));
   group_.guarded("backward", [&] {
-    engine_->begin({});  // without a graph to walk: all parameters come
+    engine_->begin({});  // no graph to traverse: all parameters get a gradient
     torch::autograd::backward(parameters_, zeros);
     engine_->end();
   });
@@ -256,14 +257,14 @@ void GradientReducer::follow_module() {
   names_ = std::move(names);
   parameters_ = std::move(parameters);
   std::vector<at::Tensor> values;
-  // The broadcast must not count as a change: a graph may have saved the parameters already.
+  // The broadcast must not increment version counters: a graph may have saved the parameters already.
   for (const at::Tensor& parameter : added) values.push_back(parameter.variable_data());
   if (!values.empty())
     group_.guarded("broadcast", [&] { c10d::broadcast_coalesced(group_.raw(), values, kBroadcastBytes); });
   make_engine(options_.shard_gradients ? buckets_with(added) : first_buckets(parameters_, options_));
 }
 
-/// The buckets as they are, and behind them others of these parameters.
+/// Returns the current buckets, followed by new ones for `added`.
 Buckets GradientReducer::buckets_with(const std::vector<at::Tensor>& added) const {
   std::vector<std::vector<at::Tensor>> all = buckets();
   for (const std::vector<size_t>& bucket : buckets_of_backward(added, options_)) {
@@ -280,7 +281,7 @@ std::vector<std::vector<at::Tensor>> GradientReducer::buckets() const {
 }
 
 State GradientReducer::state_dict() const {
-  // The buckets that the first backward has asked for, which the next would make: they are part of the sums' order.
+  // Rebuilds the buckets requested by the first backward now instead of at the next: they determine the order of sums.
   group_.guarded("rebuild of buckets", [&] { engine_->reducer->rebuild_buckets(); });
   State buckets = State::list();
   for (const std::vector<size_t>& bucket : indices_in(parameters_, this->buckets())) {

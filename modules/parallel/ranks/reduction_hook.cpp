@@ -11,7 +11,7 @@
 namespace levin::parallel {
 namespace {
 
-/// Whether a group reduces what it then divides among its ranks in one operation. Gloo reduces all of it everywhere.
+/// Returns whether a group supports reduce-scatter as one operation. Gloo reduces the whole buffer on every rank.
 bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device) {
   return group.getBackend(device)->getBackendName() != "gloo";
 }
@@ -44,7 +44,7 @@ class ReductionHook final : public c10d::CommHookInterface {
     const int64_t size = buffer.numel(), world_size = group_->getSize(), rank = group_->getRank();
     const int64_t each = shard_size(size, world_size);
     at::Tensor whole = sent;
-    if (each * world_size != size) {  // the operation takes shares of one size
+    if (each * world_size != size) {  // the operation needs shards of equal size
       whole = at::zeros({each * world_size}, sent.options());
       whole.narrow(0, 0, size).copy_(sent);
     }
@@ -57,7 +57,7 @@ class ReductionHook final : public c10d::CommHookInterface {
     });
   }
 
-  /// What gives `buffer` once `work` is done and `finish` was called.
+  /// Returns a future that yields `buffer` once `work` is done and `finish` was called.
   template <class Finish>
   static c10::intrusive_ptr<c10::ivalue::Future> filled(const at::Tensor& buffer,
                                                         const c10::intrusive_ptr<c10d::Work>& work, Finish finish) {

@@ -19,28 +19,28 @@
 namespace levin::parallel {
 namespace {
 
-/// Some elements of a tensor without gaps, in the order of its memory: one dimension.
+/// Returns a range of elements of a tensor without gaps, in memory order, as a 1-dimensional view.
 at::Tensor elements(const at::Tensor& tensor, int64_t begin, int64_t size) {
   return tensor.as_strided({size}, {1}, tensor.storage_offset() + begin);
 }
 
-/// `saved` as it would lie in a parameter's memory.
+/// Returns `saved` with the memory layout of a parameter.
 at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& saved) {
   if (saved.strides() == parameter.strides()) return saved;
   return at::empty_strided(parameter.sizes(), parameter.strides(), saved.options()).copy_(saved);
 }
 
-/// So many numbers of parameters, from `next` on.
+/// Returns `count` consecutive parameter numbers, starting at `next`.
 State numbers_from(int64_t& next, size_t count) {
   State numbers = State::list();
   for (size_t i = 0; i < count; ++i) numbers.push_back(next++);
   return numbers;
 }
 
-/// Puts what a rank has of a parameter's state into the whole.
+/// Copies a rank's part of a parameter's state into the whole state.
 void join_part(const State& part, const at::Tensor& parameter, State& whole) {
   for (const auto& [name, value] : part.at("values").to_dict()) {
-    if (!value.is_tensor() || value.to_tensor().dim() == 0) {  // a number, the same in all parts
+    if (!value.is_tensor() || value.to_tensor().dim() == 0) {  // a number, equal in all parts
       whole[name] = value;
       continue;
     }
@@ -51,7 +51,7 @@ void join_part(const State& part, const at::Tensor& parameter, State& whole) {
   }
 }
 
-/// This rank's part of what was saved for a parameter.
+/// Returns this rank's part of the saved state of a parameter.
 State part_of(const State& whole, const at::Tensor& parameter, int64_t begin, int64_t size) {
   State part = State::dict();
   for (const auto& [name, value] : whole.to_dict()) {
@@ -123,7 +123,7 @@ void ShardedOptimizer::divide_again() {
   optimizer_.state().clear();
 }
 
-/// The groups that were divided must hold this rank's parts, as make_parts has left them.
+/// Checks that the sharded groups hold this rank's parts, as make_parts left them.
 void ShardedOptimizer::check_groups() const {
   const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();
   size_t part = 0, end = 0;
@@ -142,7 +142,7 @@ void ShardedOptimizer::check_groups() const {
         "add_param_group, or use ddp to exchange tensors in param_groups");
 }
 
-/// The parameters of a bucket move into one memory.
+/// Moves the parameters of a bucket into one block of memory.
 void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
   const at::NoGradGuard no_grad;
   int64_t size = 0;
@@ -162,8 +162,8 @@ void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
   memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each), .size = size, .parameters = bucket});
 }
 
-/// This rank's part of each of the optimizer's parameters stands in its groups; a part that is known stays the tensor
-/// that it is, since the optimizer's state is kept by tensor.
+/// Replaces the parameters in the optimizer's groups by this rank's parts. Existing parts keep their tensor objects,
+/// since the optimizer's state is keyed by tensor.
 void ShardedOptimizer::make_parts() {
   const at::NoGradGuard no_grad;
   std::unordered_map<const void*, size_t> places;
@@ -227,7 +227,7 @@ at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& cl
   check_groups();
   const at::Tensor loss = optimizer_.step([&] {
     const at::Tensor of_closure = closure ? closure() : at::Tensor();
-    // What was added before the closure ran, it has followed.
+    // Groups added before the closure ran are already sharded by `follow`.
     if (optimizer_.param_groups().size() != group_sizes_.size())
       throw UsageError(
           "zero1: a group was added to the optimizer inside a step; add it in a hook before training_step");
@@ -258,7 +258,7 @@ State ShardedOptimizer::state_dict() {
           {{"parameter", static_cast<int64_t>(parts_[i].parameter)}, {"begin", parts_[i].begin}, {"values", *values}}));
   std::map<int64_t, State> of_parameters;
   for (int64_t rank = 0; rank < group_.world_size(); ++rank) {
-    const State of_rank = state_of_rank(own, rank, group_);  // one after the other, for the sake of memory
+    const State of_rank = state_of_rank(own, rank, group_);  // one rank at a time, to save memory
     if (group_.rank() != 0) continue;
     for (const State& part : of_rank.items()) {
       const int64_t place = part.at("parameter").to_int();

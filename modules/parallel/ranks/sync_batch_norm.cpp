@@ -17,13 +17,13 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using OptionalTensor = std::optional<at::Tensor>;
 
-/// The batch norms of a thread that has this key included come here. It belongs to the autocast of backends outside of
-/// LibTorch; without one it stands for nothing.
+/// The dispatch key that routes a thread's batch norms here. It belongs to autocast for out-of-tree backends and is
+/// otherwise unused.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::AutocastPrivateUse1;
 
 thread_local Comm* ranks_of_thread = nullptr;
 
-/// All dimensions but that of the channels.
+/// Returns all dimensions except the channels.
 std::vector<int64_t> reduced_dims(const at::Tensor& input) {
   std::vector<int64_t> dims(static_cast<size_t>(input.dim()));
   std::iota(dims.begin(), dims.end(), 0);
@@ -31,14 +31,14 @@ std::vector<int64_t> reduced_dims(const at::Tensor& input) {
   return dims;
 }
 
-/// [channels] as something that goes with `like`.
+/// Reshapes [channels] to broadcast with `like`.
 at::Tensor along_channels(const at::Tensor& values, const at::Tensor& like) {
   std::vector<int64_t> shape(static_cast<size_t>(like.dim()), 1);
   shape[1] = values.numel();
   return values.reshape(shape);
 }
 
-/// What the channels of all ranks' batches are: means, sums of squared deviations, and how many values there are.
+/// The statistics of the channels over all ranks' batches: means, sums of squared deviations, and number of values.
 struct Statistics {
   at::Tensor mean, squares, count;
 };
@@ -119,7 +119,7 @@ at::Tensor batch_norm(const at::Tensor& input, const OptionalTensor& weight, con
   return Function::apply(input, weight, bias, running_mean, running_var, momentum, eps);
 }
 
-/// It calls batch_norm, and its statistics are those of one sample.
+/// Bypasses the synchronization: instance_norm calls batch_norm, but its statistics are per sample.
 at::Tensor instance_norm(const at::Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                          const OptionalTensor& running_mean, const OptionalTensor& running_var, bool use_input_stats,
                          double momentum, double eps, bool cudnn_enabled) {
@@ -128,7 +128,7 @@ at::Tensor instance_norm(const at::Tensor& input, const OptionalTensor& weight, 
                            cudnn_enabled);
 }
 
-/// At the first use, since a program that synchronizes nothing needs nothing of it.
+/// Registers the kernels at the first use, since most programs do not need them.
 void register_operations() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -152,7 +152,7 @@ SyncBatchNorm::SyncBatchNorm(Comm& ranks)
   register_operations();
   ranks_of_thread = ranks.world_size() > 1 ? &ranks : nullptr;
   c10::impl::tls_set_dispatch_key_included(kKey, true);
-  c10::impl::tls_set_dispatch_key_excluded(kKey, false);  // as keys of autocast are where there is none
+  c10::impl::tls_set_dispatch_key_excluded(kKey, false);  // autocast keys are excluded by default
 }
 
 SyncBatchNorm::~SyncBatchNorm() {

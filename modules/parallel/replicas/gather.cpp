@@ -61,7 +61,7 @@ at::Tensor weighted_mean(const at::Tensor& losses, const std::vector<int64_t>& c
   if (sum <= 0) throw Error("weighted_mean: the counts sum to ", sum);
   at::Tensor mean;
   for (size_t i = 0; i < counts.size(); ++i) {
-    // Weights that are numbers need no copy to the device.
+    // Plain numbers as weights need no copy to the device.
     const at::Tensor share = losses[static_cast<int64_t>(i)] * (static_cast<double>(counts[i]) / sum);
     mean = mean.defined() ? mean + share : share;
   }

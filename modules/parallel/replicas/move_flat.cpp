@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kTransferBytes = 256 << 20;
 
-/// Moves the tensors with these indices, all of one dtype, as one.
+/// Moves the tensors with these indices, all of one dtype, in one transfer.
 void move_together(const std::vector<at::Tensor>& tensors, const std::vector<size_t>& indices, c10::Device device,
                    std::vector<at::Tensor>& moved) {
   if (indices.size() == 1) {

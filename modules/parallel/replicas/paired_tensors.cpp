@@ -16,13 +16,13 @@ std::optional<uint32_t> version_of(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->version_counter().current_version();
 }
 
-/// Whether `replica` can take the values of `original` as it is.
+/// Returns whether `replica` can take the values of `original` in place.
 bool fits(const at::Tensor& replica, const at::Tensor& original, c10::Device device) {
   return replica.device() == device && replica.scalar_type() == original.scalar_type() &&
          replica.sizes() == original.sizes() && replica.suggest_memory_format() == original.suggest_memory_format();
 }
 
-/// Lets both count their changes as one, so that autograd finds stale uses in both.
+/// Makes both tensors share a version counter, so that autograd detects stale uses of either.
 void share_counter(const at::Tensor& replica, const at::Tensor& original) {
   if (!original.is_inference())
     torch::autograd::impl::set_version_counter(replica, torch::autograd::impl::version_counter(original));
@@ -89,7 +89,7 @@ PairedTensors::PairedTensors(Kind kind, const Named& originals, const std::vecto
 }
 
 bool PairedTensors::may_be_statistics(size_t original) const {
-  // batch_norm writes its running statistics, of 1 dimension, without counting it.
+  // batch_norm writes its 1-dimensional running statistics without incrementing their version counters.
   const at::Tensor& tensor = originals_[original];
   return kind_ == Kind::Buffer && tensor.is_floating_point() && tensor.dim() == 1;
 }

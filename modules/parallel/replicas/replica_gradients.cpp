@@ -12,19 +12,19 @@ using torch::autograd::variable_list;
 
 thread_local uint64_t forwards_of_this_thread = 0;
 
-/// Takes the gradients of the replicas' parameters, and gives their sums.
+/// A graph node that receives the gradients of the replicas' parameters and returns their sums.
 class SumOverReplicas final : public torch::autograd::Node {
  public:
-  /// `like` is on the originals' device. The engine takes the node with the highest number of those that are ready, and
-  /// numbers grow by each node that a thread makes. Counting forwards instead, this one comes after all else: an
-  /// original's own gradients are always summed before the replicas'.
+  /// `like` is on the originals' device. The engine runs the ready node with the highest sequence number, and sequence
+  /// numbers grow with each node that a thread makes. This node counts forwards instead, so that it runs after all
+  /// other nodes: an original's own gradients are always summed before the replicas'.
   SumOverReplicas(torch::autograd::edge_list&& originals, const at::Tensor& like)
       : Node(/*sequence_nr=*/forwards_of_this_thread++, std::move(originals)), device_(like.device()) {
-    add_input_metadata(like);  // never given: the first input is what makes the node run on this device
+    add_input_metadata(like);  // never passed: the first input determines the device on which the node runs
   }
 
   void begin_replica() { replicas_.emplace_back(); }
-  /// An input for a parameter of the last replica; `output` is that of its original.
+  /// Adds an input for a parameter of the last replica; `output` is the output of its original.
   torch::autograd::Edge add(const at::Tensor& parameter, size_t output, const torch_compat::NodePointer& self) {
     replicas_.back().push_back(output);
     return {self, add_input_metadata(parameter)};

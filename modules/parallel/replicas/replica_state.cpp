@@ -28,7 +28,7 @@ PairedTensors pair(PairedTensors::Kind kind, const torch::nn::Module& original,
   return {kind, get(original), of_each(replicas, get), devices};
 }
 
-/// The module and all inside of it, outer ones first.
+/// Returns the module and all submodules, outer ones first.
 std::vector<torch::nn::Module*> with_children(torch::nn::Module& module) {
   std::vector<torch::nn::Module*> all{&module};
   for (const auto& child : module.modules(/*include_self=*/false)) all.push_back(child.get());
@@ -51,13 +51,13 @@ ReplicaState::ReplicaState(torch::nn::Module& original, const std::vector<torch:
                        originals.size() - 1, "; a replica must be made as its original was");
     for (size_t i = 0; i < copies.size(); ++i) modules_.emplace_back(originals[i], copies[i]);
   }
-  // What a replica's parameter requires is said by its edge alone, which attach() sets.
+  // Whether a replica's parameter requires a gradient is determined only by its edge, which attach() sets.
   for (const ReplicaTensors& replica : parameters_.replicas())
     for (const auto& [tensor, index] : replica) tensor.set_requires_grad(false);
 }
 
 void ReplicaState::refresh() {
-  const c10::InferenceMode no_inference(false);  // or the replicas could never be trained
+  const c10::InferenceMode no_inference(false);  // otherwise the replicas could never be trained
   const at::NoGradGuard no_grad;
   parameters_.refresh(share_memory_, std::exchange(expect_changes_, false));
   buffers_.refresh(/*share=*/false, /*all=*/false);
@@ -65,7 +65,7 @@ void ReplicaState::refresh() {
 }
 
 void ReplicaState::copy_modes() const {
-  // train() sets a whole subtree; the inner ones come later and are set right.
+  // train() sets a whole subtree, so inner modules come after outer ones.
   for (const auto& [original, replica] : modules_)
     if (replica->is_training() != original->is_training()) replica->train(original->is_training());
 }
@@ -90,8 +90,8 @@ void ReplicaState::merge_buffers(const std::vector<double>& weights) {
     for (const size_t i : changed) tensors.push_back(tensor_of(i));
     return tensors;
   };
-  // As data(), since a backward of this forward may have saved the buffers: batch_norm counts no change either. The sum
-  // of differences leaves what is equal everywhere as it is, to the bit.
+  // Writes through data(), since a backward of this forward may have saved the buffers (batch_norm does not increment
+  // version counters either). Adding the mean difference leaves values that are equal everywhere bitwise unchanged.
   const std::vector<at::Tensor> originals = pick([&](size_t i) { return buffers_.originals()[i].data(); });
   std::vector<at::Tensor> changes = at::_foreach_mul(originals, 0);
   for (size_t r = 0; r < replicas; ++r) {

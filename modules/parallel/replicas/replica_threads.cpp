@@ -20,7 +20,7 @@
 namespace levin::parallel {
 namespace {
 
-/// A thread that sleeps until it is given a job, for as long as the process lives.
+/// A worker thread that sleeps until it is given a job and lives as long as the process.
 class KeptThread {
  public:
   KeptThread() {
@@ -60,7 +60,7 @@ class KeptThread {
   const std::function<void()>* job_ = nullptr;
 };
 
-/// Threads lent for one call. The last one given back is the next one lent, so that a replica keeps its thread.
+/// Borrows threads from the pool for one call. The pool is last-in, first-out, so that a replica keeps its thread.
 class LentThreads {
  public:
   explicit LentThreads(size_t count) {
@@ -84,7 +84,7 @@ class LentThreads {
     std::mutex mutex;
     std::vector<KeptThread*> threads;
   };
-  // Never destroyed: a process may end while its threads sleep, or in one of them.
+  // Never destroyed: a process may end while its threads sleep, or inside one of them.
   static Idle& idle() {
     static Idle* const all = new Idle;
     return *all;
@@ -92,7 +92,7 @@ class LentThreads {
   std::vector<KeptThread*> threads_;
 };
 
-/// What a task takes over from the calling thread.
+/// The thread state that a task inherits from the calling thread.
 class CallersState {
  public:
   explicit CallersState(const std::vector<c10::Device>& devices)
@@ -105,16 +105,17 @@ class CallersState {
     }
   }
 
-  /// `task(replica)` with the caller's state on this thread.
+  /// Runs `task(replica)` with the caller's state on this thread.
   void run(const std::function<void(size_t)>& task, size_t replica) const {
     const at::ThreadLocalStateGuard guard(state_);
-    // LibTorch 2.6's state has neither the dtypes nor the cache. These threads run nothing else, so they stay.
+    // LibTorch 2.6's thread state lacks autocast's dtypes and cache flag. These threads run nothing else, so the
+    // settings need not be restored.
     for (const auto& [type, dtype] : autocast_) at::autocast::set_autocast_dtype(type, dtype);
     at::autocast::set_autocast_cache_enabled(autocast_cache_);
     run_on_stream(task, replica);
   }
 
-  /// `task(replica)` on its device and the caller's stream there.
+  /// Runs `task(replica)` on its device and the caller's stream there.
   void run_on_stream(const std::function<void(size_t)>& task, size_t replica) const {
     const c10::OptionalStreamGuard guard(streams_[replica]);
     task(replica);
@@ -174,7 +175,7 @@ void run_replicas(const std::vector<c10::Device>& devices, const std::function<v
     LentThreads threads(jobs.size());
     for (size_t i = 0; i < jobs.size(); ++i) threads[i].start(jobs[i]);
     keep_exception(0, [&] {
-      // Where the CPU only starts kernels, the caller's team of threads is left as it is.
+      // If the CPU only launches kernels, the caller's thread count is unchanged.
       std::optional<ComputeThreadsGuard> mine;
       if (devices[0].is_cpu()) mine.emplace(share);
       caller.run_on_stream(task, 0);

@@ -46,7 +46,7 @@ std::vector<at::Tensor> split_tensor(const at::Tensor& tensor, const Chunks& chu
   const size_t count = chunks.sizes.size();
   std::vector<at::Tensor> parts(count, tensor);
   if (!tensor.defined()) return parts;
-  // Not views in autograd's books: replicas may change their parts in place, each on its thread.
+  // Not registered as views with autograd, since each replica may change its part in place on its own thread.
   if (tensor.dim() > 0 && count > 1) parts = at::unsafe_split_with_sizes(tensor, chunks.sizes, chunks.dim);
   for (size_t i = 0; i < count; ++i) parts[i] = move_to(parts[i], chunks.devices[i]);
   return parts;
