@@ -12,7 +12,7 @@
 namespace levin {
 namespace {
 
-/// "torch::nn::LinearImpl" as "Linear".
+/// Shortens "torch::nn::LinearImpl" to "Linear".
 std::string plain_type(const std::string& qualified) {
   std::string name = detail::unqualified(qualified);
   const std::string suffix = "Impl";
@@ -39,7 +39,7 @@ Sizes sizes_of(const torch::nn::Module& module) {
   return sizes;
 }
 
-/// 1234567 as "1.2 M", as PyTorch Lightning writes it.
+/// Formats 1234567 as "1.2 M", like PyTorch Lightning.
 std::string short_number(int64_t number) {
   static constexpr std::array<const char*, 5> kUnits = {"", " K", " M", " B", " T"};
   auto value = static_cast<double>(number);

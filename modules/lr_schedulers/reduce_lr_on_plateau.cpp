@@ -58,7 +58,7 @@ class BoundReduceLROnPlateau : public LRScheduler {
   }
 
  private:
-  /// False for NaN.
+  /// Returns whether the metric improved; false for NaN.
   bool improves(double metric) const {
     const bool relative = threshold_mode_ == "rel";
     if (mode_ == "min") return metric < (relative ? best_ * (1 - threshold_) : best_ - threshold_);

@@ -15,7 +15,8 @@ class ConfusionCounts : public Metric {
 
  protected:
   const ClassificationTask& task() const { return task_; }
-  /// Rows are true classes, columns predicted ones: int64 [classes, classes], binary [2, 2], multilabel [labels, 2, 2].
+  /// Returns the counts; rows are true classes, columns predicted ones: int64 [classes, classes], binary [2, 2],
+  /// multilabel [labels, 2, 2].
   const at::Tensor& counts() const { return sum(counts_); }
   void update_inputs(at::TensorList inputs) override;
 

@@ -35,7 +35,7 @@ class ImageClassifier : public LightningModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit ImageClassifier(Options options);
 
-  /// Logits [batch, classes]. Throws levin::UsageError for images of another shape.
+  /// Returns logits [batch, classes]. Throws levin::UsageError for images of another shape.
   at::Tensor forward(const at::Tensor& images);
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;

@@ -39,7 +39,8 @@ class LanguageModel : public LightningModule {
   /// Throws levin::UsageError for bad options and a weights file that is missing or does not fit.
   explicit LanguageModel(Options options);
 
-  /// Logits [batch, time, vocab_size] of the token after each of `tokens` [batch, time]; throws as GPT's forward.
+  /// Returns the logits [batch, time, vocab_size] of the token after each of `tokens` [batch, time]; throws as GPT's
+  /// forward.
   at::Tensor forward(const at::Tensor& tokens) { return net->forward(tokens); }
 
   /// Extends `prompt` [batch, time], int64, by `tokens` sampled tokens, each conditioned on the last block_size tokens

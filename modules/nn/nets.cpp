@@ -31,7 +31,7 @@ int64_t pixels(const NetOptions& options) {
   return options.image_shape[0] * options.image_shape[1] * options.image_shape[2];
 }
 
-/// Type-erases the module.
+/// Wraps a module of any class.
 template <class M>
 Net net_of(std::shared_ptr<M> module) {
   return {module, [module](const at::Tensor& images) { return module->forward(images); }};

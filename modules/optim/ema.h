@@ -17,7 +17,7 @@ struct EMAOptions {
 /// An exponential moving average of a module's parameters, which often generalises better than their last values.
 ///
 ///     levin::optim::EMA ema(*this, {.decay = 0.999});
-///     ...                                         // after each optimizer step, on_train_batch_end say:
+///     ...                                         // after each optimizer step, as in on_train_batch_end:
 ///     ema.update();
 ///     {
 ///       const auto averaged = ema.apply();        // the module computes with the averages

@@ -27,7 +27,7 @@ class Gradients;
 ///         loss = F::cross_entropy(net(input), target);
 ///       }
 ///       scaler.scale(loss).backward();
-///       scaler.unscale_(optimizer);  // only where the gradients are read or clipped
+///       scaler.unscale_(optimizer);  // only if the gradients are read or clipped
 ///       scaler.step(optimizer);
 ///       scaler.update();
 ///     }

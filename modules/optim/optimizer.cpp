@@ -35,7 +35,7 @@ std::unique_ptr<torch::optim::OptimizerOptions> checked(const std::string& name,
   return defaults;
 }
 
-/// LibTorch merges the options of a group with the defaults only for its own classes.
+/// Copies a group's own options: LibTorch merges them with the defaults only for its own classes.
 void keep_options(const torch::optim::OptimizerParamGroup& given, torch::optim::OptimizerParamGroup& held) {
   if (given.has_options()) held.set_options(given.options().clone());
 }
@@ -51,7 +51,7 @@ State to_state(const Json& value) {
   return tuple;
 }
 
-/// Null for values that no option holds.
+/// Converts an option's value; null for other values.
 Json to_json(const State& value) {
   if (value.is_bool()) return value.to_bool();
   if (value.is_int()) return value.to_int();

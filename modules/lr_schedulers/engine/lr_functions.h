@@ -17,7 +17,7 @@ class LRFunctions {
  public:
   using Function = std::function<double(int64_t epoch)>;
 
-  /// Unset.
+  /// No functions: the option is unset.
   LRFunctions() = default;
   template <class F>
     requires std::constructible_from<Function, F> && (!std::same_as<std::remove_cvref_t<F>, LRFunctions>)

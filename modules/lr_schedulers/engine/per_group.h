@@ -12,7 +12,7 @@ namespace levin {
 /// `.max_lr = {0.1, 0.01}`.
 class PerGroup {
  public:
-  /// Unset.
+  /// No numbers: the option is unset.
   PerGroup() = default;
   PerGroup(double value) : values_{value} {}
   PerGroup(std::initializer_list<double> values) : values_(values) {}

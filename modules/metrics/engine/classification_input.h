@@ -47,9 +47,9 @@ struct Labels {
 ///
 /// Binary: `preds` and `target` of the same shape. Multilabel: both [batch, labels, ...]. Multiclass: `target` [batch,
 /// ...], `preds` of the same shape (classes) or floating [batch, classes, ...] (scores; the highest counts, and with
-/// `top_k` > 1 the target where it is among the k highest). Floating binary and multilabel preds are probabilities, or
-/// logits if any counted value is outside [0, 1]; they count as 1 above `threshold`. No host sync; values are not
-/// checked. Throws levin::UsageError for other shapes and dtypes.
+/// `top_k` > 1 the target counts as predicted if it is among the k highest). Floating binary and multilabel preds are
+/// probabilities, or logits if any counted value is outside [0, 1]; they count as 1 above `threshold`. No host sync;
+/// values are not checked. Throws levin::UsageError for other shapes and dtypes.
 Labels to_labels(const ClassificationTask& task, const at::Tensor& preds, const at::Tensor& target, double threshold,
                  int64_t top_k = 1);
 

@@ -118,7 +118,7 @@ V clamp(V a, double least, double most) {
   const V low = static_cast<V>(least), high = static_cast<V>(most);
   return a < low ? low : a > high ? high : a;
 }
-/// `value`, as a number or a list like `a`.
+/// Returns `value` as a number or a list like `a`.
 template <Number V>
 V scalar_like(V /*a*/, double value) {
   return static_cast<V>(value);
@@ -129,7 +129,7 @@ V by_sign(V a, double positive, double zero, double negative) {
   const V nothing = static_cast<V>(0.0);
   return a > nothing ? static_cast<V>(positive) : a < nothing ? static_cast<V>(negative) : static_cast<V>(zero);
 }
-/// -1, 0 or 1.
+/// Returns -1, 0 or 1.
 template <Number V>
 V sign(V a) {
   return by_sign(a, 1, 0, -1);

@@ -9,7 +9,7 @@
 // Steps by LibTorch's fused kernels, which process all parameters of a group in one launch on CUDA.
 namespace levin::optim::detail {
 
-/// What Adam and AdamW differ in, besides defaults.
+/// The options of Adam and AdamW in common form.
 struct AdamSettings {
   double lr, beta1, beta2, eps, weight_decay;
   bool amsgrad, decoupled;

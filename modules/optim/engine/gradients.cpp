@@ -110,7 +110,7 @@ Gradients Gradients::of_checked(std::vector<at::Tensor> parameters) {
   return gradients;
 }
 
-/// In the order of the blocks, which is the order of the groups unless a layout was set.
+/// Compares in the order of the blocks, which is the order of the groups unless a layout was set.
 bool Gradients::has_parameters_of(const torch::optim::Optimizer& optimizer) const {
   size_t block = 0, next = 0;
   for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())

@@ -16,7 +16,7 @@ ParamGroups one_group(std::vector<at::Tensor> parameters);
 /// Returns the parameters of all groups, in order.
 std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer);
 
-/// "SGD.param_groups[0]"
+/// Returns the path of a group for error messages: "SGD.param_groups[0]".
 std::string group_path(const char* optimizer, size_t group);
 
 /// Throws levin::UsageError that names `optimizer` ("SGD") for an empty list of parameters, an undefined, computed

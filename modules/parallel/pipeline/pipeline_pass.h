@@ -50,7 +50,7 @@ class PipelinePass {
   std::vector<at::Tensor> input_gradients() const { return input_gradients_; }
 
  private:
-  /// What a stage keeps for the backward of a micro-batch.
+  /// The tensors that a stage keeps for the backward of a micro-batch.
   struct Kept {
     at::Tensor input, output;
   };

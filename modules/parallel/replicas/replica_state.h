@@ -17,9 +17,9 @@ namespace levin::parallel {
 /// the replicas must outlive this object; parameters registered later are ignored.
 class ReplicaState {
  public:
-  /// `replicas[i]` computes on `devices[i]`; the original stays where it is. With `share_memory`, parameters of
-  /// replicas on the original's device (CPUs) share its memory. Throws levin::UsageError that names the first tensor
-  /// that differs if the structures differ.
+  /// `replicas[i]` computes on `devices[i]`; the original stays where it is and may itself be one of the computing
+  /// replicas. With `share_memory`, parameters of replicas on the original's device (CPUs) share its memory. Throws
+  /// levin::UsageError that names the first tensor that differs if the structures differ.
   ReplicaState(torch::nn::Module& original, const std::vector<torch::nn::Module*>& replicas,
                std::vector<c10::Device> devices, bool share_memory = true);
 

@@ -15,7 +15,7 @@ namespace levin::parallel {
 /// levin::Error if `rows` is 0.
 std::vector<int64_t> chunk_sizes(int64_t rows, size_t parts);
 
-/// Which rows of a batch go to which device.
+/// The division of a batch's rows among devices.
 struct Chunks {
   std::vector<int64_t> sizes = {};
   std::vector<c10::Device> devices = {};  ///< same length as `sizes`
