@@ -42,9 +42,9 @@ function(levin_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# levin_precompile(target headers...): where LEVIN_PRECOMPILE_HEADERS is on. Sources with compile options of their own need
+# levin_precompile_headers(target headers...): where LEVIN_PRECOMPILE_HEADERS is on. Sources with compile options of their own need
 # SKIP_PRECOMPILE_HEADERS.
-function(levin_precompile target)
+function(levin_precompile_headers target)
   if(LEVIN_PRECOMPILE_HEADERS)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()

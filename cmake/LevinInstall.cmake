@@ -34,7 +34,7 @@ endif()
 if(TARGET levin_program)
   install(TARGETS levin_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
-install(FILES levin.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
+install(FILES levin.h lightning.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
 install(DIRECTORY ${levin_folders} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin" FILES_MATCHING PATTERN "*.h")
 foreach(header IN LISTS levin_forwarded_headers)
   get_filename_component(folder "${header}" DIRECTORY)
@@ -51,5 +51,6 @@ install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake"
   cmake/LevinLibTorch.cmake
+  cmake/LevinPrecompile.cmake
   cmake/LevinStop.cmake
   DESTINATION "${levin_package_folder}")

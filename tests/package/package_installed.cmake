@@ -21,6 +21,10 @@ run("${build}/consumer")
 if(NOT output MATCHES "slope")
   message(FATAL_ERROR "The consumer printed: ${output}")
 endif()
+run("${build}/slim")
+if(NOT output MATCHES "loss")
+  message(FATAL_ERROR "The program with the slim header printed: ${output}")
+endif()
 
 # What reads weights alone: a program of its own, without the other libraries.
 configure("${CMAKE_CURRENT_LIST_DIR}/weights_consumer" "${WORK}/weights_consumer" "-DCMAKE_PREFIX_PATH=${prefix}"

@@ -1,0 +1,36 @@
+#pragma once
+// A slim levin.h: what a program needs that trains a module of its own, with the layers and losses of LibTorch that
+// most networks have. It takes about two thirds of the time of <torch/torch.h>. Add the header of anything else you
+// use, or take <levin/levin.h>, which has everything.
+#include <levin/callbacks/callback.h>
+#include <levin/callbacks/early_stopping.h>
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/data/batch.h>
+#include <levin/data/data_loader.h>
+#include <levin/data/data_module.h>
+#include <levin/data/dataset.h>
+#include <levin/data/datasets/mnist.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/lr_schedulers/cosine_annealing_lr.h>
+#include <levin/modules/lr_schedulers/one_cycle_lr.h>
+#include <levin/modules/lr_schedulers/step_lr.h>
+#include <levin/modules/optim/adam.h>
+#include <levin/modules/optim/adamw.h>
+#include <levin/modules/optim/sgd.h>
+#include <levin/trainer/core/device/seed_everything.h>
+#include <levin/trainer/core/options/option.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/trainer.h>
+#include <torch/nn/functional/activation.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/functional.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/nn/modules/pooling.h>
+#include <torch/types.h>
