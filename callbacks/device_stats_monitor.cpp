@@ -30,7 +30,7 @@ void log_device(Run& run, const DeviceMemory& memory) {
 
 }  // namespace
 
-DeviceStatsMonitor::DeviceStatsMonitor(Options options) : options_(options) {
+DeviceStatsMonitor::DeviceStatsMonitor(DeviceStatsMonitorOptions options) : options_(options) {
   schema_of<Options>().check(&options_, "DeviceStatsMonitor");
 }
 

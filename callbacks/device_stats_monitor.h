@@ -6,6 +6,12 @@
 
 namespace levin {
 
+struct DeviceStatsMonitorOptions {
+  std::optional<bool> cpu_stats =
+      LEVIN_OPTION(cpu_stats, {}, "Log the CPU's values too; unset: only where the run is on the CPU");
+  int64_t every_n_steps = LEVIN_OPTION(every_n_steps, 50, "Log every so many train batches", {.min = 1});
+};
+
 /// Logs memory and load of the run's device at log points: `DeviceStatsMonitor.on_train_batch_end/...`.
 ///
 /// GPU: `allocated_bytes.current`, `allocated_bytes.peak`, `reserved_bytes.current`, `reserved_bytes.peak` and
@@ -15,21 +21,17 @@ namespace levin {
 /// Source: lightning.pytorch.callbacks.DeviceStatsMonitor
 class DeviceStatsMonitor : public Callback {
  public:
-  struct Options {
-    std::optional<bool> cpu_stats =
-        LEVIN_OPTION(cpu_stats, {}, "Log the CPU's values too; unset: only where the run is on the CPU");
-    int64_t every_n_steps = LEVIN_OPTION(every_n_steps, 50, "Log every so many train batches", {.min = 1});
-  };
+  using Options = DeviceStatsMonitorOptions;
 
   DeviceStatsMonitor() = default;
   /// Throws UsageError for bad options.
-  explicit DeviceStatsMonitor(Options options);
+  explicit DeviceStatsMonitor(DeviceStatsMonitorOptions options);
   void on_train_batch_end(Run& run) override;
 
  private:
   void log_cpu(Run& run);
 
-  Options options_ = {};
+  DeviceStatsMonitorOptions options_ = {};
   double cpu_seconds_ = 0, wall_seconds_ = 0;  ///< at the last computation of cpu_percent
 };
 

@@ -8,7 +8,7 @@
 
 namespace levin {
 
-EarlyStopping::EarlyStopping(Options options) : options_(std::move(options)) {
+EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "EarlyStopping");
   if (options_.monitor.empty())
     throw UsageError("EarlyStopping.monitor: missing; name a logged metric, such as val_loss");

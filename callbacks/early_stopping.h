@@ -7,6 +7,22 @@
 
 namespace levin {
 
+struct EarlyStoppingOptions {
+  std::string monitor = LEVIN_OPTION(monitor, "", "Metric to watch; required");
+  double min_delta = LEVIN_OPTION(min_delta, 0, "Smallest change that counts as an improvement", {.min = 0});
+  int64_t patience = LEVIN_OPTION(patience, 3, "Checks without improvement before the run ends", {.min = 0});
+  bool verbose = LEVIN_OPTION(verbose, false, "Say each improvement");
+  std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
+  bool strict = LEVIN_OPTION(strict, true, "Throw where the metric was not logged; false: go on");
+  bool check_finite = LEVIN_OPTION(check_finite, true, "End the run when the metric is NaN or infinite");
+  std::optional<double> stopping_threshold =
+      LEVIN_OPTION(stopping_threshold, {}, "End the run once the metric is better than this");
+  std::optional<double> divergence_threshold =
+      LEVIN_OPTION(divergence_threshold, {}, "End the run once the metric is worse than this");
+  std::optional<bool> check_on_train_epoch_end =
+      LEVIN_OPTION(check_on_train_epoch_end, {}, "Check at the end of train epochs; false: after validations");
+};
+
 /// Stops the run when a metric has stopped improving.
 ///
 /// The metric is read after each validation. If validation runs once per epoch (or not at all), it is read at the end
@@ -14,24 +30,10 @@ namespace levin {
 /// lightning.pytorch.callbacks.EarlyStopping
 class EarlyStopping : public Callback {
  public:
-  struct Options {
-    std::string monitor = LEVIN_OPTION(monitor, "", "Metric to watch; required");
-    double min_delta = LEVIN_OPTION(min_delta, 0, "Smallest change that counts as an improvement", {.min = 0});
-    int64_t patience = LEVIN_OPTION(patience, 3, "Checks without improvement before the run ends", {.min = 0});
-    bool verbose = LEVIN_OPTION(verbose, false, "Say each improvement");
-    std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
-    bool strict = LEVIN_OPTION(strict, true, "Throw where the metric was not logged; false: go on");
-    bool check_finite = LEVIN_OPTION(check_finite, true, "End the run when the metric is NaN or infinite");
-    std::optional<double> stopping_threshold =
-        LEVIN_OPTION(stopping_threshold, {}, "End the run once the metric is better than this");
-    std::optional<double> divergence_threshold =
-        LEVIN_OPTION(divergence_threshold, {}, "End the run once the metric is worse than this");
-    std::optional<bool> check_on_train_epoch_end =
-        LEVIN_OPTION(check_on_train_epoch_end, {}, "Check at the end of train epochs; false: after validations");
-  };
+  using Options = EarlyStoppingOptions;
 
   /// Throws UsageError for bad options, or without `monitor`.
-  explicit EarlyStopping(Options options);
+  explicit EarlyStopping(EarlyStoppingOptions options);
 
   void on_validation_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
@@ -55,7 +57,7 @@ class EarlyStopping : public Callback {
   std::optional<std::string> reason_to_stop(double value);
   bool better(double value, double than) const;
 
-  Options options_;
+  EarlyStoppingOptions options_;
   int64_t wait_count_ = 0, stopped_epoch_ = 0;
   double best_score_;
 };

@@ -4,7 +4,8 @@
 
 namespace levin {
 
-GradientAccumulationScheduler::GradientAccumulationScheduler(Options options) : options_(std::move(options)) {
+GradientAccumulationScheduler::GradientAccumulationScheduler(GradientAccumulationSchedulerOptions options)
+    : options_(std::move(options)) {
   if (options_.scheduling.empty())
     throw UsageError("GradientAccumulationScheduler.scheduling: missing; map epochs to numbers of batches, {\"0\": 4}");
 }

@@ -5,17 +5,19 @@
 
 namespace levin {
 
+struct GradientAccumulationSchedulerOptions {
+  EpochTable scheduling = LEVIN_OPTION(scheduling, {}, "Batches to accumulate from each epoch on; required");
+};
+
 /// Changes accumulate_grad_batches during training: `{.scheduling = {{0, 8}, {4, 4}, {8, 1}}}` accumulates 8 batches
 /// from epoch 0 on, 4 from epoch 4 on (counted from 0) and 1 from epoch 8 on. Before the first epoch in the table the
 /// factor is 1. Source: lightning.pytorch.callbacks.GradientAccumulationScheduler
 class GradientAccumulationScheduler : public Callback {
  public:
-  struct Options {
-    EpochTable scheduling = LEVIN_OPTION(scheduling, {}, "Batches to accumulate from each epoch on; required");
-  };
+  using Options = GradientAccumulationSchedulerOptions;
 
   /// Throws UsageError for an empty table.
-  explicit GradientAccumulationScheduler(Options options);
+  explicit GradientAccumulationScheduler(GradientAccumulationSchedulerOptions options);
   /// Runs before a fit. Throws UsageError if the trainer's accumulate_grad_batches is set too, and under manual
   /// optimization.
   void setup(Run& run) override;
@@ -25,7 +27,7 @@ class GradientAccumulationScheduler : public Callback {
   int64_t batches_in(int64_t epoch) const { return options_.scheduling.at(epoch, /*before=*/1); }
 
  private:
-  Options options_;
+  GradientAccumulationSchedulerOptions options_;
 };
 
 }  // namespace levin

@@ -22,7 +22,7 @@ std::optional<double> momentum_in(const State& options) {
 
 }  // namespace
 
-LearningRateMonitor::LearningRateMonitor(Options options) : options_(std::move(options)) {
+LearningRateMonitor::LearningRateMonitor(LearningRateMonitorOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "LearningRateMonitor");
 }
 

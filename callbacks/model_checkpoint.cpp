@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kExtension = ".ckpt";
 constexpr const char* kLast = "last.ckpt";
 
-void check_triggers(const ModelCheckpoint::Options& o) {
+void check_triggers(const ModelCheckpointOptions& o) {
   const int given = (o.every_n_train_steps.value_or(0) > 0) + (o.every_n_epochs.value_or(0) > 0) +
                     static_cast<int>(o.train_time_interval.has_value());
   if (given > 1)
@@ -33,7 +33,7 @@ void check_triggers(const ModelCheckpoint::Options& o) {
                      " needs a monitor, the metric that says which are the best; without one give -1, 0 or 1");
 }
 
-std::string filled_name(const ModelCheckpoint::Options& options, const CheckpointNameValues& values) {
+std::string filled_name(const ModelCheckpointOptions& options, const CheckpointNameValues& values) {
   try {
     return checkpoint_name(options.filename, values, options.auto_insert_metric_name);
   } catch (const std::invalid_argument& error) {
@@ -69,7 +69,7 @@ bool of_rank_zero(bool own, Comm& comm) {
 
 }  // namespace
 
-ModelCheckpoint::ModelCheckpoint(Options options) : options_(std::move(options)) {
+ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "ModelCheckpoint");
   check_triggers(options_);
   filled_name(options_, {});

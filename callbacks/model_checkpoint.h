@@ -13,6 +13,29 @@
 
 namespace levin {
 
+struct ModelCheckpointOptions {
+  std::string dirpath = LEVIN_OPTION(dirpath, "", "Folder of the files; empty: checkpoints in the run's folder");
+  std::string filename = LEVIN_OPTION(filename, "{epoch}-{step}", "Name of the files, such as {epoch}-{val_loss:.2f}");
+  std::optional<std::string> monitor =
+      LEVIN_OPTION(monitor, {}, "Metric that says which are the best; unset: the newest is kept");
+  bool verbose = LEVIN_OPTION(verbose, false, "Say each save");
+  bool save_last = LEVIN_OPTION(save_last, false, "Also keep the newest as last.ckpt");
+  int64_t save_top_k = LEVIN_OPTION(save_top_k, 1, "How many of the best are kept; -1: all, 0: none", {.min = -1});
+  bool save_on_exception = LEVIN_OPTION(save_on_exception, false, "Save when an exception ends the run");
+  bool save_weights_only = LEVIN_OPTION(save_weights_only, false, "Leave out what continuing needs");
+  std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
+  bool auto_insert_metric_name =
+      LEVIN_OPTION(auto_insert_metric_name, true, "{epoch} in filename becomes epoch=3, not 3");
+  std::optional<int64_t> every_n_train_steps =
+      LEVIN_OPTION(every_n_train_steps, {}, "Save every so many optimizer steps", {.min = 0});
+  std::optional<Duration> train_time_interval = LEVIN_OPTION(train_time_interval, {}, "Save after so much time");
+  std::optional<int64_t> every_n_epochs = LEVIN_OPTION(every_n_epochs, {}, "Save every so many epochs", {.min = 0});
+  std::optional<bool> save_on_train_epoch_end =
+      LEVIN_OPTION(save_on_train_epoch_end, {}, "Save at the end of train epochs; false: after validations");
+  bool enable_version_counter =
+      LEVIN_OPTION(enable_version_counter, true, "Add -v1 to a name that is taken; false: replace the file");
+};
+
 /// Saves checkpoints during training, and keeps the best of them.
 ///
 /// Without a trigger (every_n_train_steps, every_n_epochs, train_time_interval) it saves at the end of each epoch, or
@@ -21,33 +44,11 @@ namespace levin {
 /// never removed. Source: lightning.pytorch.callbacks.ModelCheckpoint
 class ModelCheckpoint : public Callback {
  public:
-  struct Options {
-    std::string dirpath = LEVIN_OPTION(dirpath, "", "Folder of the files; empty: checkpoints in the run's folder");
-    std::string filename =
-        LEVIN_OPTION(filename, "{epoch}-{step}", "Name of the files, such as {epoch}-{val_loss:.2f}");
-    std::optional<std::string> monitor =
-        LEVIN_OPTION(monitor, {}, "Metric that says which are the best; unset: the newest is kept");
-    bool verbose = LEVIN_OPTION(verbose, false, "Say each save");
-    bool save_last = LEVIN_OPTION(save_last, false, "Also keep the newest as last.ckpt");
-    int64_t save_top_k = LEVIN_OPTION(save_top_k, 1, "How many of the best are kept; -1: all, 0: none", {.min = -1});
-    bool save_on_exception = LEVIN_OPTION(save_on_exception, false, "Save when an exception ends the run");
-    bool save_weights_only = LEVIN_OPTION(save_weights_only, false, "Leave out what continuing needs");
-    std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
-    bool auto_insert_metric_name =
-        LEVIN_OPTION(auto_insert_metric_name, true, "{epoch} in filename becomes epoch=3, not 3");
-    std::optional<int64_t> every_n_train_steps =
-        LEVIN_OPTION(every_n_train_steps, {}, "Save every so many optimizer steps", {.min = 0});
-    std::optional<Duration> train_time_interval = LEVIN_OPTION(train_time_interval, {}, "Save after so much time");
-    std::optional<int64_t> every_n_epochs = LEVIN_OPTION(every_n_epochs, {}, "Save every so many epochs", {.min = 0});
-    std::optional<bool> save_on_train_epoch_end =
-        LEVIN_OPTION(save_on_train_epoch_end, {}, "Save at the end of train epochs; false: after validations");
-    bool enable_version_counter =
-        LEVIN_OPTION(enable_version_counter, true, "Add -v1 to a name that is taken; false: replace the file");
-  };
+  using Options = ModelCheckpointOptions;
 
-  ModelCheckpoint() : ModelCheckpoint(Options()) {}
+  ModelCheckpoint() : ModelCheckpoint(ModelCheckpointOptions()) {}
   /// Throws UsageError for bad options.
-  explicit ModelCheckpoint(Options options);
+  explicit ModelCheckpoint(ModelCheckpointOptions options);
 
   void on_fit_start(Run& run) override;
   void on_train_start(Run& run) override;
@@ -69,7 +70,7 @@ class ModelCheckpoint : public Callback {
   std::optional<double> best_model_score() const { return best_model_score_; }
   /// Path of last.ckpt, once it has been requested.
   const std::filesystem::path& last_model_path() const { return last_model_path_; }
-  const Options& options() const { return options_; }
+  const ModelCheckpointOptions& options() const { return options_; }
 
  private:
   using Scored = std::pair<std::filesystem::path, double>;
@@ -89,7 +90,7 @@ class ModelCheckpoint : public Callback {
   bool better(double value, double than) const;
   const Scored& worst() const;
 
-  Options options_;
+  ModelCheckpointOptions options_;
   std::filesystem::path folder_ = {};
   std::vector<Scored> best_k_models_ = {};
   std::filesystem::path best_model_path_ = {}, last_model_path_ = {};

@@ -5,7 +5,7 @@
 
 namespace levin {
 
-OnExceptionCheckpoint::OnExceptionCheckpoint(Options options) : options_(std::move(options)) {
+OnExceptionCheckpoint::OnExceptionCheckpoint(OnExceptionCheckpointOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "OnExceptionCheckpoint");
   if (options_.filename.empty()) throw UsageError("OnExceptionCheckpoint.filename: expected a name, got \"\"");
 }

@@ -7,7 +7,7 @@
 
 namespace levin {
 
-Timer::Timer(Options options) : options_(std::move(options)) { schema_of<Options>().check(&options_, "Timer"); }
+Timer::Timer(TimerOptions options) : options_(std::move(options)) { schema_of<Options>().check(&options_, "Timer"); }
 
 void Timer::on_train_start(Run& run) {
   begin(Stage::Fit);

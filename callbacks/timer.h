@@ -10,20 +10,22 @@
 
 namespace levin {
 
+struct TimerOptions {
+  std::optional<Duration> duration = LEVIN_OPTION(duration, {}, "End the run after this time of training");
+  std::string interval =
+      LEVIN_OPTION(interval, "step", "Look at the time after each step or each epoch", {.choices = {"step", "epoch"}});
+  bool verbose = LEVIN_OPTION(verbose, true, "Say that the time was reached");
+};
+
 /// Measures the time of training, validation and test, and stops the run when training has taken too long.
 /// Source: lightning.pytorch.callbacks.Timer
 class Timer : public Callback {
  public:
-  struct Options {
-    std::optional<Duration> duration = LEVIN_OPTION(duration, {}, "End the run after this time of training");
-    std::string interval = LEVIN_OPTION(interval, "step", "Look at the time after each step or each epoch",
-                                        {.choices = {"step", "epoch"}});
-    bool verbose = LEVIN_OPTION(verbose, true, "Say that the time was reached");
-  };
+  using Options = TimerOptions;
 
   Timer() = default;
   /// Throws UsageError for bad options.
-  explicit Timer(Options options);
+  explicit Timer(TimerOptions options);
 
   void on_train_start(Run& run) override;
   void on_train_end(Run& run) override;
@@ -54,7 +56,7 @@ class Timer : public Callback {
   void end(Stage stage);
   void check(Run& run);
 
-  Options options_ = {};
+  TimerOptions options_ = {};
   std::array<Watch, 5> watches_ = {};  ///< by Stage
 };
 

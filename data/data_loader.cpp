@@ -58,8 +58,8 @@ DataLoader::~DataLoader() = default;
 BatchQueue& DataLoader::queue() {
   if (!queue_) {
     queue_ = std::make_unique<BatchQueue>(
-        source_, BatchQueue::Options{options_.num_workers, options_.prefetch_factor, options_.timeout_seconds,
-                                     options_.pin_memory && can_pin_memory()});
+        source_, BatchQueueOptions{options_.num_workers, options_.prefetch_factor, options_.timeout_seconds,
+                                   options_.pin_memory && can_pin_memory()});
     queue_->begin(key_, position_);
   }
   return *queue_;

@@ -16,7 +16,7 @@ namespace {
 /// Entries besides those loaded ahead: the caller's batch, and an earlier one that it may still hold.
 constexpr size_t kSpareEntries = 2;
 
-size_t most_ahead(const BatchQueue::Options& options) {
+size_t most_ahead(const BatchQueueOptions& options) {
   return static_cast<size_t>(options.num_workers * options.prefetch_factor);
 }
 
@@ -27,7 +27,7 @@ struct BatchQueue::Shared {
   enum class State { Waiting, Reading, Exhausted };  // Waiting: for the epoch's first `next`
   using Lock = std::unique_lock<std::mutex>;
 
-  Shared(std::shared_ptr<BatchSource> source_, Options options_)
+  Shared(std::shared_ptr<BatchSource> source_, BatchQueueOptions options_)
       : source(std::move(source_)), options(options_), most_ahead(data::most_ahead(options_)) {
     for (size_t i = 0; i < most_ahead + kSpareEntries; ++i) free.push_back(std::make_shared<Entry>());
   }
@@ -112,7 +112,7 @@ Error BatchQueue::Shared::too_late() const {
                "; look for what the dataset waits for, or raise the limit");
 }
 
-BatchQueue::BatchQueue(std::shared_ptr<BatchSource> source, Options options)
+BatchQueue::BatchQueue(std::shared_ptr<BatchSource> source, BatchQueueOptions options)
     : shared_(std::make_shared<Shared>(std::move(source), options)) {}
 
 BatchQueue::~BatchQueue() {

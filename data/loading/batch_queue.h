@@ -10,17 +10,19 @@
 
 namespace levin::data {
 
+struct BatchQueueOptions {
+  int64_t num_workers = 0, prefetch_factor = 2;
+  double timeout_seconds = 0;
+  bool pin_memory = false;
+};
+
 /// Delivers a source's batches in order, loaded ahead by worker threads or, with no workers, by the caller.
 ///
 /// Batches are planned in order by one thread at a time, loaded by any free worker, and delivered in order. If an epoch
 /// is abandoned, its loaded batches are dropped. The memory of a delivered batch is reused for a later one.
 class BatchQueue {
  public:
-  struct Options {
-    int64_t num_workers = 0, prefetch_factor = 2;
-    double timeout_seconds = 0;
-    bool pin_memory = false;
-  };
+  using Options = BatchQueueOptions;
   /// A batch and the plan it was made from; reused for a later batch.
   struct Entry {
     BatchPlan plan = {};
@@ -30,7 +32,7 @@ class BatchQueue {
     bool done = false;
   };
 
-  BatchQueue(std::shared_ptr<BatchSource> source, Options options);
+  BatchQueue(std::shared_ptr<BatchSource> source, BatchQueueOptions options);
   /// Waits for the batches that are being loaded, at most timeout_seconds if that is set, and not at all if `next` has
   /// already timed out. A thread that hangs in a dataset is detached and keeps the source alive.
   ~BatchQueue();

@@ -29,12 +29,12 @@ int main(int argc, char** argv) {
   if (argc == 1) write_sentences(file, 800);
 
   levin::data::Text data({.file = file, .text = {.block_size = kBlockSize}, .batch_size = 16});
-  const levin::nn::LanguageModel::Options options{.gpt = {.vocab_size = data.vocabulary().size(),
-                                                          .block_size = kBlockSize,
-                                                          .layers = 2,
-                                                          .heads = 4,
-                                                          .embedding = 64},
-                                                  .optimizer = {"AdamW", levin::optim::AdamWOptions{.lr = 3e-3}}};
+  const levin::nn::LanguageModelOptions options{.gpt = {.vocab_size = data.vocabulary().size(),
+                                                        .block_size = kBlockSize,
+                                                        .layers = 2,
+                                                        .heads = 4,
+                                                        .embedding = 64},
+                                                .optimizer = {"AdamW", levin::optim::AdamWOptions{.lr = 3e-3}}};
   const auto model = levin::make_module<levin::nn::LanguageModel>(options);
   levin::Trainer trainer(
       {.max_epochs = argc > 2 ? std::stoi(argv[2]) : 4, .gradient_clip_val = 1.0, .name = "example_char_lm"});

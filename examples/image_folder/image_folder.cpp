@@ -53,11 +53,11 @@ int main(int argc, char** argv) {
   data.setup(levin::Stage::Fit);  // to know the classes; otherwise the trainer calls it
   const auto classes = data.dataset(levin::data::Split::Train)->class_names();
 
-  const levin::nn::ImageClassifier::Options options{.net = "resnet18",
-                                                    .num_classes = static_cast<int64_t>(classes.size()),
-                                                    .image_shape = {3, kSide, kSide},
-                                                    .small_input = true,
-                                                    .optimizer = {"Adam", levin::optim::AdamOptions{.lr = 3e-4}}};
+  const levin::nn::ImageClassifierOptions options{.net = "resnet18",
+                                                  .num_classes = static_cast<int64_t>(classes.size()),
+                                                  .image_shape = {3, kSide, kSide},
+                                                  .small_input = true,
+                                                  .optimizer = {"Adam", levin::optim::AdamOptions{.lr = 3e-4}}};
   const auto model = levin::make_module<levin::nn::ImageClassifier>(options);
   levin::Trainer trainer({.max_epochs = argc > 2 ? std::stoi(argv[2]) : 2, .name = "example_image_folder"});
   const auto result = trainer.fit(*model, data);

@@ -24,9 +24,9 @@ void refuse_float16(const torch::optim::Optimizer& optimizer) {
 
 }  // namespace
 
-GradScaler::GradScaler() : GradScaler(Options{}) {}
+GradScaler::GradScaler() : GradScaler(GradScalerOptions{}) {}
 
-GradScaler::GradScaler(Options options) : options_(options) {
+GradScaler::GradScaler(GradScalerOptions options) : options_(options) {
   if (!options.enabled) return;
   if (!(options.growth_factor > 1))
     throw UsageError("GradScaler: expected a growth_factor above 1, got ", options.growth_factor);

@@ -15,6 +15,15 @@ namespace levin {
 
 class Gradients;
 
+/// The options of GradScaler, with the defaults of PyTorch.
+struct GradScalerOptions {
+  double init_scale = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  int64_t growth_interval = 2000;
+  bool enabled = true;  ///< false: losses and gradients are unchanged and no step is skipped
+};
+
 /// Gradient scaling for float16: multiplies losses by a scale before backward and divides gradients by it before the
 /// step. A step whose gradients are not finite is skipped and lowers the scale; after `growth_interval` consecutive
 /// steps the scale grows. Works in any LibTorch program and with any optimizer:
@@ -36,17 +45,11 @@ class Gradients;
 /// `update` for all. Source: https://pytorch.org/docs/stable/amp.html#torch.amp.GradScaler
 class GradScaler {
  public:
-  struct Options {
-    double init_scale = 65536;
-    double growth_factor = 2;
-    double backoff_factor = 0.5;
-    int64_t growth_interval = 2000;
-    bool enabled = true;  ///< false: losses and gradients are unchanged and no step is skipped
-  };
+  using Options = GradScalerOptions;
 
   GradScaler();
   /// Throws levin::UsageError for a growth_factor of at most 1 or a backoff_factor of at least 1.
-  explicit GradScaler(Options options);
+  explicit GradScaler(GradScalerOptions options);
 
   bool is_enabled() const { return options_.enabled; }
   /// Returns `outputs`, of any shape, times the scale.
@@ -96,7 +99,7 @@ class GradScaler {
   Used* find(const torch::optim::Optimizer& optimizer);
   void check_scaled(const char* call) const;
 
-  Options options_;
+  GradScalerOptions options_;
   int64_t first_growth_tracker_ = 0;
   at::Tensor scale_ = {}, growth_tracker_ = {};  ///< float32 and int32 scalars, defined after the first `scale`
   std::vector<Used> used_ = {};

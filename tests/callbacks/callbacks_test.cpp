@@ -87,7 +87,7 @@ TEST_CASE("optimizers of one class are numbered") {
 
 TEST_CASE("a timer ends the run, and goes on from its state") {
   ToyModule module;
-  const auto timer = std::make_shared<levin::Timer>(levin::Timer::Options{.duration = 0.0, .verbose = false});
+  const auto timer = std::make_shared<levin::Timer>(levin::TimerOptions{.duration = 0.0, .verbose = false});
   const auto result = fit(module, {timer});
   CHECK(result.status == "stopped");
   CHECK(result.stop_reason == "Timer: 00:00:00:00 of training are over");

@@ -9,6 +9,7 @@
 #include "tests/fake_run.h"
 
 using levin::EarlyStopping;
+using levin::EarlyStoppingOptions;
 
 namespace {
 
@@ -26,7 +27,7 @@ int64_t stopped_at(EarlyStopping& callback, const std::vector<double>& values, s
   return 0;
 }
 
-int64_t stopped_at(EarlyStopping::Options options, const std::vector<double>& values, std::string* reason = nullptr) {
+int64_t stopped_at(EarlyStoppingOptions options, const std::vector<double>& values, std::string* reason = nullptr) {
   options.monitor = "val_loss";
   EarlyStopping callback(options);
   return stopped_at(callback, values, reason);

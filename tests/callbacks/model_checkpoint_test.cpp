@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 using levin::checkpoint_name;
 using levin::FakeRun;
 using levin::ModelCheckpoint;
+using levin::ModelCheckpointOptions;
 
 namespace {
 
@@ -125,7 +126,7 @@ TEST_CASE("the checkpoint that a run was resumed from is neither removed nor wri
   fs::create_directories(test.folder / "fixed");
   const std::string dirpath = (test.folder / "fixed").string();
   for (const bool monitored : {false, true}) {
-    ModelCheckpoint::Options options{.dirpath = dirpath, .filename = "{epoch}"};
+    ModelCheckpointOptions options{.dirpath = dirpath, .filename = "{epoch}"};
     if (monitored) options.monitor = "val_loss";
     ModelCheckpoint first(options);
     test.run.state_ = {};
@@ -201,7 +202,7 @@ TEST_CASE("a metric that only validation logs is waited for") {
 
 TEST_CASE("the state goes to another ModelCheckpoint of the same folder") {
   CheckpointRun test;
-  const ModelCheckpoint::Options options{.filename = "{epoch}", .monitor = "val_loss", .save_top_k = 2};
+  const ModelCheckpointOptions options{.filename = "{epoch}", .monitor = "val_loss", .save_top_k = 2};
   ModelCheckpoint first(options), second(options), elsewhere(options);
   first.on_fit_start(test.run);
   test.end_epoch(first, 0.5);

@@ -14,6 +14,7 @@
 
 using levin::Batch;
 using levin::ScriptModule;
+using levin::ScriptModuleOptions;
 using levin::UsageError;
 
 namespace {
@@ -28,7 +29,7 @@ struct Script {
     module.save(file());
   }
   std::string file() const { return (folder / "script.ts").string(); }
-  ScriptModule::Options options(const std::string& loss = "auto") const {
+  ScriptModuleOptions options(const std::string& loss = "auto") const {
     return {.file = file(), .loss = loss, .optimizer = {"SGD", levin::optim::SGDOptions{.lr = 0.1}}};
   }
   TemporaryFolder folder;
@@ -108,7 +109,7 @@ TEST_CASE("entries of the batch reach forward's parameters by name, and by the o
   ScriptModule by_name(script.options());
   const auto predicted = [&](ScriptModule& module) { return module.predict_step(batch, 0, 0).input(); };
   CHECK(torch::allclose(predicted(by_name), torch::tensor({{1.2}, {2.2}, {3.2}})));
-  ScriptModule::Options options = script.options();
+  ScriptModuleOptions options = script.options();
   options.inputs = {"input", "other"};
   ScriptModule by_option(options);
   CHECK(torch::allclose(predicted(by_option), torch::full({3, 1}, 4.2)));
@@ -154,7 +155,7 @@ TEST_CASE("the categories of a table reach a script, and are not dropped without
 
 TEST_CASE("save_to writes the script in eval mode and leaves the module's modes") {
   const Script script(kLinear, 3, 1);
-  ScriptModule::Options options = script.options();
+  ScriptModuleOptions options = script.options();
   options.save_to = (script.folder / "trained.ts").string();
   ScriptModule module(options);
   sum_of_trained(module, {Batch(torch::ones({2, 3}), torch::ones({2}))});

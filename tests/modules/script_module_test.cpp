@@ -14,6 +14,7 @@
 #include "tests/temporary_folder.h"
 
 using levin::ScriptModule;
+using levin::ScriptModuleOptions;
 using levin::UsageError;
 
 namespace {
@@ -39,7 +40,7 @@ struct Scripts {
   at::Tensor input, target;
 };
 
-ScriptModule::Options options_of(const std::string& file) {
+ScriptModuleOptions options_of(const std::string& file) {
   return {.file = file, .optimizer = {"SGD", levin::optim::SGDOptions{.lr = 0.1, .momentum = 0.9}}};
 }
 
@@ -152,7 +153,7 @@ TEST_CASE("a script's modes, tensors and devices are those of the module") {
 TEST_CASE("a script logs what its loss allows, and is written when fit ends") {
   const Scripts scripts;
   if (!scripts.made) return;
-  ScriptModule::Options options = options_of(scripts.file("net.ts"));
+  ScriptModuleOptions options = options_of(scripts.file("net.ts"));
   options.save_to = scripts.file("trained.ts");
   ScriptModule module(options);
   const levin::Metrics metrics = fit(module, scripts, /*validate=*/true);
@@ -192,7 +193,7 @@ TEST_CASE("weights load into a script, and its losses are chosen by name") {
 }
 
 TEST_CASE("a file that is no TorchScript is refused with what it is") {
-  const auto refused = [](const ScriptModule::Options& options) {
+  const auto refused = [](const ScriptModuleOptions& options) {
     return error_text<UsageError>([&] { ScriptModule{options}; });
   };
   CHECK(refused({}) == "model.file: missing; name a TorchScript file with --model.file");

@@ -39,7 +39,7 @@ bool saves_checkpoints(const CallbackEntry& entry) {
   return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
 }
 
-TorchSettings::Options settings_of(const TrainerOptions& options) {
+TorchSettingsOptions settings_of(const TrainerOptions& options) {
   return {.deterministic = options.deterministic,
           .benchmark = options.benchmark,
           .detect_anomaly = options.detect_anomaly,

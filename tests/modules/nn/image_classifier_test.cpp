@@ -13,6 +13,7 @@
 
 using levin::UsageError;
 using levin::nn::ImageClassifier;
+using levin::nn::ImageClassifierOptions;
 
 namespace {
 
@@ -34,7 +35,7 @@ TEST_CASE("nets name their parameters as Python's Sequential does, and give logi
   };
   for (const auto& [net, parameters] : expected) {
     INFO(net);
-    ImageClassifier module(ImageClassifier::Options{.net = net, .hidden = 16});
+    ImageClassifier module(ImageClassifierOptions{.net = net, .hidden = 16});
     CHECK(names(module) == parameters);
     CHECK(module.forward(torch::rand({5, 1, 28, 28})).sizes() == std::vector<int64_t>{5, 10});
   }
@@ -43,19 +44,19 @@ TEST_CASE("nets name their parameters as Python's Sequential does, and give logi
 TEST_CASE("nets fit images of other shapes and other numbers of classes") {
   for (const std::string net : {"mlp", "mlp_bn", "lenet", "resnet18"}) {
     INFO(net);
-    ImageClassifier module(ImageClassifier::Options{
+    ImageClassifier module(ImageClassifierOptions{
         .net = net, .hidden = 8, .num_classes = 7, .image_shape = {3, 32, 20}, .small_input = true});
     CHECK(module.forward(torch::rand({2, 3, 32, 20})).sizes() == std::vector<int64_t>{2, 7});
   }
-  ImageClassifier smallest(ImageClassifier::Options{.net = "lenet", .image_shape = {1, 14, 14}});
+  ImageClassifier smallest(ImageClassifierOptions{.net = "lenet", .image_shape = {1, 14, 14}});
   CHECK(smallest.forward(torch::rand({2, 1, 14, 14})).sizes() == std::vector<int64_t>{2, 10});
 
-  ImageClassifier resnet(ImageClassifier::Options{.net = "resnet18", .image_shape = {3, 224, 224}});
+  ImageClassifier resnet(ImageClassifierOptions{.net = "resnet18", .image_shape = {3, 224, 224}});
   CHECK(names(resnet).front() == "net.conv1.weight");
   CHECK(names(resnet).back() == "net.fc.bias");
   CHECK(resnet.parameters()[0].sizes() == std::vector<int64_t>{64, 3, 7, 7});
 
-  const auto with = [](ImageClassifier::Options options) {
+  const auto with = [](ImageClassifierOptions options) {
     return error_text<UsageError>([&] { ImageClassifier{options}; });
   };
   CHECK(with({.net = "lenet", .image_shape = {1, 28, 13}}) ==
@@ -67,7 +68,7 @@ TEST_CASE("nets fit images of other shapes and other numbers of classes") {
 }
 
 TEST_CASE("steps log what PyTorch Lightning's program logs") {
-  ImageClassifier module(ImageClassifier::Options{.net = "mlp"});
+  ImageClassifier module(ImageClassifierOptions{.net = "mlp"});
   RecordingSink sink;
   levin::StepContext context;
   context.sink = &sink;
@@ -93,16 +94,16 @@ TEST_CASE("steps log what PyTorch Lightning's program logs") {
 
 TEST_CASE("weights come from a file") {
   const TemporaryFolder folder;
-  ImageClassifier first(ImageClassifier::Options{.net = "mlp_bn"});
+  ImageClassifier first(ImageClassifierOptions{.net = "mlp_bn"});
   levin::save_weights(first, folder / "init.pt");
   ImageClassifier second(
-      ImageClassifier::Options{.net = "mlp_bn", .initial = {.weights = (folder / "init.pt").string()}});
+      ImageClassifierOptions{.net = "mlp_bn", .initial = {.weights = (folder / "init.pt").string()}});
   CHECK(first.parameters()[0].equal(second.parameters()[0]));
 
-  const auto missing = [&] { ImageClassifier(ImageClassifier::Options{.initial = {.weights = "none/such.pt"}}); };
+  const auto missing = [&] { ImageClassifier(ImageClassifierOptions{.initial = {.weights = "none/such.pt"}}); };
   CHECK(error_text<UsageError>(missing) == "model.weights: no file none/such.pt");
   const auto other = [&] {
-    ImageClassifier(ImageClassifier::Options{.initial = {.weights = (folder / "init.pt").string()}});
+    ImageClassifier(ImageClassifierOptions{.initial = {.weights = (folder / "init.pt").string()}});
   };
   CHECK(contains(error_text<UsageError>(other), "init.pt"));
 }

@@ -16,10 +16,11 @@
 using levin::UsageError;
 using levin::nn::GenerateOptions;
 using levin::nn::LanguageModel;
+using levin::nn::LanguageModelOptions;
 
 namespace {
 
-LanguageModel::Options small_model() {
+LanguageModelOptions small_model() {
   return {.gpt = {.vocab_size = 128, .block_size = 32, .layers = 2, .heads = 2, .embedding = 32, .dropout = 0.1}};
 }
 
@@ -99,7 +100,7 @@ TEST_CASE("a language model learns a sentence by heart and says it again") {
   torch::manual_seed(2);
   const at::Tensor sentence = bytes("the quick brown fox jumps, so do").unsqueeze(0);
   REQUIRE(sentence.size(1) == 32);
-  LanguageModel::Options options = small_model();
+  LanguageModelOptions options = small_model();
   options.gpt.dropout = 0;
   options.optimizer = {"AdamW", levin::optim::AdamWOptions{.lr = 1e-2}};
   LanguageModel module(options);
@@ -221,7 +222,7 @@ TEST_CASE("a config makes a language model, whose options stand side by side") {
 
 TEST_CASE("a language model's weights come from a file") {
   const TemporaryFolder folder;
-  LanguageModel::Options options = small_model();
+  LanguageModelOptions options = small_model();
   const LanguageModel first(options);
   levin::save_weights(first, folder / "init.pt");
   options.initial.weights = (folder / "init.pt").string();

@@ -18,6 +18,7 @@ using levin::Batch;
 using levin::UsageError;
 using levin::nn::MLPClassifier;
 using levin::nn::MLPRegressor;
+using levin::nn::MLPRegressorOptions;
 
 namespace {
 
@@ -58,7 +59,7 @@ const levin::optim::AdamOptions kAdam = {.lr = 0.01};
 TEST_CASE("MLPRegressor takes its sizes from a Csv and learns numbers and categories") {
   const Table table;
   const auto module =
-      levin::make_module<MLPRegressor>(MLPRegressor::Options{.net = {.hidden = {16}}, .optimizer = {"Adam", kAdam}});
+      levin::make_module<MLPRegressor>(MLPRegressorOptions{.net = {.hidden = {16}}, .optimizer = {"Adam", kAdam}});
   CHECK(module->parameters().empty());
   levin::data::Csv data = table.data("number", "number");
   const levin::RunResult result = levin::Trainer(table.options()).fit(module, data);

@@ -8,6 +8,7 @@ namespace {
 bool close(double a, double b, double relative) { return std::abs(a - b) <= relative * std::max(1.0, std::abs(b)); }
 
 using levin::nn::ImageClassifier;
+using levin::nn::ImageClassifierOptions;
 using MakeConfig = std::function<levin::OptimizerConfig(ToyModule&)>;
 
 levin::TrainerOptions on_cpus(const TemporaryFolder& folder, int count) {
@@ -47,7 +48,7 @@ Trained train_images(int count, const std::string& net, const char* precision = 
   options.gradient_clip_val = 1.0;
   options.accumulate_grad_batches = 2;
   torch::manual_seed(3);
-  const auto module = levin::make_module<ImageClassifier>(ImageClassifier::Options{
+  const auto module = levin::make_module<ImageClassifier>(ImageClassifierOptions{
       .net = net, .hidden = 16, .optimizer = {"SGD", levin::optim::SGDOptions{.lr = 0.05, .momentum = 0.9}}});
   levin::data::SyntheticDigits data({.train_size = 150, .val_size = 40, .batch_size = 16});
   const levin::RunResult result = levin::Trainer(options).fit(*module, data);

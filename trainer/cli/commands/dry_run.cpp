@@ -92,7 +92,7 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Traine
 }
 
 /// Adds names like "checkpoints/{epoch}-{step}.ckpt" and "checkpoints/last.ckpt"; a dirpath is used as given.
-void add_files_of(const ModelCheckpoint::Options& options, std::vector<std::string>& files) {
+void add_files_of(const ModelCheckpointOptions& options, std::vector<std::string>& files) {
   const std::filesystem::path folder = options.dirpath.empty() ? "checkpoints" : options.dirpath;
   if (options.save_top_k != 0) files.push_back((folder / (options.filename + ".ckpt")).string());
   if (options.save_last) files.push_back((folder / "last.ckpt").string());

@@ -7,6 +7,19 @@
 
 namespace levin {
 
+struct TorchSettingsOptions {
+  Deterministic deterministic = {};
+  bool benchmark = false;       ///< cuDNN searches for the fastest algorithms
+  bool detect_anomaly = false;  ///< backward throws if a gradient is NaN, and prints the forward operation
+  bool flush_denormal = false;  ///< the CPU flushes denormal numbers to 0, in the calling and all compute threads
+  /// Compute threads of the CPU. Unset: LibTorch's number, limited to the cores that the process may use; if
+  /// OMP_NUM_THREADS or MKL_NUM_THREADS is set, LibTorch's number without that limit.
+  std::optional<int64_t> num_threads = {};
+  /// Precision of float32 matrix products: "highest", "high" or "medium". Unset: unchanged.
+  /// Source: https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
+  std::optional<std::string> float32_matmul_precision = {};
+};
+
 /// LibTorch's process-wide switches: the constructor sets them for a run, the destructor restores them.
 ///
 /// Deterministic algorithms make a run repeat on the same machine, LibTorch and number of threads. They do not make
@@ -15,20 +28,9 @@ namespace levin {
 /// Source: https://pytorch.org/docs/stable/notes/randomness.html
 class TorchSettings {
  public:
-  struct Options {
-    Deterministic deterministic = {};
-    bool benchmark = false;       ///< cuDNN searches for the fastest algorithms
-    bool detect_anomaly = false;  ///< backward throws if a gradient is NaN, and prints the forward operation
-    bool flush_denormal = false;  ///< the CPU flushes denormal numbers to 0, in the calling and all compute threads
-    /// Compute threads of the CPU. Unset: LibTorch's number, limited to the cores that the process may use; if
-    /// OMP_NUM_THREADS or MKL_NUM_THREADS is set, LibTorch's number without that limit.
-    std::optional<int64_t> num_threads = {};
-    /// Precision of float32 matrix products: "highest", "high" or "medium". Unset: unchanged.
-    /// Source: https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
-    std::optional<std::string> float32_matmul_precision = {};
-  };
+  using Options = TorchSettingsOptions;
 
-  explicit TorchSettings(const Options& options);
+  explicit TorchSettings(const TorchSettingsOptions& options);
   ~TorchSettings();
   TorchSettings(const TorchSettings&) = delete;
   TorchSettings& operator=(const TorchSettings&) = delete;
