@@ -34,14 +34,12 @@ class AccumulationWindow {
   double sum_of_weights() const { return state_.sum_of_weights; }
 
   /// Sets the weight of the micro-batch. A second call for the same micro-batch replaces the first, since an optimizer
-  /// may evaluate its closure several times.
-  void add(double weight) {
-    if (state_.first_weight == 0) state_.first_weight = weight;
-    state_.sum_of_weights = weight_before_ + weight;
-  }
-  /// Sets the weight of the micro-batch where ranks share `reference` as w0.
-  void add(double weight, double reference) {
-    state_.first_weight = reference;
+  /// may evaluate its closure several times. `reference`: the w0 that ranks share; 0 if the window has its own.
+  void add(double weight, double reference = 0) {
+    if (reference != 0)
+      state_.first_weight = reference;
+    else if (state_.first_weight == 0)
+      state_.first_weight = weight;
     state_.sum_of_weights = weight_before_ + weight;
   }
 

@@ -1,6 +1,5 @@
 #include <levin/trainer/loops/automatic_step.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/data/loading/batch_weight.h>
 #include <levin/trainer/core/system/error.h>
@@ -128,30 +127,20 @@ at::Tensor AutomaticStep::compute_gradients() {
   const double own = loss.defined() ? weight_of_output() : 0;  // an idle rank's too
   const double weight = is_idle_ ? 0 : own;
   counts_ = weight > 0;
-  add_weight(weight);
-  if (window_.is_last()) parts_.strategy.begin_sum_of_weights(window_.sum_of_weights());
+  RankSync& sync = parts_.strategy.rank_sync();
+  window_.add(weight, sync.reference_weight(weight, parts_.counters.reference_weight));
+  std::optional<RankSync::PendingSum> total;
+  if (window_.is_last()) total = sync.begin(window_.sum_of_weights());
   if (own > 0) {
     check_loss(loss);
     call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
   } else if (window_.is_last()) {
     parts_.strategy.backward_of_nothing();
   }
-  if (!window_.is_last()) return loss;
-  total_weight_ = parts_.strategy.sum_of_weights();
+  if (!total) return loss;
+  total_weight_ = total->finish();
   for (size_t i = 0; i < size(); ++i) finish_gradients(i);
   return loss;
-}
-
-void AutomaticStep::add_weight(double weight) {
-  Comm& comm = parts_.strategy.comm();
-  if (comm.world_size() == 1) return window_.add(weight);
-  double& reference = parts_.counters.reference_weight;
-  if (reference == 0) {
-    // The first rank's weight that is not 0.
-    for (const at::Tensor& of_rank : comm.all_gather(at::full({1}, weight, at::TensorOptions(at::kDouble))))
-      if (reference == 0) reference = of_rank.item<double>();
-  }
-  window_.add(weight, reference);
 }
 
 double AutomaticStep::weight_of_output() const {

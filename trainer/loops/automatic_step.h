@@ -42,8 +42,6 @@ class AutomaticStep final : public TrainingStep {
   at::Tensor compute_gradients();
   void refuse_second_closure() const;
   double weight_of_output() const;
-  /// Adds the micro-batch's weight to the window. The ranks agree on w0 in the run's first one. Collective then.
-  void add_weight(double weight);
   at::Tensor scaled(const at::Tensor& loss, double weight) const;
   void call_zero_grad(size_t index);
   void finish_gradients(size_t index);

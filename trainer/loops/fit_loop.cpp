@@ -1,14 +1,10 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/util/ScopeExit.h>
 #include <levin/data/combined_loader.h>
-#include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/trainer/core/device/rng_state.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
-#include <levin/trainer/logging/step_log.h>
-#include <levin/trainer/strategies/forward_snapshot.h>
 
 #include <algorithm>
 #include <utility>
@@ -221,16 +217,8 @@ TrainingStep::Outcome FitLoop::train_on(const Batch& batch, int64_t samples, boo
 
 TrainingStep::Outcome FitLoop::run_idle(const Batch& batch, int64_t batch_idx, bool last,
                                         const BatchOnRanks& on_ranks) {
-  std::set<LoggedMetric*> metrics = sink_.metrics();
-  for (const auto& [name, metric] : run_.module().registered_metrics()) metrics.insert(metric);
-  const ForwardSnapshot before(run_.module(), metrics);
-  const parallel::UncountedBatch counts_for_nothing;
-  StepLog unread;
-  unread.begin(0);
-  LogSink* const sink = std::exchange(run_.step_context().sink, &unread);
-  const auto sink_as_before = c10::make_scope_exit([&] { run_.step_context().sink = sink; });
-  const TrainingStep::Outcome outcome = step_->run(batch, batch_idx, last, on_ranks);
-  before.restore();
+  TrainingStep::Outcome outcome;
+  parts_.strategy.run_idle(sink_.metrics(), [&] { outcome = step_->run(batch, batch_idx, last, on_ranks); });
   return outcome;
 }
 

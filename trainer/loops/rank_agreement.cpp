@@ -32,12 +32,13 @@ void RankAgreement::at_end_of_window() {
   }
   // Under manual optimization there is no message with the weights of a window.
   const bool automatic = run_.module().automatic_optimization;
-  const uint64_t agreed = automatic ? parts_.strategy.agree(requests()) : parts_.strategy.agree_now(requests());
+  RankSync& sync = parts_.strategy.rank_sync();
+  const uint64_t agreed = automatic ? sync.agree(requests()) : sync.agree_now(requests());
   run_.counters().time_to_validate = agreed & kValidate;
   take(agreed);
 }
 
-void RankAgreement::now() { take(parts_.strategy.agree_now(requests())); }
+void RankAgreement::now() { take(parts_.strategy.rank_sync().agree_now(requests())); }
 
 uint64_t RankAgreement::requests() const {
   uint64_t bits = signals_ ? held_signals() & kSignals : 0;
@@ -58,7 +59,7 @@ bool RankAgreement::ends_here() const { return received_signal() != 0 && run_.st
 int64_t RankAgreement::in_validation(int64_t interval) {
   uint64_t bits = requests();
   if (parts_.is_rank_zero()) bits |= uint64_t{1} << (kInterval + std::countr_zero(static_cast<uint64_t>(interval)));
-  const uint64_t agreed = parts_.strategy.agree_now(bits);
+  const uint64_t agreed = parts_.strategy.rank_sync().agree_now(bits);
   take(agreed);
   return static_cast<int64_t>((agreed >> kInterval) & ((uint64_t{2} << kLongestInterval) - 1));
 }

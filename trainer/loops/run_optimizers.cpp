@@ -55,8 +55,7 @@ void RunOptimizers::unscale(size_t index, double multiplier) {
     return;
   }
   scaler_->unscale_(raw(index), gradients_of(index), multiplier);
-  Comm& comm = parts_.strategy.comm();
-  if (comm.world_size() > 1) comm.all_reduce(scaler_->found_inf(raw(index)), ReduceOp::Max);
+  parts_.strategy.rank_sync().agree_on_found_inf(scaler_->found_inf(raw(index)));
 }
 
 void RunOptimizers::unscale_once(size_t index) {

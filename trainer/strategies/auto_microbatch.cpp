@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -94,16 +95,16 @@ struct AutoMicrobatch::Backward : torch::autograd::Function<AutoMicrobatch::Back
 
 void AutoMicrobatch::set_context(StepContext& context) {
   context_ = &context;
-  inner_->set_context(context);
+  ForwardingStrategy::set_context(context);
 }
 
 void AutoMicrobatch::place(LightningModule& module) {
   module_ = &module;
-  inner_->place(module);
+  ForwardingStrategy::place(module);
 }
 
 void AutoMicrobatch::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
-  inner_->attach(optimizers);
+  ForwardingStrategy::attach(optimizers);
   if (!module_->automatic_optimization)
     throw UsageError("trainer.auto_microbatch: manual optimization splits its batches itself; set it to false");
   for (const auto& optimizer : optimizers)
@@ -115,7 +116,7 @@ void AutoMicrobatch::attach(const std::vector<std::shared_ptr<torch::optim::Opti
 StepOutput AutoMicrobatch::forward(const Batch& batch, int64_t batch_idx, LogSink& sink) {
   LogSink* const before = std::exchange(context_->sink, &sink);
   try {
-    StepOutput output = inner_->run_step(batch, batch_idx);
+    StepOutput output = inner().run_step(batch, batch_idx);
     context_->sink = before;
     return output;
   } catch (...) {

@@ -6,7 +6,6 @@
 #include <levin/trainer/strategies/step_error.h>
 #include <levin/trainer/strategies/strategy.h>
 
-#include <array>
 #include <functional>
 #include <optional>
 
@@ -26,28 +25,26 @@ class DdpStrategy : public Strategy {
   std::string where() const override;
   Comm& comm() override { return group_; }
   c10::Device device() const override { return device_; }
-  void set_context(StepContext& /*context*/) override {}
+  RankSync& rank_sync() override { return rank_sync_; }
+  void set_context(StepContext& context) override { context_ = &context; }
   /// Moves the module to the device and broadcasts rank 0's parameters and buffers. Throws levin::UsageError if the
   /// ranks' modules differ.
   void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) override;
   void begin_evaluation() override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
   void backward_of_nothing() override;
-  void begin_sum_of_weights(double own) override;
-  double sum_of_weights() override;
   /// Returns `norm`: gradients are already those of all ranks.
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
   State optimizer_state(torch::optim::Optimizer& optimizer) override;
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
-  uint64_t agree(uint64_t bits) override;
-  uint64_t agree_now(uint64_t bits) override;
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
@@ -60,24 +57,17 @@ class DdpStrategy : public Strategy {
   parallel::GradientReducer* reducer() { return reducer_ ? &*reducer_ : nullptr; }
 
  private:
-  /// Makes a message: the window's weight, the kind of message, and one number per bit, which is not 0 if the bit is
-  /// set.
-  at::Tensor message(double kind, double weight, uint64_t bits) const;
-  /// Returns the bits that any rank has set. Throws levin::Error if a rank has sent a message of another kind.
-  uint64_t bits_of(const at::Tensor& message, double kind) const;
-
   ProcessGroup& group_;
   c10::Device device_;
   parallel::DistributedDataParallelOptions options_;
   bool sync_batchnorm_;
   DeviceTransfer transfer_;
+  RankSync rank_sync_;
   LightningModule* module_ = nullptr;
+  StepContext* context_ = nullptr;  ///< the module's
   FirstSteps first_ = {};
   std::optional<parallel::GradientReducer> reducer_ = {};
   optim::ParameterWatch watch_ = {};
-  at::Tensor sent_ = {};  ///< the latest message; summed over all ranks once `arrived_` was called
-  std::function<void()> arrived_ = {};
-  uint64_t own_bits_ = 0, agreed_bits_ = 0;
 };
 
 }  // namespace levin

@@ -9,12 +9,13 @@ namespace levin {
 class OneProcessStrategy : public Strategy {
  public:
   Comm& comm() override { return comm_; }
+  RankSync& rank_sync() override { return rank_sync_; }
   void set_context(StepContext& /*context*/) override {}
+  /// Runs the step as any other: the only rank is never without a batch that another one has.
+  void run_idle(const std::set<LoggedMetric*>& /*metrics*/, const std::function<void()>& step) override { step(); }
   void begin_evaluation() override {}
   void backward(const at::Tensor& loss, bool /*sync*/) override { module_->backward(loss); }
   void backward_of_nothing() override {}
-  void begin_sum_of_weights(double own) override { sum_of_weights_ = own; }
-  double sum_of_weights() override { return sum_of_weights_; }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   State optimizer_state(torch::optim::Optimizer& optimizer) override { return optimizer_state_dict(optimizer); }
@@ -23,15 +24,13 @@ class OneProcessStrategy : public Strategy {
   }
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}
-  uint64_t agree(uint64_t bits) override { return bits; }
-  uint64_t agree_now(uint64_t bits) override { return bits; }
 
  protected:
   LightningModule* module_ = nullptr;  ///< set by `place`
 
  private:
   SingleProcessComm comm_;
-  double sum_of_weights_ = 0;
+  RankSync rank_sync_ = {};
 };
 
 }  // namespace levin

@@ -6,9 +6,12 @@
 #include <levin/trainer/core/ranks/comm.h>
 #include <levin/trainer/core/run/step_context.h>
 #include <levin/trainer/core/state/state.h>
+#include <levin/trainer/strategies/rank_sync.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +32,8 @@ class Strategy {
   virtual std::string where() const = 0;
   /// The device of this rank's batches.
   virtual c10::Device device() const = 0;
+  /// The weights, requests and flags on which the ranks agree.
+  virtual RankSync& rank_sync() = 0;
 
   /// Sets the module's view of the run, which must outlive the strategy's use. Called before `place`.
   virtual void set_context(StepContext& context) = 0;
@@ -41,6 +46,9 @@ class Strategy {
   virtual Batch to_device(Batch batch) = 0;
   /// Runs training_step, on one device or several.
   virtual StepOutput run_step(const Batch& batch, int64_t batch_idx) = 0;
+  /// Calls `step`, which runs a batch that this rank does not have, for the ranks that do: their collectives need all
+  /// ranks. The batch counts for nothing, and `metrics` are afterwards as before.
+  virtual void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) = 0;
   /// Makes all ranks see the same buffers. Called by all ranks before the batches of an evaluation.
   virtual void begin_evaluation() = 0;
   /// Runs validation_step or test_step.
@@ -51,10 +59,6 @@ class Strategy {
   virtual void backward(const at::Tensor& loss, bool sync) = 0;
   /// Takes part in the other ranks' backward at the end of a window if this rank has no loss.
   virtual void backward_of_nothing() = 0;
-  /// Starts sending this rank's weight of the window to the others; called before the backward that ends the window.
-  virtual void begin_sum_of_weights(double own) = 0;
-  /// Returns the window's weight summed over all ranks; called after that backward.
-  virtual double sum_of_weights() = 0;
   /// Returns the gradient norm over all ranks, from the norm of this rank's share.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   /// Drops gradients that the strategy keeps besides the parameters' own. Called when an optimizer's gradients are
@@ -70,12 +74,6 @@ class Strategy {
   virtual State state_dict() const = 0;
   /// Called after `attach`. Throws levin::UsageError for another module's state.
   virtual void load_state_dict(const State& state) = 0;
-  /// Passes on this rank's requests, as bits, and returns the bits that any rank has set, the same on all ranks. It
-  /// sends no message itself: `bits` go with the weights of the next window, and the result was sent with the weights
-  /// of the last one.
-  virtual uint64_t agree(uint64_t bits) = 0;
-  /// Agrees on all requests made so far, with a message. Collective: all ranks call it.
-  virtual uint64_t agree_now(uint64_t bits) = 0;
 };
 
 }  // namespace levin

@@ -1,0 +1,60 @@
+#pragma once
+#include <levin/trainer/strategies/strategy.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin {
+
+/// A wrapper of another strategy that passes every call on. A derived class overrides what it changes; all functions of
+/// Strategy are pure virtual, so this class does not compile if it lacks one.
+class ForwardingStrategy : public Strategy {
+ public:
+  explicit ForwardingStrategy(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
+
+  const char* name() const override { return inner_->name(); }
+  Comm& comm() override { return inner_->comm(); }
+  std::string where() const override { return inner_->where(); }
+  c10::Device device() const override { return inner_->device(); }
+  RankSync& rank_sync() override { return inner_->rank_sync(); }
+  void set_context(StepContext& context) override { inner_->set_context(context); }
+  void place(LightningModule& module) override { inner_->place(module); }
+  void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override {
+    inner_->attach(optimizers);
+  }
+  Batch to_device(Batch batch) override { return inner_->to_device(std::move(batch)); }
+  StepOutput run_step(const Batch& batch, int64_t batch_idx) override { return inner_->run_step(batch, batch_idx); }
+  void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) override {
+    inner_->run_idle(metrics, step);
+  }
+  void begin_evaluation() override { inner_->begin_evaluation(); }
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
+                           int64_t dataloader_idx) override {
+    inner_->run_evaluation_step(kind, batch, batch_idx, dataloader_idx);
+  }
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override {
+    return inner_->run_predict_step(batch, batch_idx, dataloader_idx);
+  }
+  void backward(const at::Tensor& loss, bool sync) override { inner_->backward(loss, sync); }
+  void backward_of_nothing() override { inner_->backward_of_nothing(); }
+  at::Tensor reduce_norm(const at::Tensor& norm) override { return inner_->reduce_norm(norm); }
+  void zero_grad(torch::optim::Optimizer& optimizer) override { inner_->zero_grad(optimizer); }
+  void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { inner_->step(optimizer, closure); }
+  State optimizer_state(torch::optim::Optimizer& optimizer) override { return inner_->optimizer_state(optimizer); }
+  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
+    inner_->load_optimizer_state(optimizer, state);
+  }
+  State state_dict() const override { return inner_->state_dict(); }
+  void load_state_dict(const State& state) override { inner_->load_state_dict(state); }
+
+ protected:
+  Strategy& inner() { return *inner_; }
+
+ private:
+  std::unique_ptr<Strategy> inner_;
+};
+
+}  // namespace levin

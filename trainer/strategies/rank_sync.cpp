@@ -1,0 +1,78 @@
+#include <levin/trainer/strategies/rank_sync.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <cmath>
+
+namespace levin {
+namespace {
+
+constexpr int64_t kBits = 64;
+/// The kind in each message: from the sum over all ranks each can tell whether all have sent the same kind.
+constexpr double kOfWeights = 1, kOfRequests = 1 << 20;
+
+}  // namespace
+
+at::Tensor RankSync::message(double kind, double weight, uint64_t bits) {
+  at::Tensor message = at::zeros({2 + kBits}, at::TensorOptions(at::kDouble));
+  auto* const values = message.mutable_data_ptr<double>();
+  values[0] = weight;
+  values[1] = kind;
+  for (int64_t i = 0; i < kBits; ++i) values[2 + i] = (bits >> i) & 1 ? 1.0 : 0.0;
+  return message;
+}
+
+uint64_t RankSync::bits_of(const at::Tensor& message, double kind) const {
+  uint64_t bits = 0;
+  const auto* const values = message.const_data_ptr<double>();
+  const bool all_of_weights = values[1] < kOfRequests, all_of_requests = std::fmod(values[1], kOfRequests) == 0;
+  if (kind == kOfWeights ? !all_of_weights : !all_of_requests)
+    throw Error("rank ", group_->rank(), " of ", group_->world_size(), ": another rank is not in the same place: it ",
+                kind == kOfWeights ? "does not end a window" : "ends a window",
+                " here; do all ranks make the same steps, and call together what all must call?");
+  for (int64_t i = 0; i < kBits; ++i) bits |= uint64_t{values[2 + i] > 0} << i;
+  return bits;
+}
+
+RankSync::PendingSum RankSync::begin(double weight) {
+  PendingSum pending(group_ != nullptr ? this : nullptr, weight);
+  if (group_ == nullptr) return pending;
+  pending.message_ = message(kOfWeights, weight, std::exchange(own_bits_, 0));
+  pending.arrived_ = group_->begin_all_reduce(pending.message_);
+  return pending;
+}
+
+double RankSync::PendingSum::finish() {
+  if (sync_ == nullptr) return sum_;
+  std::exchange(arrived_, nullptr)();
+  sync_->agreed_bits_ |= sync_->bits_of(message_, kOfWeights);
+  return *message_.const_data_ptr<double>();
+}
+
+uint64_t RankSync::agree(uint64_t bits) {
+  if (group_ == nullptr) return bits;
+  own_bits_ |= bits;
+  return std::exchange(agreed_bits_, 0);
+}
+
+uint64_t RankSync::agree_now(uint64_t bits) {
+  if (group_ == nullptr) return bits;
+  at::Tensor asked = message(kOfRequests, 0, bits | std::exchange(own_bits_, 0));
+  group_->all_reduce(asked, ReduceOp::Sum);
+  return bits_of(asked, kOfRequests) | std::exchange(agreed_bits_, 0);
+}
+
+double RankSync::reference_weight(double weight, double& agreed) const {
+  if (group_ == nullptr || group_->world_size() == 1) return 0;
+  if (agreed != 0) return agreed;
+  for (const at::Tensor& of_rank : group_->all_gather(at::full({1}, weight, at::TensorOptions(at::kDouble))))
+    if (agreed == 0) agreed = of_rank.item<double>();
+  return agreed;
+}
+
+void RankSync::agree_on_found_inf(at::Tensor& found_inf) const {
+  if (group_ != nullptr && group_->world_size() > 1) group_->all_reduce(found_inf, ReduceOp::Max);
+}
+
+}  // namespace levin
