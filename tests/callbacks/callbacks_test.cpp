@@ -2,7 +2,7 @@
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

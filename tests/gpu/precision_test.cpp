@@ -29,8 +29,8 @@ double scale_of(levin::Trainer& trainer, const TemporaryFolder& folder) {
 }
 
 /// Much more memory goes to activations than to weights.
-struct Wide : levin::LightningModule {
-  Wide() {
+struct Wide : ToyModule {
+  Wide() : ToyModule(torch::nn::Sequential()) {
     for (int i = 0; i < 12; ++i) {
       net->push_back(torch::nn::Linear(512, 512));
       net->push_back(torch::nn::ReLU());
@@ -40,7 +40,6 @@ struct Wide : levin::LightningModule {
     return net->forward(batch.input()).pow(2).mean();
   }
   levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 1e-3}); }
-  torch::nn::Sequential net = register_module("net", torch::nn::Sequential());
 };
 
 /// The most that tensors took in three steps.

@@ -4,7 +4,7 @@
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/gpu/skipped.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 // The trainings of the GPU tests.
 

@@ -1,10 +1,4 @@
-#include <levin/data/data_module.h>
-#include <levin/data/registry.h>
-#include <levin/modules/optim/sgd.h>
-#include <levin/modules/registry.h>
-#include <levin/trainer/core/system/error.h>
 #include <signal.h>
-#include <torch/nn/modules/linear.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
-#include "tests/temporary_folder.h"
+#include "tests/small_modules.h"
 #include "tests/trainer/cli/program.h"
 
 using levin::Batch;
@@ -22,15 +16,14 @@ using levin::testing::run_program;
 namespace {
 
 /// A line through points, that can be asked to misbehave.
-struct Line : levin::LightningModule {
+struct Line : ToyModule {
   struct Options {
     double lr = LEVIN_OPTION(lr, 0.1, "Learning rate", {.exclusive_min = 0});
     std::string mishap = LEVIN_OPTION(mishap, "none", "What goes wrong",
                                       {.choices = {"none", "throw", "term", "interrupt", "no_gradient"}});
   };
-  explicit Line(Options o) : options(std::move(o)), net(register_module("net", torch::nn::Linear(2, 1))) {}
+  explicit Line(Options o) : ToyModule(torch::nn::Sequential(torch::nn::Linear(2, 1))), options(std::move(o)) {}
 
-  at::Tensor loss_of(const Batch& batch) { return (net->forward(batch.input()) - batch.target()).square().mean(); }
   levin::StepOutput training_step(const Batch& batch, int64_t batch_idx) override {
     if (options.mishap == "throw") throw std::runtime_error("the step failed");
     if (options.mishap == "term" && batch_idx == 1) raise(SIGTERM);
@@ -50,7 +43,6 @@ struct Line : levin::LightningModule {
     return {levin::optim::SGD(parameters(), {.lr = options.lr})};
   }
   Options options;
-  torch::nn::Linear net;
 };
 LEVIN_REGISTER_MODULE(Line);
 

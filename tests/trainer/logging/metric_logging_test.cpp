@@ -7,8 +7,8 @@
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/small_modules.h"
 #include "tests/thread_comm.h"
-#include "tests/trainer/loops/toy.h"
 
 namespace {
 

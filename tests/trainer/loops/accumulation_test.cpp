@@ -1,7 +1,7 @@
 // The gradient of an accumulation window is that of the weighted mean over all its samples.
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

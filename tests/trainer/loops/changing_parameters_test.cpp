@@ -1,7 +1,7 @@
 // Parameters that join an optimizer during a fit are trained as those that it had from the start.
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

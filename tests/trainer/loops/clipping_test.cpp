@@ -1,7 +1,7 @@
 // What clipping does to gradients, and who sees it.
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

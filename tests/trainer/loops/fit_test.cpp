@@ -1,7 +1,7 @@
 // Limits, stops, schedulers, manual optimization, and what a module must bring.
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

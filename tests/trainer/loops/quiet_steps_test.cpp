@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tests/catch.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // `fit` gives bit for bit what the hand-written LibTorch loop with the same optimizer object gives.
 #include "tests/catch.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

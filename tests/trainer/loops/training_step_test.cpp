@@ -6,7 +6,7 @@
 
 #include "tests/catch.h"
 #include "tests/fake_run.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 using namespace levin;
 

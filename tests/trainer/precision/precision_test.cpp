@@ -6,7 +6,7 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 
@@ -121,13 +121,10 @@ TEST_CASE("use_amp and amp_level: 32 bit, autocast, master weights, all in float
 }
 
 TEST_CASE("amp_level O2: BatchNorm stays in float32, and float32 masters take steps that float16 rounds away") {
-  struct Normed : levin::LightningModule {
+  struct Normed : ToyModule {
     Normed()
-        : net(register_module("net", torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8),
-                                                           torch::nn::Linear(8, 1)))) {}
-    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
-      return torch::mse_loss(net->forward(batch.input()), batch.target());
-    }
+        : ToyModule(
+              torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::Linear(8, 1))) {}
     levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 1e-4}); }
     void on_before_optimizer_step(levin::Run&, torch::optim::Optimizer& optimizer) override {
       for (const at::Tensor& stepped : optimizer.param_groups()[0].params()) {
@@ -135,7 +132,6 @@ TEST_CASE("amp_level O2: BatchNorm stays in float32, and float32 masters take st
         masters.push_back(stepped);
       }
     }
-    torch::nn::Sequential net;
     std::vector<at::Tensor> masters = {};
     bool all_float = true;
   };

@@ -1,7 +1,7 @@
 // Strategy dp over replicas on the CPU: what one device would have computed, logged and saved.
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 
@@ -137,16 +137,13 @@ TEST_CASE("replicas run in the run's precision") {
 namespace {
 
 /// On one device what BatchNorm defines under dp: each part is normalised by itself, the statistics are averaged.
-struct WithBatchNorm : levin::LightningModule {
+struct WithBatchNorm : ToyModule {
   explicit WithBatchNorm(int parts_ = 1)
-      : parts(parts_),
-        first(register_module("first", torch::nn::Linear(4, 8))),
-        norm(register_module("norm", torch::nn::BatchNorm1d(8))),
-        last(register_module("last", torch::nn::Linear(8, 1))) {
+      : ToyModule(torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::ReLU(),
+                                        torch::nn::Linear(8, 1))),
+        parts(parts_),
+        norm(std::dynamic_pointer_cast<torch::nn::BatchNorm1dImpl>(net[1])) {
     to(torch::kDouble);
-  }
-  torch::Tensor loss_of(const levin::Batch& batch) {
-    return torch::mse_loss(last(torch::relu(norm(first(batch.input())))), batch.target());
   }
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
     if (parts == 1) return loss_of(batch);
@@ -172,9 +169,7 @@ struct WithBatchNorm : levin::LightningModule {
     return levin::optim::SGD(parameters(), {.lr = 0.1, .momentum = 0.9});
   }
   int parts;
-  torch::nn::Linear first;
   torch::nn::BatchNorm1d norm;
-  torch::nn::Linear last;
 };
 
 Trained train_batch_norm(int devices, int parts) {

@@ -1,10 +1,9 @@
 // Trains a small network on some ranks: `ranked_learner FOLDER name=value ...`, where the options below have the names.
-#include <levin/levin.h>
-
 #include <cstdlib>
 #include <iostream>
 #include <map>
-#include <sstream>
+
+#include "tests/small_modules.h"
 
 namespace {
 
@@ -80,22 +79,21 @@ struct Data : data::DataModule {
   Options options;
 };
 
-struct Net : levin::LightningModule {
-  explicit Net(const Options& options_) : options(options_) {
+struct Net : ToyModule {
+  explicit Net(const Options& options_)
+      : ToyModule(torch::nn::Sequential(torch::nn::Linear(3, 5), torch::nn::Tanh(), torch::nn::Linear(5, 1))),
+        options(options_) {
     if (options.number("registered", 1) == 1) register_metric("train_error", train_error);
     register_metric("val_error", val_error);
     to(torch::kDouble);
     automatic_optimization = options.number("manual", 0) == 0;
-  }
-  torch::Tensor loss_of(const levin::Batch& batch) {
-    return torch::mse_loss(head(torch::tanh(body(batch.input()))), batch.target());
   }
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
     if (batch.is_own()) {
       const auto& both = batch.as<data::CombinedBatch>();
       return loss_of(both[0]) + loss_of(both[1]);
     }
-    const auto output = head(torch::tanh(body(batch.input())));
+    const auto output = net->forward(batch.input());
     const auto of_samples = torch::square(output - batch.target());
     train_error(output, batch.target());
     log("train_error", train_error);
@@ -117,7 +115,7 @@ struct Net : levin::LightningModule {
     return loss;
   }
   void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
-    val_error(head(torch::tanh(body(batch.input()))), batch.target());
+    val_error(net->forward(batch.input()), batch.target());
     log("val_error", val_error);
     log("val_loss", loss_of(batch));
   }
@@ -144,8 +142,6 @@ struct Net : levin::LightningModule {
   double drawn = 0;
   int64_t steps = 0;
   levin::metrics::MeanSquaredError train_error, val_error;
-  torch::nn::Linear body = register_module("body", torch::nn::Linear(3, 5));
-  torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
 };
 
 levin::TrainerOptions trainer_options(const Options& given, const std::string& folder) {

@@ -3,7 +3,7 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 using levin::Batch;
 using levin::UsageError;

@@ -1,7 +1,7 @@
 // Tensors on different devices: the error says what is where. The device "meta" stands for another one.
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 

@@ -7,25 +7,13 @@
 
 #include "tests/catch.h"
 #include "tests/modules/python_reference.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 using levin::LRFindOptions;
 using levin::LRFindResult;
 using nlohmann::ordered_json;
 
 namespace {
-
-/// A linear regression that PyTorch Lightning's finder gets as well.
-struct Regression : levin::LightningModule {
-  Regression() : net(register_module("net", torch::nn::Linear(4, 1))) {}
-  levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
-    return torch::mse_loss(net->forward(batch.input()), batch.target());
-  }
-  levin::OptimizerConfig configure_optimizers() override {
-    return levin::optim::SGD(parameters(), {.lr = 0.1, .momentum = 0.9});
-  }
-  torch::nn::Linear net;
-};
 
 ordered_json numbers(const torch::Tensor& tensor) {
   const auto flat = tensor.detach().contiguous().view(-1);
@@ -81,11 +69,12 @@ TEST_CASE("a whole range test is PyTorch Lightning's: rates, smoothed losses, su
   std::vector<LRFindResult> ours;
   for (const Case& one :
        {Case{"exponential", 1e-8, 1, 100, 1}, Case{"exponential", 1e-5, 10, 60, 2}, Case{"linear", 1e-4, 0.4, 50, 1}}) {
-    Regression module;
+    ToyModule module(torch::nn::Sequential(torch::nn::Linear(4, 1)));
+    module.optimizers_of = [](ToyModule& m) { return levin::optim::SGD(m.parameters(), {.lr = 0.1, .momentum = 0.9}); };
     cases.push_back({{"input", numbers(data.input)},
                      {"target", numbers(data.target)},
-                     {"weight", numbers(module.net->weight)},
-                     {"bias", numbers(module.net->bias)},
+                     {"weight", numbers(module.parameters()[0])},
+                     {"bias", numbers(module.parameters()[1])},
                      {"batch_size", 8},
                      {"mode", one.mode},
                      {"min_lr", one.min_lr},

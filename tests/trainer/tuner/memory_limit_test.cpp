@@ -16,13 +16,11 @@ using levin::BatchSizeTrial;
 namespace {
 
 /// A layer whose activations take width * 4 bytes for each sample, and its gradient as much.
-struct Wide : levin::LightningModule {
-  explicit Wide(int64_t width) : net(register_module("net", torch::nn::Linear(4, width))) {}
+struct Wide : ToyModule {
+  explicit Wide(int64_t width) : ToyModule(torch::nn::Sequential(torch::nn::Linear(4, width))) {}
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
     return net->forward(batch.input()).square().mean();
   }
-  levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 1e-3}); }
-  torch::nn::Linear net;
 };
 
 }  // namespace

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 /// A module with all kinds of state that a trial must not change: dropout, BatchNorm's buffers, registered and
 /// unregistered metrics, and a count that is saved in checkpoints.
-struct Tuned : levin::LightningModule {
+struct Tuned : ToyModule {
   Tuned()
-      : net(register_module("net", torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8),
-                                                         torch::nn::Dropout(0.3), torch::nn::Linear(8, 1)))) {
+      : ToyModule(torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::Dropout(0.3),
+                                        torch::nn::Linear(8, 1))) {
     register_metric("registered", registered);
   }
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
@@ -24,9 +24,7 @@ struct Tuned : levin::LightningModule {
     log("mean", mean, {.on_step = false, .on_epoch = true});
     return torch::mse_loss(output, batch.target());
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
-    log("val_loss", torch::mse_loss(net->forward(batch.input()), batch.target()));
-  }
+  void validation_step(const levin::Batch& batch, int64_t, int64_t) override { log("val_loss", loss_of(batch)); }
   levin::OptimizerConfig configure_optimizers() override {
     return {levin::optim::SGD(parameters(), {.lr = 0.05, .momentum = 0.9}), levin::StepLR({.step_size = 1})};
   }
@@ -35,7 +33,6 @@ struct Tuned : levin::LightningModule {
     batches_seen = state.at("batches_seen").to_int();
   }
 
-  torch::nn::Sequential net;
   levin::metrics::MeanSquaredError registered, mean;
   int64_t batches_seen = 0;
 };

@@ -5,11 +5,12 @@
 
 #include "tests/temporary_folder.h"
 
-/// A small regression network and its data, for tests of the loops.
+/// A small module for tests: trains a network, by default one that fits ToyData, by the mean squared error.
 struct ToyModule : levin::LightningModule {
+  explicit ToyModule(torch::nn::Sequential network) : net(register_module("net", std::move(network))) {}
   explicit ToyModule(double dropout = 0)
-      : net(register_module("net", torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Tanh(),
-                                                         torch::nn::Dropout(dropout), torch::nn::Linear(8, 1)))) {}
+      : ToyModule(torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Tanh(), torch::nn::Dropout(dropout),
+                                        torch::nn::Linear(8, 1))) {}
 
   torch::Tensor loss_of(const levin::Batch& batch) {
     return torch::mse_loss(net->forward(batch.input()), batch.target());
