@@ -85,7 +85,7 @@ TEST_CASE("optimizers of one class are numbered") {
   CHECK(metrics.at("lr-SGD-1") == Approx(0.3));
 }
 
-TEST_CASE("a timer ends the run, and goes on from its state") {
+TEST_CASE("a timer ends the run, and resumes from its state") {
   ToyModule module;
   const auto timer = std::make_shared<levin::Timer>(levin::TimerOptions{.duration = 0.0, .verbose = false});
   const auto result = fit(module, {timer});
@@ -171,7 +171,7 @@ TEST_CASE("DeviceStatsMonitor logs memory and use of the CPU") {
   CHECK(result.metrics.count(prefix + "allocated_bytes.current") == 0);
 }
 
-TEST_CASE("DeviceStatsMonitor is silent about the CPU where it is told so") {
+TEST_CASE("DeviceStatsMonitor logs nothing about the CPU if its option says no") {
   ToyModule module;
   const levin::RunResult result = fit(module, {levin::DeviceStatsMonitor({.cpu_stats = false, .every_n_steps = 1})});
   for (const auto& [name, value] : result.metrics) CHECK_FALSE(contains(name, "DeviceStatsMonitor"));

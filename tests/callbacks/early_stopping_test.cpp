@@ -57,7 +57,7 @@ TEST_CASE("early stopping ends at thresholds and at values that are not finite")
   CHECK(reason == "EarlyStopping: val_loss did not improve on 3 in 1 checks");
 }
 
-TEST_CASE("early stopping goes on from its state") {
+TEST_CASE("early stopping resumes from its state") {
   EarlyStopping first({.monitor = "val_loss", .patience = 3});
   CHECK(stopped_at(first, {1, 2, 2}) == 0);
   EarlyStopping second({.monitor = "val_loss", .patience = 3});
@@ -67,7 +67,7 @@ TEST_CASE("early stopping goes on from its state") {
   CHECK(stopped_at(second, {1.5}) == 1);
 }
 
-TEST_CASE("early stopping checks after validations where they do not come once per epoch") {
+TEST_CASE("early stopping checks after validations if they do not run once per epoch") {
   levin::FakeRun run;
   run.validates_once_per_epoch_ = false;
   run.log("val_loss", std::nan(""));

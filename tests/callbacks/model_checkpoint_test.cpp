@@ -88,7 +88,7 @@ TEST_CASE("the best k are kept, NaN never before a number") {
   CHECK(callback.best_model_score() == 0.5);
 }
 
-TEST_CASE("mode max, save_top_k of all and of none, last.ckpt") {
+TEST_CASE("ModelCheckpoint keeps the highest values in mode max, all or no checkpoints on request, and last.ckpt") {
   CheckpointRun test;
   ModelCheckpoint best({.filename = "best", .monitor = "val_loss", .save_last = true, .mode = "max"});
   best.on_fit_start(test.run);
@@ -156,7 +156,7 @@ TEST_CASE("the checkpoint that a run was resumed from is neither removed nor wri
   CHECK(test.end_epoch(same, 1) == "model-v1.ckpt");
 }
 
-TEST_CASE("triggers: every so many steps, epochs, and after validations") {
+TEST_CASE("checkpoints are saved every n steps, every n epochs, and after validations") {
   CheckpointRun test;
   ModelCheckpoint steps({.every_n_train_steps = 4});
   steps.on_fit_start(test.run);
@@ -223,7 +223,7 @@ TEST_CASE("the state goes to another ModelCheckpoint of the same folder") {
         "'train_time_interval': None}");
 }
 
-TEST_CASE("wrong options of ModelCheckpoint") {
+TEST_CASE("wrong options of ModelCheckpoint are refused by name") {
   CHECK(contains(error_text([] { ModelCheckpoint({.save_top_k = 2}); }), "needs a monitor"));
   CHECK(contains(error_text([] { ModelCheckpoint({.every_n_train_steps = 2, .every_n_epochs = 1}); }),
                  "exclude each other"));

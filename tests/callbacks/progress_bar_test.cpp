@@ -169,7 +169,7 @@ TEST_CASE("An epoch of unknown length is counted") {
   CHECK(contains(screen(out.str()).front(), "Epoch 1  7 batches  "));
 }
 
-TEST_CASE("An epoch that goes on in its middle says so") {
+TEST_CASE("A resumed epoch shows that it starts in its middle") {
   std::ostringstream out;
   ProgressBar bar(in_terminal(out));
   FakeRun run;
@@ -248,7 +248,7 @@ TEST_CASE("A run that ends inside of a validation leaves its line") {
   CHECK(screen(out.str()).size() == 2);
 }
 
-TEST_CASE("Other ranks show nothing") {
+TEST_CASE("Ranks other than 0 show no progress") {
   struct SecondRank : Comm {
     int64_t rank() const override { return 1; }
     int64_t world_size() const override { return 2; }

@@ -55,7 +55,7 @@ TEST_CASE("format_bar never reaches the last column") {
   }
 }
 
-TEST_CASE("format_bar draws with box characters and colours where it may") {
+TEST_CASE("format_bar draws with box characters and colours if the terminal has them") {
   Line line = example();
   line.metrics = {{"loss", 1.0}};
   CHECK(format_bar(line, {.columns = 40, .unicode = true}) == "Epoch 3/5  ━━━━━━━─────  62%  0:04 left");
@@ -75,7 +75,7 @@ TEST_CASE("format_bar says how long a finished line took") {
   CHECK(format_bar(line, {.columns = 40}) == "Epoch 3/5  10.4 s  train_loss 0.100");
 }
 
-TEST_CASE("format_bar counts where the length is unknown") {
+TEST_CASE("format_bar counts if the length is unknown") {
   Line line = example();
   line.total.reset();
   CHECK(format_bar(line, {.columns = 80}) == "Epoch 3/5  155 batches  24 it/s  0:06  train_loss 0.123  val_acc 0.951");
@@ -85,7 +85,7 @@ TEST_CASE("format_bar counts where the length is unknown") {
   CHECK(format_bar(line, {.columns = 80}) == "Epoch 3/5  1 batch  0:06");
 }
 
-TEST_CASE("format_bar holds on to 100 % where there is nothing or too much") {
+TEST_CASE("format_bar shows 100 % if nothing is to be done or more than all is done") {
   Line line = example();
   line.metrics.clear();
   line.done = 300;
@@ -102,7 +102,7 @@ TEST_CASE("format_plain has no bar") {
   CHECK(format_plain(line) == "Epoch 3/5  155/250  24 it/s  6.50 s  train_loss 0.123  val_acc 0.951");
 }
 
-TEST_CASE("Durations") {
+TEST_CASE("Durations are shown as a clock or in seconds") {
   CHECK(format_clock(0) == "0:00");
   CHECK(format_clock(59.9) == "0:59");
   CHECK(format_clock(61) == "1:01");
@@ -117,7 +117,7 @@ TEST_CASE("Durations") {
   CHECK(format_duration(75) == "1:15");
 }
 
-TEST_CASE("Rates") {
+TEST_CASE("Rates are shown per second, or as seconds for each iteration") {
   CHECK(format_rate(0.1) == "10 s/it");
   CHECK(format_rate(0.65) == "1.5 s/it");
   CHECK(format_rate(0.9999) == "1.0 it/s");

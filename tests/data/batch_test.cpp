@@ -40,7 +40,7 @@ struct Nodes {
 
 }  // namespace
 
-TEST_CASE("a batch of input and target") {
+TEST_CASE("a batch of input and target gives its tensors by place and by name") {
   const at::Tensor x = rows_of(4, 3), y = rows_of(4, 1);
   const Batch batch(x, y);
   CHECK(batch.input().is_same(x));
@@ -54,7 +54,7 @@ TEST_CASE("a batch of input and target") {
   CHECK(Batch().size() == 0);
 }
 
-TEST_CASE("a batch of named tensors") {
+TEST_CASE("a batch of named tensors gives each by its name") {
   const at::Tensor ids = rows_of(5, 2), mask = at::ones({5});
   const Batch batch({{"ids", ids}, {"mask", mask}, {"target", rows_of(5, 1)}});
   CHECK(batch["ids"].is_same(ids));
@@ -66,7 +66,7 @@ TEST_CASE("a batch of named tensors") {
   CHECK(Batch({{"ids", ids}}).size() == 5);
 }
 
-TEST_CASE("what a batch lacks is named with what it holds") {
+TEST_CASE("the error for a missing tensor of a batch lists those that it holds") {
   const Batch batch({{"ids", rows_of(2, 2)}, {"mask", rows_of(2, 2)}});
   CHECK_THROWS_WITH(batch.input(), "the batch has no 'input'; it holds ids, mask");
   CHECK_THROWS_WITH(batch["masks"], "the batch has no 'masks'; it holds ids, mask (did you mean mask?)");
@@ -91,7 +91,7 @@ TEST_CASE("a user's own struct goes through a batch") {
   CHECK(error_text([] { Batch(rows_of(1, 1)).as<Tokens>(); }).find("holds input") != std::string::npos);
 }
 
-TEST_CASE("moving to where the batch is copies nothing") {
+TEST_CASE("moving a batch to its own device copies nothing") {
   const at::Tensor x = rows_of(4, 3);
   const Batch batch(Batch({{"input", x}, {"extra", x}}));
   const Batch moved = batch.to(c10::kCPU);

@@ -70,7 +70,7 @@ TEST_CASE("sequences are padded to the longest of the batch, with their lengths"
   }
 }
 
-TEST_CASE("what cannot be padded is named") {
+TEST_CASE("a field that cannot be padded is named") {
   const Collate pad = pad_to_longest();
   CHECK(error_text([&] { pad({Batch(at::zeros({2, 3})), Batch(at::zeros({2, 4}))}); }) ==
         "pad_to_longest: 'input' has the shapes [2, 3] and [2, 4]; only dimension 0 may differ, and the dtype must be "

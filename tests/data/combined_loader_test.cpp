@@ -52,7 +52,7 @@ Rows rest(CombinedLoader& loader) {
 
 TEST_CASE("combined loaders end with the longest or with the shortest") {
   const levin::data::Loaders loaders = {numbers_from(0, 3), numbers_from(10, 6)};
-  SECTION("the shortest begins again") {
+  SECTION("the shortest starts again") {
     CombinedLoader loader(loaders);
     CHECK(loader.size() == 3);
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -72,7 +72,7 @@ TEST_CASE("combined loaders end with the longest or with the shortest") {
   }
 }
 
-TEST_CASE("a loader that begins again draws a new order") {
+TEST_CASE("a loader that starts again draws a new order") {
   CombinedLoader loader({{"short", numbers_from(0, 16, /*shuffle=*/true)}, {"long", numbers_from(0, 48)}});
   const Rows rows = rest(loader);
   REQUIRE(rows.size() == 24);
@@ -87,7 +87,7 @@ TEST_CASE("a loader that begins again draws a new order") {
   CHECK(rest(loader) == rows);
 }
 
-TEST_CASE("a combined loader goes on from its state") {
+TEST_CASE("a combined loader resumes from its state") {
   const auto make = [](CombinedMode mode) {
     return CombinedLoader({{"a", numbers_from(0, 5, true)}, {"b", numbers_from(10, 12, true)}}, mode);
   };
@@ -103,7 +103,7 @@ TEST_CASE("a combined loader goes on from its state") {
   }
 }
 
-TEST_CASE("of several ranks none is given an empty part of a combined batch") {
+TEST_CASE("no rank gets an empty part of a combined batch") {
   // Rounds of four: of the first loader's five samples one is left for the second round, of the second's eight four.
   for (const int64_t rank : {0, 1}) {
     CombinedLoader loader({{"short", numbers_from(0, 5)}, {"long", numbers_from(10, 8)}});

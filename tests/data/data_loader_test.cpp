@@ -97,7 +97,7 @@ TEST_CASE("a shuffled order has every sample once and depends on seed and epoch 
   CHECK(shuffled == range(50));
 }
 
-TEST_CASE("the run's seed counts where the options name none") {
+TEST_CASE("the run's seed counts if the options have none") {
   DataLoader unset(counting(50), {.batch_size = 50, .shuffle = true});
   DataLoader set(counting(50), {.batch_size = 50, .shuffle = true, .seed = 7});
   const auto own = drain(set);
@@ -108,7 +108,7 @@ TEST_CASE("the run's seed counts where the options name none") {
   CHECK(drain(set) == own);
 }
 
-TEST_CASE("a loaded state goes on with the very next sample") {
+TEST_CASE("a loader resumes from a state with the very next sample") {
   const DataLoaderOptions options{.batch_size = 4, .shuffle = true, .seed = 3};
   DataLoader whole(counting(18), options);
   whole.set_epoch(2);
@@ -166,7 +166,7 @@ TEST_CASE("changing a batch in place leaves the dataset as it is") {
   }
 }
 
-TEST_CASE("a sampler of one's own gives the order") {
+TEST_CASE("a user's sampler gives the order") {
   DataLoader loader(counting(10), {.batch_size = 3, .sampler = std::make_shared<Backwards>()});
   CHECK(loader.size() == 2);
   CHECK(drain(loader) == std::vector<int64_t>{3, 2, 1, 0});

@@ -24,7 +24,7 @@ struct Scaling : Plain {
 
 }  // namespace
 
-TEST_CASE("what a data module overrides is known at compile time, also through a base class") {
+TEST_CASE("the overrides of a data module are known at compile time, also through a base class") {
   constexpr DataOverrides plain = overridden_by<Plain>(), scaling = overridden_by<Scaling>();
   STATIC_REQUIRE(plain.has(DataMethod::train_dataloader));
   STATIC_REQUIRE_FALSE(plain.has(DataMethod::val_dataloader));
@@ -34,7 +34,7 @@ TEST_CASE("what a data module overrides is known at compile time, also through a
   STATIC_REQUIRE_FALSE(scaling.has(DataMethod::transfer_batch_to_device));
 }
 
-TEST_CASE("of an object of a derived class everything counts as overridden, unless it is remembered") {
+TEST_CASE("an object of a derived class counts as overriding everything, unless its overrides were recorded") {
   Scaling scaling;
   CHECK_FALSE(DataModuleRef(scaling).overrides.has(DataMethod::prepare_data));
   Plain& base = scaling;

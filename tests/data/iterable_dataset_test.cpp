@@ -112,7 +112,7 @@ TEST_CASE("the random numbers of a stream's samples depend on seed, epoch and pl
   CHECK(noise_of(workers, 1) == expected);
 }
 
-TEST_CASE("a stream with a state goes on without reading what came before") {
+TEST_CASE("a stream with a state resumes without reading what came before") {
   for (const int64_t workers : {0, 2}) {
     const auto dataset = std::make_shared<Numbers>(100);
     const DataLoaderOptions options{.batch_size = 4, .num_workers = workers};
@@ -165,7 +165,7 @@ TEST_CASE("drop_last leaves out a stream's short last batch") {
   CHECK_FALSE(loader.next());
 }
 
-TEST_CASE("a stream that breaks says so in the training thread, and the next epoch begins anew") {
+TEST_CASE("an error of a stream is thrown in the training thread, and the next epoch starts again") {
   for (const int64_t workers : {0, 2}) {
     DataLoader loader(std::make_shared<Numbers>(2000), {.batch_size = 100, .num_workers = workers});
     for (int i = 0; i < 10; ++i) CHECK_FALSE(loader.next()->last);

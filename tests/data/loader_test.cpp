@@ -126,7 +126,7 @@ TEST_CASE("a stream on demand is read neither ahead nor again") {
   CHECK(opened == std::vector<int64_t>{10, 12});
 }
 
-TEST_CASE("batches without samples have a place as others have") {
+TEST_CASE("batches without samples have an index like others") {
   const auto numbered = [] {
     return StreamLoader([](int64_t) {
       return [i = 0]() mutable -> std::optional<Batch> {

@@ -133,7 +133,7 @@ TEST_CASE("order and random numbers are the same for any number of workers") {
   }
 }
 
-TEST_CASE("an epoch may be left at any place and begun again") {
+TEST_CASE("an epoch may be left at any place and started again") {
   const auto dataset = std::make_shared<Uneven>(60);
   DataLoader loader(dataset, {.batch_size = 4, .shuffle = true, .num_workers = 3, .seed = 5});
   DataLoader none(dataset, {.batch_size = 4, .shuffle = true, .seed = 5});
@@ -201,7 +201,7 @@ TEST_CASE("batches that the caller keeps are not written over") {
   }
 }
 
-TEST_CASE("what a dataset throws comes out of next, with its place, and the loader goes on") {
+TEST_CASE("an error of a dataset is thrown by next, with its place, and the loader continues") {
   for (const int64_t workers : {0, 2}) {
     DataLoader loader(Broken(), {.batch_size = 3, .num_workers = workers});
     std::vector<int64_t> seen;
@@ -300,7 +300,7 @@ class Rescue {
 
 }  // namespace
 
-TEST_CASE("a loader whose worker hangs can be destroyed, and the error gets out") {
+TEST_CASE("a loader whose worker hangs can be destroyed, and the error is thrown") {
   const auto hangs = [](const auto& dataset, const std::shared_ptr<Gate>& gate, const char* waits) {
     Rescue rescue(gate);
     const std::string text = error_text([&] {
@@ -318,7 +318,7 @@ TEST_CASE("a loader whose worker hangs can be destroyed, and the error gets out"
   hangs(std::make_shared<GatedStream>(behind_stream), behind_stream, "ask for the next samples");
 }
 
-TEST_CASE("a loader that is left while its worker hangs waits as long as timeout_seconds says") {
+TEST_CASE("a loader that is left while its worker hangs waits for timeout_seconds") {
   const auto gate = std::make_shared<Gate>();
   Rescue rescue(gate);
   {
@@ -328,7 +328,7 @@ TEST_CASE("a loader that is left while its worker hangs waits as long as timeout
   CHECK_FALSE(rescue.had_to_come());
 }
 
-TEST_CASE("a state taken while workers load ahead stands behind the last batch handed out") {
+TEST_CASE("a state taken while workers load ahead is that after the last batch handed out") {
   const auto dataset = std::make_shared<Uneven>(50);
   const DataLoaderOptions options{.batch_size = 4, .shuffle = true, .num_workers = 3, .seed = 2};
   DataLoader whole(dataset, options), first(dataset, options), second(dataset, options);
@@ -363,11 +363,11 @@ TEST_CASE("the state of 20 million shuffled samples is one position") {
 }
 
 // Run alone by the next case, in a process that has not warned yet.
-TEST_CASE("two loaders with 64 workers", "[.][many_workers]") {
+TEST_CASE("two loaders may have 64 workers each", "[.][many_workers]") {
   for (int i = 0; i < 2; ++i) DataLoader(counting(4), {.num_workers = 64, .prefetch_factor = 1}).next();
 }
 
-TEST_CASE("more workers than cores are warned of once") {
+TEST_CASE("a warning of more workers than cores comes once") {
   FILE* child = popen("/proc/$PPID/exe '[many_workers]' 2>&1", "r");
   std::string text;
   for (int c = 0; (c = std::fgetc(child)) != EOF;) text += static_cast<char>(c);

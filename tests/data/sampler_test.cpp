@@ -48,7 +48,7 @@ TEST_CASE("a computed permutation has every number once, whatever the size") {
   }
 }
 
-TEST_CASE("a computed permutation puts every number at every place, and no number behind a certain other") {
+TEST_CASE("a computed permutation puts every number at every place, and after every other") {
   constexpr int64_t kSize = 16;
   constexpr int kDraws = 16000;
   std::vector<int> places(kSize * kSize), followers(kSize * kSize);

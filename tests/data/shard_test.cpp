@@ -113,7 +113,7 @@ TEST_CASE("a rank without a part of a round is given a sample of another, which 
   CHECK_FALSE(DataLoader(counting(10)).in_step());
 }
 
-TEST_CASE("another number of ranks goes on from a state with the very next samples") {
+TEST_CASE("another number of ranks resumes from a state with the very next samples") {
   const DataLoaderOptions options{.batch_size = 3, .shuffle = true, .seed = 3};
   DataLoader whole(counting(30), options);
   const List order = rest_of(whole);

@@ -45,7 +45,7 @@ TEST_CASE("a dataset of torch::data serves a levin loader") {
   CHECK(values(tensors.next()->batch.input()) == range(6));
 }
 
-TEST_CASE("a loader of torch::data serves as a levin loader, left early and begun again") {
+TEST_CASE("a loader of torch::data serves as a levin loader, which may be left early and started again") {
   for (const size_t workers : {0, 2}) {
     auto loader = from_torch(torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
         Squares().map(torch::data::transforms::Stack<>()),

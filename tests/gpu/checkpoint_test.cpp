@@ -22,11 +22,11 @@ void goes_on_to_the_bit(const std::function<void(levin::TrainerOptions&)>& chang
 
 }  // namespace
 
-TEST_CASE("a run on the GPU goes on from its checkpoint to the bit, dropout included", "[checkpoints]") {
+TEST_CASE("a run on the GPU resumes from its checkpoint to the bit, dropout included", "[checkpoints]") {
   goes_on_to_the_bit([](levin::TrainerOptions&) {});
 }
 
-TEST_CASE("so it does in 16 bit, with the scale and float32 master weights", "[checkpoints]") {
+TEST_CASE("a run in 16 bit resumes to the bit, with its scale and float32 master weights", "[checkpoints]") {
   for (const char* precision : {"bf16-mixed", "16-mixed", "bf16-true"}) {
     INFO(precision);
     goes_on_to_the_bit([&](levin::TrainerOptions& options) { options.precision = precision; });
@@ -37,7 +37,7 @@ TEST_CASE("so it does in 16 bit, with the scale and float32 master weights", "[c
   });
 }
 
-TEST_CASE("so it does with captured steps, which a new session records again", "[checkpoints]") {
+TEST_CASE("a run with captured steps resumes to the bit, and captures them again", "[checkpoints]") {
   for (const char* precision : {"32-true", "16-mixed"}) {
     INFO(precision);
     goes_on_to_the_bit([&](levin::TrainerOptions& options) {
@@ -48,14 +48,14 @@ TEST_CASE("so it does with captured steps, which a new session records again", "
   }
 }
 
-TEST_CASE("so it does as one rank of ddp and of zero1", "[checkpoints]") {
+TEST_CASE("one rank of ddp and of zero1 resumes to the bit", "[checkpoints]") {
   for (const char* strategy : {"ddp", "zero1"}) {
     INFO(strategy);
     goes_on_to_the_bit([&](levin::TrainerOptions& options) { options.strategy = strategy; });
   }
 }
 
-TEST_CASE("a checkpoint of the GPU goes on on the CPU, and one of the CPU on the GPU", "[checkpoints]") {
+TEST_CASE("a run on the GPU resumes on the CPU, and one on the CPU on the GPU", "[checkpoints]") {
   const ToyData data(40);
   const auto run = [&](const char* first, const char* second) {
     const TemporaryFolder folder;

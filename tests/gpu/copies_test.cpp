@@ -18,7 +18,7 @@ c10::cuda::CUDAStream stream_of(const torch::Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("batches from page-locked memory come whole, on a stream of their own", "[copies]") {
+TEST_CASE("batches from page-locked memory arrive whole, on a separate stream", "[copies]") {
   struct Checking : ToyModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
       CHECK(batch.input().device() == kGpu);

@@ -39,7 +39,7 @@ TEST_CASE("a captured step draws the random numbers of one that is not", "[graph
   CHECK(largest_difference(train<Dropping>(options, data.loader(8)), expected) < 1e-5);
 }
 
-TEST_CASE("what a graph cannot hold is refused by name", "[graphs]") {
+TEST_CASE("a step that a graph cannot hold is refused by name", "[graphs]") {
   struct Waits : ToyModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       const auto loss = loss_of(batch);

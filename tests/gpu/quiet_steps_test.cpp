@@ -92,7 +92,7 @@ TEST_CASE("the host waits for the GPU at log points alone", "[waits]") {
   check_quiet(on(folder, "gpu"), 2);
 }
 
-TEST_CASE("nor does it wait in steps that are captured, or in one rank's", "[waits]") {
+TEST_CASE("the host does not wait for the GPU in captured steps, nor in those of one rank", "[waits]") {
   const TemporaryFolder folder;
   levin::TrainerOptions graphs = single_steps(folder);
   graphs.cuda_graphs = true;
@@ -102,7 +102,7 @@ TEST_CASE("nor does it wait in steps that are captured, or in one rank's", "[wai
   check_quiet(ddp, 1);
 }
 
-TEST_CASE("a scaler waits once in a step, for whether it is made", "[waits]") {
+TEST_CASE("a scaler waits once in a step, to learn if the step is made", "[waits]") {
   const TemporaryFolder folder;
   for (const bool graphs : {false, true}) {
     INFO(graphs);

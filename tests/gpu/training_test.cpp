@@ -88,7 +88,7 @@ TEST_CASE("a module with parts on GPU and CPU stays as it is, and trains", "[tra
   for (size_t i = 0; i < before.size(); ++i) CHECK_FALSE(torch::equal(before[i].cpu(), after[i].cpu()));
 }
 
-TEST_CASE("what is on the wrong device is named", "[training]") {
+TEST_CASE("a tensor on the wrong device is named", "[training]") {
   struct Mixing : ToyModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       return (batch.input() * mask).sum();

@@ -77,7 +77,7 @@ TEST_CASE("activations are freed after the forward pass, and computed again in b
   CHECK_FALSE(activation.expired());
 }
 
-TEST_CASE("inputs get their gradients, an unused output none, and without gradients it is a plain call") {
+TEST_CASE("a checkpointed block gives gradients to its inputs, and is a plain call without gradients") {
   const auto a = torch::rand({2}, torch::requires_grad()), b = torch::rand({2}, torch::requires_grad());
   const auto both = [](const std::vector<torch::Tensor>& in) {
     return std::vector<torch::Tensor>{in[0] * in[1], in[0].exp()};

@@ -39,7 +39,7 @@ TEST_CASE("autocast computes in lower precision as long as it lives, and scopes 
   CHECK(AutocastState() == before);
 }
 
-TEST_CASE("autocast leaves the thread as it was found after an exception") {
+TEST_CASE("autocast restores the thread's state after an exception") {
   const AutocastState before;
   try {
     const Autocast autocast(at::kCPU, at::kHalf, /*enabled=*/true, /*cache_enabled=*/false);

@@ -104,7 +104,7 @@ TEST_CASE("without strict only shapes must fit") {
                  "of another shape"));
 }
 
-TEST_CASE("what is no state dict is an error that names the file") {
+TEST_CASE("a file without a state dict is an error that names it") {
   const TemporaryFolder folder;
   Net net;
   levin::save_state(State::list(), folder / "list.pt");
@@ -113,7 +113,7 @@ TEST_CASE("what is no state dict is an error that names the file") {
   CHECK(contains(error_text<UsageError>([&] { load_weights(net, folder / "none.pt"); }), "there is no such file"));
 }
 
-TEST_CASE("safetensors files load and are written, told by their content") {
+TEST_CASE("safetensors files load and are written, and are recognised by their content") {
   const TemporaryFolder folder;
   Net source, target, other;
   levin::save_weights(source, folder / "a.safetensors");
@@ -154,7 +154,7 @@ TEST_CASE("without strict what fits is loaded, and the rest reported") {
                  "the weights do not fit the module"));
 }
 
-TEST_CASE("what wrappers put before the names is taken off where the names fit then") {
+TEST_CASE("prefixes that wrappers put before names are removed if the names fit then") {
   const TemporaryFolder folder;
   Net net;
   for (const std::string prefix : {"module.", "model.", "module._orig_mod.", "net.", "model.module."}) {

@@ -82,7 +82,7 @@ TEST_CASE("values that mean what runs today pass") {
   }
 }
 
-TEST_CASE("what cannot run yet is refused by name") {
+TEST_CASE("options that cannot run yet are refused by name") {
   const std::string later = " cannot run yet in this version; ";
   const std::vector<std::pair<const char*, std::string>> cases = {
       {R"({"devices": 0})", "trainer.devices: expected at least one device, got 0"},
@@ -92,7 +92,7 @@ TEST_CASE("what cannot run yet is refused by name") {
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
 }
 
-TEST_CASE("the strategy follows from what is asked for, and says why") {
+TEST_CASE("the strategy follows from the options, and says why") {
   const auto choice = [](const char* text) {
     const levin::StrategyChoice chosen = levin::choose_strategy(from_json(text));
     return chosen.name + ": " + chosen.why;
@@ -111,7 +111,7 @@ TEST_CASE("the strategy follows from what is asked for, and says why") {
   CHECK(early.devices == levin::Devices{1, 3});
 }
 
-TEST_CASE("where a run takes place") {
+TEST_CASE("the devices of a run follow from accelerator, gpus and devices") {
   const levin::VisibleGpus none, four{.count = 4, .built_with_cuda = true};
   const auto place = [](const char* text, const levin::VisibleGpus& gpus) {
     return levin::choose_placement(from_json(text), gpus);
@@ -330,7 +330,7 @@ TEST_CASE("ranks that a launcher has started take their place") {
   CHECK(contains(error_in(R"({"strategy": "dp"})"), "dp runs in one process, and torchrun has started 4"));
 }
 
-TEST_CASE("ranks are not started where that is not wanted, or nobody says which machine this is") {
+TEST_CASE("ranks are not started if that is not wanted or the machine's number is not set") {
   levin::TrainerOptions options;
   options.accelerator = "cpu";
   options.devices = 2;

@@ -88,7 +88,7 @@ TEST_CASE("classes that are whole numbers stand in the order of their values") {
   CHECK(at::equal(data.tensors().target(), at::tensor({2, 1, 0, 1}, at::kLong)));
 }
 
-TEST_CASE("errors name file, line and column") {
+TEST_CASE("errors of CSV files name file, line and column") {
   const TemporaryFolder folder;
   CHECK(error_of(folder, "age,y\n3,a\n\nabc,b\n", {.target = "y"}) ==
         "house.csv:4: column 'age': 'abc' is not a number");
@@ -114,7 +114,7 @@ TEST_CASE("errors name file, line and column") {
   CHECK(error_of(folder, "age,y\n1\n", {}) == "house.csv:2: 1 fields, but the header has 2");
 }
 
-TEST_CASE("missing values: mean, zero, drop, and own texts for them") {
+TEST_CASE("missing values become the mean or zero, or drop the row, and may be spelled in any way") {
   const TemporaryFolder folder;
   const auto path = write(folder, "a,c,y\n1,u,p\n NA ,v,q\n6,,p\n5,u,q\n");
   const auto with = [&](const std::string& missing) {

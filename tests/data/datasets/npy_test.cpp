@@ -63,7 +63,7 @@ TEST_CASE("batches are the rows of mapped arrays") {
   CHECK_FALSE(NpyDataset(files.folder / "x.npy").tensors().contains("target"));
 }
 
-TEST_CASE("arrays in Fortran order and with targets of other types") {
+TEST_CASE("arrays in Fortran order are read, and targets of other types") {
   const NpyFiles files;
   const std::string values(reinterpret_cast<const char*>(inputs().reshape({10, 6}).t().contiguous().const_data_ptr()),
                            240);
@@ -79,7 +79,7 @@ TEST_CASE("arrays in Fortran order and with targets of other types") {
   CHECK(at::equal(batch.target(), at::tensor({9., 2.}, at::kFloat)));
 }
 
-TEST_CASE("a npz file holds both") {
+TEST_CASE("an npz file holds inputs and targets") {
   const NpyFiles files;
   const NpyDataset data = NpyDataset::from_npz(files.folder / "xy.npz", "x", "y");
   CHECK(at::equal(data.tensors().input(), inputs()));

@@ -18,7 +18,7 @@ TEST_CASE("each digit depends on seed, split and index alone") {
   CHECK_FALSE(at::equal(few.images, draw_digits(10, 3, 1).images));
 }
 
-TEST_CASE("all ten digits come, with ink in the middle and a dark border") {
+TEST_CASE("all ten digits occur, with ink in the middle and a dark border") {
   const DrawnDigits digits = draw_digits(1000, 0, 0);
   const at::Tensor counts = digits.labels.to(at::kLong).bincount();
   CHECK(counts.numel() == 10);

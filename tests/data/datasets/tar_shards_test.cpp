@@ -10,7 +10,7 @@
 using namespace levin::data;
 using Names = std::vector<std::string>;
 
-TEST_CASE("braces count and list") {
+TEST_CASE("braces in a pattern expand to numbers and to lists") {
   CHECK(expand_braces("a") == Names{"a"});
   CHECK(expand_braces("t-{08..11}.tar") == Names{"t-08.tar", "t-09.tar", "t-10.tar", "t-11.tar"});
   CHECK(expand_braces("{9..11}") == Names{"9", "10", "11"});

@@ -44,7 +44,7 @@ TEST_CASE("a shuffled epoch draws the shards' order, and samples from the buffer
   CHECK(numbers(buffered, {}) == up_to(30));
 }
 
-TEST_CASE("a stream goes on from its state with the very next sample") {
+TEST_CASE("a tar stream resumes from its state with the very next sample") {
   for (const bool compressed : {false, true}) {
     const Shards shards(3, 5, compressed);
     for (const int64_t buffer : {0, 4, 100}) {
@@ -63,7 +63,7 @@ TEST_CASE("a stream goes on from its state with the very next sample") {
   }
 }
 
-TEST_CASE("going on does not read what came before") {
+TEST_CASE("resuming a tar stream does not read what came before") {
   const Shards shards(1, 6);
   const TarDataset data({shards.pattern});
   const auto stream = data.open({});
@@ -92,7 +92,7 @@ TEST_CASE("a state of other shards, ranks or another buffer is refused") {
                "saved with rank = 0, now it is 1"));
 }
 
-TEST_CASE("ranks take whole shards, or single samples where there are fewer shards than ranks") {
+TEST_CASE("ranks take whole shards, or single samples if there are fewer shards than ranks") {
   const Shards shards(4, 3);
   const TarDataset data({shards.pattern});
   CHECK(data.divides_among_ranks());

@@ -59,7 +59,7 @@ TEST_CASE("members become tensors by their extension") {
   CHECK(at::equal(named["cls"], at::tensor({7, 8}, at::kLong)));
 }
 
-TEST_CASE("text and other members are left out with one warning for each kind, or given as bytes where asked for") {
+TEST_CASE("text and other members are left out with one warning for each kind, or given as bytes on request") {
   const OneShard shard({{"0.npy", npy_bytes(at::arange(2))},
                         {"0.json", "{}"},
                         {"0.txt", "a cat"},
@@ -81,7 +81,7 @@ TEST_CASE("text and other members are left out with one warning for each kind, o
   CHECK(at::equal(batch.target()[0], at::arange(2)));
 }
 
-TEST_CASE("what is wrong is named with shard, byte and member or sample") {
+TEST_CASE("errors of tar files name shard, byte and member or sample") {
   const std::string array = npy_bytes(at::arange(2)), longer = npy_bytes(at::arange(3));
   CHECK(OneShard({{"0.npy", array}, {"0.cls", "x"}}).error() ==
         "a.tar: byte 1024: member 0.cls: expected a whole number, got 'x'");
@@ -137,7 +137,7 @@ TEST_CASE("a batch's memory is used again, and samples are views of the mapped f
   CHECK(at::equal(batch.target(), at::tensor({2, 3}, at::kLong)));
 }
 
-TEST_CASE("a loader gives the same batches for any number of workers, and goes on from its state") {
+TEST_CASE("a loader of tar files gives the same batches for any number of workers, and resumes from its state") {
   const Shards shards(3, 7);
   const auto data = std::make_shared<const TarDataset>(Names{shards.pattern}, TarDatasetOptions{.shuffle_buffer = 5});
   std::vector<std::vector<int64_t>> seen;

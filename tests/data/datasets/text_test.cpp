@@ -43,7 +43,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("windows of a text, and the same one character later") {
+TEST_CASE("samples are windows of the text, and their targets the same one character later") {
   const TemporaryFolder folder;
   const auto file = write_text(folder, "abcdefghij");
   CHECK(windows(TextDataset(file, {.block_size = 3})) == Texts{"abc|bcd", "def|efg", "ghi|hij"});
@@ -64,7 +64,7 @@ TEST_CASE("windows of a text, and the same one character later") {
   CHECK_THROWS_AS(data.get_batch(Indices(-1, 1), batch), levin::Error);
 }
 
-TEST_CASE("samples in any order, into memory that is used again") {
+TEST_CASE("samples are read in any order, into memory that is used again") {
   const TemporaryFolder folder;
   const TextDataset data(write_text(folder, "the quick brown fox"), {.block_size = 3, .level = "bytes"});
   Batch batch;
@@ -109,7 +109,7 @@ TEST_CASE("characters are numbered in the order of their code points; bytes by t
   CHECK(bytes.decode(bytes.encode("\xff\x01")) == "\xff\x01");
 }
 
-TEST_CASE("windows of long texts outside ASCII begin where they should") {
+TEST_CASE("windows of long texts outside ASCII start at the right character") {
   const TemporaryFolder folder;
   // Characters of 1 to 4 bytes; the marks stand every 256 characters.
   std::vector<char32_t> characters;
@@ -137,7 +137,7 @@ TEST_CASE("windows of long texts outside ASCII begin where they should") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a given vocabulary, and texts that are refused") {
+TEST_CASE("a vocabulary can be given, and texts that do not fit it are refused") {
   const TemporaryFolder folder;
   const auto file = write_text(folder, "abcab\nc");
   const TextDataset data(file, {.block_size = 2, .vocabulary = "zcb\na"});
@@ -174,7 +174,7 @@ TEST_CASE("the data module Text keeps the text's end for validation, and no char
   CHECK(data.train_dataloader()[0].next()->batch.input().sizes() == at::IntArrayRef({16, 3}));
 }
 
-TEST_CASE("Text without validation, and parts that are too short") {
+TEST_CASE("Text may have no validation part, and refuses parts that are too short") {
   const TemporaryFolder folder;
   const auto file = write_text(folder, "abcdefghij");
   Text all({.file = file.string(), .val_fraction = 0, .text = {.block_size = 3}});
@@ -188,7 +188,7 @@ TEST_CASE("Text without validation, and parts that are too short") {
         "data.file: not set; it names the text file");
 }
 
-TEST_CASE("the text of Shakespeare, where LEVIN_TEST_DATA has it") {
+TEST_CASE("the text of Shakespeare has 65 characters (needs LEVIN_TEST_DATA)") {
   const char* folder = std::getenv("LEVIN_TEST_DATA");
   const std::filesystem::path file = std::filesystem::path(folder ? folder : "") / "tinyshakespeare/input.txt";
   if (!folder || !std::filesystem::exists(file)) {

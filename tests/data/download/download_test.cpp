@@ -121,7 +121,7 @@ TEST_CASE("a connection that is cut is taken up where it ended") {
   CHECK(begins == std::vector<int64_t>{0, 70000, 140000, 210000});
 }
 
-TEST_CASE("reset connections too, with a size alone, and without any word of the length") {
+TEST_CASE("a download survives reset connections, and a server that does not send the length") {
   for (const bool has_length : {true, false}) {
     Target target;
     target.options.sha256 = "";
@@ -162,7 +162,7 @@ TEST_CASE("tries end when none brings a new byte; what came is kept and used by 
   CHECK(server.requests()[0].range_from == 100000);
 }
 
-TEST_CASE("a server without ranges begins again") {
+TEST_CASE("a download starts again if the server has no ranges") {
   const Target target;
   target.leave_part(target.whole.substr(0, 12345));
   const HttpServer server([&](const Request& request) {
@@ -220,7 +220,7 @@ TEST_CASE("a part that is longer than the file, or of another file, is thrown aw
   CHECK_FALSE(server.requests()[3].range_from);
 }
 
-TEST_CASE("without a checksum what an earlier download left is not used") {
+TEST_CASE("without a checksum the part left by an earlier download is not used") {
   Target target;
   target.options.sha256 = "";
   target.leave_part(std::string(5000, 'x'));
@@ -260,7 +260,7 @@ TEST_CASE("another size ends the download as soon as it is known") {
   CHECK(contains(target.error(shorter.url("/a")), ": the server's file has 1000 bytes, expected 300000; try again"));
 }
 
-TEST_CASE("what a server answers instead of the file is named, and not kept") {
+TEST_CASE("an error page that a server sends instead of the file is named, and not kept") {
   for (const char* status : {"404 Not Found", "403 Forbidden", "204 No Content"}) {
     const Target target;
     const HttpServer server([&](const Request&) -> Response { return {.status = status, .body = "<html>"}; });
@@ -303,7 +303,7 @@ TEST_CASE("without a server the message says what to do") {
   CHECK(contains(target.error("http://no-such-host.invalid/a"), "cannot reach no-such-host.invalid: "));
 }
 
-TEST_CASE("a server that says nothing is given up after the timeout") {
+TEST_CASE("a server that does not answer is given up after the timeout") {
   Target target;
   target.options.timeout_seconds = 0.1;
   target.options.retries = 0;
@@ -318,7 +318,7 @@ TEST_CASE("a server that says nothing is given up after the timeout") {
   CHECK(error.starts_with("cannot reach 127.0.0.1: "));
 }
 
-TEST_CASE("file:// works, and goes on from a part") {
+TEST_CASE("file:// works, and resumes from a part") {
   const Target target;
   target.leave_part(target.whole.substr(0, 1234));
   CHECK(target.error("file://" + (target.folder / "whole").string()) == "no error");
@@ -354,7 +354,7 @@ TEST_CASE("threads and processes that ask for one file at once get it once") {
   target.check_whole();
 }
 
-TEST_CASE("who waited for another's part does not write into the finished file") {
+TEST_CASE("a process that waited for another's part does not write into the finished file") {
   const Target target;
   fs::create_directories(target.path.parent_path());
   const CapturedStderr captured;
@@ -388,7 +388,7 @@ TEST_CASE("a folder that cannot be made or written is named") {
   CHECK(into(target.folder / "taken").starts_with((target.folder / "taken.part").string() + ": cannot be written: "));
 }
 
-TEST_CASE("a signal ends the tries, and keeps what has come") {
+TEST_CASE("a signal ends the tries, and keeps the part that was received") {
   Target target;
   target.options.retry_seconds = 1000;
   const HttpServer server([&](const Request& request) {

@@ -57,7 +57,7 @@ const ArchiveMembers kMembers = {{"a/1.txt", "one"}, {"2", std::string(100'000, 
 
 }  // namespace
 
-TEST_CASE("the members of a tar file, with or without gzip, and from any member on") {
+TEST_CASE("the members of a tar file are read, with or without gzip, and from any member on") {
   ArchiveFile archive;
   const std::string tar = tar_bytes(kMembers);
   const std::vector<Found> expected = {
@@ -95,7 +95,7 @@ TEST_CASE("members of a plain tar file are views of the mapped file; others are 
   }
 }
 
-TEST_CASE("the members of a zip file, stored and deflated") {
+TEST_CASE("the members of a zip file are read, stored and deflated") {
   ArchiveFile archive;
   for (const bool deflate : {false, true}) {
     const auto found = archive.read(zip_bytes(kMembers, deflate), kZip);
@@ -107,7 +107,7 @@ TEST_CASE("the members of a zip file, stored and deflated") {
   }
 }
 
-TEST_CASE("names outside ASCII") {
+TEST_CASE("names outside ASCII are read from plain and pax headers") {
   ArchiveFile archive;
   CHECK(archive.read(tar_bytes({{"\xc3\xa9.txt", "x"}}), kTar) == std::vector<Found>{{"\xc3\xa9.txt", "x", 0}});
   // pax: a header with the path in UTF-8 before the member.
@@ -115,7 +115,7 @@ TEST_CASE("names outside ASCII") {
   CHECK(archive.read(pax, kTar) == std::vector<Found>{{"\xc3\xa9\xe2\x82\xac", "z", 0}});
 }
 
-TEST_CASE("what is broken is named with file, byte and member") {
+TEST_CASE("a broken archive is named with file, byte and member") {
   ArchiveFile archive;
   const std::string tar = tar_bytes(kMembers);
   std::string damaged = tar;

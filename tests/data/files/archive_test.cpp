@@ -94,7 +94,7 @@ TEST_CASE("names that lead out of the folder, and links, are refused; nothing is
   CHECK(contains(error_of({.name = "link", .link = "/etc"}), "link"));
 }
 
-TEST_CASE("a broken archive is named, and what was there stays") {
+TEST_CASE("a broken archive is refused by name, and the files in the folder stay") {
   const TemporaryFolder folder;
   const fs::path archive = folder / "a.tar.gz";
   pack(archive, {{"one", std::string(100000, 'x')}, {"two", "2"}});

@@ -28,7 +28,7 @@ std::string error_of(const std::string& text, CsvFormat format = {}) {
 
 }  // namespace
 
-TEST_CASE("fields, plain and quoted") {
+TEST_CASE("fields are read plain and quoted") {
   CHECK(rows_of("a,b\nc,d\n") == Rows{{"a", "b"}, {"c", "d"}});
   CHECK(rows_of("a,b\nc,d") == Rows{{"a", "b"}, {"c", "d"}});
   CHECK(rows_of(",\n,") == Rows{{"", ""}, {"", ""}});
@@ -41,7 +41,7 @@ TEST_CASE("fields, plain and quoted") {
   CHECK(rows_of("a\tb\n", {.delimiter = '\t', .header = false}) == Rows{{"a", "b"}});
 }
 
-TEST_CASE("line ends of all kinds, blank lines, a byte order mark") {
+TEST_CASE("line ends of all kinds, blank lines and a byte order mark are understood") {
   CHECK(rows_of("a,b\r\nc,d\r\n") == Rows{{"a", "b"}, {"c", "d"}});
   CHECK(rows_of("a,b\rc,d\r") == Rows{{"a", "b"}, {"c", "d"}});
   CHECK(rows_of("\n\na\n\r\n\n\"\"\nb\n\n") == Rows{{"a"}, {""}, {"b"}});
@@ -74,7 +74,7 @@ TEST_CASE("lines are counted through quoted line ends and blank lines") {
   CHECK(lines == std::vector<int64_t>{2, 6, 7});
 }
 
-TEST_CASE("what is no table is refused with file and line") {
+TEST_CASE("text that is no table is refused with file and line") {
   CHECK(error_of("a,b\n1,2\n3\n") == "x.csv:3: 1 fields, but the header has 2");
   CHECK(error_of("a,b\n1,2\n\n3,4,5\n") == "x.csv:4: 3 fields, but the header has 2");
   CHECK(error_of("1,2\n3\n", {.header = false}) == "x.csv:2: 1 fields, but the first row has 2");
@@ -100,7 +100,7 @@ TEST_CASE("bytes that are no UTF-8 are refused with file, line, column and byte"
   CHECK(error_of("name,town\nann,Z\xc3\xbcrich\n") == "no error");
 }
 
-TEST_CASE("a huge field, and how long ones are shown") {
+TEST_CASE("a huge field is read, and shown cut off in errors") {
   const std::string huge(3'000'000, 'x');
   CHECK(rows_of("\"" + huge + "\"\"" + huge + "\"," + huge) == Rows{{huge + "\"" + huge, huge}});
   CHECK(shown_field("abc") == "'abc'");

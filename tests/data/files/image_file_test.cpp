@@ -141,7 +141,7 @@ TEST_CASE("a JPEG can be decoded smaller, never below the sizes asked for") {
   CHECK(decode_image(png, "x", {.min_height = 2, .min_width = 2}).size(1) == 8);
 }
 
-TEST_CASE("what is no image, or not a whole one, is refused with the file's name and the reason") {
+TEST_CASE("a file that is no whole image is refused with its name and the reason") {
   const TemporaryFolder folder;
   const std::string png = encode_png(picture(9, 11)), jpeg = encode_jpeg(picture(9, 11), 90);
   CHECK(message(png) == "no error");

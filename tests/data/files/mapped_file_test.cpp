@@ -73,7 +73,7 @@ TEST_CASE("a mapping outlives the file's name") {
   CHECK(file->text() == "abc");
 }
 
-TEST_CASE("what cannot be mapped is named with the reason") {
+TEST_CASE("a file that cannot be mapped is named with the reason") {
   const TemporaryFolder folder;
   const std::string root = folder.path().string();
   CHECK(error_of(folder / "absent") == root + "/absent: cannot be opened: No such file or directory");

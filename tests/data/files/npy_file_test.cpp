@@ -60,7 +60,7 @@ std::string bytes_of(std::initializer_list<T> values, bool reversed = false) {
 
 }  // namespace
 
-TEST_CASE("what is written as npy is read back, in every dtype and shape") {
+TEST_CASE("arrays written as npy are read back, in every dtype and shape") {
   const TemporaryFolder folder;
   for (const at::ScalarType dtype :
        {at::kBool, at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kUInt16, at::kUInt32, at::kUInt64,
@@ -100,7 +100,7 @@ TEST_CASE("a mapped array keeps its mapping alive, and writing into it leaves th
   CHECK(values.sum().item<int64_t>() == 35);
 }
 
-TEST_CASE("headers of all versions, orders and spellings") {
+TEST_CASE("npy headers are read in all versions, orders and spellings") {
   const TemporaryFolder folder;
   const std::string values = bytes_of<int32_t>({0, 1, 2, 3, 4, 5});
   const at::Tensor expected = at::arange(6, at::kInt).reshape({2, 3});
@@ -159,7 +159,7 @@ TEST_CASE("a file that is no array of numbers is refused with its name, the byte
   CHECK(message(folder, npy(header("<i4", ones + ")"), "abcd")).find("more than 64 dimensions") != std::string::npos);
 }
 
-TEST_CASE("an array in memory shares the memory where it can") {
+TEST_CASE("an array in memory shares the memory if it can") {
   const std::string bytes = npy_header(at::kInt, {2}) + bytes_of<int32_t>({3, 4});
   at::Tensor memory = at::zeros({static_cast<int64_t>(bytes.size()) + 1}, at::kByte);
   auto* data = static_cast<char*>(memory.mutable_data_ptr());
@@ -173,7 +173,7 @@ TEST_CASE("an array in memory shares the memory where it can") {
   CHECK(at::equal(copied, at::tensor({3, 4}, at::kInt)));
 }
 
-TEST_CASE("npz files, stored and deflated") {
+TEST_CASE("npz files are read stored and deflated, and refused if they are damaged") {
   const TemporaryFolder folder;
   const std::string a = npy_header(at::kInt, {2, 2}) + bytes_of<int32_t>({1, 2, 3, 4});
   const std::string b = npy(header("<f8", "(1,)"), bytes_of<double>({2.5}));

@@ -19,7 +19,7 @@ TEST_CASE("every code point is written and read back") {
   CHECK(text == "\xe2\x82\xac");
 }
 
-TEST_CASE("bytes that are no UTF-8 are told, and the position stays") {
+TEST_CASE("bytes that are no UTF-8 are recognised, and the position stays") {
   for (const char* text :
        {"\x80", "\xbf", "\xc3", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
         "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3(", "\xf0\x9f\x98"}) {
@@ -30,7 +30,7 @@ TEST_CASE("bytes that are no UTF-8 are told, and the position stays") {
   }
 }
 
-TEST_CASE("ASCII is told from other text wherever the other byte stands") {
+TEST_CASE("a byte outside ASCII is found at any place of a text") {
   std::string text(10'000, 'a');
   CHECK(is_ascii(text));
   CHECK(is_ascii(""));

@@ -39,7 +39,7 @@ TEST_CASE("numbers outside of 0 to 1 become 0 or 255") {
   CHECK(applied(convert, at::full({1, 1, 1, 1}, 1.5))[0][0][0][0].item<int64_t>() == 255);
 }
 
-TEST_CASE("what are no images is named") {
+TEST_CASE("tensors that are no images are refused by name") {
   const std::string needs =
       "ConvertImage: needs `input` as images [samples, channels, height, width] of uint8 or floating point on the "
       "CPU, ";

@@ -54,7 +54,7 @@ TEST_CASE("RandomCrop's borders show what the padding mode says") {
   CHECK(at::equal(crop("symmetric", 5), padded_columns(images, {3, 3, 2, 1, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0})));
 }
 
-TEST_CASE("four borders, each of its own width, and a value for each channel") {
+TEST_CASE("each of the four borders has its width, and each channel its fill value") {
   const at::Tensor images = float_images({2, 2, 3, 3});
   const RandomCrop crop({.size = {3 + 2 + 4, 3 + 1 + 3}, .padding = {1, 2, 3, 4}, .fill = {0.25, 0.5}});
   const at::Tensor out = applied(crop, images);

@@ -26,7 +26,7 @@ TEST_CASE("class numbers become rows with a single 1") {
   CHECK(hot(target, 5).scalar_type() == at::kFloat);
 }
 
-TEST_CASE("what is no class is named") {
+TEST_CASE("a number that is no class is refused by name") {
   CHECK(error_text([] { hot(at::tensor(std::vector<int64_t>{1, 4}), 4); }) ==
         "OneHot: the target 4 is none of 4 classes, 0 to 3");
   CHECK(error_text([] { hot(at::tensor(std::vector<int64_t>{-1}), 4); }) ==

@@ -54,7 +54,7 @@ TEST_CASE("wrong numbers are named with their place") {
   CHECK(error_text([&] { schema_of<Options>().check(&options, "x"); }) == "x.size[1]: expected at least 1, got -1");
 }
 
-TEST_CASE("sizes and ranges") {
+TEST_CASE("sizes and ranges are one number or two") {
   CHECK(height_and_width(5, "a.size") == std::array<int64_t, 2>{5, 5});
   CHECK(height_and_width({5, 6}, "a.size") == std::array<int64_t, 2>{5, 6});
   CHECK(error_text([] { height_and_width({}, "a.size"); }) ==

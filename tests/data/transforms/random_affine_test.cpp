@@ -57,7 +57,7 @@ TEST_CASE("any angle shows the pixel that a turn of its place gives") {
   }
 }
 
-TEST_CASE("moves, stretches and shears of whole pixels") {
+TEST_CASE("images are moved, stretched and sheared by whole pixels") {
   const at::Tensor images = test_images({2, 2, 6, 8});
   const at::Tensor moved = warped(images, {.move_x = 2, .move_y = -1});
   CHECK(at::equal(moved.narrow(2, 0, 5).narrow(3, 2, 6), images.narrow(2, 1, 5).narrow(3, 0, 6)));

@@ -36,7 +36,7 @@ TEST_CASE("random boxes have areas and ratios inside of the bounds and lie in th
   CHECK(std::abs(mean_log_ratio) < 0.045);
 }
 
-TEST_CASE("there may be no box that fits, and one may be asked to be smaller than the image") {
+TEST_CASE("a random box may not exist, and can be required to be smaller than the image") {
   Rng rng(3, 0, 0);
   CHECK_FALSE(random_box(rng, 2, 200, {.scale = {0.9, 1}, .ratio = {1, 1}}));
   CHECK(random_box(rng, 8, 8, {.scale = {1, 1}, .ratio = {1, 1}}));
@@ -52,7 +52,7 @@ TEST_CASE("the whole image as a window is the resized image") {
   }
 }
 
-TEST_CASE("where no window fits it is the largest in the middle") {
+TEST_CASE("if no window fits, the largest in the middle is taken") {
   const at::Tensor images = float_images({2, 1, 3, 20});
   const RandomResizedCrop wide({.size = {3, 6}, .scale = {1, 1}, .ratio = {2, 2}, .interpolation = "nearest"});
   CHECK(at::equal(applied(wide, images), images.narrow(3, 7, 6)));

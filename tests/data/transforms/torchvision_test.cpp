@@ -115,7 +115,7 @@ void compare(const Case& c, bool floating, const Json& reference) {
 
 }  // namespace
 
-TEST_CASE("what is not random is as torchvision has it") {
+TEST_CASE("transforms without randomness give what torchvision gives") {
   const std::vector<Case> all = cases();
   Json asked = Json::array();
   for (const bool floating : {false, true}) {

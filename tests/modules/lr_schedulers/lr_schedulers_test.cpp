@@ -73,7 +73,7 @@ TEST_CASE("300 rates and momenta equal Python's, also restored half-way") {
   CHECK(largest < 1e-12);
 }
 
-TEST_CASE("Python's states of optimizer and scheduler are gone on from") {
+TEST_CASE("Python's states of optimizer and scheduler are continued") {
   const auto expected = python_reference("schedulers", scheduler_cases::all());
   const TemporaryFolder folder;
   if (!expected || !python_reference("scheduler_states", scheduler_cases::all(), folder.path().string())) return;
@@ -89,7 +89,7 @@ TEST_CASE("Python's states of optimizer and scheduler are gone on from") {
   }
 }
 
-TEST_CASE("a state is the scheduler's, whatever the fresh one was made with") {
+TEST_CASE("a scheduler takes all of its options from a loaded state") {
   const Json base = {{"optimizer", {{"class", "SGD"}}}, {"rates", {0.1}}};
   const std::vector<std::pair<Json, Json>> pairs = {
       {{{"class", "StepLR"}, {"step_size", 3}, {"gamma", 0.5}}, {{"class", "StepLR"}, {"step_size", 2}}},

@@ -41,7 +41,7 @@ class Hits final : public m::Cloneable<Hits> {
 
 }  // namespace
 
-TEST_CASE("a metric of one's own takes any number of tensors, alone and in a collection") {
+TEST_CASE("a user's metric takes any number of tensors, alone and in a collection") {
   const at::Tensor left = at::tensor({0., 0., 5.}), right = at::tensor({1., 1., 9.}), point = at::tensor({.5, 2., 6.});
   const at::Tensor mask = at::tensor({1, 1, 0}).to(at::kBool);
   Hits hits;
@@ -73,7 +73,7 @@ TEST_CASE("errors are weighed, and what is masked out may be anything") {
   CHECK(contains(error_text<UsageError>([&] { squared.update(preds); }), "got 1 tensors"));
 }
 
-TEST_CASE("classes are counted where the mask says so") {
+TEST_CASE("only classes that the mask selects are counted") {
   const at::Tensor target = at::tensor({0, 1, 2, 1}), preds = at::tensor({0, 1, 1, 0});
   const at::Tensor mask = at::tensor({1, 1, 1, 0}).to(at::kBool);
   m::Accuracy accuracy({.task = "multiclass", .num_classes = 3});
@@ -93,7 +93,7 @@ TEST_CASE("classes are counted where the mask says so") {
   CHECK(value(ignoring) == 1);
 }
 
-TEST_CASE("a mean of values, with and without weights") {
+TEST_CASE("Mean gives the mean of values, with and without weights") {
   m::Mean mean;
   CHECK(mean(at::tensor({1., 3.})).item<double>() == 2);
   mean.update(at::tensor({10., kNaN}), at::tensor({2., 0.}));
@@ -105,7 +105,7 @@ TEST_CASE("a mean of values, with and without weights") {
   CHECK(contains(error_text<UsageError>([&] { mean.update(at::ones({2}), at::ones({3})); }), "Mean: expected weights"));
 }
 
-TEST_CASE("a metric of preds and target says so where it is given more") {
+TEST_CASE("a metric of preds and target names itself if it gets more arguments") {
   struct Plain final : m::Cloneable<Plain> {
     void update_states(const at::Tensor&, const at::Tensor&) override {}
     at::Tensor compute_value() const override { return at::zeros({}); }
@@ -114,7 +114,7 @@ TEST_CASE("a metric of preds and target says so where it is given more") {
                  "takes two tensors, preds and target; update was given 3"));
 }
 
-TEST_CASE("a batch that does not count leaves a metric as it was, and has a value of its own") {
+TEST_CASE("a batch that does not count leaves a metric as it was, and still has its batch value") {
   m::MeanSquaredError error;
   error.update(at::ones({2}), at::zeros({2}));
   levin::batch_counts() = false;

@@ -45,7 +45,7 @@ TEST_CASE("a collection updates and names all its metrics") {
   CHECK(contains(error_text<UsageError>([&] { metrics["aurok"]; }), "did you mean auroc?"));
 }
 
-TEST_CASE("a clone has states and names of its own") {
+TEST_CASE("a clone has its own states and names") {
   const m::MetricCollection train = make({.prefix = "train_"});
   m::MetricCollection val = train.clone({.prefix = "val_"});
   val.update(preds(), target());

@@ -125,7 +125,7 @@ TEST_CASE("three ranks with uneven rows, one with none, compute the whole") {
   }
 }
 
-TEST_CASE("ranks without any update") {
+TEST_CASE("two ranks without any update compute what one metric without any update does") {
   for (const Case& one : metric_cases::random_cases()) {
     if (one.data != "binary" && one.data != "multiclass" && one.data != "regression_2d") continue;
     INFO(to_text(one));
@@ -155,7 +155,7 @@ TEST_CASE("between sync and unsync a metric refuses to count, and saves this ran
   });
 }
 
-TEST_CASE("a state saved half-way goes on in another metric, also through a file") {
+TEST_CASE("another metric continues from a state saved half-way, also through a file") {
   const TemporaryFolder folder;
   for (const Case& one : metric_cases::random_cases()) {
     INFO(to_text(one));
@@ -186,7 +186,7 @@ TEST_CASE("a state that does not fit is refused and changes nothing") {
   CHECK(difference(metric.compute(), before) == 0);
 }
 
-TEST_CASE("reset forgets everything, and copies have states of their own") {
+TEST_CASE("reset forgets everything, and copies have their own states") {
   for (const Case& one : metric_cases::random_cases()) {
     INFO(to_text(one));
     const Batches& batches = metric_cases::data().at(one.data);

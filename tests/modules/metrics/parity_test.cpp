@@ -68,7 +68,7 @@ TEST_CASE("metrics equal torchmetrics' on random data in several batches") {
   CHECK(largest > 0);  // float64 here, float32 there
 }
 
-TEST_CASE("metrics of degenerate data equal torchmetrics', or what docs/metrics.md says where that raises") {
+TEST_CASE("metrics of degenerate data equal torchmetrics', or follow docs/metrics.md if torchmetrics raises") {
   const auto expected = expected_of(metric_cases::degenerate_cases());
   if (!expected) return;
   for (size_t i = 0; i < metric_cases::degenerate_cases().size(); ++i) {

@@ -94,7 +94,7 @@ TEST_CASE("a later token changes nothing before it, and everything from there on
   }
 }
 
-TEST_CASE("a GPT begins with GPT-2's weights and knows nothing") {
+TEST_CASE("a GPT starts with GPT-2's weights and knows nothing") {
   torch::manual_seed(2);
   GPT gpt(GPTOptions{.vocab_size = 200, .block_size = 64, .layers = 8, .heads = 4, .embedding = 128});
   for (const auto& item : gpt->named_parameters()) {

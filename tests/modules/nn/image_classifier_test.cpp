@@ -67,7 +67,7 @@ TEST_CASE("nets fit images of other shapes and other numbers of classes") {
   CHECK(contains(with({.num_classes = 0}), "model.num_classes"));
 }
 
-TEST_CASE("steps log what PyTorch Lightning's program logs") {
+TEST_CASE("an ImageClassifier logs what PyTorch Lightning's program logs") {
   ImageClassifier module(ImageClassifierOptions{.net = "mlp"});
   RecordingSink sink;
   levin::StepContext context;
@@ -92,7 +92,7 @@ TEST_CASE("steps log what PyTorch Lightning's program logs") {
   levin::ModuleAccess::set_context(module, nullptr);
 }
 
-TEST_CASE("weights come from a file") {
+TEST_CASE("an ImageClassifier's weights come from a file") {
   const TemporaryFolder folder;
   ImageClassifier first(ImageClassifierOptions{.net = "mlp_bn"});
   levin::save_weights(first, folder / "init.pt");
@@ -108,7 +108,7 @@ TEST_CASE("weights come from a file") {
   CHECK(contains(error_text<UsageError>(other), "init.pt"));
 }
 
-TEST_CASE("a config chooses optimizer and schedule") {
+TEST_CASE("a config chooses an ImageClassifier's optimizer and schedule") {
   const auto& registry = levin::ModuleKind::registry();
   const levin::Schema& schema = registry.at("ImageClassifier", "model").schema();
   const auto options = schema.make();

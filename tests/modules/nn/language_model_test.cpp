@@ -120,7 +120,7 @@ TEST_CASE("a language model learns a sentence by heart and says it again") {
   CHECK(module.generate(sentence.narrow(1, 0, 3), 29, {.temperature = 2, .top_k = 1}).equal(sentence));
 }
 
-TEST_CASE("generation goes on beyond block_size with the last tokens") {
+TEST_CASE("generation continues beyond block_size with the last tokens") {
   torch::manual_seed(3);
   LanguageModel module(small_model());
   for (auto& parameter : module.parameters()) parameter.data().normal_(0, 0.3);

@@ -143,7 +143,7 @@ TEST_CASE("resnet18 computes and learns what the same network in Python does") {
   }
 }
 
-TEST_CASE("resnet18 begins with torchvision's weights of the same seed") {
+TEST_CASE("resnet18 starts with torchvision's weights of the same seed") {
   const ResNet18Options options{.num_classes = 10};
   const auto python = python_reference("resnet18_initial_weights", nlohmann::ordered_json::array({case_of(options)}));
   if (!python) return;

@@ -96,7 +96,7 @@ TEST_CASE("averages follow the module's dtype, and their state is taken over by 
   CHECK(torch::allclose(again.average("0.weight"), ema.average("0.weight").to(torch::kFloat)));
 }
 
-TEST_CASE("what cannot be averaged is refused") {
+TEST_CASE("EMA refuses what it cannot average") {
   nn::Sequential net = network();
   CHECK(error_text<UsageError>([&] { EMA(*net, {.decay = 1.5}); }) ==
         "EMA.decay: expected a number from 0 to 1, got 1.5");

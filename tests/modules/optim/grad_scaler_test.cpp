@@ -175,7 +175,7 @@ TEST_CASE("a scaler that is not enabled changes nothing") {
   CHECK(contains(error_text<UsageError>([&] { GradScaler().load_state_dict(scaler.state_dict()); }), "not enabled"));
 }
 
-TEST_CASE("a scaler goes on where another was saved, before and after its first loss") {
+TEST_CASE("a scaler resumes from another's state, before and after its first loss") {
   Small small;
   GradScaler first({.init_scale = 64, .growth_factor = 4, .growth_interval = 3});
   first.scale(small.weight.sum()).backward();

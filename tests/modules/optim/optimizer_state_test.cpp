@@ -31,7 +31,7 @@ State list_of(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-TEST_CASE("a restored optimizer goes on bit for bit, through a file") {
+TEST_CASE("a restored optimizer continues bit for bit, through a file") {
   const TemporaryFolder folder;
   for (const auto& json : optimizer_cases()) {
     INFO(json.dump());
@@ -49,7 +49,7 @@ TEST_CASE("a restored optimizer goes on bit for bit, through a file") {
   }
 }
 
-TEST_CASE("LBFGS goes on bit for bit") {
+TEST_CASE("a restored LBFGS continues bit for bit") {
   const auto weights = parameters();
   torch::optim::LBFGS optimizer(weights, torch::optim::LBFGSOptions(0.1).history_size(3));
   const auto steps = [](torch::optim::Optimizer& o, const std::vector<at::Tensor>& p) {
@@ -70,7 +70,7 @@ TEST_CASE("LBFGS goes on bit for bit") {
   CHECK(flat(weights).equal(flat(other_weights)));
 }
 
-TEST_CASE("Python and levin go on from each other's optimizer states") {
+TEST_CASE("Python and levin continue from each other's optimizer states") {
   const TemporaryFolder folder;
   std::vector<std::vector<at::Tensor>> weights;
   for (size_t i = 0; i < optimizer_cases().size(); ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("Python and levin go on from each other's optimizer states") {
   }
 }
 
-TEST_CASE("the layout is Python's") {
+TEST_CASE("the layout of an optimizer's state is Python's") {
   const auto weights = parameters();
   const auto adam = make({{"class", "Adam"}, {"lr", 0.5}}, weights);
   CHECK(optimizer_state_dict(*adam).at("state").size() == 0);

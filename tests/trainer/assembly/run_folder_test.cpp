@@ -94,7 +94,7 @@ TEST_CASE("a run keeps its id over its sessions, which have one start each") {
   CHECK(RunFolder::create(root.path(), "run", "").id() != id);
 }
 
-TEST_CASE("who holds the lock of a run's folder is told, and a process that is killed releases it") {
+TEST_CASE("the error names the process that holds the lock of a run's folder, and a killed process releases it") {
   TemporaryFolder root;
   std::filesystem::path path = RunFolder::create(root.path(), "run", "").path();
   CHECK_FALSE(RunLock::holder(path));

@@ -10,7 +10,7 @@
 
 namespace fs = std::filesystem;
 
-TEST_CASE("a run that goes on from \"last\" writes on in its folder") {
+TEST_CASE("a run that resumes from \"last\" continues to write to its folder") {
   const TemporaryFolder folder;
   const Ended unbroken = train(resumable(folder / "unbroken"));
   levin::TrainerOptions options = resumable(folder / "broken");
@@ -95,7 +95,7 @@ TEST_CASE("without loggers and checkpoints a quiet fit prints and writes nothing
   CHECK(ended.result.metrics.contains("val_loss"));
 }
 
-TEST_CASE("\"last\" without a checkpoint begins anew") {
+TEST_CASE("\"last\" without a checkpoint starts from the beginning") {
   const TemporaryFolder folder;
   const Ended plain = train(resumable(folder / "plain"));
   const Ended last = train(resumable(folder / "last"), {}, "last");
@@ -172,7 +172,7 @@ TEST_CASE("validate and test take the weights of a checkpoint, best is the best 
   CHECK(contains(error_text([&] { trainer.validate(fresh, data, (folder / "none.ckpt").string()); }), "none.ckpt"));
 }
 
-TEST_CASE("an exception leaves a checkpoint where that was asked for") {
+TEST_CASE("an exception leaves a checkpoint if save_on_exception is set") {
   const TemporaryFolder folder;
   struct Fails : Learner {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
@@ -193,7 +193,7 @@ TEST_CASE("an exception leaves a checkpoint where that was asked for") {
   CHECK(again.fit(healthy, data, file.string()).global_step > 4);
 }
 
-TEST_CASE("Trainer::save_checkpoint after a fit: another trainer goes on from the file") {
+TEST_CASE("Trainer::save_checkpoint after a fit writes a file from which another trainer resumes") {
   const TemporaryFolder folder;
   const Ended unbroken = train(resumable(folder / "unbroken"));
   Points data;
@@ -245,7 +245,7 @@ TEST_CASE("a checkpoint that is cut short at any of 100 places, or has one bit f
   CHECK(refused(flipped));
 }
 
-TEST_CASE("a checkpoint of another optimizer, and best without a monitor") {
+TEST_CASE("a checkpoint of another optimizer is refused, and so is best without a monitor") {
   const TemporaryFolder folder;
   levin::TrainerOptions options = resumable(folder.path());
   options.enable_checkpointing = true;
@@ -291,7 +291,7 @@ TEST_CASE("a folder that cannot be written to is found before training starts") 
   CHECK(first_difference(before, levin::module_state_dict(module)) == "");
 }
 
-TEST_CASE("checkpoint_errors: a failed save ends the run, or is a warning and the training goes on") {
+TEST_CASE("checkpoint_errors decides if a failed save ends the run or only warns") {
   const TemporaryFolder folder;
   const Ended unbroken = train(resumable(folder / "unbroken"));
   std::ofstream(folder / "file") << "a regular file";
@@ -309,7 +309,7 @@ TEST_CASE("checkpoint_errors: a failed save ends the run, or is a warning and th
   }
 }
 
-TEST_CASE("a run that max_time ends has a checkpoint of its last step, and goes on from it") {
+TEST_CASE("a run that max_time ends has a checkpoint of its last step, and resumes from it") {
   const TemporaryFolder folder;
   const Ended unbroken = train(resumable(folder / "unbroken"));
   levin::TrainerOptions options = resumable(folder / "timed");

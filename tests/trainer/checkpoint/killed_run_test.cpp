@@ -121,7 +121,7 @@ TEST_CASE("a disk that is full ends the run with an error, and what was saved st
   check_ends_as(root, unbroken);
 }
 
-TEST_CASE("a file system that fills up: 16 MB of memory in a namespace of its own") {
+TEST_CASE("a file system that fills up ends the run with an error, and the run resumes once there is room") {
   const TemporaryFolder folder;
   const fs::path log = folder / "log";
   // Only who is in the namespace sees its mounts, so that all of it is one script. 60 kB are two checkpoints' room.

@@ -113,7 +113,7 @@ TEST_CASE("a hook that asks for the optimizers in on_load_checkpoint has them, m
   CHECK(torch::equal(table.table->weight, saved.after_two));
 }
 
-TEST_CASE("sizes that no hook mends are refused with the parameter's name") {
+TEST_CASE("sizes that no hook adapts are refused with the parameter's name") {
   const Saved saved;
   Table table(3, Resizing::None);
   const std::string text = error_text<levin::UsageError>(

@@ -35,7 +35,9 @@ void terminate(Spawned& process) {
 
 }  // namespace
 
-TEST_CASE("a job that is queued again before it has saved begins anew, beside another run's newer checkpoint") {
+TEST_CASE(
+    "a job that is queued again before it has saved starts from the beginning, despite another run's newer "
+    "checkpoint") {
   ProgramFit fits(2);
   REQUIRE(fits.start({"--seed", "1"}).wait() == 0);
   const std::string config = read_bytes(fits.run(0) / "config.json");
@@ -48,7 +50,7 @@ TEST_CASE("a job that is queued again before it has saved begins anew, beside an
   CHECK(weights(fits, 1) == weights(unbroken, 0));
 }
 
-TEST_CASE("each task of an array goes on with its own run, though all have one root") {
+TEST_CASE("each task of an array resumes its own run, though all share one root") {
   ProgramFit fits;
   const Flags seeds = {"11", "12"};
   for (size_t i = 0; i < seeds.size(); ++i) {
@@ -68,7 +70,7 @@ TEST_CASE("each task of an array goes on with its own run, though all have one r
   CHECK_FALSE(fs::exists(fits.run(2)));
 }
 
-TEST_CASE("a job that is queued again leaves the folder of a live run alone, and that run goes on") {
+TEST_CASE("a job that is queued again leaves the folder of a live run alone, and that run continues") {
   ProgramFit fits(2);
   Spawned live = fits.start({"--max-epochs", "1000"}, job("5"), "live.log");
   fits.wait_for_rows(120);  // it has a checkpoint
@@ -80,7 +82,7 @@ TEST_CASE("a job that is queued again leaves the folder of a live run alone, and
   CHECK(fs::exists(fits.run(1) / "weights.pt"));
 }
 
-TEST_CASE("what a queued job has saved itself comes before the file that its command names") {
+TEST_CASE("a queued job prefers its own checkpoint to the file that its command names") {
   ProgramFit fits(1);
   REQUIRE(fits.start({}).wait() == 0);
   const std::string file = (fits.run(0) / "checkpoints" / "last.ckpt").string();
@@ -100,7 +102,7 @@ TEST_CASE("what a queued job has saved itself comes before the file that its com
   CHECK(rows_in(fits.run(1)) == rows_in(fits.run(2)));
 }
 
-TEST_CASE("two processes never write to one run: the second says who does") {
+TEST_CASE("two processes never write to one run, and the second names the first") {
   ProgramFit fits(1000);
   Spawned first = fits.start({}, {}, "first.log");
   fits.wait_for_rows(120);
@@ -117,7 +119,7 @@ TEST_CASE("two processes never write to one run: the second says who does") {
   terminate(second);
 }
 
-TEST_CASE("a folder is a ckpt_path: that run's newest checkpoint, which every command names") {
+TEST_CASE("a folder as ckpt_path stands for that run's newest checkpoint in every command") {
   ProgramFit fits(1);
   REQUIRE(fits.start({}).wait() == 0);
   REQUIRE(fits.start({"--seed", "9"}).wait() == 0);

@@ -79,13 +79,13 @@ void check_hooks(
 
 }  // namespace
 
-TEST_CASE("a save asked for in any hook: the run that goes on from it ends as the unbroken one") {
-  check_hooks(kHooks, {});
+TEST_CASE("a run resumed from a save in any hook ends as the unbroken one") { check_hooks(kHooks, {}); }
+
+TEST_CASE("a run whose scheduler follows a metric, resumed from a save in any hook, ends as the unbroken one") {
+  check_hooks(kHooks, {.plateau = true});
 }
 
-TEST_CASE("the same with a scheduler that follows a metric") { check_hooks(kHooks, {.plateau = true}); }
-
-TEST_CASE("the same in other precisions: scaler, master weights and gathered gradients go on") {
+TEST_CASE("a run in other precisions resumes with its scaler, master weights and accumulated gradients") {
   check_hooks(kHooksOfPrecisions, {}, [](levin::TrainerOptions& options) { options.precision = 16; });
   check_hooks(kHooksOfPrecisions, {}, [](levin::TrainerOptions& options) {
     options.precision = 16;

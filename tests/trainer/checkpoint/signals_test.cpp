@@ -15,7 +15,7 @@
 
 namespace fs = std::filesystem;
 
-TEST_CASE("SIGTERM and SIGINT: the fit saves, exits 143 or 130, and goes on as if nothing had been") {
+TEST_CASE("after SIGTERM or SIGINT the fit saves, exits 143 or 130, and resumes as if nothing had happened") {
   ProgramFit unbroken, broken;
   REQUIRE(unbroken.start({}).wait() == 0);
   size_t rows = 20;
@@ -63,7 +63,7 @@ TEST_CASE("a signal that was ignored when the program began stays ignored") {
   CHECK_FALSE(contains(fit.log(), "stopped by"));
 }
 
-TEST_CASE("SIGUSR1 saves, and the training goes on") {
+TEST_CASE("SIGUSR1 saves, and the training continues") {
   ProgramFit fit;
   Spawned process = fit.start({});
   fit.wait_for_rows(20);
@@ -72,7 +72,7 @@ TEST_CASE("SIGUSR1 saves, and the training goes on") {
   CHECK_NOTHROW(levin::load_state(fit.run() / "checkpoints" / "on_signal.ckpt"));
 }
 
-TEST_CASE("inside a SLURM job SIGUSR1 queues the job again, and the job goes on from its checkpoint") {
+TEST_CASE("inside a SLURM job SIGUSR1 queues the job again, and the job resumes from its checkpoint") {
   ProgramFit unbroken, fit;
   REQUIRE(unbroken.start({}).wait() == 0);
   // What the job's environment has, and a scontrol that writes down what it was asked.

@@ -52,7 +52,7 @@ double value_in(const fs::path& file) { return levin::load_state(file).at("value
 
 }  // namespace
 
-TEST_CASE("what is saved is the state at the call, whatever changes while it is written") {
+TEST_CASE("a checkpoint holds the state at the call, whatever changes while it is written") {
   const TemporaryFolder folder;
   CheckpointWriter writer;
   at::Tensor tensor = at::full({1 << 20}, 1.0);
@@ -107,7 +107,7 @@ TEST_CASE("last.ckpt is the newest, and old files go when the new one is whole")
   CHECK(value_in(last) == 3);
 }
 
-TEST_CASE("a save that fails at any stage leaves what was there, and its error comes once") {
+TEST_CASE("a save that fails at any stage leaves the old file, and its error is thrown once") {
   const TemporaryFolder folder;
   const fs::path file = folder / "x.ckpt", last = folder / "last.ckpt", old = folder / "old.ckpt";
   for (const char* stage : {"open", "write", "sync", "rename", "link"}) {
@@ -138,7 +138,7 @@ TEST_CASE("a save that fails at any stage leaves what was there, and its error c
   }
 }
 
-TEST_CASE("the newest whole checkpoint is found, a damaged one passed over") {
+TEST_CASE("the newest whole checkpoint is found, and a damaged one skipped") {
   const TemporaryFolder folder;
   CHECK_FALSE(levin::newest_checkpoint(folder / "nothing"));
   const fs::path checkpoints = folder / "version_0" / "checkpoints";
@@ -220,7 +220,7 @@ TEST_CASE("a folder is the newest checkpoint of a run, also of one that saves el
   CHECK(contains(text, "there is no resumable checkpoint in the folder"));
 }
 
-TEST_CASE("what a config has changed is told by path, and no value of the environment") {
+TEST_CASE("changes of a config are listed by path, without values of the environment") {
   using levin::config_changes;
   CHECK(config_changes("{}", "{}").empty());
   CHECK(config_changes("no JSON", "{}").empty());

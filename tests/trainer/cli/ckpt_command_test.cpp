@@ -99,7 +99,7 @@ TEST_CASE("ckpt ls --json is one JSON object") {
         nlohmann::json{{"format", "pt"}});
 }
 
-TEST_CASE("ckpt diff names what differs, and its exit code tells") {
+TEST_CASE("ckpt diff names the differences, and sets its exit code") {
   const CkptFiles files;
   ProgramRun run = files.ckpt("diff", {"a.ckpt", "a.ckpt"});
   CHECK(run.code == 0);
@@ -209,7 +209,7 @@ TEST_CASE("ckpt convert goes both ways, strips and changes dtypes") {
         "levin: error: weights.pt: no name of its weights begins with body.; the first is net.0.weight\n");
 }
 
-TEST_CASE("ckpt says how it is called") {
+TEST_CASE("ckpt shows its usage") {
   const auto error = [](const std::vector<std::string>& arguments) {
     const ProgramRun run = run_program(arguments);
     CHECK(run.code == 2);

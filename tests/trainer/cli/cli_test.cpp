@@ -128,7 +128,7 @@ TEST_CASE("a dry run tries one batch, says what the fit would do, and writes not
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("validate, test and predict print what came of them") {
+TEST_CASE("validate, test and predict print their results") {
   const TemporaryFolder folder;
   const ProgramRun validated = run_line("validate", folder);
   CHECK(validated.code == 0);
@@ -149,7 +149,7 @@ TEST_CASE("exceptions of the module exit 1, breaches of its contract 2") {
   CHECK(run_line("fit", folder, {"--model.mishap", "no_gradient"}).code == 2);
 }
 
-TEST_CASE("signals end a run gracefully, and the handlers before come back") {
+TEST_CASE("signals end a run gracefully, and the previous handlers are restored") {
   const TemporaryFolder folder;
   struct sigaction before = {}, after = {};
   sigaction(SIGTERM, nullptr, &before);
@@ -177,7 +177,7 @@ TEST_CASE("help shows groups, defaults and limits") {
   CHECK(run_program({}).code == 2);
 }
 
-TEST_CASE("list and version") {
+TEST_CASE("list prints the registered names, and --version what the program was built with") {
   CHECK(run_program({"list", "models"}).out.find("\nLine\n") != std::string::npos);
   CHECK(run_program({"list", "data"}).out.find("Points\n") != std::string::npos);
   CHECK(run_program({"list", "transforms"}).out.find("RandomHorizontalFlip  Exchanges left and right") !=

@@ -75,7 +75,7 @@ TEST_CASE("later files, the environment and flags win, in this order") {
   CHECK(config["seed"] == 10);
 }
 
-TEST_CASE("another class begins with its own defaults") {
+TEST_CASE("another class starts from its own defaults") {
   const ConfigFile file(kConfig);
   const Json config =
       shown({"--config", file.path(), "--model.optimizer.class", "SGD", "--model.optimizer.momentum=0.9"});
@@ -85,7 +85,7 @@ TEST_CASE("another class begins with its own defaults") {
   CHECK(config["model"]["net"] == "mlp");
 }
 
-TEST_CASE("flags in all their spellings") {
+TEST_CASE("flags are understood in all their spellings") {
   const Json config = shown({"--model.class",
                              "ImageClassifier",
                              "--data.class=SyntheticDigits",
@@ -146,7 +146,7 @@ TEST_CASE("merge replaces an object of another class and joins the others, and k
   CHECK(config.nearest_origin("d[1].x") == "b:3");
 }
 
-TEST_CASE("every value has the line where it stands") {
+TEST_CASE("every value has its line") {
   const levin::cli::Config config = levin::cli::parse_config(
       "a", "{\n \"n\": 1\n,\"t\":\n\"x\", \"l\": [\n 1.5,\nnull,\n{\"k\": true}\n],\n\"e\": {}}");
   for (const auto& [path, line] : std::vector<std::pair<std::string, std::string>>{
@@ -154,7 +154,7 @@ TEST_CASE("every value has the line where it stands") {
     CHECK(config.origins.at(path) == line);
 }
 
-TEST_CASE("another class than the default one begins anew, whichever file names it") {
+TEST_CASE("a class other than the default starts from its own defaults, whichever file names it") {
   const ConfigFile file(R"({"model": {"class": "ImageClassifier", "optimizer": {"lr": 0.5}}})");
   const ConfigFile other(R"({"model": {"optimizer": {"class": "SGD"}}})");
   CHECK(shown({"--config", file.path()})["model"]["optimizer"]["lr"] == 0.5);

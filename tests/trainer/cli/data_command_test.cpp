@@ -105,7 +105,7 @@ TEST_CASE("data inspect shows each split and draws the first training batch") {
   CHECK(drawn[0][50][150].item<int64_t>() == 85);
 }
 
-TEST_CASE("data inspect reads no more batches than it is told") {
+TEST_CASE("data inspect reads no more batches than asked for") {
   const TemporaryFolder folder;
   const std::string text = inspected("Pictures", folder, {"--batches", "2", "--data.batch_size=3"});
   CHECK(contains(text, "train: 10 samples, 4 batches\n"));

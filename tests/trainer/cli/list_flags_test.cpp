@@ -106,7 +106,7 @@ TEST_CASE("items of plain lists and of lists by default can be set alone") {
   CHECK(Json::parse(run.out)["model"]["optimizer"]["betas"].dump() == "[0.9,0.5]");
 }
 
-TEST_CASE("what is wrong with the items of a list is said with the nearest right name") {
+TEST_CASE("errors in the items of a list suggest the nearest right name") {
   const ConfigFile file(kWithCallbacks);
   const auto error = [&](const Arguments& flags) {
     Arguments arguments = {"--config", file.path()};

@@ -60,7 +60,7 @@ double highest_rate_behind(const Said& said, int64_t step) {
 
 }  // namespace
 
-TEST_CASE("a finished OneCycleLR run goes on by a choice, which is said") {
+TEST_CASE("a finished OneCycleLR run continues only by a choice, which the error names") {
   const TemporaryFolder folder;
   const ConfigFile config(kOneCycle);
   const Arguments fit = {"fit", "--config", config.path(), "--default-root-dir", folder.path().string()};
@@ -90,7 +90,7 @@ TEST_CASE("a finished OneCycleLR run goes on by a choice, which is said") {
   CHECK(highest_rate_behind(stretched, 21) > 0.01);
 }
 
-TEST_CASE("options that cannot matter are warned of") {
+TEST_CASE("options without effect give a warning") {
   const ConfigFile config(kOneCycle);
   const auto warnings = [&](const Arguments& more) {
     Arguments arguments = {"config", "check", "--config", config.path()};

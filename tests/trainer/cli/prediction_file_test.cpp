@@ -111,7 +111,7 @@ TEST_CASE("predictions as JSON lines and as an array are the same numbers") {
   }
 }
 
-TEST_CASE("images to predict are those of predict, else of test, and a folder that is not there is named") {
+TEST_CASE("images to predict are those of predict, else of test, and a missing folder is named") {
   const TemporaryFolder folder;
   add_classes(folder / "train");
   add_classes(folder / "test");
@@ -126,7 +126,7 @@ TEST_CASE("images to predict are those of predict, else of test, and a folder th
   CHECK(nowhere.err == "levin: error: data.predict_root: no folder nowhere; give the folder with the images\n");
 }
 
-TEST_CASE("classes have their names in each loader whose predictions are of as many") {
+TEST_CASE("classes get their names in each loader whose predictions have that number of classes") {
   const TemporaryFolder folder;
   const auto certain = [](int64_t classes) {
     return std::vector<levin::Batch>{levin::Batch(at::eye(classes).narrow(0, 0, 1))};

@@ -98,7 +98,7 @@ TEST_CASE("a terminal that knows no control sequences gets none") {
   CHECK_FALSE(contains(shown, "\x1b"));
 }
 
-TEST_CASE("after Ctrl-C the report begins a line of its own") {
+TEST_CASE("after Ctrl-C the report starts on a new line") {
   TerminalFit fit({"--max-epochs", "100000"}, {{"NO_COLOR", "1"}});
   fit.read_until("Epoch 3/");
   fit.interrupt();

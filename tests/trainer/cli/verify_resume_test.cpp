@@ -54,7 +54,7 @@ std::pair<bool, std::string> verified(const std::string& model, int64_t steps = 
 
 }  // namespace
 
-TEST_CASE("verify-resume: a module that keeps all it needs is found equal") {
+TEST_CASE("verify-resume finds a module equal that saves all its state") {
   const auto [equal, text] = verified(R"({"class": "Forgetful"})");
   INFO(text);
   CHECK(equal);
@@ -62,7 +62,7 @@ TEST_CASE("verify-resume: a module that keeps all it needs is found equal") {
   CHECK(contains(text, "no difference in"));
 }
 
-TEST_CASE("verify-resume: a number that no checkpoint holds is found by what it changes") {
+TEST_CASE("verify-resume finds a number that no checkpoint holds by what it changes") {
   const auto [equal, text] = verified(R"({"class": "Forgetful", "remembers": false})");
   INFO(text);
   CHECK_FALSE(equal);
@@ -70,7 +70,7 @@ TEST_CASE("verify-resume: a number that no checkpoint holds is found by what it 
   CHECK(contains(text, "on_save_checkpoint"));
 }
 
-TEST_CASE("verify-resume: a model with BatchNorm, AdamW and a schedule over all steps") {
+TEST_CASE("verify-resume finds a model with BatchNorm, AdamW and a schedule over all steps equal") {
   const auto [equal, text] = verified(
       R"({"class": "ImageClassifier", "net": "mlp_bn", "optimizer": {"class": "AdamW", "lr": 0.01},
           "lr_scheduler": {"class": "OneCycleLR", "max_lr": 0.01, "total_steps": "auto", "interval": "step"}})",

@@ -97,7 +97,7 @@ TEST_CASE("values of another type say what was expected") {
     check(wrong);
 }
 
-TEST_CASE("values out of their limits and choices") {
+TEST_CASE("values out of their limits and choices are refused with what is allowed") {
   for (const WrongConfig& wrong : std::vector<WrongConfig>{
            {R"({"trainer": {"max_epochs": -3}})", "run.json:1: trainer.max_epochs: expected at least -1, got -3"},
            {R"({"seed": -1})", "run.json:1: seed: expected at least 0, got -1"},
@@ -117,7 +117,7 @@ TEST_CASE("values out of their limits and choices") {
     check(wrong);
 }
 
-TEST_CASE("classes that are none, missing, or of other options") {
+TEST_CASE("classes that are unknown, missing, or have other options are named") {
   const std::string missing =
       "model.class: missing; name the module with --model.class (`levin list models` shows them)";
   for (const WrongConfig& wrong : std::vector<WrongConfig>{
@@ -143,7 +143,7 @@ TEST_CASE("classes that are none, missing, or of other options") {
     check(wrong);
 }
 
-TEST_CASE("files that are no JSON object") {
+TEST_CASE("files that are no JSON object are refused with the place") {
   std::string deep;
   for (int i = 0; i < 70; ++i) deep += "[";
   for (const WrongConfig& wrong : std::vector<WrongConfig>{
@@ -171,7 +171,7 @@ TEST_CASE("files that are no JSON object") {
     check(wrong);
 }
 
-TEST_CASE("files that cannot be read") {
+TEST_CASE("files that cannot be read are named") {
   const ProgramRun nowhere = run_program({"fit", "--config", "nowhere/run.json"});
   CHECK(nowhere.err == "levin: error: --config: cannot read nowhere/run.json: No such file or directory\n");
   CHECK(nowhere.code == 2);
@@ -184,7 +184,7 @@ TEST_CASE("files that cannot be read") {
   CHECK(none.code == 2);
 }
 
-TEST_CASE("flags that are none, or lack their value") {
+TEST_CASE("flags that are unknown, or lack their value, are named") {
   for (const WrongConfig& wrong : std::vector<WrongConfig>{
            {"{}", "--max-epoch: no such flag (did you mean --max-epochs?)", {"--max-epoch", "3"}},
            {"{}", "--zzzzzzzzzzzzzzzzzzzzzz: no such flag", {"--zzzzzzzzzzzzzzzzzzzzzz"}},
@@ -210,7 +210,7 @@ TEST_CASE("flags that are none, or lack their value") {
     check(wrong);
 }
 
-TEST_CASE("variables of the environment that name nothing, or hold a wrong value") {
+TEST_CASE("variables of the environment with a wrong name or value are named") {
   for (const WrongConfig& wrong : std::vector<WrongConfig>{
            {"{}",
             "LEVIN__TRAINER__MAX_EPOCH: trainer.max_epoch: no such option (did you mean max_epochs?)",
@@ -228,7 +228,7 @@ TEST_CASE("variables of the environment that name nothing, or hold a wrong value
     check(wrong);
 }
 
-TEST_CASE("two variables for one value") {
+TEST_CASE("two variables for one value contradict each other") {
   const Environment seed("LEVIN__SEED", "1");
   check({"{}",
          "LEVIN__SEED and LEVIN__TRAINER__SEED contradict each other: both set seed",
@@ -237,7 +237,7 @@ TEST_CASE("two variables for one value") {
          "2"});
 }
 
-TEST_CASE("references that lead nowhere") {
+TEST_CASE("references that lead nowhere are refused with their place") {
   for (const WrongConfig& wrong : std::vector<WrongConfig>{
            {"{\"trainer\": {\n\"max_epochs\": \"${trainer.min_epoch}\"}}",
             "run.json:2: trainer.max_epochs: ${trainer.min_epoch}: trainer.min_epoch: no such option (did you mean "

@@ -11,7 +11,7 @@
 using levin::cores_of_quota;
 namespace fs = std::filesystem;
 
-TEST_CASE("the quota of control groups, version 2: the least on the way down") {
+TEST_CASE("the quota of control groups, version 2, is the least on the way down") {
   const TemporaryFolder folder;
   const std::string root = folder.path().string();
   fs::create_directories(folder / "a/b");
@@ -28,7 +28,7 @@ TEST_CASE("the quota of control groups, version 2: the least on the way down") {
   CHECK(cores_of_quota("0::/a\n", root) == 2);
 }
 
-TEST_CASE("the quota of control groups, version 1") {
+TEST_CASE("the quota of control groups, version 1, is read") {
   const TemporaryFolder folder;
   fs::create_directories(folder / "cpu/job");
   const std::string groups = "5:memory:/other\n2:cpu,cpuacct:/job\n0::/\n";

@@ -37,14 +37,14 @@ TEST_CASE("devices are chosen by count, by number, or all") {
   CHECK(chosen("gpu", {2}, kFour) == "cuda:2");
 }
 
-TEST_CASE("auto is the GPU where there is one") {
+TEST_CASE("auto is the GPU if there is one") {
   CHECK(levin::resolve_accelerator("auto", {}) == "cpu");
   CHECK(levin::resolve_accelerator("auto", kFour) == "gpu");
   CHECK(levin::resolve_accelerator("cuda", {}) == "gpu");
   CHECK(levin::resolve_accelerator("cpu", kFour) == "cpu");
 }
 
-TEST_CASE("devices that are not there: what was asked for, what there is, and what hides the rest") {
+TEST_CASE("the error for missing devices names what was asked for, what there is, and what hides the rest") {
   CHECK(
       error_of("gpu", 1, {}) ==
       "trainer.gpus: a GPU was asked for, and this LibTorch is built without CUDA; use accelerator cpu, or build levin "

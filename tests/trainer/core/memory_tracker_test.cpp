@@ -4,7 +4,7 @@
 
 #include "tests/catch.h"
 
-TEST_CASE("a memory tracker counts what is live, and the most that was") {
+TEST_CASE("a memory tracker counts live bytes and their peak") {
   constexpr int64_t kMegabyte = 1 << 20;
   const torch::Tensor before = torch::empty({kMegabyte}, torch::kByte);
   const levin::MemoryTracker tracker;
@@ -18,7 +18,7 @@ TEST_CASE("a memory tracker counts what is live, and the most that was") {
   CHECK(tracker.live()["cpu"] == 0);
 }
 
-TEST_CASE("it sees the activations that backward waits for") {
+TEST_CASE("a memory tracker sees the activations that backward waits for") {
   const torch::Tensor weight = torch::rand({256, 256}, torch::requires_grad()), input = torch::rand({256, 256});
   const levin::MemoryTracker tracker;
   torch::Tensor loss;
@@ -33,7 +33,7 @@ TEST_CASE("it sees the activations that backward waits for") {
   CHECK(weight.grad().defined());
 }
 
-TEST_CASE("the system says what memory the process has and may take") {
+TEST_CASE("host_memory gives the memory that the process has and may take") {
   const levin::HostMemory memory = levin::host_memory();
   CHECK(memory.resident > 1 << 20);
   CHECK(memory.resident_peak >= memory.resident);

@@ -46,7 +46,7 @@ Variables without(Variables variables, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a start has the same id when it is repeated, and another than all others") {
+TEST_CASE("each start has its own id, which repeats if the start is repeated") {
   const auto start = [](const Variables& variables, const std::string& command = "fit") {
     return levin::find_start(
         [&](const char* name) -> const char* {
@@ -87,7 +87,7 @@ TEST_CASE("without a launcher there is no environment") {
   CHECK(place({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}}) == "none");
 }
 
-TEST_CASE("torchrun's variables") {
+TEST_CASE("torchrun's variables give rank, node and address") {
   CHECK(place(kTorchrun) == "torchrun: rank 3/4, local 1/2, node 1/2, node0:29400");
   CHECK_FALSE(find(kTorchrun)->store_is_served);
   const auto served =
@@ -103,7 +103,7 @@ TEST_CASE("torchrun's variables") {
   CHECK(contains(error_of(with(kTorchrun, "LOCAL_RANK", "2")), "local rank 2 of 2"));
 }
 
-TEST_CASE("mpirun's variables, and before those of the SLURM job that it runs in") {
+TEST_CASE("mpirun's variables give the rank, before those of the SLURM job that it runs in") {
   const Variables here = {{"OMPI_COMM_WORLD_RANK", "1"},       {"OMPI_COMM_WORLD_SIZE", "2"},
                           {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                           {"PMIX_NAMESPACE", "job.1"},         {"SLURM_PROCID", "0"},
@@ -120,7 +120,7 @@ TEST_CASE("mpirun's variables, and before those of the SLURM job that it runs in
   CHECK(contains(place(with(reached, "MASTER_ADDR", "head")), ", head:"));
 }
 
-TEST_CASE("srun's variables") {
+TEST_CASE("srun's variables give rank, node and address") {
   const Variables task = {{"SLURM_PROCID", "5"},
                           {"SLURM_STEP_NUM_TASKS", "7"},
                           {"SLURM_LOCALID", "1"},
@@ -136,7 +136,7 @@ TEST_CASE("srun's variables") {
   CHECK(contains(error_of(without(task, "SLURM_LOCALID")), "SLURM_LOCALID is not set"));
 }
 
-TEST_CASE("LSF's variables") {
+TEST_CASE("LSF's variables give rank, node and address") {
   CHECK(contains(place({{"LSB_JOBID", "9"},
                         {"JSM_NAMESPACE_RANK", "1"},
                         {"JSM_NAMESPACE_SIZE", "4"},
@@ -145,7 +145,7 @@ TEST_CASE("LSF's variables") {
                  "LSF: rank 1/4, local 1/4, node 0/1, 127.0.0.1:"));
 }
 
-TEST_CASE("lists of hosts") {
+TEST_CASE("lists of hosts are expanded, and wrong ones refused") {
   const auto expanded = [](const std::string& list) {
     std::string all;
     for (const std::string& host : levin::expand_host_list(list)) all += (all.empty() ? "" : " ") + host;

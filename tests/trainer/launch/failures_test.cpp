@@ -124,7 +124,7 @@ TEST_CASE("eight ranks end long before the deadline of their reductions when one
   CHECK(contains(run.fits.log("run"), "levin: rank 5 ("));
 }
 
-TEST_CASE("so does rank 0, whose store the others no longer need") {
+TEST_CASE("a killed rank 0, which serves the store, ends the run, and is named") {
   Ranks run;
   ::kill(run.ranks.at(0), SIGKILL);
   CHECK(run.wait() == 128 + SIGKILL);
@@ -132,7 +132,7 @@ TEST_CASE("so does rank 0, whose store the others no longer need") {
   CHECK(contains(run.fits.log("run"), "levin: rank 0 ("));
 }
 
-TEST_CASE("a rank that hangs is waited for as long as timeout_seconds says, and is named") {
+TEST_CASE("a rank that hangs is waited for during timeout_seconds, and is named") {
   Ranks run({"--timeout-seconds", "2"});
   ::kill(run.ranks.at(1), SIGSTOP);
   CHECK(run.wait() != 0);
@@ -205,7 +205,7 @@ TEST_CASE("ranks that nohup started are not ended by SIGHUP") {
   CHECK(fs::exists(fits.run("run") / "weights.pt"));
 }
 
-TEST_CASE("a signal inside of a validation ends it on all ranks, and the run goes on from there") {
+TEST_CASE("a signal inside of a validation ends it on all ranks, and the run resumes there") {
   const RankedFits fits;
   const RankedFits::Flags flags = {"--devices",       "2",    "--max-epochs",      "1", "--val-check-interval", "2",
                                    "--data.val_size", "4000", "--data.batch_size", "4"};
@@ -290,7 +290,7 @@ TEST_CASE("ranks that are killed at random moments start again beside another ru
   CHECK(killed == kills);
 }
 
-TEST_CASE("ranks that torchrun starts again go on from the newest checkpoint") {
+TEST_CASE("ranks that torchrun starts again resume from the newest checkpoint") {
   const RankedFits::Flags launcher = torchrun({"--max-restarts", "1", "--monitor-interval", "0.1"});
   if (launcher.empty()) return;
   const RankedFits fits;
@@ -308,7 +308,7 @@ TEST_CASE("ranks that torchrun starts again go on from the newest checkpoint") {
   CHECK(read_bytes(fits.run("broken") / "weights.pt") == read_bytes(fits.run("unbroken") / "weights.pt"));
 }
 
-TEST_CASE("a program of the user's own: what one rank does is told") {
+TEST_CASE("ranks of a user's program train, and validate each sample once") {
   const Behaviour plain("plain");
   INFO(plain.log << plain.out);
   CHECK(plain.code == 0);
@@ -344,7 +344,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("ranks that fail before their first checkpoint begin anew, beside an older run that has ended") {
+TEST_CASE(
+    "ranks that fail before their first checkpoint start from the beginning, despite an older run that has ended") {
   const Behaviour plain("plain"), run("dies_before_saving", "plain");
   INFO(run.log << run.out);
   CHECK(run.code == 0);
@@ -370,7 +371,7 @@ TEST_CASE("logs of ranks follow no link that somebody has planted") {
   CHECK(read_bytes(folder / "victim") == "precious");
 }
 
-TEST_CASE("ranks that leave nothing behind write to a temporary folder of an unknown name, which goes") {
+TEST_CASE("ranks of a run without files write to a temporary folder of an unknown name, which is removed") {
   const RankedFits fits;
   const fs::path temporary = fits.folder / "tmp";
   fs::create_directories(temporary);
@@ -401,7 +402,7 @@ TEST_CASE("a rank that throws is shown with its error") {
   CHECK(contains(run.log, "[rank 1] error: the second rank has had enough"));
 }
 
-TEST_CASE("hooks of a rank that throws ask nobody, and are told so") {
+TEST_CASE("collectives in the hooks of a rank that throws are refused") {
   const Behaviour run("throws_with_hooks");
   INFO(run.log << run.out);
   CHECK(run.code == 5);
@@ -412,7 +413,7 @@ TEST_CASE("hooks of a rank that throws ask nobody, and are told so") {
   CHECK_FALSE(contains(run.out, "threw as well"));
 }
 
-TEST_CASE("a rank that hangs in its own code says where") {
+TEST_CASE("the stack of a rank that hangs in its own code is shown") {
   const Behaviour run("hangs");
   INFO(run.log);
   CHECK(run.code != 0);
@@ -430,14 +431,14 @@ TEST_CASE("a rank that leaves early is named") {
   CHECK(contains(run.log, "has ended before the others, with exit code 0"));
 }
 
-TEST_CASE("a step that returns nothing on one rank holds nobody up") {
+TEST_CASE("a step that returns nothing on one rank does not block the others") {
   const Behaviour run("returns_nothing");
   INFO(run.log << run.out);
   CHECK(run.code == 0);
   CHECK(contains(run.out, "rank 1: completed  after 10 steps"));
 }
 
-TEST_CASE("ranks that log different names go on, and that is said") {
+TEST_CASE("ranks that log different names continue, with a warning") {
   const Behaviour run("logs_another");
   INFO(run.log << run.out);
   CHECK(run.code == 0);

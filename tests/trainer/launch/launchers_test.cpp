@@ -45,7 +45,7 @@ TEST_CASE("mpirun starts the ranks") {
   CHECK(contains(fits.log("mpirun"), "strategy ddp (2 ranks of mpirun)"));
 }
 
-TEST_CASE("ranks speak by MPI where LibTorch has it, and say so where not") {
+TEST_CASE("ranks use MPI if LibTorch has it, and otherwise refuse it") {
   if (!is_installed("mpirun")) {
     WARN("skipped: there is no mpirun (Debian's openmpi-bin)");
     return;
@@ -60,7 +60,7 @@ TEST_CASE("ranks speak by MPI where LibTorch has it, and say so where not") {
     CHECK(contains(fits.log("mpi"), "process_group_backend mpi: this LibTorch is built without MPI"));
 }
 
-TEST_CASE("two machines of two ranks each, with a supervisor on each") {
+TEST_CASE("two machines of two ranks each train with a supervisor on each") {
   const RankedFits fits;
   RankedFits::Flags flags = {"--devices", "2", "--num-nodes", "2", "--data.batch_size", "16"};
   // A port that was free a moment ago.
@@ -76,7 +76,7 @@ TEST_CASE("two machines of two ranks each, with a supervisor on each") {
   CHECK(difference(fits.saved_weights("nodes"), fits.weights("one", {})) < 1e-10);
 }
 
-TEST_CASE("levin launch prints what starts each machine, and says what it is not told") {
+TEST_CASE("levin launch prints the command of each machine, and names what is missing") {
   const std::string levin = std::string(std::getenv("LEVIN_PROGRAM")) + " launch ";
   const TemporaryFolder folder;
   const auto run = [&](const std::string& arguments) {
@@ -157,7 +157,7 @@ TEST_CASE("a master that cannot be reached, and a port that is taken, are named"
   CHECK(contains(fits.log("taken"), "cannot serve the store that the ranks meet at on 127.0.0.1:"));
 }
 
-TEST_CASE("a name of the first machine that nobody knows is said at once") {
+TEST_CASE("an unknown name of the first machine is an error at once") {
   const RankedFits fits;
   const std::vector<std::string> somewhere = {"MASTER_ADDR=no-such-machine.invalid", "MASTER_PORT=29512"};
   const auto says_so = [&](const std::string& name, const std::vector<std::string>& more, const Flags& flags) {
@@ -227,7 +227,7 @@ TEST_CASE("levin launch --run brings a secret to the machines that no command li
   CHECK(std::filesystem::is_empty(home));
 }
 
-TEST_CASE("ranks with different configs or programs are told the difference") {
+TEST_CASE("ranks with different configs or programs get an error that names the difference") {
   const RankedFits fits;
   const int64_t port = levin::StoreServer().port();
   const auto rank = [&](int number) {

@@ -121,7 +121,7 @@ TEST_CASE("the processes of a run on one machine listen on loopback alone") {
   CHECK(process.wait() == 128 + SIGTERM);
 }
 
-TEST_CASE("a store with a secret is for those who know it") {
+TEST_CASE("a store with a secret accepts only peers that know it") {
   levin::RankStore served = levin::serve_store(0, {.on_loopback = true, .secret = "open sesame"}, kSoon);
   hands_over_a_value(served, "open sesame");
   // Several at a time, and c10d may open further connections.
@@ -138,7 +138,7 @@ TEST_CASE("a store with a secret is for those who know it") {
   hands_over_a_value(served, "open sesame");
 }
 
-TEST_CASE("a store without a secret takes none, and who has one is told") {
+TEST_CASE("a store without a secret refuses peers that have one, with the reason") {
   levin::RankStore served = levin::serve_store(0, {}, kSoon);
   hands_over_a_value(served, "");
   const std::string error =
@@ -157,4 +157,4 @@ TEST_CASE("a gate that does not know the secret itself is not trusted") {
   CHECK_FALSE(admitted);
 }
 
-TEST_CASE("secrets differ") { CHECK(levin::make_secret() != levin::make_secret()); }
+TEST_CASE("each secret differs from the one before") { CHECK(levin::make_secret() != levin::make_secret()); }

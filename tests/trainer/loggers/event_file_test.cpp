@@ -24,7 +24,7 @@ TEST_CASE("messages are protobuf's wire format") {
   CHECK(WireMessage().add_float(2, 1.0f).bytes() == std::string("\x15\0\0\x80\x3f", 5));
 }
 
-TEST_CASE("an event file begins with its version, and each has a name of its own") {
+TEST_CASE("an event file starts with its version, and each has its own name") {
   const TemporaryFolder folder;
   const levin::EventFile first(folder.path()), second(folder.path());
   CHECK(first.path() != second.path());

@@ -156,7 +156,7 @@ TEST_CASE("log refuses what it cannot reduce") {
   CHECK(contains(text(2), "log('twice') was called before with other on_step, on_epoch or reduce_fx"));
 }
 
-TEST_CASE("the accumulators of log have state") {
+TEST_CASE("the accumulators of log save and load their state") {
   levin::MetricSink sink;
   sink.use_train_table();
   sink.log("x", 1.0, {.on_epoch = true, .batch_size = 3});

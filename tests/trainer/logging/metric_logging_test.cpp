@@ -81,7 +81,7 @@ Expected whole_epoch(Measured& module, const ToyData& data) {
 
 }  // namespace
 
-TEST_CASE("a logged metric has the value of the whole epoch, and starts anew") {
+TEST_CASE("a logged metric has the value of the whole epoch, and is reset") {
   const TemporaryFolder folder;
   levin::TrainerOptions options = quiet(folder);
   options.max_epochs = 2;
@@ -205,7 +205,7 @@ TEST_CASE("logged metrics speak for all ranks at the epoch's end") {
   }
 }
 
-TEST_CASE("a logged metric's state goes on from a saved one") {
+TEST_CASE("a logged metric's state resumes from a saved one") {
   const auto log = [](levin::MetricSink& sink, m::Metric& metric) {
     sink.log("mse", std::shared_ptr<levin::LoggedMetric>(std::shared_ptr<void>(), &metric), {});
   };
@@ -228,7 +228,7 @@ TEST_CASE("a logged metric's state goes on from a saved one") {
   CHECK(restored.read_train_epoch().at("mse") == 4.0);
 }
 
-TEST_CASE("sync_dist is implied with several ranks, and who asks for the opposite is told once") {
+TEST_CASE("sync_dist is implied with several ranks, and asking for the opposite warns once") {
   levin::ThreadGroup group(2);
   levin::ThreadComm comm(group, 0);
   levin::MetricSink sink;

@@ -90,7 +90,7 @@ TEST_CASE("batches without a loss are skipped") {
         module, torch::mse_loss(module.net->forward(data.input.narrow(0, 4, 8)), data.target.narrow(0, 4, 8)));
     CHECK(largest_difference(gradient_of_fit(module, data.loader(4), 3), expected) < 1e-12);
   }
-  SECTION("a window of nothing steps neither optimizer nor scheduler") {
+  SECTION("a window without any loss steps neither optimizer nor scheduler") {
     Skipping module;
     module.skip = [](int64_t) { return true; };
     module.to(torch::kDouble);
@@ -112,7 +112,7 @@ TEST_CASE("batches without a loss are skipped") {
     CHECK(bit_equal(before, copies(module.parameters())));
     CHECK(watch->rate == 0.1);
   }
-  SECTION("a weight of zero poisons nothing") {
+  SECTION("a NaN of weight zero changes nothing") {
     struct Nan : ToyModule {
       levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
         auto loss = loss_of(batch);

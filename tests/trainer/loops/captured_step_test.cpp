@@ -134,7 +134,7 @@ void ends_as_without_graphs(const std::function<O(ToyModule&)>& make) {
 
 }  // namespace
 
-TEST_CASE("captured steps end as those that run as they are, rates and shapes changing") {
+TEST_CASE("captured steps end as eager ones, also if rates and shapes change") {
   ends_as_without_graphs<levin::optim::Adam>([](ToyModule& m) { return levin::optim::Adam(m.parameters()); });
   ends_as_without_graphs<levin::optim::AdamW>(
       [](ToyModule& m) { return levin::optim::AdamW(m.parameters(), {.weight_decay = 0.1, .amsgrad = true}); });
@@ -144,7 +144,7 @@ TEST_CASE("captured steps end as those that run as they are, rates and shapes ch
   });
 }
 
-TEST_CASE("an option other than the rate that changes is captured anew") {
+TEST_CASE("a changed option other than the rate is captured again") {
   ToyModule module;
   levin::optim::SGD optimizer(module.parameters(), {.momentum = 0.9});
   Bench bench(module, optimizer);
@@ -173,7 +173,7 @@ TEST_CASE("a captured step whose gradients are not finite changes nothing and is
   CHECK(steps() == 7);
 }
 
-TEST_CASE("more shapes than graphs run as they are, which is said once") {
+TEST_CASE("shapes beyond the number of graphs run eagerly, with one warning") {
   ToyModule module;
   levin::optim::SGD optimizer(module.parameters());
   Bench bench(module, optimizer);
@@ -186,7 +186,7 @@ TEST_CASE("more shapes than graphs run as they are, which is said once") {
   CHECK(text.find("more than 8 shapes") == text.rfind("more than 8 shapes"));
 }
 
-TEST_CASE("what a replay would not do is refused") {
+TEST_CASE("a step that a replay would not repeat is refused") {
   struct LogsNumber : ToyModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       log("number", 1.0);

@@ -137,7 +137,7 @@ TEST_CASE("layers that are unfrozen by a new group train as in the loop written 
   }
 }
 
-TEST_CASE("a tensor that takes another's place in a group trains as in the loop written by hand") {
+TEST_CASE("a tensor that replaces another in a group trains as in the loop written by hand") {
   const auto replace = [](ToyModule& module, torch::optim::Optimizer& optimizer) {
     auto* const layer = module.net[3]->as<torch::nn::Linear>();
     torch::Tensor& held = optimizer.param_groups()[0].params().at(2);
@@ -166,7 +166,7 @@ TEST_CASE("a tensor that takes another's place in a group trains as in the loop 
   CHECK(torch::equal(fit.net[3]->as<torch::nn::Linear>()->weight, hand.net[3]->as<torch::nn::Linear>()->weight));
 }
 
-TEST_CASE("a parameter that is given other rows than its optimizer's state has is named") {
+TEST_CASE("a parameter whose rows no longer fit its optimizer's state is named") {
   struct Growing : ToyModule {
     void on_train_epoch_start(levin::Run& run) override {
       if (current_epoch() != 1) return;
@@ -203,7 +203,7 @@ TEST_CASE("a parameter that is given other rows than its optimizer's state has i
   }
 }
 
-TEST_CASE("a group that is added later has a rate that its scheduler changes with the others, or leaves") {
+TEST_CASE("the rate of a group that is added later is changed by the scheduler with the others, or left") {
   const auto rate_at_end = [](const auto& scheduler) {
     struct Scheduled : Unfreezing {
       void on_train_end(levin::Run& run) override {

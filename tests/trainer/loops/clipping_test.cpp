@@ -41,7 +41,7 @@ void fit_few(Module& module, std::optional<double> clip_val = {}) {
 
 }  // namespace
 
-TEST_CASE("hooks behind a step see clipped gradients, whoever's optimizer it is") {
+TEST_CASE("hooks after a step see clipped gradients, with levin's optimizers and LibTorch's") {
   Measuring ours, libtorchs;
   libtorchs.optimizers_of = [](ToyModule& module) {
     return levin::OptimizerConfig(torch::optim::SGD(module.parameters(), torch::optim::SGDOptions(0.1)));
@@ -54,7 +54,7 @@ TEST_CASE("hooks behind a step see clipped gradients, whoever's optimizer it is"
   }
 }
 
-TEST_CASE("clipping twice is clipping what the first left") {
+TEST_CASE("a second clip works on the gradients that the first has left") {
   struct Twice : Measuring {
     void configure_gradient_clipping(levin::LightningOptimizer& optimizer, std::optional<double>,
                                      GradientClipAlgorithm) override {
@@ -73,7 +73,7 @@ TEST_CASE("clipping twice is clipping what the first left") {
       for (const double step : module.steps) CHECK(std::abs(step - 0.001) < 1e-5);
     }
   }
-  SECTION("a value behind a norm finds the gradients that the norm has left") {
+  SECTION("a clip by value after one by norm finds the gradients that the norm has left") {
     Twice module;
     module.clip = [](levin::LightningOptimizer& optimizer) {
       optimizer.clip_gradients(0.01);
@@ -94,7 +94,7 @@ TEST_CASE("a clip value of 0 or below does not clip") {
   REQUIRE(unclipped.front() > 0);
   CHECK(steps(0.0) == unclipped);
   CHECK(steps(-1.0) == unclipped);
-  SECTION("nor where a module asks for it itself") {
+  SECTION("a module that asks for such a clip itself gets none either") {
     struct Asking : Measuring {
       Asking() { automatic_optimization = false; }
       levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {

@@ -71,7 +71,7 @@ Counting made() {
 
 }  // namespace
 
-TEST_CASE("a limit behind which a continued run stands already ends its epoch there") {
+TEST_CASE("a limit that a resumed run has already passed ends its epoch there") {
   const TemporaryFolder folder;
   const ToyData all(40);
   levin::TrainerOptions options = quiet(folder);
@@ -92,7 +92,7 @@ TEST_CASE("a limit behind which a continued run stands already ends its epoch th
   CHECK(trained.result.global_step == 3);
 }
 
-TEST_CASE("an epoch of which nobody knows the last batch ends as one of which it is known") {
+TEST_CASE("an epoch of unknown length ends as one of known length") {
   const ToyData all(20);
   const std::vector<levin::Batch> list = batches_of(all, 4);
   for (const int64_t k : {1, 2, 3}) {
@@ -179,7 +179,7 @@ TEST_CASE("a stream may have steps of any content, which weigh 1 unless the step
   CHECK(bit_equal(weights[0], weights[1]));
 }
 
-TEST_CASE("a run with a table of accumulation goes on to the bit, and counts its steps before") {
+TEST_CASE("a run with an accumulation schedule resumes to the bit, and counts its steps beforehand") {
   const ToyData all(40);
   const TemporaryFolder folder;
   levin::TrainerOptions options = quiet(folder);

@@ -25,7 +25,7 @@ struct StopAt : levin::Callback {
 
 }  // namespace
 
-TEST_CASE("limits end a run where they say") {
+TEST_CASE("limits end a run at their number") {
   ToyModule module;
   SECTION("epochs") {
     const auto result = fit(module);
@@ -182,7 +182,7 @@ TEST_CASE("a module without an optimizer runs and changes nothing") {
   CHECK(bit_equal(before, copies(module.parameters())));
 }
 
-TEST_CASE("what a module must bring is said when it is missing") {
+TEST_CASE("the error for an incomplete module names what is missing") {
   SECTION("configure_optimizers") {
     struct Bare : levin::LightningModule {
       levin::StepOutput training_step(const levin::Batch&, int64_t) override { return {}; }
@@ -373,7 +373,7 @@ TEST_CASE("configure_model builds a module's parts once, whatever is done with i
   CHECK(tested_first.head->weight.device() == torch::kCPU);
 }
 
-TEST_CASE("each on_exception hook is called and each logger closed, whatever another throws") {
+TEST_CASE("each on_exception hook is called and each logger closed, even if another throws") {
   struct Throws : levin::Callback {
     void on_exception(levin::Run&, const std::exception&) override { throw std::runtime_error("the first hook"); }
   };

@@ -40,7 +40,7 @@ TEST_CASE("ReduceLROnPlateau follows the validation's loss") {
   CHECK((module.rates == std::vector<double>{1, 1, 0.5, 0.25, 0.25, 0.125}));
 }
 
-TEST_CASE("a monitor that nobody logs is an error, or without strict a warning") {
+TEST_CASE("a monitor that is not logged is an error, or without strict a warning") {
   Scripted strict({1, 1, 1}, {.monitor = "val_acc"});
   const std::string text = error_text<levin::UsageError>([&] { fit_scripted(strict); });
   CHECK(contains(text, "lr_scheduler.monitor: no metric 'val_acc' was logged; there are: "));

@@ -70,7 +70,7 @@ TEST_CASE("overfit_batches contradicts other limits") {
   run_fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 2, o.limit_val_batches = 2; });
 }
 
-TEST_CASE("validation comes so often as val_check_interval and check_val_every_n_epoch say") {
+TEST_CASE("val_check_interval and check_val_every_n_epoch set how often validation runs") {
   Watcher module;
   const auto at = [&](const Change& change) {
     module.validated_at.clear();
@@ -90,7 +90,7 @@ TEST_CASE("validation comes so often as val_check_interval and check_val_every_n
                  "trainer.check_val_every_n_epoch and trainer.val_check_interval contradict each other"));
 }
 
-TEST_CASE("loaders are made anew every so many epochs") {
+TEST_CASE("loaders are made again every reload_dataloaders_every_n_epochs epochs") {
   Watcher module;
   run_fit(module, [](auto& o) { o.max_epochs = 5, o.reload_dataloaders_every_n_epochs = 2; });
   CHECK(module.train_loaders_made == 3);
@@ -101,7 +101,7 @@ TEST_CASE("loaders are made anew every so many epochs") {
   CHECK(once.val_loaders_made == 1);
 }
 
-TEST_CASE("several training loaders go in step, the shorter beginning again") {
+TEST_CASE("several training loaders are read in step, and the shorter starts again") {
   struct TwoSources : ToyModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       const auto& both = batch.as<levin::data::CombinedBatch>();
@@ -203,7 +203,7 @@ TEST_CASE("the number of steps is known before training") {
   CHECK(steps([](auto& o) { o.max_epochs = -1, o.max_time = 0.0; }) == std::nullopt);
 }
 
-TEST_CASE("toggling leaves the other optimizers' parameters without gradients, and is put back") {
+TEST_CASE("toggling leaves the other optimizers' parameters without gradients, and is undone") {
   struct TwoNets : ToyModule {
     TwoNets() : other(register_module("other", torch::nn::Linear(4, 1))) {
       automatic_optimization = false;
@@ -288,7 +288,7 @@ TEST_CASE("num_threads and flush_denormal hold for the run, in forward, backward
   CHECK_FALSE(module.flushed);
 }
 
-TEST_CASE("memory_format channels_last lays convolutions and images so, and trains the same network") {
+TEST_CASE("memory_format channels_last changes the layout of convolutions and images, and trains the same network") {
   struct Module : levin::LightningModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
       images_are_so = images_are_so && batch.input().suggest_memory_format() == at::MemoryFormat::ChannelsLast;
@@ -319,7 +319,7 @@ TEST_CASE("memory_format channels_last lays convolutions and images so, and trai
   CHECK(largest_difference(trained[0], trained[1]) < 1e-4);
 }
 
-TEST_CASE("images of one channel are channels_last by their strides, which is what convolutions go by") {
+TEST_CASE("images of one channel get the strides of channels_last, which convolutions check") {
   const at::Tensor image = torch::ones({2, 1, 3, 4}), kernel = torch::ones({5, 6, 1, 1});
   CHECK(image.suggest_memory_format() == at::MemoryFormat::Contiguous);
   for (const at::Tensor& tensor : {image, kernel}) {

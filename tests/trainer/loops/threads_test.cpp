@@ -34,7 +34,7 @@ void train_beside(std::atomic<int>& running, int wanted, std::optional<int64_t> 
 
 }  // namespace
 
-TEST_CASE("runs in two threads of which one has a seed are told that the seed does not decide, once") {
+TEST_CASE("a seeded run beside a run in another thread warns once that the seed does not decide") {
   const CapturedStderr captured;
   for (int i = 0; i < 2; ++i) {
     std::atomic<int> running = 0;
@@ -48,7 +48,7 @@ TEST_CASE("runs in two threads of which one has a seed are told that the seed do
   }
 }
 
-TEST_CASE("a run inside of another one's hook is of the same thread") {
+TEST_CASE("a run inside of another run's hook in the same thread does not warn") {
   struct Nested : levin::Callback {
     void on_train_start(levin::Run&) override {
       std::atomic<int> running = 0;

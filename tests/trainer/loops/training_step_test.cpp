@@ -44,7 +44,7 @@ struct HandDriven {
 
 }  // namespace
 
-TEST_CASE("the factors of a window of micro-batches") {
+TEST_CASE("micro-batches of a window get the right factors") {
   struct Row {
     const char* name;
     int64_t k;
@@ -80,7 +80,7 @@ TEST_CASE("the factors of a window of micro-batches") {
   }
 }
 
-TEST_CASE("a window of several ranks has their common first weight, and a weight that is set again counts once") {
+TEST_CASE("a window of several ranks uses their common first weight, and a weight that is set again counts once") {
   WindowState state;
   AccumulationWindow window(state);
   window.enter(2, /*last_of_epoch=*/false);

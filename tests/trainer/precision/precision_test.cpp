@@ -100,7 +100,7 @@ TEST_CASE("64-true is bit for bit the loop written by hand in float64") {
   CHECK(bit_equal(by_fit.parameters(), by_hand.parameters()));
 }
 
-TEST_CASE("use_amp and amp_level: 32 bit, autocast, master weights, all in float16") {
+TEST_CASE("amp_level O0 to O3 are 32 bit, autocast, master weights, and all in float16") {
   const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
       {"O0", "Float, new tensors Float, batch Float", "weights Float"},
       {"O1", "Half, new tensors Float, batch Float", "weights Float"},
@@ -120,7 +120,7 @@ TEST_CASE("use_amp and amp_level: 32 bit, autocast, master weights, all in float
   }
 }
 
-TEST_CASE("amp_level O2: BatchNorm stays in float32, and float32 masters take steps that float16 rounds away") {
+TEST_CASE("under amp_level O2 BatchNorm stays in float32, and float32 masters take steps that float16 rounds away") {
   struct Normed : ToyModule {
     Normed()
         : ToyModule(
@@ -152,7 +152,7 @@ TEST_CASE("amp_level O2: BatchNorm stays in float32, and float32 masters take st
   CHECK(parameters["net.1.weight"].is_same(module.masters[2]));
 }
 
-TEST_CASE("a batch's own struct is converted by its to(at::ScalarType)") {
+TEST_CASE("a user's struct in a batch is converted by its to(at::ScalarType)") {
   struct Pair {
     at::Tensor values;
     int64_t size() const { return values.size(0); }

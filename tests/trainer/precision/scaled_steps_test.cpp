@@ -233,7 +233,7 @@ TEST_CASE("manual optimization scales, unscales before clipping, skips, and upda
   CHECK(scaler_of(trainer, folder).at("scale").to_double() == scaler.get_scale());
 }
 
-TEST_CASE("a run in 16-mixed goes on with its scale, tracker and count of skipped steps") {
+TEST_CASE("a run in 16-mixed resumes with its scale, tracker and count of skipped steps") {
   const ToyData data(32);
   const TemporaryFolder folder;
   const auto train = [&](int64_t epochs, const std::string& from, const std::string& to) {
@@ -259,7 +259,7 @@ TEST_CASE("a run in 16-mixed goes on with its scale, tracker and count of skippe
     CHECK(torch::equal(value.to_tensor(), resumed.at("state_dict").at(key).to_tensor()));
 }
 
-TEST_CASE("what looks at gradients more than once in a step is refused with 16-mixed") {
+TEST_CASE("a step that computes its gradients more than once is refused with 16-mixed") {
   const ToyData data(8);
   const auto error_with = [&](ToyModule& module, const std::string& amp_level = "O1") {
     const TemporaryFolder folder;

@@ -72,7 +72,7 @@ Ended train(int64_t forward_rows, int64_t backward_rows,
 
 }  // namespace
 
-TEST_CASE("out of memory in forward or in backward: the same weights and values, said once for each split") {
+TEST_CASE("a batch split after out of memory gives the same weights and values, with one message for each split") {
   const auto plain = [](levin::TrainerOptions& options) { options.auto_microbatch = false; };
   for (const int64_t k : {1, 3}) {
     const auto accumulate = [&](levin::TrainerOptions& options) { options.accumulate_grad_batches = k; };
@@ -95,7 +95,7 @@ TEST_CASE("out of memory in forward or in backward: the same weights and values,
   }
 }
 
-TEST_CASE("dropout sees parts, and that is said") {
+TEST_CASE("a warning says that dropout sees the parts of a split batch") {
   struct Dropping : Cramped {
     Dropping() : Cramped(4, 100) { register_module("dropout", torch::nn::Dropout(0.1)); }
   };
@@ -110,7 +110,7 @@ TEST_CASE("dropout sees parts, and that is said") {
   CHECK(contains(captured.text(), "BatchNorm and dropout then see the parts"));
 }
 
-TEST_CASE("out of memory with one sample is an error") {
+TEST_CASE("running out of memory with one sample is an error") {
   const std::string error = error_text<levin::Error>([] { train(0, 100); });
   CHECK(contains(error, "out of memory with one sample at a time (a batch of 8)"));
   CHECK(contains(error, "as planted"));
@@ -144,7 +144,7 @@ TEST_CASE("auto_microbatch refuses what it cannot split") {
                  "LBFGS evaluates a batch many times"));
 }
 
-TEST_CASE("auto_microbatch passes everything on that it does not do itself") {
+TEST_CASE("auto_microbatch forwards to the strategy what it does not do itself") {
   struct Recording : levin::OneProcessStrategy {
     explicit Recording(std::vector<std::string>& calls_) : calls(&calls_) {}
     const char* name() const override { return "recording"; }

@@ -76,7 +76,7 @@ TEST_CASE("dp trains as one device does, whatever the optimizer and the number o
   }
 }
 
-TEST_CASE("dp under accumulation and clipping") {
+TEST_CASE("dp trains as one device does with accumulation and clipping") {
   const auto accumulate = [](levin::TrainerOptions& options) {
     options.accumulate_grad_batches = 3;
     options.gradient_clip_val = 0.1;
@@ -183,7 +183,7 @@ Trained train_batch_norm(int devices, int parts) {
 
 }  // namespace
 
-TEST_CASE("BatchNorm under dp: parts are normalised by themselves, the running statistics are their means") {
+TEST_CASE("BatchNorm under dp normalises each part by itself, and averages the running statistics") {
   for (const int count : {2, 3}) {
     const Trained expected = train_batch_norm(1, count), found = train_batch_norm(count, 1);
     CHECK(largest_difference(expected.weights, found.weights) < 1e-10);
@@ -224,7 +224,7 @@ struct Logging : ToyModule {
 
 }  // namespace
 
-TEST_CASE("what replicas log, return and predict becomes what one device would have") {
+TEST_CASE("replicas log, return and predict what one device would") {
   const ToyData data(27);
   std::vector<levin::Metrics> metrics;
   std::vector<std::vector<torch::Tensor>> weights;
@@ -256,7 +256,7 @@ TEST_CASE("what replicas log, return and predict becomes what one device would h
   }
 }
 
-TEST_CASE("a run under dp goes on from its checkpoint to the bit") {
+TEST_CASE("a run under dp resumes from its checkpoint to the bit") {
   const ToyData data(27);
   const auto run = [&](const TemporaryFolder& folder, int64_t epochs, const std::string& ckpt_path) {
     torch::manual_seed(1);
@@ -335,7 +335,7 @@ TEST_CASE("what dp cannot run is refused, with what to do") {
   }
 }
 
-TEST_CASE("a module with a clone of its own needs no factory") {
+TEST_CASE("a module that implements clone needs no factory") {
   struct Cloning : ToyModule {
     std::shared_ptr<torch::nn::Module> clone(const std::optional<torch::Device>&) const override {
       return std::make_shared<Cloning>();

@@ -17,7 +17,7 @@ TEST_CASE("two ranks end as one process with twice the batch, last short batch i
   }
 }
 
-TEST_CASE("so they do with accumulation and clipping, and however the gradients are reduced") {
+TEST_CASE("two ranks end as one process with accumulation and clipping, however the gradients are reduced") {
   const RankedFits fits;
   const Flags clipped = {"--gradient-clip-val", "0.5"};
   ends_as_one_process(fits, joined(clipped, {"--accumulate-grad-batches", "4"}), kTwoOfDdp, 1e-10);
@@ -34,20 +34,20 @@ TEST_CASE("batch norms take their statistics over all ranks") {
   }
 }
 
-TEST_CASE("lenet in float32, and four ranks") {
+TEST_CASE("two and four ranks train lenet in float32 as one process does") {
   const RankedFits fits("lenet", "32-true");
   const auto expected = fits.weights("one", {});
   CHECK(difference(fits.weights("two", {"--devices", "2", "--data.batch_size", "32"}), expected) < 1e-5);
   CHECK(difference(fits.weights("four", {"--devices", "4", "--data.batch_size", "16"}), expected) < 1e-5);
 }
 
-TEST_CASE("one rank is the one process") {
+TEST_CASE("one rank of ddp ends as one process, bit for bit") {
   const RankedFits fits("mlp", "32-true");
   CHECK(difference(fits.weights("ddp", {"--strategy", "ddp"}), fits.weights("one", {})) == 0);
   CHECK(contains(fits.log("ddp"), "strategy ddp (as asked for)"));
 }
 
-TEST_CASE("compressed gradients train") {
+TEST_CASE("compressed gradients train to about the same weights") {
   const RankedFits fits("mlp", "32-true");
   const auto expected = fits.weights("one", {});
   for (const char* as : {"fp16", "bf16"})
@@ -55,7 +55,7 @@ TEST_CASE("compressed gradients train") {
                      expected) < 2e-2);
 }
 
-TEST_CASE("a run of two ranks goes on to the bit") {
+TEST_CASE("a run of two ranks resumes to the bit") {
   const RankedFits fits("mlp", "32-true");
   const Flags two = {"--devices", "2", "--data.batch_size", "32", "--model.optimizer.class", "Adam"};
   const auto unbroken = fits.weights("unbroken", two);
@@ -68,7 +68,7 @@ TEST_CASE("a run of two ranks goes on to the bit") {
                    unbroken) < 1e-4);
 }
 
-TEST_CASE("a run of three ranks resumes to the bit behind its first step, after which gradients get other buckets") {
+TEST_CASE("a run of three ranks resumes to the bit after its first step, which changes the buckets of gradients") {
   const RankedFits fits("mlp", "32-true", 192);
   const Flags three = {"--devices", "3", "--data.batch_size", "64", "--max-epochs", "4"};
   const auto unbroken = fits.weights("unbroken", three);

@@ -51,7 +51,7 @@ TEST_CASE("layers that join the optimizer in the second epoch train on ranks as 
                    learner.weights("single_device", 1, "unfreezes_by_hand")) < 1e-10);
 }
 
-TEST_CASE("a run whose group was added before the save goes on where on_load_checkpoint adds it") {
+TEST_CASE("a run whose group was added before the save resumes if on_load_checkpoint adds it") {
   for (const char* strategy : {"single_device", "ddp", "zero1"}) {
     const Learner learner;
     const int ranks = strategy == std::string("single_device") ? 1 : 2;
@@ -60,12 +60,12 @@ TEST_CASE("a run whose group was added before the save goes on where on_load_che
   }
 }
 
-TEST_CASE("a first batch of rank 0 that weighs nothing poisons nothing") {
+TEST_CASE("a first batch of weight 0 on rank 0 leaves all weights finite") {
   const Learner learner;
   for (const double value : learner.weights("ddp", 2, "first_weighs_nothing")) CHECK(std::isfinite(value));
 }
 
-TEST_CASE("ranks that weigh unequally go on to the bit from the middle of a window") {
+TEST_CASE("ranks with unequal weights resume to the bit from the middle of a window") {
   const Learner learner;
   const auto unbroken = learner.weights("ddp", 2, "unequal_weights");
   CHECK(difference(learner.weights("ddp", 2, "unequal_weights", learner.middle()), unbroken) == 0);

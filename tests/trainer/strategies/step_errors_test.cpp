@@ -50,7 +50,7 @@ TEST_CASE("a batch of another width is refused with the layer and the shapes, in
   CHECK(contains(error_text<UsageError>([&] { trainer.predict(module, std::vector<Batch>{of_width(6)}); }), expected));
 }
 
-TEST_CASE("on replicas as well") {
+TEST_CASE("a batch of another width is refused with the layer's name on replicas as well") {
   const auto module = levin::make_module<Stepping>();
   const std::string error = error_of_fit(module, {of_width(6)}, [](levin::TrainerOptions& options) {
     options.strategy = "dp";
@@ -84,7 +84,7 @@ TEST_CASE("errors of later batches, and those that are not LibTorch's, stay as t
   CHECK_THROWS_WITH(levin::Trainer(quiet(folder)).fit(module, std::vector<Batch>{of_width(4)}), "another");
 }
 
-TEST_CASE("one sample for a BatchNorm is named, in a last batch too") {
+TEST_CASE("one sample for a BatchNorm is named, also in a last batch") {
   levin::nn::ImageClassifier module({.net = "mlp_bn", .hidden = 4, .num_classes = 2, .image_shape = {1, 2, 2}});
   const auto images = [](int64_t count) {
     return Batch(torch::rand({count, 1, 2, 2}), torch::zeros({count}, torch::kLong));

@@ -95,7 +95,7 @@ TEST_CASE("ranks with different numbers of batches make the steps of one process
   }
 }
 
-TEST_CASE("they go on to the bit from any batch, also where some have none left") {
+TEST_CASE("ranks with different numbers of batches resume to the bit from any batch, also if some have none left") {
   for (const char* registered : {"registered=0", "registered=1"})
     Learners().resumes_alike("lists", {"data=lists", "ranks=2", "k=2", "asks=1", registered},
                              {"save_at=1", "save_at=3", "save_at=4", "save_at=7"});
@@ -113,7 +113,7 @@ TEST_CASE("under manual optimization gradients are the mean over the ranks that 
   learners.resumes_alike("lists", {"data=lists", "ranks=2", "manual=1"}, {"save_at=2", "save_at=3"});
 }
 
-TEST_CASE("a rank whose first window weighs nothing steps with the others where losses are scaled") {
+TEST_CASE("a rank whose first window weighs nothing steps with the others if losses are scaled") {
   const Learners learners;
   for (const char* strategy : {"strategy=ddp", "strategy=zero1"}) {
     const std::string name = strategy;
@@ -125,7 +125,7 @@ TEST_CASE("a rank whose first window weighs nothing steps with the others where 
   }
 }
 
-TEST_CASE("a metric counts what a rank has counted that has no batch left after a resume, also after a second one") {
+TEST_CASE("a metric keeps the counts of a rank without batches left after a resume, also after a second one") {
   const Learners learners;
   const Flags flags = {"data=lists", "ranks=2", "registered=0"};
   learners.train("unbroken", flags);
@@ -139,7 +139,7 @@ TEST_CASE("three ranks resume to the bit inside any accumulation window") {
   Learners().resumes_alike("windows", {"ranks=3", "k=3", "samples=120"}, {"save_at=2", "save_at=5", "save_at=8"});
 }
 
-TEST_CASE("a save that only some ranks are asked for, since the others have no batch, is one of all") {
+TEST_CASE("a save requested by the ranks that have a batch is made by all") {
   const Learners learners;
   learners.resumes_alike("lists", {"data=lists", "ranks=2"}, {"save_in_validation=3"});
   // Of 9 samples in rounds of 8 the second round has one.
@@ -155,7 +155,7 @@ TEST_CASE("a checkpoint just before a round with fewer samples than ranks can be
   learners.ends_as("three", "one", 1e-10);
 }
 
-TEST_CASE("another number of ranks goes on inside a window and an epoch with what was gathered and logged") {
+TEST_CASE("another number of ranks resumes inside a window and an epoch with the accumulated gradients and values") {
   const Learners learners;
   for (const char* weighs : {"weighs=0", "weighs=1"}) {
     const Flags common = {"k=3", "samples=45", weighs, "save_at=2"};
@@ -176,7 +176,7 @@ TEST_CASE("another number of ranks goes on inside a window and an epoch with wha
   }
 }
 
-TEST_CASE("the epoch's values are those of all ranks where a run goes on behind the epoch's last batch") {
+TEST_CASE("the epoch's values are those of all ranks if a run resumes after the epoch's last batch") {
   const Learners learners;
   for (const char* registered : {"registered=0", "registered=1"}) {
     const std::string name = registered;
@@ -192,7 +192,7 @@ TEST_CASE("the epoch's values are those of all ranks where a run goes on behind 
   }
 }
 
-TEST_CASE("ranks that are new draw numbers of their own") {
+TEST_CASE("new ranks draw their own random numbers") {
   const Learners learners;
   learners.resume("resumed", {"ranks=1", "batch=8", "epochs=1", "save_at=1"}, {"ranks=3", "batch=8", "epochs=2"});
   std::set<std::string> drawn;
@@ -206,7 +206,7 @@ TEST_CASE("ranks that are new draw numbers of their own") {
   CHECK(drawn.size() == 3);
 }
 
-TEST_CASE("data that each rank reads alone is not continued on another number of ranks inside an epoch") {
+TEST_CASE("data that each rank reads alone cannot be resumed on another number of ranks inside an epoch") {
   const Learners learners;
   const Flags lists = {"data=lists"};
   const std::string file = (learners.folder / "at.ckpt").string();
@@ -218,7 +218,7 @@ TEST_CASE("data that each rank reads alone is not continued on another number of
   CHECK(contains(learners.log("one"), "was saved inside an epoch by 2 ranks, and there are 1 now"));
 }
 
-TEST_CASE("steps are counted on the ranks that there are, also by a table of accumulation") {
+TEST_CASE("steps are counted for the present number of ranks, also with an accumulation schedule") {
   const Learners learners;
   const auto steps = [&](const std::string& name, const Flags& flags) {
     learners.train(name, joined({"one_cycle=1", "lr=1"}, flags));
@@ -239,7 +239,7 @@ TEST_CASE("steps are counted on the ranks that there are, also by a table of acc
   learners.ends_as("two", "one", 1e-10);
 }
 
-TEST_CASE("a table of accumulation goes on, and keeps the global batch on another number of ranks") {
+TEST_CASE("an accumulation schedule is resumed, and keeps the global batch on another number of ranks") {
   const Learners learners;
   const Flags table = {"table=1", "samples=64", "epochs=2"};
   const Flags four = {"ranks=4", "batch=2"}, two = {"ranks=2", "batch=2", "keep=1"}, one = {"batch=2", "keep=1"};
@@ -252,7 +252,7 @@ TEST_CASE("a table of accumulation goes on, and keeps the global batch on anothe
   CHECK(difference(learners.weights("one"), learners.weights("unbroken")) < 1e-10);
 }
 
-TEST_CASE("no part of a combined batch is empty where its loader has fewer samples than ranks left") {
+TEST_CASE("no part of a combined batch is empty if its loader has fewer samples left than ranks") {
   const Learners learners;
   // Rounds of 8: the first loader ends with one sample, the second with four.
   learners.train("two", {"data=two", "ranks=2", "samples=17"});

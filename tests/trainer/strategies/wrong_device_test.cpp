@@ -25,14 +25,14 @@ std::string error_of_fit(Mixing& module) {
 
 }  // namespace
 
-TEST_CASE("a tensor of the batch that is elsewhere is named") {
+TEST_CASE("a tensor of the batch on another device is named") {
   Mixing module;
   module.moves_target = true;
   const std::string error = error_of_fit(module);
   CHECK(contains(error, "the run is on cpu: tensor target of the batch is on meta ("));
 }
 
-TEST_CASE("where parameters and batch are in place, the step's own tensors are meant") {
+TEST_CASE("if parameters and batch are on the device, the error means the step's own tensors") {
   Mixing module;
   module.mask = torch::ones({1}, at::kMeta);
   CHECK(contains(error_of_fit(module), "look for tensors that the step makes or that are members"));

@@ -25,7 +25,7 @@ TEST_CASE("two ranks under zero1 end as one process with twice the batch") {
   ends_as_one_process(RankedFits("mlp_bn"), clipped, joined(kTwoOfZero1, {"--sync-batchnorm", "true"}), 1e-10);
 }
 
-TEST_CASE("lenet in float32 and in 16 bit, and four ranks") {
+TEST_CASE("two and four ranks under zero1 train lenet as one process does, in float32 and in 16 bit") {
   const RankedFits fits("lenet", "32-true");
   const auto expected = fits.weights("one", {});
   CHECK(difference(fits.weights("two", kTwoOfZero1), expected) < 1e-5);
@@ -35,7 +35,7 @@ TEST_CASE("lenet in float32 and in 16 bit, and four ranks") {
   CHECK(difference(fits.weights("two16", joined(half, kTwoOfZero1)), fits.weights("one16", half)) < 1e-2);
 }
 
-TEST_CASE("a run under zero1 goes on to the bit, and on other ranks and strategies") {
+TEST_CASE("a run under zero1 resumes to the bit, also with other ranks and strategies") {
   const RankedFits fits;
   const Flags two = joined(kTwoOfZero1, kAdam), first = {"--max-epochs", "1"}, last = {"--ckpt-path", "last"};
   const auto unbroken = fits.weights("unbroken", two);
@@ -53,7 +53,7 @@ TEST_CASE("a run under zero1 goes on to the bit, and on other ranks and strategi
   CHECK(goes_on("from_one", one, kTwoOfZero1) < 1e-10);
 }
 
-TEST_CASE("a run keeps its global batch on another number of ranks, where that is asked for") {
+TEST_CASE("a run keeps its global batch on another number of ranks if keep_global_batch is set") {
   const RankedFits fits;
   const Flags keeps = {"--keep-global-batch", "true", "--ckpt-path", "last"};
   const Flags four = {"--devices", "4", "--data.batch_size", "16"}, two = {"--devices", "2", "--data.batch_size", "16"};

@@ -63,7 +63,7 @@ TEST_CASE("power halves while nothing has fitted") {
   CHECK(result.batch_size == 4);
 }
 
-TEST_CASE("binsearch bisects after that, and keeps a margin") {
+TEST_CASE("binsearch bisects after the first failure, and keeps a margin") {
   const TemporaryFolder folder;
   levin::Trainer trainer(quiet(folder));
   Planted module(87);
@@ -127,7 +127,7 @@ TEST_CASE("a fit after the search ends as one without, to the bit") {
   CHECK(bit_equal(run(false), run(true)));
 }
 
-TEST_CASE("tune does what the trainer asks: batch size first, then the rate") {
+TEST_CASE("tune searches the batch size first, then the rate, as the options ask") {
   const TemporaryFolder folder;
   Planted module(40);
   TunedData data(64);
@@ -191,7 +191,7 @@ TEST_CASE("data that cannot change their batch size are refused") {
   CHECK(fixed.size == 64);
 }
 
-TEST_CASE("another error than out of memory goes through") {
+TEST_CASE("an error other than out of memory is thrown on") {
   const TemporaryFolder folder;
   levin::Trainer trainer(quiet(folder));
   struct Broken : Tuned {

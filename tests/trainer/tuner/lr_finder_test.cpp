@@ -43,7 +43,7 @@ TEST_CASE("a fit after a range test ends as one without, to the bit") {
   CHECK(bit_equal(run(false), run(true)));
 }
 
-TEST_CASE("an optimizer that outlives the run, and modes and gradients, are as before") {
+TEST_CASE("a range test restores modes, gradients and an optimizer that outlives the run") {
   const TemporaryFolder folder;
   const ToyData data(32);
   ToyModule module(0.5);
@@ -151,7 +151,7 @@ TEST_CASE("a module that keeps its rate itself receives it") {
   CHECK_FALSE(trainer.tuned().lr.has_value());
 }
 
-TEST_CASE("a range test writes and calls nothing but its own") {
+TEST_CASE("a range test writes no files and calls no user callbacks") {
   const TemporaryFolder folder;
   const ToyData data(32);
   ToyModule module;
@@ -169,7 +169,7 @@ TEST_CASE("a range test writes and calls nothing but its own") {
   CHECK(files == std::vector<std::string>{"lr_find.json", "lr_find.svg"});
 }
 
-TEST_CASE("what cannot be tested for a rate is refused, and says what to do") {
+TEST_CASE("a range test refuses wrong options and several optimizers, and says what to do") {
   const TemporaryFolder folder;
   const ToyData data(32);
   ToyModule module;

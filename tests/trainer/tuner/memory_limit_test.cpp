@@ -25,7 +25,7 @@ struct Wide : ToyModule {
 
 }  // namespace
 
-TEST_CASE("a real limit of main memory is kept") {
+TEST_CASE("the batch size search keeps a real limit of main memory") {
   const TemporaryFolder folder;
   levin::Trainer trainer(quiet(folder));
   Wide module(10000);  // 40 KB for each sample and tensor
@@ -88,7 +88,7 @@ TEST_CASE("memory that kernels take without a tensor counts, and either allocato
   CHECK_NOTHROW(torch::empty({1 << 17}));
 }
 
-TEST_CASE("what means out of memory") {
+TEST_CASE("errors of out of memory are recognised") {
   const auto is_oom = [](auto throwing) {
     try {
       throwing();

@@ -3,7 +3,7 @@
 #include "tests/catch.h"
 #include "tests/trainer/tuner/tuned.h"
 
-TEST_CASE("a module comes back to the bit, with its memory and its layout") {
+TEST_CASE("a snapshot restores a module to the bit, with its memory and its layout") {
   Tuned module;
   const torch::Tensor weight = module.parameters().front();
   const torch::Tensor view = module.net->ptr(0)->as<torch::nn::Linear>()->weight.detach();
@@ -45,7 +45,7 @@ TEST_CASE("a module comes back to the bit, with its memory and its layout") {
   CHECK(module.net->ptr(2)->is_training());
 }
 
-TEST_CASE("tied weights stay tied") {
+TEST_CASE("a snapshot keeps tied weights tied") {
   struct Tied : Tuned {
     Tied() : second(register_module("second", torch::nn::Linear(4, 8))) {
       second->weight = net->ptr(0)->as<torch::nn::Linear>()->weight;

@@ -75,7 +75,7 @@ ordered_json config_of(const TemporaryFolder& folder, const std::string& run) {
 
 }  // namespace
 
-TEST_CASE("levin fit looks first, writes what it found into config.json, and that config runs again to the bit") {
+TEST_CASE("levin fit searches first, and writes what it found into config.json, which runs again to the bit") {
   const TemporaryFolder folder;
   const ProgramRun tuned =
       run_program(plus(fit_of(folder, "tuned"), {"--auto-lr-find", "true", "--auto-scale-batch-size", "power"}));
@@ -121,7 +121,7 @@ TEST_CASE("levin fit scales the rate with the batch size") {
   CHECK(config["trainer"]["scale_lr"].is_null());
 }
 
-TEST_CASE("levin fit refuses to look for what the config cannot hold") {
+TEST_CASE("levin fit refuses to search for what the config cannot hold") {
   const TemporaryFolder folder;
   levin::add_module<NoRate>(levin::ModuleKind::registry(), "NoRate");
   const ProgramRun run = run_program({"fit", "--model.class", "NoRate", "--data.class", "SyntheticDigits",

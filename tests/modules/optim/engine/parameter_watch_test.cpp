@@ -39,7 +39,7 @@ TEST_CASE("a watch of parameters sees groups that are added, and tensors that ar
   CHECK_FALSE(watch.has_changed());
 }
 
-TEST_CASE("a watch of parameters sees freezing only where it is told to") {
+TEST_CASE("a watch of parameters sees freezing only on request") {
   const Optimizers optimizers;
   torch::optim::Optimizer& optimizer = *optimizers.list[0];
   ParameterWatch tensors(optimizers.list), freezing(optimizer, ParameterWatch::Sees::TensorsAndFreezing);
@@ -51,7 +51,7 @@ TEST_CASE("a watch of parameters sees freezing only where it is told to") {
   }
 }
 
-TEST_CASE("a watch of parameters refuses one that an optimizer has got twice") {
+TEST_CASE("a watch of parameters refuses a parameter that an optimizer has twice") {
   const Optimizers optimizers;
   ParameterWatch watch(optimizers.list);
   std::vector<at::Tensor>& held = optimizers.list[0]->param_groups()[0].params();

@@ -181,7 +181,7 @@ TEST_CASE("a state goes from shares to another number of ranks, to none, and bac
   }
 }
 
-TEST_CASE("state that an optimizer has already is divided too") {
+TEST_CASE("state that an optimizer already has is divided too") {
   const Make warm = [](NetImpl& net) {
     auto optimizer = std::make_unique<levin::optim::Adam>(net.parameters(), levin::optim::AdamOptions{.lr = 0.01});
     net.forward(images(9)).square().mean().backward();
@@ -197,7 +197,7 @@ TEST_CASE("state that an optimizer has already is divided too") {
   });
 }
 
-TEST_CASE("where a backend reduces shares alone, each rank has the mean of its own") {
+TEST_CASE("if a backend can only reduce shares, each rank has the mean of its share") {
   using levin::parallel::GradientCompression;
   // Rank 0 of some that are not there: what it reduces is its own, over their number. Two do not divide the 165
   // numbers.

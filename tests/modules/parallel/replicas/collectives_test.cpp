@@ -9,7 +9,7 @@ using levin::ReduceOp;
 using levin::parallel::all_reduce;
 using levin::parallel::broadcast;
 
-TEST_CASE("broadcast gives each device memory of its own", "[parallel]") {
+TEST_CASE("broadcast gives each device its own memory", "[parallel]") {
   const auto weight = torch::randn({3, 2}, torch::requires_grad());
   const auto copies = broadcast(weight, cpus(3));
   REQUIRE(copies.size() == 3);

@@ -91,7 +91,7 @@ TEST_CASE("Without devices DataParallel is a plain call", "[parallel]") {
   CHECK(max_difference(levin::parallel::data_parallel(net, over(2), inputs(5)), net(inputs(5))) <= 1e-12);
 }
 
-TEST_CASE("Names are those of the module, and what is loaded, moved or frozen is its own", "[parallel]") {
+TEST_CASE("DataParallel has the module's names, and loads, moves and freezes its tensors", "[parallel]") {
   SmallNet net = small_net(/*with_norm=*/true), plain = small_net(true);
   DataParallel<SmallNet> parallel(net, over(2));
   CHECK(parallel->named_parameters().keys() == plain->named_parameters().keys());
@@ -152,7 +152,7 @@ TEST_CASE("BatchNorm's statistics are the mean of the replicas'", "[parallel]") 
   CHECK_FALSE(torch::equal(net->norm->running_mean, mean));
 }
 
-TEST_CASE("Layers under two names, arguments of any kind and maps as results", "[parallel]") {
+TEST_CASE("Layers may have two names, forward any arguments, and maps as results", "[parallel]") {
   Tied net;
   DataParallel parallel(net, over(3));
   Tied alone(std::dynamic_pointer_cast<TiedImpl>(net->clone()));
@@ -201,7 +201,7 @@ TEST_CASE("The loss does not depend on the number of devices, nor on a short bat
   }
 }
 
-TEST_CASE("Modes without gradients, dropout and replicas in order", "[parallel]") {
+TEST_CASE("Replicas in order repeat dropout, and follow NoGradGuard and InferenceMode", "[parallel]") {
   SmallNet net = small_net(false, /*dropout=*/0.5);
   DataParallel parallel(net, {.devices = cpus(2), .in_order = true});
   const auto run = [&] {
@@ -230,7 +230,7 @@ TEST_CASE("Modes without gradients, dropout and replicas in order", "[parallel]"
   CHECK(inferred->scale.grad().defined());
 }
 
-TEST_CASE("Several forwards before one backward, and gradients that accumulate", "[parallel]") {
+TEST_CASE("Several forwards before one backward, and several backwards, accumulate gradients", "[parallel]") {
   for (const bool share : {true, false}) {
     SmallNet net = small_net(true), alone = small_net(true);
     net->norm->eval();
@@ -261,7 +261,7 @@ TEST_CASE("Gradients repeat to the bit, whichever replica is first", "[parallel]
   for (int i = 0; i < 20; ++i) CHECK(torch::equal(gradients(/*in_order=*/i % 5 == 0), first));
 }
 
-TEST_CASE("A model may hold several, and they may be used in a thread", "[parallel]") {
+TEST_CASE("A model may hold several DataParallel, also in another thread", "[parallel]") {
   struct Model : torch::nn::Module {
     explicit Model(const DataParallelOptions& options)
         : encoder(register_module("encoder", DataParallel(small_net(true), options))),

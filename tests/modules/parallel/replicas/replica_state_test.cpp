@@ -70,7 +70,7 @@ TEST_CASE("Changes of parameters and buffers reach the replicas, however they ar
   }
 }
 
-TEST_CASE("What did not change is not copied", "[parallel]") {
+TEST_CASE("Tensors that did not change are not copied", "[parallel]") {
   Pair pair(/*share=*/false);
   pair.replica->first->weight.data().fill_(7);  // seen by nobody
   const auto is_left = [&] { return pair.replica->first->weight.eq(7).all().item<bool>(); };
@@ -246,7 +246,7 @@ TEST_CASE("replicate makes copies for one forward", "[parallel]") {
   CHECK(max_grad_difference(*net, *alone) <= 1e-12);
 }
 
-TEST_CASE("move_flat keeps values, shapes and what is there already", "[parallel]") {
+TEST_CASE("move_flat keeps values and shapes, and does not move what is there already", "[parallel]") {
   const std::vector<torch::Tensor> tensors{torch::randn({2, 3}), torch::ones({4}, torch::kLong), torch::randn({})};
   const auto same = levin::parallel::move_flat(tensors, torch::kCPU);
   for (size_t i = 0; i < 3; ++i) CHECK(same[i].is_same(tensors[i]));

@@ -73,7 +73,7 @@ TEST_CASE("Lists, maps, tuples and batches are split and put together", "[parall
   CHECK(torch::equal(std::get<4>(whole).ids, x * 5));
 }
 
-TEST_CASE("What has no rows goes to every device", "[parallel]") {
+TEST_CASE("Values without rows go to every device", "[parallel]") {
   const auto parts =
       scatter(std::tuple(torch::ones({4}), torch::tensor(3.0), 7, std::string("mean"), Tensor()), cpus(2));
   REQUIRE(parts.size() == 2);
@@ -106,7 +106,7 @@ TEST_CASE("0-dimensional values are gathered to a vector, and weighed by their s
   CHECK(batch["loss"].sizes() == torch::IntArrayRef({2}));
 }
 
-TEST_CASE("What cannot be split or put together is an error that says why", "[parallel]") {
+TEST_CASE("A value that cannot be split or put together is an error that says why", "[parallel]") {
   const auto devices = cpus(2);
   CHECK(contains(error_text([&] { scatter(torch::ones({0, 3}), devices); }), "a batch of 0 samples cannot be split"));
   CHECK(contains(error_text([&] { scatter(torch::ones({3}), devices, 1); }), "[3] cannot be split along dim 1"));

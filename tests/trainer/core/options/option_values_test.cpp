@@ -30,7 +30,7 @@ std::string through(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("Devices") {
+TEST_CASE("Devices is read from a count, a list of numbers or auto") {
   CHECK(through<Devices>("2") == "2");
   CHECK(through<Devices>("0,3") == "[0,3]");
   CHECK(through<Devices>("2,") == "[2]");
@@ -54,7 +54,7 @@ TEST_CASE("Devices") {
   CHECK_THROWS_AS(Devices("a"), UsageError);
 }
 
-TEST_CASE("Precision") {
+TEST_CASE("Precision is read in PyTorch Lightning's spellings") {
   CHECK(through<Precision>("16") == "\"16-mixed\"");
   CHECK(through<Precision>("32") == "\"32-true\"");
   CHECK(through<Precision>("bf16") == "\"bf16-mixed\"");
@@ -64,7 +64,7 @@ TEST_CASE("Precision") {
   CHECK_THROWS_AS(Precision(8), UsageError);
 }
 
-TEST_CASE("BatchLimit: a whole number counts, a floating one is a fraction") {
+TEST_CASE("BatchLimit counts batches by a whole number, and takes a floating one as a fraction") {
   CHECK(through<BatchLimit>("1") == "1");
   CHECK(through<BatchLimit>("1.0") == "1.0");
   CHECK(through<BatchLimit>("0.25") == "0.25");
@@ -85,7 +85,7 @@ TEST_CASE("BatchLimit: a whole number counts, a floating one is a fraction") {
   CHECK_THROWS_AS(BatchLimit(-0.5), UsageError);
 }
 
-TEST_CASE("CheckInterval") {
+TEST_CASE("CheckInterval is read from a number of batches, a fraction or a clock") {
   CHECK(through<CheckInterval>("10") == "10");
   CHECK(through<CheckInterval>("0.5") == "0.5");
   CHECK(through<CheckInterval>("00:01:00:00") == "\"00:01:00:00\"");
@@ -103,7 +103,7 @@ TEST_CASE("CheckInterval") {
   CHECK(through<CheckInterval>("soon") == expected + "\"soon\"");
 }
 
-TEST_CASE("Duration") {
+TEST_CASE("Duration is read from a clock, a number of seconds or units") {
   CHECK(through<Duration>("01:02:03:04") == "\"01:02:03:04\"");
   CHECK(through<Duration>("90") == "\"00:00:01:30\"");
   CHECK(through<Duration>("0.5") == "0.5");
@@ -114,7 +114,7 @@ TEST_CASE("Duration") {
   CHECK(Duration("01:02:03:04").seconds() == 93784.0);
 }
 
-TEST_CASE("FastDevRun and AutoInt") {
+TEST_CASE("FastDevRun and AutoInt are read from a bool, a number or auto") {
   CHECK(through<FastDevRun>("true") == "1");
   CHECK(through<FastDevRun>("false") == "false");
   CHECK(through<FastDevRun>("7") == "7");

@@ -66,7 +66,7 @@ ZipBuilder repacked(const std::string& folder, bool is_deflated) {
 
 }  // namespace
 
-TEST_CASE("a state file that is cut off is an error wherever it was cut") {
+TEST_CASE("a state file that is cut off at any place is an error") {
   const std::string good = levin::save_state_bytes(sample_state());
   REQUIRE(is_sample(load(good)));
   for (size_t i = 0; i < 100; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("state files in any folder, packed in any way, are read") {
   }
 }
 
-TEST_CASE("tensors that lie at odd bytes are copied to where they may be") {
+TEST_CASE("tensors at unaligned bytes are copied to aligned memory") {
   const ZipBuilder zip = repacked("archive/", false);
   bool has_odd = false;
   for (size_t shift = 0; shift < 8; ++shift) {

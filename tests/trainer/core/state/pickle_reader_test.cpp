@@ -97,7 +97,7 @@ TEST_CASE("a pickle cut off anywhere is an error") {
   }
 }
 
-TEST_CASE("a pickle with any byte changed is read or an error, never more") {
+TEST_CASE("a pickle with any byte changed is read or gives an error, nothing else") {
   const TemporaryFolder folder;
   save_state(rich_state(), folder / "good.pt");
   TorchArchive archive = TorchArchive::read(folder / "good.pt");
@@ -115,7 +115,7 @@ TEST_CASE("a pickle with any byte changed is read or an error, never more") {
   CHECK(errors > kTries / 10);
 }
 
-TEST_CASE("a zip file cut off or changed anywhere is read or an error, never more") {
+TEST_CASE("a zip file cut off or changed anywhere is read or gives an error, nothing else") {
   const TemporaryFolder folder;
   save_state(rich_state(), folder / "good.pt");
   const std::string good = read_bytes(folder / "good.pt");
@@ -225,7 +225,7 @@ TEST_CASE("nothing that a file names is called; an object that is no plain value
   CHECK(contains(outcome_of_pickle(head + "\x8a\x09" + std::string(9, '\1') + "."), "does not fit in 64 bits"));
 }
 
-TEST_CASE("what is no file of torch.save is told apart") {
+TEST_CASE("a file that is not from torch.save is recognised") {
   const TemporaryFolder folder;
   CHECK(contains(outcome(folder / "none.pt"), "none.pt: there is no such file"));
   CHECK(contains(outcome(folder.path()), "this is a folder"));

@@ -102,7 +102,7 @@ TEST_CASE("tensors of unusual shape come back") {
   CHECK_FALSE(round_trip(at::ones({2}).requires_grad_()).requires_grad());
 }
 
-TEST_CASE("tensors that share a storage go on sharing it") {
+TEST_CASE("tensors that share a storage still share it") {
   const at::Tensor base = at::arange(12, at::kFloat).view({3, 4});
   const State back =
       round_trip(State::dict({{"base", base}, {"transposed", base.t()}, {"row", base[1]}, {"twin", base}}));

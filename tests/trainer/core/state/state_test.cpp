@@ -32,7 +32,7 @@ TEST_CASE("a dict keeps the order of its keys, which may be text or integers") {
   CHECK_FALSE(state.contains("0"));
 }
 
-TEST_CASE("a copy of a state is a value of its own") {
+TEST_CASE("a copy of a state does not change with the original") {
   State state = State::dict({{"list", State::list()}});
   State copy = state;
   copy["list"].push_back(1);

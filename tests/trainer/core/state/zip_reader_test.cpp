@@ -121,7 +121,7 @@ TEST_CASE("zip64's numbers are checked as the others") {
   CHECK(contains(with_extra(""), "overlaps what follows"));
 }
 
-TEST_CASE("what cannot be unpacked to its size is an error") {
+TEST_CASE("a record that does not unpack to its size is an error") {
   const auto packed = [](void (*change)(BuiltRecord& record)) {
     ZipBuilder zip{{{.name = "p", .contents = std::string(1000, 'p'), .is_deflated = true}}};
     change(zip.records[0]);
