@@ -13,7 +13,7 @@ using levin::EarlyStoppingOptions;
 
 namespace {
 
-/// Checks one value after the other at the ends of train epochs; the number of the check that asked to stop, from 1.
+/// Checks one value after the other at the ends of train epochs; returns the number, from 1, of the check that stopped.
 int64_t stopped_at(EarlyStopping& callback, const std::vector<double>& values, std::string* reason = nullptr) {
   levin::FakeRun run;
   for (size_t i = 0; i < values.size(); ++i) {

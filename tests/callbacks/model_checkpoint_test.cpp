@@ -18,11 +18,11 @@ using levin::ModelCheckpointOptions;
 
 namespace {
 
-/// A run in a folder of its own; what is saved appears at once.
+/// A run in a temporary folder; saved files appear at once.
 struct CheckpointRun {
   CheckpointRun() { run.folder_ = folder.path(); }
 
-  /// The end of an epoch that logged `score`; the file that was saved, without its folder.
+  /// Ends an epoch that logged `score`; returns the name of the saved file, without its folder.
   std::string end_epoch(ModelCheckpoint& callback, double score) {
     run.metrics_["val_loss"] = score;
     run.state_.global_step += 10;
@@ -94,7 +94,7 @@ TEST_CASE("ModelCheckpoint keeps the highest values in mode max, all or no check
   best.on_fit_start(test.run);
   CHECK(test.end_epoch(best, 0.5) == "best.ckpt");
   CHECK(test.run.saves_.back().second.link_as == test.folder / "checkpoints" / "last.ckpt");
-  // Not among the best, and still the newest.
+  // The checkpoint is not among the best, but the newest.
   CHECK(test.end_epoch(best, 0.4) == "last.ckpt");
   CHECK(test.end_epoch(best, 0.6) == "best.ckpt");
 
@@ -134,14 +134,14 @@ TEST_CASE("the checkpoint that a run was resumed from is neither removed nor wri
     first.on_fit_start(test.run);
     REQUIRE(test.end_epoch(first, 0.5) == "epoch=0.ckpt");
     std::ofstream(test.folder / "fixed" / "epoch=0.ckpt") << "saved";
-    // The next session in the same folder, from that file.
+    // The next session resumes in the same folder from that file.
     ModelCheckpoint second(options);
     second.load_state_dict(first.state_dict());
     test.run.resumed_from_ = test.folder / "fixed" / "epoch=0.ckpt";
     second.on_fit_start(test.run);
     REQUIRE(test.end_epoch(second, 0.4) == "epoch=1.ckpt");
     CHECK(test.run.saves_.back().second.then_remove.empty());
-    // What the session has saved itself is replaced as ever.
+    // The session's own files are replaced as usual.
     REQUIRE(test.end_epoch(second, 0.3) == "epoch=2.ckpt");
     CHECK(test.run.saves_.back().second.then_remove ==
           std::vector<fs::path>{fs::absolute(test.folder / "fixed" / "epoch=1.ckpt")});

@@ -64,7 +64,7 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
   return parts;
 }
 
-/// What a terminal of unlimited width shows in the end. Knows the control sequences that the bar uses.
+/// Returns the final content of a terminal of unlimited width. Knows the control sequences that the bar uses.
 std::vector<std::string> screen(const std::string& written) {
   std::vector<std::string> lines(1);
   size_t column = 0;

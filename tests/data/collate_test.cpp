@@ -30,7 +30,7 @@ class Sequences : public Dataset {
   }
 };
 
-/// A user's own sample and batch.
+/// A user's sample and batch structs.
 struct Graph {
   at::Tensor nodes = {};
   std::vector<int64_t> sizes = {};

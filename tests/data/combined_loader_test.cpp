@@ -14,7 +14,7 @@ using levin::data::TensorDataset;
 
 namespace {
 
-/// Samples first, first + 1, ... in batches of two.
+/// Returns a loader of the samples first, first + 1, ... in batches of two.
 DataLoader numbers_from(int64_t first, int64_t samples, bool shuffle = false) {
   return DataLoader(TensorDataset(torch::arange(first, first + samples)),
                     {.batch_size = 2, .shuffle = shuffle, .seed = 3});
@@ -28,7 +28,7 @@ std::vector<int64_t> values(const Batch& batch) {
 
 using Rows = std::vector<std::vector<std::vector<int64_t>>>;
 
-/// The rest of the epoch, as [batch][loader][value]; checks that only its end is marked as last.
+/// Returns the rest of the epoch, as [batch][loader][value]; checks that only its last batch is marked as last.
 Rows rest(CombinedLoader& loader) {
   Rows rows;
   bool last = false;
@@ -104,7 +104,7 @@ TEST_CASE("a combined loader resumes from its state") {
 }
 
 TEST_CASE("no rank gets an empty part of a combined batch") {
-  // Rounds of four: of the first loader's five samples one is left for the second round, of the second's eight four.
+  // Rounds of four: the second round has one of the first loader's five samples, and four of the second's eight.
   for (const int64_t rank : {0, 1}) {
     CombinedLoader loader({{"short", numbers_from(0, 5)}, {"long", numbers_from(10, 8)}});
     loader.shard(rank, 2);
@@ -118,7 +118,7 @@ TEST_CASE("no rank gets an empty part of a combined batch") {
     CHECK(values(parts["short"]) == std::vector<int64_t>{4});
     CHECK(values(parts["long"]).size() == 2);
   }
-  // Where no loader has a sample for a rank, the whole batch counts for nothing there.
+  // If no loader has a sample for a rank, its whole batch does not count.
   CombinedLoader both({{"a", numbers_from(0, 5)}, {"b", numbers_from(10, 5)}});
   both.shard(1, 2);
   both.next();

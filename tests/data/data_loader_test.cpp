@@ -18,7 +18,7 @@ using levin::testing::values;
 
 namespace {
 
-/// The targets of the rest of an epoch.
+/// Returns the targets of the rest of an epoch.
 std::vector<int64_t> drain(Loader& loader) {
   std::vector<int64_t> all;
   bool last = false;
@@ -121,7 +121,7 @@ TEST_CASE("a loader resumes from a state with the very next sample") {
       for (const int64_t value : values(before.next()->batch.target())) seen.push_back(value);
     }
     CHECK(before.state_dict().at("position").to_int() == std::min<int64_t>(18, 4 * stop));
-    // Another seed and batch size: the state knows the order, and counts in samples.
+    // Seed and batch size differ: the state holds the order, and its position in samples.
     DataLoader after(counting(18), {.batch_size = 5, .shuffle = true, .seed = 99});
     after.next();
     after.load_state_dict(before.state_dict());

@@ -16,7 +16,7 @@ using levin::testing::values;
 
 namespace {
 
-/// Sample i: i plus a random number of its own.
+/// Sample i is i plus a random number.
 class Drawn : public Dataset {
  public:
   explicit Drawn(int64_t size) : size_(size) {}
@@ -158,7 +158,7 @@ TEST_CASE("datasets one after the other are one dataset") {
   CHECK(both.get(3, rng).target().item<int64_t>() == 10);
   CHECK_THROWS_AS(batch_of(both, listed({5})), levin::Error);
   CHECK_THROWS_AS(ConcatDataset({}), levin::UsageError);
-  // Samples of one index in two datasets have numbers of their own.
+  // Samples of the same index in two datasets have different random numbers.
   const ConcatDataset twice({Drawn(3), Drawn(3)});
   const at::Tensor numbers = batch_of(twice, listed({1, 4})).input();
   CHECK(numbers[0].item<double>() != numbers[1].item<double>());

@@ -22,7 +22,7 @@ namespace {
 
 using List = std::vector<int64_t>;
 
-/// 0, 1, ..., backwards where it is shuffled; with or without a state of its own.
+/// Gives 0, 1, ..., backwards if shuffled; with or without a state.
 class Numbers : public IterableDataset {
  public:
   explicit Numbers(int64_t size, bool has_state = true, bool divides = false)
@@ -62,7 +62,7 @@ class Numbers : public IterableDataset {
   bool has_state_, divides_;
 };
 
-/// The random number of each sample, made where the costly work is.
+/// Gives a random number for each sample, drawn where the costly work is done.
 class NoisyNumbers : public Numbers {
  public:
   using Numbers::Numbers;

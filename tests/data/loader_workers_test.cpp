@@ -105,7 +105,8 @@ size_t threads_of_process() {
   return count;
 }
 
-/// Whether the process comes to have at most `threads` threads: the kernel lists one for a moment after it was joined.
+/// Waits until the process has at most `threads` threads, because the kernel lists a thread for a moment after it was
+/// joined; returns whether it has.
 bool comes_to_have_at_most(size_t threads) {
   for (int i = 0; i < 1000 && threads_of_process() > threads; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -269,7 +270,7 @@ class GatedStream : public IterableDataset {
   std::shared_ptr<Gate> gate_;
 };
 
-/// Opens a gate after a time in which nothing but a wait for it can last; tells whether it had to.
+/// Opens a gate after 20 s, which pass only if somebody waits for it; had_to_come() returns whether they did.
 class Rescue {
  public:
   explicit Rescue(std::shared_ptr<Gate> gate)
@@ -362,7 +363,7 @@ TEST_CASE("the state of 20 million shuffled samples is one position") {
   CHECK(values(second.next()->batch.input()) == values(tenth.input()));
 }
 
-// Run alone by the next case, in a process that has not warned yet.
+// The next case runs this one alone, in a process that has not warned yet.
 TEST_CASE("two loaders may have 64 workers each", "[.][many_workers]") {
   for (int i = 0; i < 2; ++i) DataLoader(counting(4), {.num_workers = 64, .prefetch_factor = 1}).next();
 }

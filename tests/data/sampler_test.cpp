@@ -27,7 +27,7 @@ List all_of(const SampleOrder& order) {
   return all;
 }
 
-/// An order asked for in pieces, from the middle, is the one asked for whole.
+/// Checks that an order read in pieces, from the middle, equals the whole order.
 void check_pieces(const SampleOrder& order) {
   const List all = all_of(order);
   Indices piece;

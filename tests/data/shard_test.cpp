@@ -18,7 +18,7 @@ using levin::testing::values;
 namespace {
 
 using List = std::vector<int64_t>;
-/// For each round, the samples of each rank.
+/// The samples of each rank, for each round.
 using Rounds = std::vector<std::vector<List>>;
 
 Rounds rounds_of(int64_t samples, DataLoaderOptions options, int64_t world, const levin::State* state = nullptr) {

@@ -18,7 +18,7 @@ using levin::testing::values;
 
 namespace {
 
-/// A dataset of torch::data's kind, as a user has it.
+/// A user's dataset of torch::data.
 class Squares : public torch::data::datasets::Dataset<Squares> {
  public:
   torch::data::Example<> get(size_t index) override {

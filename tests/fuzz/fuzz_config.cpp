@@ -13,7 +13,7 @@
 namespace levin::testing {
 namespace {
 
-/// The config with all options at their values.
+/// Returns the config with the values of all options.
 Json resolved(const cli::Config& config) {
   ToyConfig options;
   schema_of<ToyConfig>().set(&options, "", config.values);

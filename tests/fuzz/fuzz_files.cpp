@@ -160,7 +160,7 @@ void fuzz_tar(const std::string& input) {
       before = member.offset;
       only_usage_errors([&] { data::npy_tensor(member.bytes, "member").contiguous(); });
     }
-    // A header that libarchive passes in the middle of a file may be none that it begins with.
+    // libarchive accepts some headers only in the middle of a file, not at its start.
     only_usage_errors([&] {
       TarShardReader again(name, data::map_file(file.path()), sample.members.front().offset);
       const auto same = again.next();

@@ -14,7 +14,7 @@ namespace {
 
 using data::ImageOptions;
 
-/// The image, or nothing where the bytes are refused.
+/// Returns the image, or nothing if the bytes are refused.
 at::Tensor decoded(at::Tensor (*decode)(std::string_view, const std::string&, const ImageOptions&),
                    const std::string& input, const ImageOptions& options) {
   try {
@@ -27,7 +27,7 @@ at::Tensor decoded(at::Tensor (*decode)(std::string_view, const std::string&, co
   }
 }
 
-/// The PNG with the right checksum behind each chunk, without which little of it would be read.
+/// Returns the PNG with the right checksum after each chunk; otherwise little of it would be read.
 std::string with_checksums(std::string png) {
   constexpr size_t kSignature = 8, kAround = 12;
   for (size_t at = kSignature; at + kAround <= png.size();) {

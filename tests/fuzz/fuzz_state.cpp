@@ -57,7 +57,7 @@ void check_state_file(const std::string& bytes, bool verify_checksums) try {
 } catch (const UsageError&) {
 }
 
-/// A state file with this pickle, and memory for tensors: 64 bytes under "0", 17 under "1".
+/// Returns a state file with this pickle, and memory for tensors: 64 bytes under "0", 17 under "1".
 std::string state_file_of(const std::string& pickle) {
   std::string bytes;
   ZipWriter writer("archive",
@@ -86,7 +86,7 @@ std::string text(const std::string& value) {
   return "X" + std::string({static_cast<char>(value.size()), '\0', '\0', '\0'}) + value;
 }
 
-/// A tensor of four elements of the storage "0", with what follows its six arguments.
+/// Returns a pickled tensor of four elements of the storage "0", with more text after its six arguments.
 std::string tensor(const std::string& storage_class, const std::string& rest) {
   return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + storage_class + "\n" + text("0") +
          text("cpu") + "K\x04tQK" + std::string(1, '\0') + "(K\x04t(K\x01t\x89" + "ccollections\nOrderedDict\n)R" +

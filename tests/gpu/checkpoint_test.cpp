@@ -1,9 +1,9 @@
-// A run on the GPU that goes on from its checkpoint ends as the unbroken one, to the bit.
+// A run on the GPU that resumes from its checkpoint ends as the unbroken one, to the bit.
 #include "tests/gpu/training.h"
 
 namespace {
 
-/// Four epochs at once, and in two sessions; the random numbers of dropout are the GPU's.
+/// Checks four epochs at once against two sessions; dropout draws its random numbers on the GPU.
 void goes_on_to_the_bit(const std::function<void(levin::TrainerOptions&)>& change) {
   const ToyData data(40);
   const auto run = [&](const TemporaryFolder& folder, int64_t epochs, const std::string& ckpt_path) {

@@ -1,4 +1,4 @@
-// Batches on their way to the GPU: whole, and while the steps before are still being computed.
+// Copies of batches to the GPU: whole, and during the steps before.
 #include <ATen/cuda/Sleep.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
@@ -48,7 +48,7 @@ TEST_CASE("a batch arrives while the step before it is still being computed", "[
       return ToyModule::training_step(batch, batch_idx);
     }
     void on_train_batch_start(levin::Run& run) override {
-      // The first epoch loads kernels, which may wait for those that run.
+      // The first epoch loads kernels, which may wait for running ones.
       if (current_epoch() == 0 || run.batch_idx() == 0) return;
       const auto computing = c10::cuda::getCurrentCUDAStream();
       const auto copying = stream_of(run.batch().input());

@@ -1,6 +1,6 @@
-// The tests that need a GPU: run where LibTorch sees one, skipped with the reason elsewhere.
+// The tests that need a GPU: run if LibTorch sees one, otherwise skipped with the reason.
 //
-// Each test's end is a line of its own, which scripts/gpu_bundle/run.sh counts:
+// Each test ends with a line that scripts/gpu_bundle/run.sh counts:
 //   gpu_test: passed 1.2 s NAME
 #include <levin/trainer/core/device/gpu_discovery.h>
 
@@ -27,7 +27,7 @@ class TestLines final : public ListenerBase {
     name_ = test.name;
     begun_ = std::chrono::steady_clock::now();
     skipped_reason().clear();
-    // Where the process hangs or dies, this is the last line.
+    // If the process hangs or dies, this is the last line.
     std::printf("gpu_test: began %s\n", name_.c_str());
     std::fflush(stdout);
   }

@@ -1,4 +1,4 @@
-// Several devices, as far as those that are there go: dp, DataParallel, and ranks over NCCL.
+// Several devices, as many as there are: dp, DataParallel, and ranks over NCCL.
 #include <levin/trainer/core/device/gpu_discovery.h>
 
 #include "tests/gpu/training.h"

@@ -1,4 +1,4 @@
-// 16 bit on the GPU: what steps compute in, scaled losses, and the memory that is saved.
+// 16 bit on the GPU: the dtype of steps, scaled losses, and the memory that is saved.
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/memory_use.h>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Writes down the dtype of what its step computes.
+/// Records the dtype of its step's output.
 struct Typed : ToyModule {
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
     dtype = net->forward(batch.input()).scalar_type();
@@ -28,7 +28,7 @@ double scale_of(levin::Trainer& trainer, const TemporaryFolder& folder) {
   return levin::load_state(folder / "scaler.ckpt").at("MixedPrecision").at("scale").to_double();
 }
 
-/// Much more memory goes to activations than to weights.
+/// A module whose activations take much more memory than its weights.
 struct Wide : ToyModule {
   Wide() : ToyModule(torch::nn::Sequential()) {
     for (int i = 0; i < 12; ++i) {
@@ -42,7 +42,7 @@ struct Wide : ToyModule {
   levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 1e-3}); }
 };
 
-/// The most that tensors took in three steps.
+/// Returns the peak memory of tensors in three steps.
 int64_t peak_of(const levin::Precision& precision) {
   const TemporaryFolder folder;
   const std::vector<levin::Batch> batches(3, levin::Batch(torch::randn({32768, 512}, kGpu), torch::zeros({1}, kGpu)));

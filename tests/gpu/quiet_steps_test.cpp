@@ -1,4 +1,4 @@
-// What the host waits for: LibTorch counts each call that waits for the GPU, or hands a value over.
+// Host syncs: LibTorch counts each call that waits for the GPU or reads a value from it.
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
 
@@ -25,7 +25,7 @@ class WaitCounter final : c10::WarningHandler {
   c10::WarningUtils::WarningHandlerGuard guard_{this};
 };
 
-/// Of each batch: waits inside of it, and between it and the next, where values are logged.
+/// Counts, for each batch, the waits inside of it, and between it and the next, where values are logged.
 struct Waits : levin::Callback {
   explicit Waits(const WaitCounter& counter_) : counter(counter_) {}
   void on_train_batch_start(levin::Run&) override {
@@ -62,10 +62,10 @@ std::shared_ptr<Waits> waits_of(levin::TrainerOptions options) {
   return waits;
 }
 
-/// Nothing waits in a batch, nor between batches but at log points, which do.
+/// Checks that nothing waits in a batch, and between batches only log points do.
 void check_quiet(const levin::TrainerOptions& options, size_t batches_of_a_step) {
   const auto waits = waits_of(options);
-  // The first step finds out what there is.
+  // The first step initialises libraries.
   CHECK(sum(waits->inside, batches_of_a_step) == 0);
   const size_t between_logs = 10 * batches_of_a_step;
   int64_t at_logs = 0, log_points = 0;

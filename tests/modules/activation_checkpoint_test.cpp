@@ -9,7 +9,7 @@ using levin::checkpoint;
 
 namespace {
 
-/// Gradients of all parameters after one forward and backward, with random numbers of seed 4.
+/// Returns the gradients of all parameters after one forward and backward, with random numbers of seed 4.
 std::vector<torch::Tensor> gradients_of(levin::nn::GPT& net, const torch::Tensor& tokens, bool checkpointing) {
   levin::set_checkpoint_activations(*net, checkpointing);
   net->zero_grad();
@@ -17,7 +17,7 @@ std::vector<torch::Tensor> gradients_of(levin::nn::GPT& net, const torch::Tensor
   net->forward(tokens).pow(2).mean().backward();
   std::vector<torch::Tensor> gradients;
   for (const auto& parameter : net->parameters()) gradients.push_back(parameter.grad().clone());
-  // The random numbers that follow are those that would have followed without.
+  // Checkpointing does not change the random numbers after it.
   gradients.push_back(torch::rand({3}));
   return gradients;
 }

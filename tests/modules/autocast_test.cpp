@@ -60,7 +60,7 @@ TEST_CASE("casts of weights are kept until the outermost scope ends, unless the 
         const Autocast inner(at::kCPU, at::kBFloat16);
         at::linear(torch::ones({2, 3}), weight);
       }
-      // Seen only where a cast is made anew.
+      // The change is seen only if the weight is cast again.
       weight.detach().fill_(2);
       second = at::linear(torch::ones({2, 3}), weight);
     }

@@ -1,4 +1,4 @@
-// What a script is given of a batch, and which loss "auto" stands for. The scripts are made here, without Python.
+// The inputs that a script gets from a batch, and the loss that "auto" chooses. The scripts are made without Python.
 #include <levin/data/datasets/csv.h>
 #include <levin/modules/optim/sgd.h>
 #include <levin/modules/script_module.h>

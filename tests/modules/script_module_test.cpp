@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A folder with Python's files; `names` are those of the state dicts. Not `made` where there is no Python.
+/// A folder with Python's files; `names` are those of the state dicts. Not `made` if there is no Python.
 struct Scripts {
   Scripts() {
     if (const auto answer = python_reference("make", Json::array({0}), folder.path().string())) {

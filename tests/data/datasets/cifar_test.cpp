@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Sets LEVIN_CACHE for the scope, so that no test sees this machine's own data.
-/// `count` records: label bytes that count up from `first`, then an image of test_images.
+/// Returns `count` records: label bytes that count up from `first`, then an image of test_images.
 std::string records(int64_t count, int64_t label_bytes, int64_t first = 0) {
   const at::Tensor images = test_images({count, 3, 32, 32});
   const char* pixels = static_cast<const char*>(images.const_data_ptr());
@@ -189,7 +189,7 @@ TEST_CASE("files that are missing are named with what to do") {
 
 namespace {
 
-/// CIFAR-10 with an archive of its own.
+/// CIFAR-10 with a small generated archive.
 struct SmallCIFAR : CIFARModule {
   SmallCIFAR(const CIFAR10Options& options, const PublicFile& archive)
       : CIFARModule(options, {.class_name = "SmallCIFAR",
@@ -204,7 +204,7 @@ struct SmallCIFAR : CIFARModule {
   }
 };
 
-/// All files of `folder` in an archive, under the name "inside".
+/// Packs all files of `folder` into an archive, under the name "inside".
 void pack(const fs::path& path, const fs::path& folder) {
   archive* writer = archive_write_new();
   archive_write_add_filter_gzip(writer);
@@ -251,7 +251,7 @@ TEST_CASE("the archive is downloaded, checked, unpacked and removed; a second ru
   CHECK(server.requests()[0].path == "/data/small.tar.gz");
   CHECK(fs::exists(folder / "root/unpacked/test_batch.bin"));
   CHECK_FALSE(fs::exists(folder / "root/small.tar.gz"));
-  // Two at once, as two jobs that share a disk, also take turns.
+  // Two at once, like two jobs that share a disk, take turns.
   fs::remove_all(folder / "root");
   std::vector<std::string> errors(2);
   std::vector<std::thread> jobs;

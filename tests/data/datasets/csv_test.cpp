@@ -32,7 +32,7 @@ std::filesystem::path write(const TemporaryFolder& folder, const std::string& te
 
 CsvDatasetOptions houses() { return {.features = {"area", "rooms"}, .categories = {"city"}, .target = "sold"}; }
 
-/// The message of reading `text`, without the folder in front.
+/// Returns the error message of reading `text`, without the folder in front.
 std::string error_of(const TemporaryFolder& folder, const std::string& text, const CsvDatasetOptions& options) {
   const auto path = write(folder, text);
   const std::string message = error_text<levin::UsageError>([&] { CsvDataset(path, options); });
@@ -181,7 +181,7 @@ TEST_CASE("a split learns means from its training rows and codes from all") {
   CHECK(train.tensors().input().mean().item<float>() == Approx(0).margin(1e-6));
   CHECK(train.encoding().mean == val.encoding().mean);
   CHECK(train.encoding().vocabularies[0].size() == 20);
-  // Together they are the file: each code once.
+  // Both parts together are the file: each code occurs once.
   std::vector<bool> seen(20);
   for (const CsvDataset* part : {&train, &val}) {
     for (int64_t i = 0; i < part->size(); ++i) {

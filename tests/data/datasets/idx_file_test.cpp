@@ -19,7 +19,7 @@ namespace {
 
 at::Tensor images() { return at::arange(2 * 3 * 4, at::TensorOptions(at::kByte)).reshape({2, 3, 4}); }
 
-/// The message of reading `bytes` as images, without the file's path in front.
+/// Returns the error message of reading `bytes` as images, without the file's path in front.
 std::string message(const TemporaryFolder& folder, const std::string& bytes) {
   const auto path = folder / "file";
   write_bytes(path, bytes);

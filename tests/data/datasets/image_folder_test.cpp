@@ -217,7 +217,7 @@ TEST_CASE("mean and std give exactly what ATen computes of the bytes") {
   const ImageFolderDataset gray(folder.path(), {.mean = 0.5, .std = 0.25});
   CHECK(at::equal(batch_of(gray, {0}).input()[0], ((image.to(at::kFloat) / 255) - 0.5) / 0.25));
 
-  // What a transform made floating point is left as it is.
+  // Images that a transform made floating point stay as they are.
   const TransformPtr to_float = std::make_shared<Lambda>(
       [](Batch& one, std::span<Rng>) { one.set("input", one.input().to(at::kFloat).div_(255)); });
   const ImageFolderDataset converted(folder.path(), {.mean = 0.5, .std = 0.25, .transform = to_float});
@@ -291,7 +291,7 @@ TEST_CASE("a broken image ends the batch, or is left out and counted") {
   CHECK(contains(captured.text(),
                  "warning: " + cause + " (left out, as on_error says; more such images are only counted)"));
 
-  // What a transform throws is no broken image.
+  // An exception of a transform does not count as a broken image.
   const ImageFolderDataset failing(
       folder.path(), {.on_error = "skip", .transform = std::make_shared<Lambda>([](Batch&, std::span<Rng>) {
                                             throw UsageError("the transform fails");
@@ -359,7 +359,7 @@ TEST_CASE("the data module divides one folder, or takes train, val and test") {
   ImageFolder unknown = module("divided");
   CHECK(contains(error_text<UsageError>([&] { unknown.setup(levin::Stage::Fit); }),
                  "divided/val/dog: no class of the training images is called 'dog'"));
-  // A class may be called train where nothing else looks divided.
+  // A class may be called train if no other folder is named like a split.
   add(folder, "vehicles/train/1.png");
   add(folder, "vehicles/car/1.png");
   ImageFolder vehicles = module("vehicles", 0);

@@ -136,7 +136,7 @@ TEST_CASE("transforms change training images as bytes; what stays uint8 is norma
 
 namespace {
 
-/// MNIST with files of its own.
+/// MNIST with small generated files.
 struct SmallMNIST : IdxImages {
   SmallMNIST(const MNISTOptions& options, std::array<PublicFile, 4> files)
       : IdxImages(options, {.class_name = "SmallMNIST",
@@ -163,7 +163,7 @@ TEST_CASE("files that are missing are downloaded into root, those that are there
   const HttpServer server([&](const HttpServer::Request& request) {
     return HttpServer::answer(read_bytes(folder / ("source" + request.path)), request);
   });
-  // One is in root already, and plain; one is in the cache.
+  // One file is already in root, not compressed; one is in the cache.
   std::filesystem::create_directories(folder / "root");
   write_idx(folder / "root/t10k-labels-idx1-ubyte", read_idx(folder / "source/t10k-labels-idx1-ubyte.gz", 1));
   std::filesystem::create_directories(folder / "cache/small_mnist");

@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<double> kMean = {0.4914, 0.4822, 0.4465}, kStd = {0.2470, 0.2435, 0.2616};
 
-/// Operation by operation.
+/// Normalises operation by operation.
 at::Tensor expected_of(const at::Tensor& images) {
   std::vector<at::Tensor> channels;
   for (int64_t c = 0; c < 3; ++c) {

@@ -86,7 +86,7 @@ inline std::vector<int64_t> sorted(std::vector<int64_t> values) {
   return values;
 }
 
-/// One shard with these members.
+/// A shard with these members.
 class OneShard {
  public:
   explicit OneShard(const ArchiveMembers& members) { std::ofstream(path(), std::ios::binary) << tar_bytes(members); }

@@ -70,7 +70,7 @@ TEST_CASE("resuming a tar stream does not read what came before") {
   numbers(data, *stream, 4);
   const State state = *stream->state_dict();
   CHECK(state.at("offset").to_int() == 4 * 2 * 1024);
-  // What lies before that byte is destroyed.
+  // The bytes before the position are overwritten.
   {
     std::fstream file(shards.folder / "s-00.tar", std::ios::in | std::ios::out | std::ios::binary);
     file << std::string(4 * 2 * 1024, 'x');

@@ -24,7 +24,7 @@ std::filesystem::path write_text(const TemporaryFolder& folder, const std::strin
   return folder / "t.txt";
 }
 
-/// The batch of all samples, as texts: "input|target".
+/// Returns the batch of all samples as texts, "input|target".
 std::vector<std::string> windows(const TextDataset& data) {
   Batch batch;
   data.get_batch(Indices(0, data.size()), batch);

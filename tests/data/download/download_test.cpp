@@ -34,7 +34,7 @@ std::string test_bytes(size_t count) {
   return bytes;
 }
 
-/// A file of its own, its checksum, and a folder into which it is downloaded.
+/// A file to serve, its checksum, and a folder into which it is downloaded.
 struct Target {
   explicit Target(size_t count = 300000) : whole(test_bytes(count)), path(folder / "sub/file.bin"), part(path) {
     write_bytes(folder / "whole", whole);
@@ -45,7 +45,7 @@ struct Target {
     fs::create_directories(path.parent_path());
     write_bytes(part, bytes);
   }
-  /// The error that the download gives, with the lines on the terminal taken away.
+  /// Returns the download's error, and swallows its terminal output.
   std::string error(const std::string& url) const {
     const CapturedStderr captured;
     return error_text([&] { download(url, path, options); });
@@ -341,7 +341,7 @@ TEST_CASE("threads and processes that ask for one file at once get it once") {
   for (std::thread& thread : threads) thread.join();
   target.check_whole();
   CHECK(server.requests().size() == 1);
-  // A process that holds the part and dies leaves it to the others.
+  // If a process that holds the part dies, the others take it over.
   fs::remove(target.path);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -368,7 +368,7 @@ TEST_CASE("a process that waited for another's part does not write into the fini
   while (!contains(captured.text(), "waiting for another process")) std::this_thread::yield();
   first->append("whole", 5);
   first->commit();
-  write_bytes(target.part, "third");  // as of one who came between
+  write_bytes(target.part, "third");  // as if another process had written in between
   first.reset();
   second.join();
   CHECK(size == 5);

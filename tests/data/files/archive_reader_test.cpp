@@ -37,7 +37,7 @@ class ArchiveFile {
     CHECK_FALSE(reader.next());
     return found;
   }
-  /// The message, without the folder in front.
+  /// Returns the error message, without the folder in front.
   std::string error(const std::string& bytes, ArchiveReader::Format format) {
     const std::string text = error_text<levin::UsageError>([&] { read(bytes, format); });
     const std::string before = folder_.path().string() + "/";

@@ -44,7 +44,7 @@ void pack(const fs::path& path, const std::vector<Member>& members, bool compres
   archive_write_free(writer);
 }
 
-/// The names of all files under a folder.
+/// Returns the names of all files under a folder.
 std::set<std::string> files_in(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -70,7 +70,7 @@ TEST_CASE("an archive is unpacked, plain or gzip, with and without its first fol
     CHECK(read_bytes(folder / "inner/one.txt") == "1");
     fs::remove_all(folder / "all");
   }
-  // The second time "inner" was there already. No other names are left.
+  // The second time "inner" already exists. No other names are left.
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 3);
 }
 

@@ -23,7 +23,7 @@ at::Tensor white(int64_t height, int64_t width) {
   return at::full({3, height, width}, 255, at::TensorOptions(at::kByte));
 }
 
-/// What is dark in the first channel, row by row.
+/// Returns the dark pixels of the first channel, row by row.
 std::string drawn(const std::string& text, int64_t height, int64_t width) {
   const at::Tensor image = white(height, width);
   draw_text(image, 0, 0, text, 1, 0);
@@ -54,7 +54,7 @@ TEST_CASE("the font draws every printable character, each in another way") {
   CHECK(drawn(" ", 7, 5).find('#') == std::string::npos);
   CHECK(drawn("\xc3\xa9", 7, 11) == drawn("?", 7, 11));
   CHECK(drawn("\t", 7, 5) == drawn("?", 7, 5));
-  // What stands outside is left out.
+  // Text outside of the image is cut off.
   CHECK(drawn("TTT", 3, 8) == "#####.##\n..#.....\n..#.....\n");
   const at::Tensor image = white(20, 20);
   draw_text(image, -7, -5, "#", 1, 0);

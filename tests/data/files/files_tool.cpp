@@ -1,4 +1,4 @@
-// For files_python_test.py: reads what Python wrote and writes it again.
+// For files_python_test.py: reads files that Python wrote and writes them again.
 //
 //   files_tool npy FOLDER OUT   OUT/NAME for each FOLDER/NAME; what is refused is printed with its name
 //   files_tool npz FILE OUT     OUT/NAME.npy for each array

@@ -21,7 +21,7 @@ using namespace levin::testing;
 
 namespace {
 
-/// The values of `image`, channel by channel.
+/// Returns the values of `image`, channel by channel.
 std::vector<int> values(const at::Tensor& image) {
   const at::Tensor flat = image.contiguous();
   return {flat.const_data_ptr<uint8_t>(), flat.const_data_ptr<uint8_t>() + flat.numel()};
@@ -39,7 +39,7 @@ double mean_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a.to(at::kFloat) - b.to(at::kFloat)).abs().mean().item<double>();
 }
 
-/// The JPEG with another height and width in its header.
+/// Returns the JPEG with another height and width in its header.
 std::string with_size(std::string jpeg, int height, int width) {
   const size_t frame = jpeg.find("\xff\xc0");
   REQUIRE(frame != std::string::npos);
@@ -83,7 +83,7 @@ TEST_CASE("JPEG files give back about what was written, more of it with more qua
   const std::string bytes = encode_jpeg(gray, 98);
   CHECK(mean_difference(decode_image(bytes, "x", {.channels = 1}), gray) < 2);
   CHECK(at::equal(decode_image(bytes, "x"), decode_image(bytes, "x", {.channels = 1}).expand({3, 20, 30})));
-  // What is recognised is the content, not the name.
+  // The format is recognised by the content, not by the name.
   write_png(folder / "y.jpg", image);
   CHECK(at::equal(read_image(folder / "y.jpg"), image));
 }
@@ -271,7 +271,7 @@ save("bits.png", source.convert("1"))
       furthest = std::max(furthest, std::abs(mine[i] - static_cast<unsigned char>(expected[i])));
     }
     INFO(name);
-    // Pillow rounds the products of inks otherwise.
+    // Pillow rounds the products of inks differently.
     CHECK(furthest <= (std::string(name) == "inks.jpg" ? 1 : 0));
     ++compared;
   }

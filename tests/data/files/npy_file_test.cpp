@@ -22,7 +22,7 @@ using namespace levin::data;
 
 namespace {
 
-/// A .npy array with this header and these values.
+/// Returns a .npy array with this header and these values.
 std::string npy(const std::string& header, const std::string& values, char version = 1) {
   std::string bytes = "\x93NUMPY";
   bytes += {version, '\0', static_cast<char>(header.size()), static_cast<char>(header.size() >> 8)};
@@ -34,7 +34,7 @@ std::string header(const std::string& descr, const std::string& shape, const std
   return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
 }
 
-/// The message of mapping `bytes`, without the file's path in front.
+/// Returns the error message of mapping `bytes`, without the file's path in front.
 std::string message(const TemporaryFolder& folder, const std::string& bytes) {
   const auto path = folder / "x.npy";
   write_bytes(path, bytes);
@@ -47,7 +47,7 @@ at::Tensor read(const TemporaryFolder& folder, const std::string& bytes) {
   return map_npy(folder / "x.npy");
 }
 
-/// The bytes of the numbers, the last first in each where `reversed`.
+/// Returns the bytes of the numbers, in reverse order within each number if `reversed` is set.
 template <class T>
 std::string bytes_of(std::initializer_list<T> values, bool reversed = false) {
   std::string bytes;
@@ -115,7 +115,7 @@ TEST_CASE("npy headers are read in all versions, orders and spellings") {
   CHECK(at::equal(read(folder, npy(header(">i4", "(2, 3)"), bytes_of<int32_t>({0, 1, 2, 3, 4, 5}, true))), expected));
   CHECK(at::equal(read(folder, npy(header(">f8", "(2,)"), bytes_of<double>({1.5, -2}, true))),
                   at::tensor({1.5, -2.0}, at::kDouble)));
-  // Each half of a complex number is turned by itself.
+  // The bytes of each half of a complex number are swapped separately.
   const at::Tensor complex = read(folder, npy(header(">c8", "(1,)"), bytes_of<float>({1.5F, -2}, true)));
   CHECK(complex.item<c10::complex<float>>() == c10::complex<float>(1.5F, -2));
   CHECK(read(folder, npy(header("|u1", "()"), "\x05")).item<int64_t>() == 5);

@@ -91,7 +91,7 @@ TEST_CASE("small images are refused, or get a border of what is missing on both 
   const at::Tensor image = at::full({300, 1, 2, 2}, 1.0);
   const at::Tensor out = applied(RandomCrop({.size = {2, 5}, .pad_if_needed = true}), image);
   CHECK(out.sizes() == at::IntArrayRef({300, 1, 2, 5}));
-  // Of 2 + 3 + 3 columns a window of 5 begins at 0 to 3, and holds both columns of the image in all but no case.
+  // A window of 5 of the 2 + 3 + 3 columns starts at 0 to 3, and always holds both columns of the image.
   CHECK(out.sum({1, 2, 3}).eq(4).all().item<bool>());
   std::set<int64_t> begins;
   for (int64_t i = 0; i < 300; ++i) begins.insert(out[i][0][0].nonzero()[0].item<int64_t>());

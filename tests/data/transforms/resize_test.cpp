@@ -13,13 +13,13 @@ using namespace levin::data;
 namespace {
 
 /// One output line of a linear resize: a triangle around each output pixel's centre, as wide as the step between output
-/// pixels where `antialias` and the line becomes shorter, cut off at the ends and divided by its sum.
+/// pixels if `antialias` is set and the line becomes shorter, cut off at the ends and divided by its sum.
 std::vector<std::vector<double>> line_weights(int64_t from, int64_t to, bool antialias) {
   const double step = static_cast<double>(from) / static_cast<double>(to);
   const double half = antialias ? std::max(1.0, step) : 1.0;
   std::vector<std::vector<double>> weights;
   for (int64_t i = 0; i < to; ++i) {
-    // Without antialias pixels outside are taken for the outermost.
+    // Without antialias, the outermost pixels are repeated outside.
     double center = (static_cast<double>(i) + 0.5) * step - 0.5;
     if (!antialias) center = std::clamp(center, 0.0, static_cast<double>(from - 1));
     std::vector<double> line(static_cast<size_t>(from));

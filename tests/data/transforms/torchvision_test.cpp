@@ -25,7 +25,7 @@ struct Case {
   std::function<at::Tensor(const at::Tensor&)> ours;
   std::vector<int64_t> sizes = {2, 3, 11, 14};
   double tolerance = 1e-5;       // of floating point
-  double bytes_that_differ = 0;  // part of the pixels that may be one level beside
+  double bytes_that_differ = 0;  // share of the pixels that may differ by one level
 };
 
 template <class T>

@@ -20,8 +20,8 @@ double relative_difference(double a, double b) {
   return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
 }
 
-/// Holds the rows from `first_step` on against Python's; at `restore_at` a fresh optimizer and scheduler go on with the
-/// states. Returns the largest relative difference.
+/// Compares the rows from `first_step` on with Python's; at `restore_at` a new optimizer and scheduler continue from
+/// the states. Returns the largest relative difference.
 double compare(Scheduled run, const Json& expected, int first_step, int restore_at = -1) {
   double largest = 0;
   for (int step = first_step;; ++step) {

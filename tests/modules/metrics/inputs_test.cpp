@@ -1,4 +1,4 @@
-// Metrics of other inputs than preds and target: weights, masks, one tensor, many.
+// Metrics with inputs other than preds and target: weights, masks, one tensor or several.
 #include <ATen/ATen.h>
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/modules/metrics/auroc.h>
@@ -87,7 +87,7 @@ TEST_CASE("only classes that the mask selects are counted") {
   CHECK(value(auroc) == 1);
   CHECK(contains(error_text<UsageError>([&] { accuracy.update(preds, target, mask.to(at::kFloat)); }),
                  "Accuracy: expected a bool mask shaped as target, [4], got Float [4]"));
-  // Beside an ignore_index both leave out.
+  // With an ignore_index, mask and index both exclude elements.
   m::Accuracy ignoring({.task = "multiclass", .num_classes = 3, .ignore_index = 2});
   ignoring.update(preds, target, mask);
   CHECK(value(ignoring) == 1);

@@ -51,7 +51,7 @@ const std::map<std::string, Make>& makers() {
   return all;
 }
 
-/// `options`, with the options of each of `variants` over them.
+/// Adds a case for each metric, data set and variant: `options`, with the options of the variant over them.
 void add(std::vector<Case>& cases, const std::vector<std::string>& metrics, const std::vector<std::string>& data_names,
          const Json& options, const std::vector<Json>& variants = {Json::object()}) {
   for (const std::string& metric : metrics)

@@ -1,4 +1,4 @@
-// What metrics refuse, and which dtypes they take.
+// The inputs and options that metrics refuse, and the dtypes that they accept.
 #include <ATen/ATen.h>
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/modules/metrics/auroc.h>

@@ -53,7 +53,7 @@ std::unique_ptr<at::ObserverContext> note_operator(const at::RecordFunction& fun
   return nullptr;
 }
 
-/// Operators that wait for the device, called by `body`.
+/// Returns the operators called by `body` that wait for the device.
 template <class Body>
 std::multiset<std::string> waits_in(const Body& body) {
   seen_operators().clear();

@@ -16,7 +16,7 @@ using metric_cases::Json;
 
 namespace {
 
-/// What torchmetrics computes for the cases; nothing, and a warning, without a Python that has it.
+/// Returns torchmetrics' values of the cases; nothing, with a warning, if there is no Python with torchmetrics.
 std::optional<Json> expected_of(const std::vector<Case>& cases) {
   const TemporaryFolder folder;
   levin::State data = levin::State::dict();
@@ -37,7 +37,7 @@ at::Tensor to_tensor(const Json& expected) {
   return at::tensor(values, at::kDouble).reshape(expected.at("shape").get<std::vector<int64_t>>());
 }
 
-/// Relative above 1, where torchmetrics' float32 has no more digits.
+/// Returns the difference, relative for values above 1, because torchmetrics computes in float32.
 double error_of(const at::Tensor& value, const at::Tensor& expected) {
   const double size = expected.numel() == 0 ? 1 : expected.abs().nan_to_num(0).max().item<double>();
   return metric_cases::difference(value, expected) / std::max(1.0, size);

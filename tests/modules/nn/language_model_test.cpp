@@ -75,7 +75,7 @@ TEST_CASE("a language model logs the loss of a token and the perplexity, and wei
   const double mean = (80 * first + 64 * second) / 144;
   CHECK(std::abs(std::log(perplexity->compute().item<double>()) - mean) < 1e-5);
 
-  // Another loader counts apart.
+  // Each loader has its own perplexity.
   module.validation_step(other, 0, 1);
   CHECK(run.sink.metrics.at("val_perplexity") != perplexity);
   CHECK(std::abs(std::log(run.sink.metrics.at("val_perplexity")->compute().item<double>()) - second) < 1e-5);

@@ -68,7 +68,7 @@ TEST_CASE("MLPRegressor takes its sizes from a Csv and learns numbers and catego
   CHECK(module->options.net.category_sizes == std::vector<int64_t>{3});
   CHECK(module->named_parameters().contains("net.embeddings.0.weight"));
 
-  // The sizes are in the checkpoint and in the factory: others like it need no data.
+  // Checkpoint and factory hold the sizes, so that another such module needs no data.
   const auto again = levin::load_from_checkpoint<MLPRegressor>(result.folder / "checkpoints/last.ckpt");
   CHECK(torch::equal(again->parameters()[0], module->parameters()[0]));
   CHECK(levin::ModuleAccess::factory(*module)()->parameters().size() == module->parameters().size());

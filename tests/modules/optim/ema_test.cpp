@@ -17,7 +17,7 @@ namespace {
 
 nn::Sequential network() { return nn::Sequential(nn::Linear(nn::LinearOptions(3, 2)), nn::BatchNorm1d(2)); }
 
-/// Sets all values of step `step`, as the reference does: tensor i is filled with numbers of its own.
+/// Sets all values of step `step`, as the reference does: each tensor has different numbers.
 void set_values(nn::Module& module, int step) {
   const at::NoGradGuard no_grad;
   double shift = step;
@@ -133,7 +133,7 @@ TEST_CASE("a tensor that is registered twice is exchanged once") {
     CHECK(weight() == 2);
   }
   CHECK(weight() == 3);
-  // Each of its names is known, as in Python's state dict.
+  // A state dict holds the tensor under each of its names, as Python's does.
   for (const char* name : {"one.weight", "same.weight"}) {
     CHECK(ema.average(name)[0][0].item<double>() == 2);
     CHECK(ema.state_dict().at(std::string("module.") + name).to_tensor()[0][0].item<double>() == 2);

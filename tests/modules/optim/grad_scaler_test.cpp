@@ -49,7 +49,7 @@ std::vector<double> course_of(const nlohmann::ordered_json& item) {
   return course;
 }
 
-/// One parameter, and the gradient that a backward of 1 x scale leaves.
+/// One parameter and its optimizer.
 struct Small {
   at::Tensor weight = torch::ones({3}, torch::kFloat).requires_grad_();
   levin::optim::SGD optimizer{{weight}, {.lr = 1, .momentum = 0.5}};

@@ -130,7 +130,7 @@ TEST_CASE("parameters of 16 bit are stepped in 16 bit") {
 }
 
 TEST_CASE("LibTorch's fused kernels get what they need") {
-  // They run on the CPU too, where levin does not need them.
+  // The kernels also run on the CPU, where levin does not use them.
   const auto ours = parameters(at::kFloat), theirs = parameters(at::kFloat);
   optim::Adam adam(ours, {.lr = 0.01, .weight_decay = 0.1});
   optim::detail::FusedLists lists{.parameters = {}, .gradients = {}, .state = {}, .step = 0};

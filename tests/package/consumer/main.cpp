@@ -1,4 +1,4 @@
-// A project of its own that uses the installed levin: fitting a line takes headers, library and LibTorch.
+// A separate project that uses the installed levin: fitting a line takes headers, library and LibTorch.
 #include <levin/levin.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A project of its own that has levin as a subdirectory, and includes the one header it needs.
+// A separate project that has levin as a subdirectory, and includes the one header that it needs.
 #include <levin/trainer/core/error.h>
 
 #include <iostream>

@@ -1,4 +1,4 @@
-// What a user does with checkpoints: last and best, other networks and optimizers, damaged files, full disks.
+// A user's checkpoints: last and best, other networks and optimizers, damaged files, full disks.
 #include <levin/levin.h>
 
 #include <cmath>

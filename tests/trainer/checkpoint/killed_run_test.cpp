@@ -1,5 +1,5 @@
-// Runs that are killed at random moments, or whose disk is full, lose nothing. LEVIN_KILLS says how many kills
-// (scripts/soak has the long form), LEVIN_KILL_SEED which.
+// Runs that are killed at random moments, or whose disk is full, lose nothing. LEVIN_KILLS sets the number of kills
+// (scripts/soak has the long form), LEVIN_KILL_SEED their seed.
 #include <levin/levin.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
@@ -32,13 +32,13 @@ std::string runner() {
   return program;
 }
 
-/// How many events the runner said there were in a run that ended.
+/// Returns the number of events that the runner printed for a run that ended.
 int64_t events_in(const fs::path& log) {
   const std::string said = read_bytes(log);
   return std::stoll(said.substr(said.rfind("events: ") + 8));
 }
 
-/// Every checkpoint that has its name is whole, and last.ckpt leads somewhere.
+/// Checks that every checkpoint under its final name is whole, and that last.ckpt is no dangling link.
 void check_checkpoints(const fs::path& root) {
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     if (entry.path().extension() != ".ckpt") continue;
@@ -47,7 +47,7 @@ void check_checkpoints(const fs::path& root) {
   }
 }
 
-/// A run that is killed before its first checkpoint begins anew, in a folder of its own.
+/// A run that is killed before its first checkpoint starts from the beginning, in a new folder.
 fs::path folder_that_ended(const fs::path& root) {
   for (const auto& entry : fs::directory_iterator(root / "run"))
     if (fs::exists(entry.path() / "summary.json")) return entry.path();
@@ -109,7 +109,7 @@ TEST_CASE("a disk that is full ends the run with an error, and what was saved st
     const std::string text = read_bytes(log);
     INFO(text);
     CHECK(text.find("No space left on device") != std::string::npos);
-    // At the very end it may be weights.pt.
+    // At the end of the run the failed file may be weights.pt.
     if (text.find("a checkpoint was not saved") != std::string::npos) {
       ++lost_checkpoints;
       CHECK(text.find("continue with ckpt_path " + (root / "run" / "version_").string()) != std::string::npos);
@@ -124,7 +124,7 @@ TEST_CASE("a disk that is full ends the run with an error, and what was saved st
 TEST_CASE("a file system that fills up ends the run with an error, and the run resumes once there is room") {
   const TemporaryFolder folder;
   const fs::path log = folder / "log";
-  // Only who is in the namespace sees its mounts, so that all of it is one script. 60 kB are two checkpoints' room.
+  // Only processes in the namespace see its mounts, so everything is one script. Two checkpoints take 60 kB.
   const std::string script = R"(
     mount -t tmpfs -o size=16m tmpfs "$0/disk" || exit 42
     head -c $((16 * 1024 * 1024 - 60 * 1024)) /dev/zero > "$0/disk/filler" || exit 43

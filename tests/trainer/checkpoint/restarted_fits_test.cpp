@@ -1,4 +1,4 @@
-// Jobs that are queued again, and several runs in one root: each goes on with its own checkpoints.
+// Jobs that are queued again, and several runs in one root: each resumes from its own checkpoints.
 #include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 
@@ -73,7 +73,7 @@ TEST_CASE("each task of an array resumes its own run, though all share one root"
 TEST_CASE("a job that is queued again leaves the folder of a live run alone, and that run continues") {
   ProgramFit fits(2);
   Spawned live = fits.start({"--max-epochs", "1000"}, job("5"), "live.log");
-  fits.wait_for_rows(120);  // it has a checkpoint
+  fits.wait_for_rows(120);  // the run has a checkpoint
   REQUIRE(fits.start({}, job("7", 1)).wait() == 0);
   const size_t rows = fits.rows(0);
   fits.wait_for_rows(rows + 5);
@@ -110,7 +110,7 @@ TEST_CASE("two processes never write to one run, and the second names the first"
   INFO(fits.log());
   CHECK(contains(fits.log(), "the run in " + fits.run().string() + " is being written by process " +
                                  std::to_string(first.id()) + " on "));
-  // A killed process holds nothing.
+  // A killed process holds no lock.
   ::kill(first.id(), SIGKILL);
   CHECK(first.wait() == -SIGKILL);
   Spawned second = fits.start({"--ckpt-path", "last"});
@@ -155,7 +155,7 @@ TEST_CASE("a value of the environment stays a reference in config.json and check
   CHECK(checkpoint.at("levin").at("config").to_string() == config);
   CHECK(checkpoint.at("hyper_parameters").at("optimizer").at("lr").to_string() == "${env:LEVIN_TEST_SECRET}");
   CHECK_FALSE(contains(read_bytes(fits.run() / "checkpoints" / "last.ckpt"), secret));
-  // The run goes on, and begins again from its config.json, where the variable is set.
+  // The run resumes, and starts again from its config.json, if the variable is set.
   const Flags secrets = {"LEVIN_TEST_SECRET=" + secret};
   CHECK(fits.start({"--config", (fits.run() / "config.json").string(), "--max-epochs", "2", "--ckpt-path", "last"},
                    secrets)

@@ -1,7 +1,7 @@
-// Trains the Learner in ROOT, going on from the newest checkpoint: `resume_runner ROOT [KIND N]`.
+// Trains the Learner in ROOT, from the newest checkpoint if there is one: `resume_runner ROOT [KIND N]`.
 //
 // KIND kill: the process is killed (SIGKILL) at its Nth event: a batch's end, a validation batch's end, or a stage of
-// writing a file, in whichever thread. A run that ends says how many events there were. KIND full: from the Nth write
+// writing a file, in any thread. A run that ends prints the number of its events. KIND full: from the Nth write
 // on the disk is full (ENOSPC), for one file.
 #include <levin/levin.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
   if (kind == "kill") events_left = std::stoll(argv[3]);
   if (kind == "full") writes_left = std::stoll(argv[3]);
   levin::set_file_stage_hook(at_stage);
-  // Where there is something to go on from, the module begins elsewhere.
+  // If there is a checkpoint to resume, the module starts from other weights.
   torch::manual_seed(levin::newest_checkpoint(root + "/run") ? 99 : 1);
   Learner module;
   Points data;

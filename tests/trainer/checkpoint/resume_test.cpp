@@ -1,4 +1,4 @@
-// A run that goes on from a checkpoint ends as the run that was never stopped: to the bit, and with the same rows.
+// A resumed run ends as the run that was never stopped: to the bit, and with the same rows.
 #include <levin/levin.h>
 
 #include "tests/catch.h"
@@ -32,7 +32,7 @@ const Hooks kHooks = {
     {levin::Hook::on_fit_end, {1}},
 };
 
-/// Inside windows and between them, where scales, gathered gradients and master weights differ.
+/// Hooks inside windows and between them, where scales, accumulated gradients and master weights differ.
 const Hooks kHooksOfPrecisions = {{levin::Hook::on_after_backward, {10}},
                                   {levin::Hook::on_before_optimizer_step, {2}},
                                   {levin::Hook::on_train_batch_end, {2, 9}},
@@ -65,7 +65,7 @@ void check_hooks(
       CHECK(saved.rows == unbroken.rows);
       REQUIRE(fs::exists(file));
 
-      // Another module, which begins elsewhere.
+      // Another module, which starts from other weights.
       const Ended resumed = train(resumable_in(folder / ("resumed" + name)), model, file.string(), /*initial_seed=*/99);
       CHECK(first_difference(resumed.weights, unbroken.weights) == "");
       REQUIRE(resumed.rows.size() <= unbroken.rows.size());

@@ -1,4 +1,4 @@
-// The program and signals: it finishes its step, saves, says how to continue, and goes on to the bit.
+// The program after a signal: it finishes its step, saves, prints how to continue, and resumes to the bit.
 #include <levin/levin.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ TEST_CASE("SIGUSR1 saves, and the training continues") {
 TEST_CASE("inside a SLURM job SIGUSR1 queues the job again, and the job resumes from its checkpoint") {
   ProgramFit unbroken, fit;
   REQUIRE(unbroken.start({}).wait() == 0);
-  // What the job's environment has, and a scontrol that writes down what it was asked.
+  // The job's environment, and a scontrol that records its arguments.
   fs::create_directories(fit.folder / "bin");
   const fs::path scontrol = fit.folder / "bin" / "scontrol", asked = fit.folder / "asked";
   write_bytes(scontrol, "#!/bin/sh\necho \"$@\" > " + asked.string() + "\n");

@@ -98,10 +98,10 @@ TEST_CASE("last.ckpt is the newest, and old files go when the new one is whole")
   writer.wait();
   CHECK_FALSE(fs::exists(first));
   CHECK(value_in(last) == 2);
-  // Without its other name.
+  // last.ckpt stays if its other name is removed.
   fs::remove(second);
   CHECK(value_in(last) == 2);
-  // A save to last.ckpt itself.
+  // last.ckpt itself can be the path of a save.
   writer.save(state_with(at::full({4}, 3.0)), {.path = last});
   writer.wait();
   CHECK(value_in(last) == 3);
@@ -131,7 +131,7 @@ TEST_CASE("a save that fails at any stage leaves the old file, and its error is 
     size_t files = 0;
     for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder.path())) ++files;
     CHECK(files == 3);
-    // And the next one works.
+    // The next save works.
     writer.save(state_with(at::full({4}, 3.0)), {.path = file, .link_as = last});
     writer.wait();
     CHECK(value_in(last) == 3);
@@ -174,7 +174,7 @@ TEST_CASE("a folder that cannot be read is named, and checkpoints elsewhere are 
   levin::save_state(state_with(at::full({4}, 1.0)), folder / "a" / "x.ckpt");
   fs::permissions(folder.path(), fs::perms(0755));
   for (const char* sealed : {"a", "b"}) {
-    // Its checkpoint is found only if the search goes on behind the other folder.
+    // The checkpoint is found only if the search continues after the unreadable folder.
     const std::string open = std::string(sealed) == "a" ? "b" : "a";
     if (open == "b") fs::rename(folder / "a" / "x.ckpt", folder / "b" / "x.ckpt");
     fs::permissions(folder / sealed, fs::perms::none);

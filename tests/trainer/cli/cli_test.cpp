@@ -15,7 +15,7 @@ using levin::testing::run_program;
 
 namespace {
 
-/// A line through points, that can be asked to misbehave.
+/// A line through points, with failures on request.
 struct Line : ToyModule {
   struct Options {
     double lr = LEVIN_OPTION(lr, 0.1, "Learning rate", {.exclusive_min = 0});

@@ -26,7 +26,7 @@ constexpr const char* kConfig = R"({
             "lr_scheduler": {"class": "StepLR", "step_size": 7}},
   "data": {"class": "SyntheticDigits", "batch_size": 16}})";
 
-/// The resolved config of these arguments.
+/// Returns the resolved config of these arguments.
 Json shown(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"config", "show"});
   const ProgramRun run = run_program(arguments);
@@ -171,9 +171,9 @@ TEST_CASE("references keep their type, see defaults, and are resolved after ever
   const Environment name("LEVIN_TEST_CLASS", "ImageClassifier");
   const Json config = shown({"--config", file.path(), "--data.batch-size", "8", "--model.net", "mlp"});
   CHECK(config["seed"] == 8);
-  CHECK(config["name"] == "digits_8_0.25_$${x}");  // escaped again, so that it can be read again
+  CHECK(config["name"] == "digits_8_0.25_$${x}");  // escaped, so that the config can be read again
   CHECK(config["trainer"]["max_epochs"] == 50);
-  // What comes from the environment may be a secret: it is resolved, and shown as it was written.
+  // A value of the environment may be a secret: it is resolved, and shown as it was written.
   CHECK(config["trainer"]["min_epochs"] == "${env:LEVIN_TEST_EPOCHS}");
   CHECK(config["model"]["class"] == "${env:LEVIN_TEST_CLASS}");
   CHECK(config["model"]["net"] == "mlp");

@@ -23,7 +23,7 @@ using levin::testing::run_program;
 
 namespace {
 
-/// Ten gray pictures of three classes; two more for validation, without names.
+/// Ten gray pictures of three classes; two more for validation, without class names.
 struct Pictures : levin::data::DatasetModule {
   struct Options {
     LEVIN_LOADER_OPTIONS(4, false);
@@ -44,13 +44,13 @@ struct Pictures : levin::data::DatasetModule {
 };
 LEVIN_REGISTER_DATA_MODULE(Pictures);
 
-/// Two numbers as a batch of the user's own.
+/// A user's batch struct of two numbers.
 struct Pair {
   int64_t size() const { return 2; }
   Pair to(c10::Device) const { return *this; }
 };
 
-/// Loaders of unknown length: of lists and numbers, and of an own struct.
+/// Loaders of unknown length: of lists and numbers, and of a user's struct.
 struct Streams : levin::data::DataModule {
   static levin::data::StreamLoader stream(const Batch& batch, int64_t count) {
     return levin::data::StreamLoader([batch, count](int64_t) {
@@ -66,7 +66,7 @@ struct Streams : levin::data::DataModule {
 };
 LEVIN_REGISTER_DATA_MODULE(Streams);
 
-/// What `levin data inspect` prints, without what depends on the machine.
+/// Returns the output of `levin data inspect`, without the parts that depend on the machine.
 std::string inspected(const std::string& data, const TemporaryFolder& folder,
                       const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"data", "inspect", "--data.class",

@@ -33,7 +33,7 @@ struct Said {
   std::string lines = {};
 };
 
-/// `levin ARGUMENTS`, and what it says on stderr by its logger.
+/// The result of `levin ARGUMENTS`, with the lines that it logs to stderr.
 Said said(const Arguments& arguments) {
   const CapturedStderr captured;
   Said result{.run = run_program(arguments)};
@@ -41,7 +41,7 @@ Said said(const Arguments& arguments) {
   return result;
 }
 
-/// The highest learning rate that the run logged behind `step`.
+/// Returns the highest learning rate that the run logged after `step`.
 double highest_rate_behind(const Said& said, int64_t step) {
   REQUIRE(said.run.code == 0);
   const std::string name = "run folder  ";

@@ -27,7 +27,7 @@ void add_picture(const fs::path& path, uint64_t seed) {
   levin::data::write_png(path, levin::testing::picture(8, 8, seed));
 }
 
-/// Pictures of two classes to train on in `root`.
+/// Writes training pictures of two classes into `root`.
 void add_classes(const fs::path& root) {
   for (uint64_t i = 0; i < 4; ++i) {
     add_picture(root / "ant" / (std::to_string(i) + ".png"), i);
@@ -92,7 +92,7 @@ TEST_CASE("predictions as JSON lines and as an array are the same numbers") {
   const TemporaryFolder folder;
   for (uint64_t i = 0; i < 3; ++i) add_picture(folder / "photos" / (std::to_string(i) + ".png"), 20 + i);
   const fs::path lines = folder / "out.jsonl", array = folder / "out.npy";
-  // Without a folder of classes they are numbers.
+  // Without a folder of classes, classes are numbers.
   const ProgramRun run = predict(folder / "photos", {"--output", lines.string()});
   INFO(run.err);
   REQUIRE(run.code == 0);

@@ -17,7 +17,7 @@
 
 namespace {
 
-/// A fit of the program in a terminal of its own; what it shows is read as it comes.
+/// A fit of the program in a new terminal; its output is read as it arrives.
 class TerminalFit {
  public:
   TerminalFit(const std::vector<std::string>& flags,
@@ -53,7 +53,7 @@ class TerminalFit {
   TerminalFit(const TerminalFit&) = delete;
   TerminalFit& operator=(const TerminalFit&) = delete;
 
-  /// Reads until this was shown, or to the end.
+  /// Reads until the text was shown, or to the end.
   void read_until(const std::string& text) {
     char bytes[4096];
     while (text.empty() || shown_.find(text) == std::string::npos) {

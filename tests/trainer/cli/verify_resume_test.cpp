@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Its loss depends on a number that no checkpoint holds, unless `remembers`.
+/// A module whose loss depends on a number that no checkpoint holds, unless `remembers` is set.
 struct Forgetful : levin::LightningModule {
   struct Options {
     bool remembers = LEVIN_OPTION(remembers, true, "Put the number into checkpoints");
@@ -40,7 +40,7 @@ struct Forgetful : levin::LightningModule {
 };
 LEVIN_REGISTER_MODULE(Forgetful);
 
-/// What is printed, and whether all was equal.
+/// Returns whether all was equal, and the printed text.
 std::pair<bool, std::string> verified(const std::string& model, int64_t steps = 8) {
   const TemporaryFolder folder;
   write_bytes(folder / "config.json", R"({"trainer": {"accumulate_grad_batches": 2, "limit_val_batches": 2},

@@ -21,7 +21,7 @@ struct WrongConfig {
   std::string variable = {}, value = {};
 };
 
-/// `options` as those of a model that is right otherwise.
+/// Returns a config that is right except for the model's `options`.
 std::string model(const std::string& options) { return R"({"model": {"class": "ImageClassifier", )" + options + "}}"; }
 
 void check(const WrongConfig& wrong) {

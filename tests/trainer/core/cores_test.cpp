@@ -44,7 +44,7 @@ TEST_CASE("the quota of control groups, version 1, is read") {
 TEST_CASE("the cores of a process are at most those of its affinity") {
   int64_t all = 0, one = 0;
   all = levin::cores_of_process();
-  std::thread([&] {  // affinity is a thread's own
+  std::thread([&] {  // each thread has its own affinity
     cpu_set_t set;
     CPU_ZERO(&set);
     sched_getaffinity(0, sizeof(set), &set);

@@ -7,7 +7,7 @@
 namespace levin {
 namespace {
 
-/// Pages that the system had to give while tensors of 8 and 48 MB came and went.
+/// Returns the pages that the system gave while tensors of 8 and 48 MB were allocated and freed.
 long pages_given() {
   rusage before{}, after{};
   getrusage(RUSAGE_SELF, &before);
@@ -23,17 +23,17 @@ TEST_CASE("a kept heap asks the system once for memory that is used again and ag
   WARN("not glibc's heap: nothing to test");
   return;
 #endif
-  constexpr long kPagesOfOneRound = 56 * 256;  // of 4 KiB; fewer where they are larger
+  constexpr long kPagesOfOneRound = 56 * 256;  // of 4 KiB; fewer if pages are larger
   {
     const KeptHeap outer;
     {
       const KeptHeap inner;
       pages_given();
     }
-    CHECK(pages_given() < kPagesOfOneRound / 10);  // the outer one still lives
+    CHECK(pages_given() < kPagesOfOneRound / 10);  // the outer scope still lives
   }
   const long without = pages_given();
-  CHECK(without > kPagesOfOneRound);  // the 48 MB ones come anew each time
+  CHECK(without > kPagesOfOneRound);  // the tensors of 48 MB take new pages each time
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What launchers' variables mean.
+// The environment variables of launchers.
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/start_identity.h>
 
@@ -68,7 +68,7 @@ TEST_CASE("each start has its own id, which repeats if the start is repeated") {
   const Variables task = {{"SLURM_ARRAY_JOB_ID", "7"}, {"SLURM_ARRAY_TASK_ID", "1"}, {"SLURM_JOB_ID", "9"}};
   CHECK(start(with(task, "SLURM_ARRAY_TASK_ID", "2")).id != start(task).id);
   CHECK(start(with(task, "SLURM_JOB_ID", "12")).id == start(task).id);
-  // torchrun's name of a run is "none" unless the user gives one, and then it tells nothing.
+  // torchrun calls each run "none" unless the user names it, so that "none" identifies no run.
   const Variables named = with(kTorchrun, "TORCHELASTIC_RUN_ID", "mine");
   CHECK(contains(start(named).id, "mine"));
   CHECK_FALSE(start(named).is_unique);

@@ -1,5 +1,5 @@
-// What becomes of a run when one of its ranks does not do what the others do: the supervisor names it, ends the others
-// and leaves nothing behind.
+// If one rank does not do what the others do, the supervisor names it, ends the others and leaves no processes or files
+// behind.
 #include <levin/trainer/core/run/trainer_state.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/launch/supervisor.h>
@@ -28,7 +28,7 @@ int64_t number_from_environment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::stoll(text);
 }
 
-/// Processes that are ranks and have this text in their environment or command line, by rank.
+/// Returns the processes of ranks with this text in their environment or command line, by rank.
 std::map<int, pid_t> ranks_with(const std::string& text) {
   std::map<int, pid_t> ranks;
   for (const auto& process : fs::directory_iterator("/proc")) {
@@ -48,7 +48,7 @@ std::map<int, pid_t> ranks_with(const std::string& text) {
   return ranks;
 }
 
-/// The ranks that a supervisor has started.
+/// Returns the ranks that a supervisor has started.
 std::map<int, pid_t> ranks_of(pid_t supervisor) { return ranks_with("LEVIN_SUPERVISOR=" + std::to_string(supervisor)); }
 
 /// A long fit of some ranks that has made some steps.
@@ -64,7 +64,7 @@ struct Ranks {
     return fits.start(
         "run", joined({"--devices", std::to_string(count), "--max-epochs", "2000", "--data.batch_size", "16"}, flags));
   }
-  /// Waits for the end; nobody may be left.
+  /// Waits for the end, and checks that no rank is left.
   int wait() {
     const int code = process.wait();
     CHECK(ranks_of(process.id()).empty());
@@ -85,7 +85,7 @@ Spawned start_behaviour(const TemporaryFolder& folder, const std::string& name) 
 }
 
 struct Behaviour {
-  /// `name` behaves after a run of `before` has ended in the same folder.
+  /// Runs behaviour `name` after a run of `before` has ended in the same folder.
   explicit Behaviour(const std::string& name, const std::string& before = "") {
     if (!before.empty()) run(before);
     out.clear();
@@ -140,7 +140,7 @@ TEST_CASE("a rank that hangs is waited for during timeout_seconds, and is named"
   CHECK(contains(run.fits.log("run"), "levin: rank 1 ("));
   CHECK(contains(run.fits.log("run"),
                  "did not answer the other ranks any more, and was ended; its process was (stopped)"));
-  // Each of the others knows what it waited for, in which step, and for whom.
+  // Each of the others names the collective that it waited for, the step, and the rank.
   CHECK(contains(run.fits.log("run"), "failed; rank 1 did not come: ended, or hanging"));
   CHECK(contains(run.fits.log("run"), " (in step "));
   CHECK(contains(read_bytes(run.fits.run("run") / "calls_of_rank_0.txt"), ": did not end"));
@@ -234,7 +234,7 @@ TEST_CASE("a signal inside of a validation ends it on all ranks, and the run res
 TEST_CASE("SIGTERM to all processes of a job, which the supervisor hands on as well, saves once and ends all") {
   Ranks run;
   ::kill(run.process.id(), SIGSTOP);
-  // The ranks have theirs before the supervisor hands on its own.
+  // The ranks get their signals before the supervisor forwards its own.
   for (const auto& [rank, id] : run.ranks) ::kill(id, SIGTERM);
   ::kill(run.process.id(), SIGTERM);
   ::kill(run.process.id(), SIGCONT);
@@ -252,12 +252,12 @@ TEST_CASE("SIGTERM to one rank alone ends all of them together") {
   CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
 }
 
-// LEVIN_RANK_KILLS says how many kills (scripts/soak has the long form), LEVIN_KILL_SEED which.
+// LEVIN_RANK_KILLS sets the number of kills (scripts/soak has the long form), LEVIN_KILL_SEED their seed.
 TEST_CASE("ranks that are killed at random moments start again beside another run, and end as the unbroken one") {
   const RankedFits::Flags flags = {"--devices", "2", "--data.batch_size", "32", "--max-epochs", "300"};
   const RankedFits fits;
   const auto expected = fits.weights("unbroken", flags);
-  // Each root holds another run already, which has ended and is not to be touched.
+  // Each root already holds another run, which has ended and must not change.
   fits.weights("other", {"--devices", "2", "--model.optimizer.lr", "0.3"});
   const std::string config_of_other = read_bytes(fits.run("other") / "config.json");
   const std::string weights_of_other = read_bytes(fits.run("other") / "weights.pt");
@@ -279,7 +279,7 @@ TEST_CASE("ranks that are killed at random moments start again beside another ru
     INFO(fits.log(name));
     REQUIRE(code == 0);
     CHECK(ranks_of(process.id()).empty());
-    // A rank that dies before the first checkpoint lets the run begin anew, in a folder of its own.
+    // If a rank dies before the first checkpoint, the run starts again in a new folder.
     int version = 1;
     while (!fs::exists(fits.run(name, version) / "weights.pt") && version < 100) ++version;
     CHECK(read_bytes(fits.run(name, version) / "weights.pt") == read_bytes(fits.run("unbroken") / "weights.pt"));
@@ -355,7 +355,7 @@ TEST_CASE(
     return read_bytes(of.folder / "levin_logs" / version / "weights.pt");
   };
   CHECK(weights(run, "version_2") == weights(plain, "version_0"));
-  // Those that were killed have left version_1.
+  // The killed ranks have left version_1.
   CHECK_FALSE(fs::exists(run.folder / "levin_logs" / "version_1" / "weights.pt"));
   CHECK(fs::exists(run.folder / "levin_logs" / "version_0" / "summary.json"));
 }

@@ -1,4 +1,4 @@
-// The same program under launchers that others have written: torchrun, mpirun, and two machines without any.
+// The same program under torchrun and mpirun, and on two machines without a launcher.
 #include <signal.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ TEST_CASE("torchrun starts the ranks") {
   const RankedFits fits;
   CHECK(difference(fits.weights("torchrun", kHalfBatch, launcher), fits.weights("one", {})) < 1e-10);
   CHECK(contains(fits.log("torchrun"), "strategy ddp (2 ranks of torchrun)"));
-  // Flags that say something else are refused, by each rank.
+  // Each rank refuses flags that contradict the launcher.
   CHECK(fits.start("three", joined(kHalfBatch, {"--devices", "3"}), launcher).wait() != 0);
   CHECK(contains(fits.log("three"), "trainer.devices asks for 3 on each machine, and torchrun has started 2 ranks"));
 }
@@ -33,7 +33,7 @@ TEST_CASE("mpirun starts the ranks") {
     return;
   }
   const RankedFits fits;
-  // By way of the script that users are given, whose first two words the command has already.
+  // By the script for users; the command already has its first two words.
   const std::string script = std::string(std::getenv("LEVIN_CONFIGS")) + "/mpi/ddp.sh";
   std::vector<std::string> words = fits.command("mpirun", kHalfBatch);
   const std::string program = "LEVIN=" + words[0];
@@ -105,7 +105,7 @@ TEST_CASE("levin launch --run starts and watches machines by ssh") {
     WARN("skipped: there is no sshd (Debian's openssh-server)");
     return;
   }
-  // A server of our own, with keys of its own, on two addresses.
+  // A separate ssh server with new keys, on two addresses.
   const RankedFits fits;
   const int64_t port = levin::StoreServer().port(), meeting = levin::StoreServer().port();
   const auto path = [&](const char* name) { return (fits.folder / name).string(); };
@@ -131,7 +131,7 @@ TEST_CASE("levin launch --run starts and watches machines by ssh") {
   INFO(fits.log("launched") << read_bytes(fits.folder / "sshd.log"));
   CHECK(code == 0);
   if (code == 0) CHECK(difference(fits.saved_weights("launched"), fits.weights("one", {})) < 1e-10);
-  // What fails there is told here.
+  // Failures on the other machine are shown here.
   CHECK(launch("wrong", joined(two, {"--model.optimizer.lr", "-1"})) == 2);
   INFO(fits.log("wrong"));
   CHECK(contains(fits.log("wrong"), "levin: node "));
@@ -206,7 +206,7 @@ TEST_CASE("machines that share a secret meet, and those without it are turned aw
 
 TEST_CASE("levin launch --run brings a secret to the machines that no command line shows") {
   const RankedFits fits;
-  // A machine that is this one, reached by a program that takes ssh's place and writes down what it was asked.
+  // This machine, reached by a program that replaces ssh and records its arguments.
   const std::string ssh = (fits.folder / "ssh").string(), home = (fits.folder / "home").string();
   std::filesystem::create_directories(home);
   write_bytes(ssh, "#!/bin/sh\necho \"$@\" >> '" + ssh +
@@ -245,7 +245,7 @@ TEST_CASE("ranks with different configs or programs get an error that names the 
   const std::string log = read_bytes(fits.folder / "second.log");
   INFO(log);
   CHECK(contains(log, "rank 1 was started with another config than rank 0: \"lr\": 0.06"));
-  // The same program but for a byte that nobody reads.
+  // The same program except for a byte that is not used.
   const std::string copy = (fits.folder / "levin").string();
   std::filesystem::copy_file(std::getenv("LEVIN_PROGRAM"), copy);
   std::ofstream(copy, std::ios::app) << "x";

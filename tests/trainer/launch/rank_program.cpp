@@ -1,5 +1,6 @@
-// A program of a user's own that trains on two ranks: `rank_program FOLDER BEHAVIOUR`, where a rank behaves so: rank 1,
-// or for dies_in_checkpoint the one that writes. A rank dies once, in the second epoch, or before_saving in the first.
+// A user's program that trains on two ranks: `rank_program FOLDER BEHAVIOUR`. Rank 1 has the behaviour, or for
+// dies_in_checkpoint the rank that writes. A rank dies once: in the second epoch, or for dies_before_saving in the
+// first.
 #include <levin/levin.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <signal.h>
@@ -66,7 +67,7 @@ struct Net : levin::LightningModule {
     log("val_error", error);
     seen += batch.size();
   }
-  /// What asks the other ranks, who know nothing of the exception.
+  /// Calls collectives, although the other ranks do not know of the exception.
   void on_exception(levin::Run& run, const std::exception&) override {
     if (behaviour != "throws_with_hooks" || run.comm().rank() != 1) return;
     std::cerr << "rank_loss is known: " << run.metric("rank_loss").has_value() << std::endl;
@@ -76,7 +77,7 @@ struct Net : levin::LightningModule {
       std::cerr << refused.what() << std::endl;
     }
   }
-  /// Only SIGKILL ends it from here on.
+  /// Ignores signals: only SIGKILL ends the rank after this call.
   static void ignore_signals() {
     for (const int number : {SIGTERM, SIGINT, SIGQUIT}) ::signal(number, SIG_IGN);
     std::ofstream(death_certificate.parent_path() / ("ignores_" + std::string(std::getenv("RANK")))) << "so it is";
@@ -87,7 +88,7 @@ struct Net : levin::LightningModule {
       wait_together(run);
     if (behaviour == "dies_in_checkpoint" && current_epoch() == 1 && run.comm().rank() == 0) {
       while (!std::filesystem::exists(run.checkpoint_folder() / "last.ckpt")) std::this_thread::yield();
-      dies_while_writing = true;  // the second
+      dies_while_writing = true;  // the second checkpoint
     }
     if (behaviour == "stops" && run.comm().rank() == 1 && run.batch_idx() == 2) run.request_stop("rank 1 asked");
   }

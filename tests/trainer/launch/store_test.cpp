@@ -1,4 +1,4 @@
-// Where ranks meet: who reaches the store, and who is turned away.
+// The store where ranks meet: the peers that it accepts, and those that it refuses.
 #include <levin/trainer/core/ranks/rank_store.h>
 #include <levin/trainer/core/ranks/secret.h>
 #include <levin/trainer/core/ranks/stream_socket.h>
@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kSoon{10};
 const std::set<std::string> kLoopback = {"0100007F", "00000000000000000000000001000000",
                                          "0000000000000000FFFF00000100007F"};
 
-/// The inodes of a process's sockets.
+/// Returns the inodes of a process's sockets.
 std::set<std::string> sockets_of(const std::string& process) {
   std::set<std::string> inodes;
   std::error_code gone;
@@ -31,7 +31,7 @@ std::set<std::string> sockets_of(const std::string& process) {
   return inodes;
 }
 
-/// The addresses on which these sockets wait for connections.
+/// Returns the addresses on which these sockets listen.
 std::set<std::string> listening(const std::set<std::string>& inodes) {
   std::set<std::string> addresses;
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
@@ -131,7 +131,7 @@ TEST_CASE("a store with a secret accepts only peers that know it") {
   };
   CHECK(contains(error_with("sesame"), "this rank was turned away"));
   CHECK(contains(error_with(""), "asks for a secret; set LEVIN_SECRET"));
-  // What speaks c10d's own language is not answered.
+  // A client that uses c10d's own protocol gets no answer.
   const StreamSocket stranger = StreamSocket::connect("127.0.0.1", served.port, kSoon);
   CHECK(stranger.send_all(std::string(64, '\1')));
   CHECK(stranger.receive(1024).size() < 64);

@@ -1,4 +1,4 @@
-// What `log` makes of values: names, means, rows, and when they are read.
+// The names, means and rows of logged values, and when they are read.
 #include <levin/trainer/logging/metric_sink.h>
 
 #include <fstream>

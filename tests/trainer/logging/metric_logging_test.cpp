@@ -14,7 +14,7 @@ namespace {
 
 namespace m = levin::metrics;
 
-/// The column `name` of a run's metrics.csv, without empty cells.
+/// Returns the column `name` of a run's metrics.csv, without empty cells.
 std::vector<double> column_of(const std::filesystem::path& run_folder, const std::string& name) {
   std::ifstream file(run_folder / "metrics.csv");
   std::string line;
@@ -85,7 +85,7 @@ TEST_CASE("a logged metric has the value of the whole epoch, and is reset") {
   const TemporaryFolder folder;
   levin::TrainerOptions options = quiet(folder);
   options.max_epochs = 2;
-  options.num_sanity_val_steps = 1;  // what it counted must not stay
+  options.num_sanity_val_steps = 1;  // its counts must not stay
   Measured module;
   const ToyData data(10), val(23);
   const auto result = levin::Trainer(options).fit(module, data.loader(4), val.loader(5));
@@ -101,7 +101,7 @@ TEST_CASE("a logged metric has the value of the whole epoch, and is reset") {
   CHECK(column_of(result.folder, "train_mse").size() == 2);
   CHECK(module.auroc->state_dict().at("preds").size() == 0);
 
-  module.both.update(torch::ones({3}), torch::zeros({3}, torch::kLong));  // left over by the user: counts
+  module.both.update(torch::ones({3}), torch::zeros({3}, torch::kLong));  // left by the user: these count
   module.both.reset();
   const auto alone = levin::Trainer(options).validate(module, val.loader(7));
   CHECK(alone.at(0).at("val_auroc") == Approx(expected.auroc).epsilon(1e-12));

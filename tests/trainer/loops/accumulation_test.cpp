@@ -5,7 +5,7 @@
 
 namespace {
 
-/// One SGD step of rate 1 in float64 moves the parameters by the gradient; returns that of each parameter.
+/// One SGD step of rate 1 in float64 moves the parameters by the gradient; returns the gradient of each parameter.
 template <class Module>
 std::vector<torch::Tensor> gradient_of_fit(Module& module, const levin::data::Loaders& loader, int64_t accumulate,
                                            int64_t expected_steps = 1) {
@@ -122,7 +122,7 @@ TEST_CASE("batches without a loss are skipped") {
     Nan module;
     const auto gradient = gradient_of_fit(module, data.loader(4), 3);
     for (const auto& tensor : gradient) CHECK(tensor.isfinite().all().item<bool>());
-    // Nor does it end the run.
+    // The batch does not end the run either.
     const TemporaryFolder folder;
     levin::TrainerOptions options = quiet(folder);
     options.max_epochs = 1;

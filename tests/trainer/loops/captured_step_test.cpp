@@ -1,4 +1,4 @@
-// Captured steps, with a stand-in for the graph that runs on the CPU what was recorded; tests/gpu has the real one.
+// Captured steps with a stand-in for the graph, which replays the step on the CPU; tests/gpu uses real graphs.
 #include <levin/trainer/loops/captured_step.h>
 
 #include "tests/captured_stderr.h"
@@ -19,7 +19,7 @@ struct Sink final : levin::LogSink {
   std::vector<std::pair<std::string, double>> rows;
 };
 
-/// A run around a module and an optimizer, and what became of its graphs.
+/// A run around a module and an optimizer, which counts captures and replays.
 struct Bench {
   explicit Bench(ToyModule& module_, levin::optim::Optimizer& optimizer_) : module(module_), optimizer(optimizer_) {
     context.sink = &sink;
@@ -122,7 +122,7 @@ void ends_as_without_graphs(const std::function<O(ToyModule&)>& make) {
     CHECK(std::abs(bench.sink.rows.back().second - loss.item<double>()) < 1e-5);
   }
   CHECK(bench.captures == 2);
-  CHECK(bench.replays == 24 - 3 - 2);  // the first three, and the first of each shape behind them, ran as they were
+  CHECK(bench.replays == 24 - 3 - 2);  // the first three steps, and later the first of each shape, run eagerly
   CHECK(largest_difference(graphed.parameters(), plain.parameters()) < 1e-5);
   const levin::State counted = optimizer.state_dict(), as_expected = expected.state_dict();
   for (const char* key : {"step", "exp_avg", "exp_avg_sq", "momentum_buffer"}) {

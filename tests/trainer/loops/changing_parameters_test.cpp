@@ -1,4 +1,4 @@
-// Parameters that join an optimizer during a fit are trained as those that it had from the start.
+// Parameters that join an optimizer during a fit are trained like those that it had from the start.
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/small_modules.h"
@@ -25,7 +25,7 @@ struct Unfreezing : ToyModule {
   void on_train_epoch_start(levin::Run& run) override {
     if (current_epoch() == 2) unfreeze(*run.optimizers()[0]);
   }
-  /// Before the first backward of a window nothing is left of the last one's gradients.
+  /// Checks that the gradients of the last window are gone before the first backward of the next.
   void on_before_backward(levin::Run& run, torch::Tensor&) override {
     if (run.state().window.position != 0) return;
     for (const auto& parameter : parameters()) left_over += parameter.grad().defined();
@@ -48,7 +48,7 @@ struct UnfreezingByHand : Unfreezing {
 
 using AtEpoch = std::function<void(ToyModule&, torch::optim::Optimizer&, int64_t epoch)>;
 
-/// The loop that a program without a trainer has.
+/// The training loop of a program without a trainer.
 void train_by_hand(ToyModule& module, torch::optim::Optimizer& optimizer, const AtEpoch& at_epoch, int64_t accumulate,
                    std::optional<double> clip) {
   const ToyData data(kSamples);
@@ -194,7 +194,7 @@ TEST_CASE("a parameter whose rows no longer fit its optimizer's state is named")
     CHECK(contains(text,
                    "net.0.weight has the shape [12, 4], and the optimizer's state of it, exp_avg, the shape [8, 4]"));
     CHECK(contains(text, "optimizer.state().erase(parameter.unsafeGetTensorImpl())"));
-    // Which is a way that works.
+    // That way works.
     Growing dropping;
     dropping.optimizers_of = optimizer;
     dropping.drops_state = true;

@@ -1,4 +1,4 @@
-// What clipping does to gradients, and who sees it.
+// Gradient clipping, and the hooks that see its result.
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/small_modules.h"
@@ -7,7 +7,7 @@ namespace {
 
 using levin::GradientClipAlgorithm;
 
-/// The norm of its gradients, where a batch ends.
+/// Records the norm of its gradients at the end of each batch.
 struct Measuring : ToyModule {
   Measuring() {
     optimizers_of = [](ToyModule& module) {

@@ -1,5 +1,5 @@
-// Where an epoch ends: with a batch that says that it is the last, behind one that did not know, or where a run that is
-// continued finds its limit passed; and batches of any content on the way.
+// The end of an epoch: a batch known to be the last, one not known to be, or a limit that a resumed run has already
+// passed; and batches of any content.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ namespace {
 
 namespace data = levin::data;
 
-/// A toy that validates, counts what happens to it, and whose rate falls with each epoch.
+/// A module that validates, counts its calls, and whose rate falls with each epoch.
 struct Counting : ToyModule {
   Counting() {
     optimizers_of = [](ToyModule& module) -> levin::OptimizerConfig {

@@ -1,11 +1,11 @@
-// Limits, stops, schedulers, manual optimization, and what a module must bring.
+// Limits, stops, schedulers, manual optimization, and the errors for incomplete modules.
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/small_modules.h"
 
 namespace {
 
-/// Runs fit with changed options and returns what came of it.
+/// Runs fit with changed options and returns its result.
 levin::RunResult fit(ToyModule& module, const std::function<void(levin::TrainerOptions&)>& change = {},
                      int64_t samples = 40, const levin::data::Loaders& validation = {}) {
   const TemporaryFolder folder;
@@ -329,7 +329,7 @@ TEST_CASE("fit takes modules and data modules by pointer as well, and keeps what
     watched = module;
     CHECK(trainer.fit(module, std::make_shared<Points>()).global_step == 4);
   }
-  REQUIRE(!watched.expired());  // what is saved after the fit needs it
+  REQUIRE(!watched.expired());  // a save after the fit needs the module
   trainer.save_checkpoint(folder / "after.ckpt");
   CHECK(std::filesystem::exists(folder / "after.ckpt"));
   const std::shared_ptr<ToyModule> none;

@@ -1,4 +1,4 @@
-// Options of the trainer, seen in what a fit does.
+// The effects of the trainer's options on a fit.
 #include <ATen/Context.h>
 #include <levin/trainer/core/device/memory_format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
@@ -66,7 +66,7 @@ TEST_CASE("overfit_batches contradicts other limits") {
           [&] { run_fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 3; }); }) ==
       "trainer.overfit_batches and trainer.limit_train_batches contradict each other: both say how many batches there "
       "are");
-  // What a resolved configuration says runs again.
+  // A resolved configuration can be run again.
   run_fit(module, [](auto& o) { o.overfit_batches = 2, o.limit_train_batches = 2, o.limit_val_batches = 2; });
 }
 

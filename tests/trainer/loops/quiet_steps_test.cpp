@@ -1,4 +1,4 @@
-// What a step leaves alone: no value is read from the device between log points, and nothing is retained.
+// Steps read no value from the device between log points, and retain no memory.
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -33,7 +33,7 @@ class SyncCounter {
   at::CallbackHandle handle_;
 };
 
-/// Bytes of c10's CPU allocator that are alive, from the moment that it is made.
+/// Counts the live bytes of c10's CPU allocator since construction.
 class LiveBytes : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, int64_t alloc_size, size_t, size_t, c10::Device) override { bytes += alloc_size; }

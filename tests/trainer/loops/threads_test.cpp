@@ -1,4 +1,4 @@
-// Several trainers in one process, and the one generator of random numbers that they share.
+// Several trainers in one process, which share one generator of random numbers.
 #include <atomic>
 #include <thread>
 

@@ -1,4 +1,4 @@
-// In which arithmetic each precision runs its steps, what it converts, and what it refuses.
+// The arithmetic of each precision, the tensors that it converts, and the options that it refuses.
 #include <ATen/autocast_mode.h>
 #include <levin/trainer/core/state/state_file.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 std::string name_of(at::ScalarType dtype) { return c10::toString(dtype); }
 
-/// Writes down what its steps and hooks find.
+/// Records the dtypes and autocast that its steps and hooks find.
 struct Watching : ToyModule {
   void look(const char* where, const levin::Batch& batch) {
     found[where] = name_of(net->forward(batch.input()).scalar_type()) + ", new tensors " +

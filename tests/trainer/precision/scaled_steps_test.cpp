@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// An infinity among the gradients of the run's micro-batches with these numbers.
+/// Puts an infinity into the gradients of the micro-batches with these numbers.
 struct Planting : ToyModule {
   void on_after_backward(levin::Run&) override {
     if (planted.count(backwards++) > 0) net->parameters()[1].mutable_grad()[0] = kInfinity;
@@ -101,7 +101,7 @@ TEST_CASE("a skipped step changes nothing but the scale") {
       CHECK(run.state().skipped_steps == std::count(changed.begin(), changed.end(), false));
       CHECK_FALSE(run.non_finite_step().has_value());
     }
-    /// Weights and momentum; before the first step the latter is nothing.
+    /// Weights and momentum; there is no momentum before the first step.
     std::vector<at::Tensor> state(levin::Run& run) {
       std::vector<at::Tensor> all = parameters();
       const levin::State of_optimizer = levin::optimizer_state_dict(*run.optimizers()[0]).at("state");

@@ -1,9 +1,9 @@
 // Trains a random case in ROOT: `case_runner ROOT NUMBER COMPARABLE WHAT...`. Ranks are started by the trainer.
 //
-// WHAT: `run`; `kill RANK EVENT`, which ends that rank by SIGKILL at its so manieth event, a batch's or an epoch's end
-// or a stage of writing a file; `save HOOK CALL FILE`, which asks for a checkpoint in a hook; `resume FILE`, where FILE
-// may be last; `one`, the case's training in one process with the batches of all ranks. Each rank writes how many
-// events it had.
+// WHAT: `run`; `kill RANK EVENT`, which ends that rank by SIGKILL at the event of this number: a batch's or an epoch's
+// end, or a stage of writing a file; `save HOOK CALL FILE`, which requests a checkpoint in a hook; `resume FILE`, where
+// FILE may be last; `one`, the case's training in one process with the batches of all ranks. Each rank writes the
+// number of its events.
 #include <levin/levin.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/core/state/atomic_file.h>
@@ -25,7 +25,7 @@ namespace {
 std::atomic<int64_t> events{0}, events_left{-1};
 std::filesystem::path root;
 
-/// Whoever asks for more of a run that has ended gets more, also if it was told to stop early.
+/// Returns whether the run has ended. A kill after that would make the next session train on.
 bool has_ended() {
   std::error_code no_folder;
   return std::ranges::any_of(std::filesystem::directory_iterator(root / "run", no_folder),
@@ -75,7 +75,7 @@ int main(int argc, char** argv) try {
   if (what == "kill" && rank_of_process() == argument(1)) events_left = std::stoll(argument(2));
   if (rank_of_process() == "0") levin::set_file_stage_hook(at_stage);
   const std::string ckpt_path = what == "resume" ? argument(1) : what == "kill" ? "last" : "";
-  // Where there is something to resume, the module begins elsewhere.
+  // If there is a checkpoint to resume, the module starts from other weights.
   const bool resumes = ckpt_path == "last" ? levin::newest_checkpoint(root / "run").has_value() : !ckpt_path.empty();
   torch::manual_seed(resumes ? 99 : 1);
   random_case::Learner module(drawn);

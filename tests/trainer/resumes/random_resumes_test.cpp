@@ -1,5 +1,5 @@
 // Trainings drawn at random: one that is killed or saved anywhere and resumed ends as the unbroken one, and ranks end
-// as one process. LEVIN_RANDOM_CASES says how many of each (scripts/soak has the long form), LEVIN_RANDOM_SEED the
+// as one process. LEVIN_RANDOM_CASES sets the number of each (scripts/soak has the long form), LEVIN_RANDOM_SEED the
 // first.
 #include <levin/levin.h>
 #include <levin/trainer/core/state/state_file.h>
@@ -26,11 +26,11 @@ int64_t number_of(const char* variable, int64_t otherwise) {
   return text == nullptr ? otherwise : std::stoll(text);
 }
 
-/// The runs of one case, each in a folder of its own.
+/// The runs of one case, each in its own folder.
 struct CaseRuns {
   explicit CaseRuns(RandomCase which) : drawn(std::move(which)) {}
 
-  /// Runs it to its end; the exit code.
+  /// Runs the case to its end; returns the exit code.
   int run(const std::string& name, std::vector<std::string> what) const {
     const char* const program = std::getenv("LEVIN_CASE_RUNNER");
     REQUIRE(program != nullptr);
@@ -43,7 +43,7 @@ struct CaseRuns {
   fs::path log_file(const std::string& name) const { return folder / (name + ".log"); }
   std::string log(const std::string& name) const { return read_bytes(log_file(name)); }
 
-  /// The run's folder: a run that was killed before its first checkpoint begins anew, in one of its own.
+  /// Returns the run's folder: a run that was killed before its first checkpoint starts again in a new one.
   fs::path ended(const std::string& name) const {
     for (const auto& entry : fs::directory_iterator(folder / name / "run"))
       if (fs::exists(entry.path() / "weights.pt")) return entry.path();
@@ -59,11 +59,11 @@ struct CaseRuns {
   TemporaryFolder folder;
 };
 
-/// Keys whose values tell of times, of the session and its files; and what was logged, which the rows show.
+/// Keys of times, of the session and its files, and of logged values, which the rows show.
 const std::set<std::string> kOfThisSession = {
     "elapsed_seconds", "validated_seconds", "saved_at", "config", "loggers", "run", "logged"};
 
-/// Where two trees differ first, as a path of keys; empty where they are equal to the bit.
+/// Returns the first difference between two trees as a path of keys; empty if they are equal to the bit.
 std::string difference(const levin::State& a, const levin::State& b, const std::string& path = "") {
   if (std::string(a.kind()) != b.kind()) return path + " (" + a.kind() + ", " + b.kind() + ")";
   if (a.is_tensor()) {
@@ -100,7 +100,7 @@ std::string difference(const levin::State& a, const levin::State& b, const std::
   return equal ? "" : path;
 }
 
-/// What ModelCheckpoints hold, with the run's folder left out.
+/// Returns the names of the ModelCheckpoints' files, without folders, and their best scores.
 std::string best_models(const levin::State& checkpoint) {
   std::string all;
   for (const auto& [key, value] : checkpoint.at("callbacks").to_dict()) {
@@ -125,7 +125,7 @@ void check_ends_alike(const CaseRuns& runs, const std::string& name, bool all_ro
     CHECK(best_models(runs.final_state(name)) == best_models(runs.final_state("unbroken")));
     return;
   }
-  // In a folder of its own the resumed run has the rows behind the checkpoint.
+  // A run resumed in another folder has only the rows after the checkpoint.
   REQUIRE(rows.size() <= expected.size());
   CHECK(rows == std::vector<std::string>(expected.end() - static_cast<std::ptrdiff_t>(rows.size()), expected.end()));
 }
@@ -135,7 +135,7 @@ void check_whole(const fs::path& root) {
     if (entry.path().extension() == ".ckpt") CHECK_NOTHROW(levin::load_state(entry.path()));
 }
 
-/// Kills it a few times, and lets it end.
+/// Kills the run a few times, then lets it end.
 void kill_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   const int64_t kills = dice.between(1, 3);
   for (int64_t i = 0; i < kills; ++i) {
@@ -144,13 +144,13 @@ void kill_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
     INFO("killed rank " << rank << " at event " << moment);
     const int code = runs.run("killed", {"kill", std::to_string(rank), std::to_string(moment)});
     INFO(runs.log("killed"));
-    if (code == 0) break;  // what was left had fewer events
+    if (code == 0) break;  // the rest of the run had fewer events
     const bool was_killed = code == -SIGKILL || code == 128 + SIGKILL;
     CHECK(was_killed);
     if (!was_killed) return;
     check_whole(runs.folder / "killed");
   }
-  // A kill may come behind the fit, and before the state is saved that is compared.
+  // A kill may come after the fit and before the compared state is saved.
   const bool has_ended = fs::exists(runs.folder / "killed" / "final.ckpt");
   if (!has_ended) {
     const int code = runs.run("killed", {"resume", "last"});
@@ -161,7 +161,7 @@ void kill_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   check_ends_alike(runs, "killed", /*all_rows=*/true);
 }
 
-/// Saves it in a hook, and resumes in another folder.
+/// Saves the run in a hook, and resumes in another folder.
 void save_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   using levin::Hook;
   constexpr Hook kHooks[] = {Hook::on_train_batch_start,     Hook::on_before_backward,      Hook::on_after_backward,
@@ -185,7 +185,7 @@ void save_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   if (code != 0) return;
   check_ends_alike(runs, "saved", /*all_rows=*/true);
   if (!fs::exists(file)) return;  // the hook was called less often
-  // Whoever resumes a run that was told to stop, and has ended, wants it to train on.
+  // Resuming a run that ended by a stop request means to train on.
   if (!levin::load_state(file).at("levin").at("stop_reason").is_none()) return;
   code = runs.run("resumed", {"resume", file});
   INFO(runs.log("resumed"));
@@ -205,7 +205,7 @@ double difference_of_weights(const levin::State& a, const levin::State& b) {
   return largest;
 }
 
-/// Rows that hold the same names, and values that are next to each other.
+/// Checks that two lists of rows have the same names and nearly the same values.
 void check_rows_close(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) {

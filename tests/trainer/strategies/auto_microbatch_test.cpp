@@ -24,7 +24,7 @@ struct FailsInBackward : torch::autograd::Function<FailsInBackward> {
   }
 };
 
-/// Has room for so many rows in forward and in backward.
+/// Has memory for a limited number of rows in forward and in backward.
 struct Cramped : ToyModule {
   Cramped(int64_t forward_rows, int64_t backward_rows) : fit_forward(forward_rows), fit_backward(backward_rows) {
     register_metric("accuracy", accuracy);

@@ -1,4 +1,4 @@
-// Strategy dp over replicas on the CPU: what one device would have computed, logged and saved.
+// Strategy dp over replicas on the CPU computes, logs and saves what one device would.
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/small_modules.h"
@@ -136,7 +136,7 @@ TEST_CASE("replicas run in the run's precision") {
 
 namespace {
 
-/// On one device what BatchNorm defines under dp: each part is normalised by itself, the statistics are averaged.
+/// Computes on one device what BatchNorm does under dp: normalises each part by itself, and averages the statistics.
 struct WithBatchNorm : ToyModule {
   explicit WithBatchNorm(int parts_ = 1)
       : ToyModule(torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::ReLU(),

@@ -10,7 +10,7 @@ const Flags kTwoOfDdp = {"--devices", "2", "--data.batch_size", "32"};
 }  // namespace
 
 TEST_CASE("two ranks end as one process with twice the batch, last short batch included") {
-  // Behind three whole rounds the last has 38 samples, 39, or one: then a rank has none.
+  // After three whole rounds the last has 38 samples, 39, or one, which leaves one rank without.
   for (const int64_t samples : {230, 231, 193}) {
     INFO(samples);
     ends_as_one_process(RankedFits("mlp", "64-true", samples), {}, kTwoOfDdp, 1e-10);
@@ -61,7 +61,7 @@ TEST_CASE("a run of two ranks resumes to the bit") {
   const auto unbroken = fits.weights("unbroken", two);
   fits.weights("parts", joined(two, {"--max-epochs", "1"}));
   CHECK(difference(fits.weights("parts", joined(two, {"--ckpt-path", "last"})), unbroken) == 0);
-  // One process goes on from it with the same global batch.
+  // One process resumes from the checkpoint with the same global batch.
   fits.weights("fewer", joined(two, {"--max-epochs", "1"}));
   CHECK(difference(fits.weights("fewer",
                                 {"--data.batch_size", "64", "--model.optimizer.class", "Adam", "--ckpt-path", "last"}),

@@ -1,11 +1,11 @@
-// What ranks learn where parameters join the optimizer during the fit, and where they weigh unequally.
+// Training on ranks if parameters join the optimizer during the fit, or ranks have unequal weights.
 #include <cmath>
 
 #include "tests/trainer/launch/ranks.h"
 
 namespace {
 
-/// Fits of the program rank_learner in a folder of their own.
+/// Fits of the program rank_learner in a temporary folder.
 struct Learner {
   std::vector<double> weights(const std::string& strategy, int ranks, const std::string& what,
                               const std::string& checkpoint = {}) const {

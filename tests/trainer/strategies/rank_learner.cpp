@@ -1,5 +1,5 @@
-// A program of a user's own whose ranks learn: `rank_learner FOLDER STRATEGY RANKS WHAT [CHECKPOINT]`. Prints the
-// weights that rank 0 ends at.
+// A user's program that trains on ranks: `rank_learner FOLDER STRATEGY RANKS WHAT [CHECKPOINT]`. Prints the
+// final weights of rank 0.
 #include <levin/levin.h>
 
 #include <cstdlib>
@@ -39,7 +39,7 @@ struct Net : levin::LightningModule {
     levin::optim::add_param_group(optimizer,
                                   levin::optim::param_group(body->parameters(), levin::optim::AdamOptions{.lr = 0.02}));
   }
-  /// A group that was added before the save is there from the start of the run that goes on.
+  /// A group that was added before the save exists from the start of the resumed run.
   void on_load_checkpoint(levin::Run&, const levin::State& checkpoint) override {
     joined = checkpoint.at("optimizer_states").items()[0].at("param_groups").size() == 2;
   }

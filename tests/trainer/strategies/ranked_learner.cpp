@@ -1,4 +1,4 @@
-// Trains a small network on some ranks: `ranked_learner FOLDER name=value ...`, where the options below have the names.
+// Trains a small network on some ranks: `ranked_learner FOLDER name=value ...`, with the options below.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -9,7 +9,7 @@ namespace {
 
 namespace data = levin::data;
 
-/// What the command line says.
+/// The options of the command line.
 struct Options {
   Options(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) {
@@ -33,8 +33,8 @@ levin::Batch rows(int64_t first, int64_t count) {
   return {input, input.sum(1, true) + 0.1 * torch::sin(at * 5).unsqueeze(1)};
 }
 
-/// The batches of a rank that has so many of them, in what `ranks` ranks read one after the other; rank -1: of all of
-/// them in each step together.
+/// Returns the batches of `rank`, of which later ranks have more; for rank -1, the batches of all `ranks` ranks, joined
+/// for each step.
 std::vector<levin::Batch> list_of(int64_t rank, int64_t ranks, int64_t first_row, int64_t rows_of_first = 3) {
   const auto batches_of = [](int64_t one) { return 2 + 2 * one; };
   const auto batch_of = [&](int64_t one, int64_t i) {

@@ -1,5 +1,5 @@
-// Ranks that do not all have the same: batches, samples in a round, or a number that a checkpoint was written by. What
-// they train is compared with one process, and with the run that was not stopped.
+// Ranks with unequal numbers of batches or samples, and checkpoints from another number of ranks. The results are
+// compared with one process, and with the run that was not stopped.
 #include "tests/trainer/launch/ranks.h"
 
 namespace fs = std::filesystem;
@@ -8,9 +8,9 @@ namespace {
 
 using Flags = RankedFits::Flags;
 
-/// Trainings of ranked_learner, each in a folder of its own.
+/// Trainings of ranked_learner, each in its own folder.
 struct Learners {
-  /// Runs one to its end; its exit code.
+  /// Runs one training to its end; returns its exit code.
   int run(const std::string& name, const Flags& flags) const {
     const char* const program = std::getenv("LEVIN_RANKED_LEARNER");
     REQUIRE(program != nullptr);
@@ -25,14 +25,14 @@ struct Learners {
     INFO(name << ": " << log(name));
     REQUIRE(code == 0);
   }
-  /// Trains `name` as `flags` say, and again from where it stands then, as `then` says.
+  /// Trains `name` with `flags`, and resumes it with `then`.
   void resume(const std::string& name, const Flags& flags, const Flags& then) const {
     const std::string file = (folder / (name + ".ckpt")).string();
     train(name + "_first", joined(flags, {"as=" + file}));
     REQUIRE(fs::exists(file));
     train(name, joined(then, {"ckpt_path=" + file}));
   }
-  /// Trains as `flags` say, unbroken and from the checkpoint that each of `saves` asks for: all end alike.
+  /// Checks that a training with `flags` ends the same, unbroken and from the checkpoint that each of `saves` requests.
   void resumes_alike(const std::string& name, const Flags& flags, const Flags& saves) const {
     const std::string unbroken = name + "_unbroken";
     train(unbroken, flags);
@@ -48,7 +48,7 @@ struct Learners {
     for (const auto& [key, value] : saved.to_dict()) tensors.push_back(value.to_tensor());
     return tensors;
   }
-  /// The logged values by step and name; of steps from `first` on.
+  /// Returns the logged values of the steps from `first` on, by step and name.
   std::map<std::string, double> rows(const std::string& name, int64_t first = 0) const {
     std::map<std::string, double> values;
     std::ifstream in(folder / name / "run" / "version_0" / "metrics.jsonl");
@@ -60,7 +60,7 @@ struct Learners {
     }
     return values;
   }
-  /// Whether `name`, which may begin later, has trained and logged what `expected` has.
+  /// Checks that `name`, which may start later, has trained and logged the same as `expected`.
   void ends_as(const std::string& name, const std::string& expected, double within) const {
     INFO(name << " for " << expected << ": " << log(name));
     CHECK(difference(weights(name), weights(expected)) <= within);
@@ -149,7 +149,7 @@ TEST_CASE("a save requested by the ranks that have a batch is made by all") {
 TEST_CASE("a checkpoint just before a round with fewer samples than ranks can be continued") {
   const Learners learners;
   learners.resumes_alike("short_round", {"ranks=2", "samples=17"}, {"save_at=2"});
-  // Fewer samples than ranks from the beginning on.
+  // There are fewer samples than ranks from the start.
   learners.train("one", {"samples=1"});
   learners.train("three", {"samples=1", "ranks=3"});
   learners.ends_as("three", "one", 1e-10);
@@ -235,7 +235,7 @@ TEST_CASE("steps are counted for the present number of ranks, also with an accum
   CHECK(steps("table", joined(kTwo, {"table=1"})) == 3);
   CHECK(steps("limited", joined(kTwo, {"limit=2"})) == 4);
   CHECK(steps("lists", {"data=lists", "ranks=2"}) == 8);
-  // The rate has come down to its end.
+  // The rate has reached the end of its schedule.
   learners.ends_as("two", "one", 1e-10);
 }
 

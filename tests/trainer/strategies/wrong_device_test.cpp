@@ -1,4 +1,4 @@
-// Tensors on different devices: the error says what is where. The device "meta" stands for another one.
+// Tensors on different devices: the error names the device of each. The device "meta" stands for a second one.
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/small_modules.h"

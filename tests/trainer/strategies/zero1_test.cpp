@@ -1,4 +1,4 @@
-// zero1 in real processes over Gloo: ranks that have a share of the optimizer's state each end as those that have all.
+// zero1 in real processes over Gloo: ranks with a share of the optimizer's state end like those with all of it.
 #include "tests/trainer/launch/ranks.h"
 
 namespace {
@@ -68,7 +68,7 @@ TEST_CASE("a run keeps its global batch on another number of ranks if keep_globa
     CHECK(difference(fits.weights(name, joined(one, keeps)), unbroken) < 1e-10);  // four
     CHECK(levin::Json::parse(read_bytes(fits.run(name) / "summary.json"))["global_step"] == 12);
   }
-  // Back to more ranks, and where it does not come out even.
+  // Back to more ranks; a number of ranks that does not divide a step's batches is refused.
   fits.weights("back", joined(joined(two, {"--accumulate-grad-batches", "2"}), {"--max-steps", "6"}));
   CHECK(difference(fits.weights("back", joined(joined(four, keeps), {"--accumulate-grad-batches", "2"})), unbroken) <
         1e-10);

@@ -79,7 +79,7 @@ TEST_CASE("memory that kernels take without a tensor counts, and either allocato
     CHECK_NOTHROW(counting.raw_deallocate(counting.raw_allocate(1 << 20)));
     counting.raw_deallocate(before);
     during = counting.raw_allocate(1 << 10);
-    // Convolutions take it so.
+    // Convolutions allocate memory this way.
     const auto images = torch::randn({4, 1, 28, 28}), kernels = torch::randn({8, 1, 5, 5});
     CHECK(torch::conv2d(images, kernels).size(1) == 8);
   }

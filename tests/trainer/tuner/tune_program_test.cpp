@@ -31,7 +31,7 @@ struct TunedDigits : levin::LightningModule {
 };
 LEVIN_REGISTER_MODULE(TunedDigits);
 
-/// Without a rate among its options.
+/// A module without a rate among its options.
 struct NoRate : levin::LightningModule {};
 
 std::vector<std::string> fit_of(const TemporaryFolder& folder, const std::string& name) {
@@ -98,7 +98,7 @@ TEST_CASE("levin fit searches first, and writes what it found into config.json, 
   };
   CHECK(torch::equal(weights("version_0"), weights("version_1")));
 
-  // A run that goes on keeps what was found.
+  // A resumed run keeps the values that were found.
   const ProgramRun goes_on =
       run_program(plus(fit_of(folder, "tuned"), {"--auto-lr-find", "true", "--auto-scale-batch-size", "power",
                                                  "--max-epochs", "3", "--ckpt-path", "last"}));

@@ -1,4 +1,4 @@
-// What strategies and captured steps see of changes to the optimizers' groups.
+// ParameterWatch, by which strategies and captured steps notice changes to the optimizers' groups.
 #include <levin/modules/optim/engine/parameter_watch.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/optim/sgd.h>

@@ -33,7 +33,7 @@ struct Parts {
     for (Sequential& stage : stages) x = stage->forward(x);
     return x;
   }
-  /// Takes the gradients of all parameters and of `input` away.
+  /// Removes the gradients of all parameters and of `input`.
   std::vector<torch::Tensor> take_gradients(const torch::Tensor& input) {
     std::vector<torch::Tensor> gradients;
     for (const Sequential& stage : stages)
@@ -54,7 +54,7 @@ void check_close(const std::vector<torch::Tensor>& a, const std::vector<torch::T
   }
 }
 
-/// A stage that counts how many micro-batches have gone forward through it, and not back yet.
+/// A stage that counts the micro-batches between its forward and their backward.
 struct CountingImpl : torch::nn::Module {
   CountingImpl() : linear(register_module("linear", Linear(4, 4))) {}
   torch::Tensor forward(const torch::Tensor& x) {

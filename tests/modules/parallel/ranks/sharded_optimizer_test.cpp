@@ -1,4 +1,4 @@
-// Optimizers whose state is divided among ranks step as those that have all of it.
+// Optimizers whose state is divided among ranks step like those with the whole state.
 #include <ATen/CPUGeneratorImpl.h>
 #include <levin/levin.h>
 
@@ -84,7 +84,7 @@ struct Alone {
   std::unique_ptr<torch::optim::Optimizer> optimizer;
 };
 
-/// Trains on this rank's part of them.
+/// Trains on this rank's part of the samples.
 struct Rank {
   Rank(levin::ProcessGroup& ranks, const Make& make_optimizer)
       : group(ranks), inner(make_optimizer(*net)), optimizer(*inner, reducer) {}
@@ -110,7 +110,7 @@ double difference(const NetImpl& a, const NetImpl& b) {
   return largest;
 }
 
-/// Between states in Python's layout, which must have the same values.
+/// Returns the largest difference between two states in Python's layout, which must have the same keys and shapes.
 double difference(const State& a, const State& b) {
   double largest = 0;
   REQUIRE(a.at("state").size() == b.at("state").size());
@@ -199,8 +199,8 @@ TEST_CASE("state that an optimizer already has is divided too") {
 
 TEST_CASE("if a backend can only reduce shares, each rank has the mean of its share") {
   using levin::parallel::GradientCompression;
-  // Rank 0 of some that are not there: what it reduces is its own, over their number. Two do not divide the 165
-  // numbers.
+  // A stub group for rank 0: a reduction gives this rank's values divided by the number of ranks. Two do not divide
+  // the 165 numbers.
   for (const int64_t world_size : {2, 3})
     for (const auto compression : {GradientCompression::None, GradientCompression::BFloat16}) {
       const auto group = levin::ProcessGroup::of_absent_ranks(world_size, torch::kCPU);
@@ -211,7 +211,7 @@ TEST_CASE("if a backend can only reduce shares, each rank has the mean of its sh
       reducer.backward(net.forward(images(0)).square().mean());
       optimizer.take_gradients();
       plain.forward(images(0)).square().mean().backward();
-      // The first share begins with the parameter whose gradient is there first, the module's last.
+      // The first share starts with the parameter whose gradient is ready first: the module's last.
       const Tensor part = sgd.param_groups()[0].params().back().grad();
       const Tensor expected = plain.last->bias.grad() / static_cast<double>(world_size);
       REQUIRE(part.sizes() == expected.sizes());

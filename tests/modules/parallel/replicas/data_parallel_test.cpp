@@ -40,7 +40,7 @@ struct TiedImpl : torch::nn::Cloneable<TiedImpl> {
 };
 TORCH_MODULE(Tied);
 
-/// Throws for samples of a value; one parameter.
+/// Throws if the batch has a sample of one value; has one parameter.
 struct PickyImpl : torch::nn::Cloneable<PickyImpl> {
   PickyImpl() { reset(); }
   void reset() override { weight = register_parameter("weight", torch::ones({1})); }

@@ -72,7 +72,7 @@ TEST_CASE("Changes of parameters and buffers reach the replicas, however they ar
 
 TEST_CASE("Tensors that did not change are not copied", "[parallel]") {
   Pair pair(/*share=*/false);
-  pair.replica->first->weight.data().fill_(7);  // seen by nobody
+  pair.replica->first->weight.data().fill_(7);  // nothing notices this
   const auto is_left = [&] { return pair.replica->first->weight.eq(7).all().item<bool>(); };
   pair.state.refresh();
   CHECK(is_left());
@@ -188,7 +188,7 @@ TEST_CASE("Buffers that changed become the mean weighted by samples", "[parallel
   CHECK(torch::equal(replica->norm->running_mean, net->norm->running_mean));
   CHECK(replica->norm->num_batches_tracked.item<int64_t>() == 1);
 
-  // In eval mode, and where all are equal, nothing changes; a backward of the forward still goes.
+  // In eval mode, and if all buffers are equal, nothing changes; a backward of the forward still works.
   const auto before = net->norm->running_var.clone();
   net->eval();
   state.refresh();

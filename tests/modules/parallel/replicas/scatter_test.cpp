@@ -14,7 +14,7 @@ using torch::Tensor;
 
 namespace {
 
-/// A user's own batch.
+/// A user's batch struct.
 struct Words {
   Tensor ids;
   int64_t size() const { return ids.size(0); }

@@ -15,7 +15,7 @@ using namespace levin;
 
 namespace {
 
-/// What a flag's text becomes, written as JSON again; an error's text where it is refused.
+/// Returns the value of a flag's text as JSON, or the error's text if it is refused.
 template <class T>
 std::string through(const std::string& text) {
   const OptionType& type = OptionTraits<T>::type();

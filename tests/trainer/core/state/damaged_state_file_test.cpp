@@ -18,7 +18,7 @@ using levin::ZipReader;
 
 namespace {
 
-/// Tensors of random bytes, so that any flipped bit changes a value.
+/// Returns tensors of random bytes, so that any flipped bit changes a value.
 State sample_state() {
   State state = State::dict({{"epoch", 3}, {"text", "some text"}});
   state["w"] = at::arange(500, at::kLong) * 0x1234567;
@@ -52,7 +52,7 @@ std::string flipped(std::string bytes, size_t bit) {
   return bytes;
 }
 
-/// A state file as `zip -r` or another program packs it.
+/// Returns a state file as `zip -r` or another program packs it.
 ZipBuilder repacked(const std::string& folder, bool is_deflated) {
   const std::string bytes = levin::save_state_bytes(sample_state());
   const ZipReader zip(bytes, "a.pt");
@@ -100,7 +100,7 @@ TEST_CASE("an error of a checksum names the record, the file and the byte") {
             std::to_string(tensor) + " of the file); copy it again, or use another one");
   CHECK(contains(outcome(flipped(good, 8 * (pickle + 20))), "of archive/data.pkl do not have their checksum"));
   CHECK(outcome(bad_tensor, {.verify_checksums = false}) == "no error");
-  // What is not asked for is not looked at.
+  // Records that are not requested are not read.
   const State parts = State::dict({{"a", State::dict({{"x", at::ones({4})}})}, {"b", at::ones({4}, at::kInt)}});
   const std::string two = levin::save_state_bytes(parts);
   const std::string bad_b = flipped(two, 8 * place_of(two, "data/1"));

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The number of a process that has ended.
+/// Returns the id of a process that has ended.
 ::pid_t ended_process() {
   const ::pid_t process = ::fork();
   if (process == 0) ::_exit(0);
@@ -46,7 +46,7 @@ TEST_CASE("a process that writes a file removes what killed processes have left 
 TEST_CASE("a temporary file stays while its process runs or somebody holds its lock") {
   const TemporaryFolder folder;
   const fs::path of_live = leave(folder, "a.ckpt", ::getpid());
-  // As of a process on another machine, whose number is free here.
+  // The file of a process on another machine, whose process id is free here.
   const fs::path locked = leave(folder, "b.ckpt", ended_process());
   const int lock = ::open(locked.c_str(), O_RDWR | O_CLOEXEC);
   REQUIRE(::flock(lock, LOCK_EX) == 0);

@@ -44,7 +44,7 @@ void touch(const State& state) {
     for (const State& item : state.items()) touch(item);
 }
 
-/// "read", or the message; anything but a levin::UsageError fails the test by leaving this function.
+/// Returns "read", or the message of a levin::UsageError; any other exception leaves the function and fails the test.
 std::string outcome(const fs::path& path) {
   try {
     touch(load_state(path));
@@ -54,7 +54,7 @@ std::string outcome(const fs::path& path) {
   }
 }
 
-/// What a pickle, given by its bytes, is read as; the records are those of a file with one storage of 4 floats.
+/// Reads a pickle given by its bytes, with the records of a file with one storage of 4 floats.
 std::string outcome_of_pickle(const std::string& pickle) {
   const TemporaryFolder folder;
   TorchArchive{pickle, {{"data/0", std::string(16, '\0')}}}.write(folder / "state.pt");
@@ -65,7 +65,7 @@ std::string text(const std::string& value) {
   return "X" + std::string({static_cast<char>(value.size()), '\0', '\0', '\0'}) + value;
 }
 
-/// A call of `_rebuild_tensor_v2` on a storage of `numel` floats.
+/// Returns a pickled call of `_rebuild_tensor_v2` on a storage of `numel` floats.
 std::string tensor(const std::string& numel, const std::string& offset, const std::string& sizes,
                    const std::string& strides, const std::string& storage_class = "FloatStorage",
                    const std::string& key = "0") {
@@ -149,7 +149,7 @@ TEST_CASE("a tensor must fit its storage") {
   CHECK(contains(outcome_of_pickle(tensor(kFour, kZero, kFour, kOne, "OddStorage")), "unknown class torch.OddStorage"));
   CHECK(contains(outcome_of_pickle(tensor(kFour, kZero, kFour, kOne, "FloatStorage", "9")),
                  "it lacks the tensor data data/9"));
-  // An empty tensor reaches nothing, wherever it says to begin.
+  // An empty tensor reads nothing, whatever its offset.
   CHECK(outcome_of_pickle(tensor(kFour, "K\x09", kZero, kOne)) == "read");
 }
 

@@ -22,7 +22,7 @@ std::string length_bytes(uint64_t length) {
   return bytes;
 }
 
-/// A file with this header and `data` zeros after it.
+/// Returns the bytes of a file with this header and `data` zeros after it.
 std::string file_of(const std::string& header, size_t data = 0) {
   return length_bytes(header.size()) + header + std::string(data, '\0');
 }

@@ -10,7 +10,7 @@ using levin::ZipReader;
 
 namespace {
 
-/// The message of reading all records.
+/// Returns the error message of reading all records.
 std::string outcome(const std::string& bytes) {
   return error_text<levin::UsageError>([&] {
     const ZipReader zip(bytes, "a.pt");
@@ -81,7 +81,7 @@ TEST_CASE("records that overlap, or share a name, are an error") {
   CHECK(contains(outcome_with([](ZipBuilder& zip) { zip.records[0].stored_bytes = zip.records[0].bytes = 6; }),
                  "x/a of 6 bytes overlaps"));
   CHECK(contains(outcome_with([](ZipBuilder& zip) { zip.records[1].name = "x/a"; }), "two records x/a"));
-  // Each fits the directory; only the header, whose extra field takes the room, shows it.
+  // Each record fits the directory; only the header's extra field shows the overlap.
   ZipBuilder zip = two_records();
   std::string bytes = zip.build();
   bytes[28] = 1;
