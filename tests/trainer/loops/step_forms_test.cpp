@@ -1,7 +1,7 @@
 // validation_step, test_step and predict_step with and without the loader's index.
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/trainer/loops/toy.h"
+#include "tests/small_modules.h"
 
 namespace {
 
