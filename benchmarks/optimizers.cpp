@@ -99,7 +99,7 @@ void compare(const std::string& name, const Settings& settings,
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::stoi(argv[1])) : 9;
   const bool json = argc > 2 && std::string(argv[2]) == "json";
-  const levin::KeptHeap heap;  // as under fit, for both optimizers
+  const levin::HeapRetention heap;  // as under fit, for both optimizers
   const auto make = [](auto optimizer) { return std::make_unique<decltype(optimizer)>(std::move(optimizer)); };
   for (const bool backward : {false, true}) {
     for (const int64_t size : {1024, 16'384, 131'072}) {

@@ -195,7 +195,7 @@ fs::path ModelCheckpoint::new_path(Run& run, const std::vector<fs::path>& replac
   // The run overwrites a file that its own killed session left; files of other runs are not touched.
   const auto is_taken = [&](const fs::path& candidate) {
     if (std::find(replaced.begin(), replaced.end(), candidate) != replaced.end()) return false;
-    return is_known(candidate) || (!run.continues_in_folder() && fs::exists(candidate));
+    return is_known(candidate) || (!run.resumes_in_place() && fs::exists(candidate));
   };
   for (int version = 1; options_.enable_version_counter && is_taken(path); ++version)
     path = folder_ / (name + "-v" + std::to_string(version) + kExtension);

@@ -29,10 +29,10 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<Timer>(registry, "Timer", "Measures the time of training and can end it");
 }
 
-/// Reads a list of Part<CallbackKind> and constructs the callbacks at once; each entry keeps its config.
+/// Reads a list of ClassChoice<CallbackKind> and constructs the callbacks at once; each entry keeps its config.
 class CallbacksType : public OptionType {
  public:
-  using Parts = std::vector<Part<CallbackKind>>;
+  using Parts = std::vector<ClassChoice<CallbackKind>>;
 
   std::string expected() const override { return parts_.expected(); }
   const ClassList* classes() const override { return &CallbackKind::registry(); }

@@ -23,7 +23,7 @@ Batch sample_of(const Dataset& dataset, const Indices& indices, int64_t i) {
     Rng rng = indices.rng(index);
     return dataset.get(index, rng);
   } catch (...) {
-    rethrow_with_place(c10::str("sample ", index));
+    rethrow_with_context(c10::str("sample ", index));
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/data/data_module.h>
-#include <levin/trainer/core/options/part.h>
+#include <levin/trainer/core/options/class_choice.h>
 
 #include <functional>
 #include <memory>

@@ -55,9 +55,9 @@ Trainer::Trainer(TrainerOptions options) {
   for (const std::string& warning : warnings) console::warn(warning);
 }
 
-std::unique_ptr<Trainer> Trainer::for_plan(TrainerOptions options) {
-  const Placement placement = plan_placement(options, visible_gpus());
-  const bool no_gpus = placement.planned && placement.devices.front().is_cpu();
+std::unique_ptr<Trainer> Trainer::for_dry_run(TrainerOptions options) {
+  const Placement placement = placement_for_dry_run(options, visible_gpus());
+  const bool no_gpus = placement.is_dry_run && placement.devices.front().is_cpu();
   if (no_gpus) {
     options.accelerator = "cpu";
     options.gpus = {};
@@ -143,7 +143,7 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
     FitSession session(*fit_, {.inputs = inputs,
                                .config = config_,
                                .found_rate = {.lr = tuned_.lr, .factor = tuned_.lr_factor},
-                               .start = trials_ || placement_.planned ? StartIdentity() : start_of_next_fit(),
+                               .start = trials_ || placement_.is_dry_run ? StartIdentity() : start_of_next_fit(),
                                .runs = runs_folder(options_)});
     return session.run();
   } catch (...) {
@@ -165,7 +165,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& 
   Assembly parts(options_, placement_, ranks(), module, inputs.data_module, stage);
   RunContext& run = parts.run();
   const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, parts.run().comm());
-  if (found) say_weights(run, stage, found->checkpoint.file);
+  if (found) print_weights_file(run, stage, found->checkpoint.file);
   parts.guarded([&] {
     parts.setup();
     if (found) load_for_evaluation(parts, found->checkpoint);
@@ -184,7 +184,7 @@ std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const 
   Assembly parts(options_, placement_, ranks(), module, inputs.data_module, Stage::Predict);
   std::vector<std::vector<Batch>> predictions;
   const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, parts.run().comm());
-  if (found) say_weights(parts.run(), Stage::Predict, found->checkpoint.file);
+  if (found) print_weights_file(parts.run(), Stage::Predict, found->checkpoint.file);
   parts.guarded([&] {
     parts.setup();
     if (found) load_for_evaluation(parts, found->checkpoint);

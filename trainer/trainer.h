@@ -22,7 +22,7 @@ namespace levin {
 class Comm;
 
 /// The results of levin::tune for a trainer, which its fits apply to the optimizers of configure_optimizers.
-struct Tuned {
+struct TuningOutcome {
   bool batch_size = false, lr_found = false;  ///< the search was made
   std::optional<double> lr = {};              ///< of the group with the largest rate; the others keep their ratio to it
   double lr_factor = 1;                       ///< for the rates of all groups
@@ -62,7 +62,7 @@ class Trainer {
   explicit Trainer(TrainerOptions options);
   /// Returns a trainer for dry runs. It acts as rank 0 and starts no other rank; collectives return this rank's own
   /// tensors, so the trained weights are meaningless.
-  static std::unique_ptr<Trainer> for_plan(TrainerOptions options);
+  static std::unique_ptr<Trainer> for_dry_run(TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -94,8 +94,8 @@ class Trainer {
   /// the callbacks that `change` sets, do not step schedulers, and end when a callback asks for it.
   std::unique_ptr<Trainer> for_trials(const std::function<void(TrainerOptions&)>& change) const;
   /// Sets the results of levin::tune. Without them, fit throws if auto_lr_find or auto_scale_batch_size is set.
-  void set_tuned(Tuned tuned) { tuned_ = tuned; }
-  const Tuned& tuned() const { return tuned_; }
+  void set_tuned(TuningOutcome tuned) { tuned_ = tuned; }
+  const TuningOutcome& tuned() const { return tuned_; }
   /// Sets the config that fit writes to its files; by default the trainer's options and the module's hyperparameters.
   void set_config(RunConfig config) { config_ = std::move(config); }
 
@@ -115,7 +115,7 @@ class Trainer {
   std::shared_ptr<Assembly> fit_ = {};        ///< the newest fit, kept after it has ended
   RunConfig config_ = {};
   bool trials_ = false;
-  Tuned tuned_ = {};
+  TuningOutcome tuned_ = {};
 };
 
 }  // namespace levin

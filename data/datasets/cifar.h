@@ -16,9 +16,9 @@ struct CIFAR10Options {
   std::string root = LEVIN_OPTION(root, "cifar10", "Folder with the binary files, or with cifar-10-batches-bin");
   bool download = LEVIN_OPTION(download, false, "Download files that are missing into root");
   std::string url = LEVIN_OPTION(url, "https://www.cs.toronto.edu/~kriz/", "Where cifar-10-binary.tar.gz is");
-  std::vector<Part<TransformKind>> transforms =
+  std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
-  std::vector<Part<TransformKind>> batch_transforms =
+  std::vector<ClassChoice<TransformKind>> batch_transforms =
       LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
   LEVIN_LOADER_OPTIONS(128, true);
 };
@@ -28,9 +28,9 @@ struct CIFAR100Options {
   bool coarse = LEVIN_OPTION(coarse, false, "Targets are the 20 coarse classes instead of the 100 fine ones");
   bool download = LEVIN_OPTION(download, false, "Download files that are missing into root");
   std::string url = LEVIN_OPTION(url, "https://www.cs.toronto.edu/~kriz/", "Where cifar-100-binary.tar.gz is");
-  std::vector<Part<TransformKind>> transforms =
+  std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
-  std::vector<Part<TransformKind>> batch_transforms =
+  std::vector<ClassChoice<TransformKind>> batch_transforms =
       LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
   LEVIN_LOADER_OPTIONS(128, true);
 };

@@ -25,9 +25,9 @@ struct ImageFolderOptions {
   std::string train_resize =
       LEVIN_OPTION(train_resize, "same", "Training images: resized as the others, or by `transforms` alone",
                    {.choices = {"same", "none"}});
-  std::vector<Part<TransformKind>> transforms =
+  std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
-  std::vector<Part<TransformKind>> batch_transforms =
+  std::vector<ClassChoice<TransformKind>> batch_transforms =
       LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
   OneOrMore<double> mean =
       LEVIN_OPTION(mean, {0.485, 0.456, 0.406}, "Mean of red, green and blue, or of all; ImageNet's");

@@ -15,9 +15,9 @@ struct MNISTOptions {
   std::string root = LEVIN_OPTION(root, "mnist", "Folder with the four idx files, plain or gzip");
   bool download = LEVIN_OPTION(download, false, "Download files that are missing into root");
   std::string url = LEVIN_OPTION(url, "https://ossci-datasets.s3.amazonaws.com/mnist/", "Where the gzip files are");
-  std::vector<Part<TransformKind>> transforms =
+  std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
-  std::vector<Part<TransformKind>> batch_transforms =
+  std::vector<ClassChoice<TransformKind>> batch_transforms =
       LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
   LEVIN_LOADER_OPTIONS(32, true);
 };
@@ -27,9 +27,9 @@ struct FashionMNISTOptions {
   bool download = LEVIN_OPTION(download, false, "Download files that are missing into root");
   std::string url =
       LEVIN_OPTION(url, "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/", "Where the gzip files are");
-  std::vector<Part<TransformKind>> transforms =
+  std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
-  std::vector<Part<TransformKind>> batch_transforms =
+  std::vector<ClassChoice<TransformKind>> batch_transforms =
       LEVIN_OPTION(batch_transforms, {}, "Changes to whole training batches after that, such as mixup");
   LEVIN_LOADER_OPTIONS(32, true);
 };

@@ -58,9 +58,9 @@ struct TarOptions {
   std::vector<std::string> val_shards = LEVIN_OPTION(val_shards, {}, "Validation files; empty: none");
   std::vector<std::string> test_shards = LEVIN_OPTION(test_shards, {}, "Files for test and predict; empty: none");
   TarDatasetOptions samples = {};
-  std::vector<Part<TransformKind>> transforms =
+  std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to each training sample before samples are put together");
-  std::vector<Part<TransformKind>> val_transforms =
+  std::vector<ClassChoice<TransformKind>> val_transforms =
       LEVIN_OPTION(val_transforms, {}, "Changes to each sample for validation, test and predict");
   LEVIN_LOADER_OPTIONS(32, true);
 };

@@ -82,7 +82,7 @@ void BatchQueue::Shared::load(Entry& entry) const {
       source->load(entry.plan, entry.batch);
       if (options.pin_memory) entry.pinned = entry.batch.pin_memory();
     } catch (...) {
-      rethrow_with_place("data: " + source->describe(entry.plan));
+      rethrow_with_context("data: " + source->describe(entry.plan));
     }
   } catch (...) {
     entry.error = std::current_exception();

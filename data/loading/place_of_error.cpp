@@ -4,7 +4,7 @@
 
 namespace levin::data {
 
-void rethrow_with_place(const std::string& place) {
+void rethrow_with_context(const std::string& place) {
   try {
     throw;
   } catch (const UsageError& error) {

@@ -45,7 +45,7 @@ Registry<TransformKind::Entry>& TransformKind::registry() {
   return registry;
 }
 
-TransformPtr make_transforms(const std::vector<Part<TransformKind>>& parts, const std::string& path) {
+TransformPtr make_transforms(const std::vector<ClassChoice<TransformKind>>& parts, const std::string& path) {
   std::vector<TransformRef> transforms;
   for (size_t i = 0; i < parts.size(); ++i) transforms.push_back(parts[i].make(path + "[" + std::to_string(i) + "]"));
   if (transforms.empty()) return nullptr;

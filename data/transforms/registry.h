@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/data/transforms/transform.h>
-#include <levin/trainer/core/options/part.h>
+#include <levin/trainer/core/options/class_choice.h>
 
 #include <concepts>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace levin::data {
 
-/// Transforms by name, for options such as `std::vector<Part<TransformKind>> transforms`.
+/// Transforms by name, for options such as `std::vector<ClassChoice<TransformKind>> transforms`.
 struct TransformKind {
   using Entry = std::function<TransformPtr(const void* options)>;
   static Registry<Entry>& registry();
@@ -32,7 +32,7 @@ bool add_transform(Registry<TransformKind::Entry>& registry, const std::string& 
 
 /// Makes the transforms, to be applied in sequence; null for an empty list. `path` names the option in errors
 /// ("data.transforms"). Throws levin::UsageError for an unknown name and for options that a transform refuses.
-TransformPtr make_transforms(const std::vector<Part<TransformKind>>& parts, const std::string& path);
+TransformPtr make_transforms(const std::vector<ClassChoice<TransformKind>>& parts, const std::string& path);
 
 }  // namespace levin::data
 

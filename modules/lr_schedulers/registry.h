@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/trainer/core/options/part.h>
+#include <levin/trainer/core/options/class_choice.h>
 
 #include <functional>
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace levin {
 
-/// Learning-rate schedules by name, for options such as `Part<LRSchedulerKind> lr_scheduler`.
+/// Learning-rate schedules by name, for options such as `ClassChoice<LRSchedulerKind> lr_scheduler`.
 ///
 /// An entry consists of an options struct and a spec made from it and an LRSchedulerConfig:
 ///

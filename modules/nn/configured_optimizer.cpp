@@ -4,8 +4,9 @@
 
 namespace levin {
 
-OptimizerConfig configured_optimizer(const Part<optim::OptimizerKind>& optimizer,
-                                     const Part<LRSchedulerKind>& lr_scheduler, std::vector<at::Tensor> parameters) {
+OptimizerConfig configured_optimizer(const ClassChoice<optim::OptimizerKind>& optimizer,
+                                     const ClassChoice<LRSchedulerKind>& lr_scheduler,
+                                     std::vector<at::Tensor> parameters) {
   auto made = optim::make_optimizer(optimizer, "model.optimizer", std::move(parameters));
   if (!lr_scheduler) return made;
   return {std::move(made), lr_scheduler.make("model.lr_scheduler")};

@@ -9,7 +9,8 @@ namespace levin {
 
 /// Makes the optimizer for `parameters`, and the schedule if one is set, selected by a module's options
 /// `model.optimizer` and `model.lr_scheduler`. Throws levin::UsageError for invalid options.
-OptimizerConfig configured_optimizer(const Part<optim::OptimizerKind>& optimizer,
-                                     const Part<LRSchedulerKind>& lr_scheduler, std::vector<at::Tensor> parameters);
+OptimizerConfig configured_optimizer(const ClassChoice<optim::OptimizerKind>& optimizer,
+                                     const ClassChoice<LRSchedulerKind>& lr_scheduler,
+                                     std::vector<at::Tensor> parameters);
 
 }  // namespace levin

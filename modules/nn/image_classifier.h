@@ -19,8 +19,8 @@ struct ImageClassifierOptions {
   bool small_input =
       LEVIN_OPTION(small_input, false, "For resnet18 on images of about 32x32: keep their size at first");
   InitialWeights initial = {};  // its options are flattened into this struct
-  Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
-  Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
+  ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
 /// Classifies images `input` [batch, channels, height, width], float, as one of the `target` classes [batch], int64.

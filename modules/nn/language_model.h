@@ -16,8 +16,8 @@ namespace levin::nn {
 struct LanguageModelOptions {
   GPTOptions gpt = {};          // its options are flattened into this struct
   InitialWeights initial = {};  // its options are flattened into this struct
-  Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
-  Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
+  ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
 struct GenerateOptions {

@@ -85,8 +85,8 @@ struct MLPRegressorOptions {
   int64_t outputs = LEVIN_OPTION(outputs, 1, "Numbers that are predicted", {.min = 1});
   std::string loss = LEVIN_OPTION(loss, "mse_loss", "Loss", {.choices = {"mse_loss", "l1_loss", "smooth_l1_loss"}});
   InitialWeights initial = {};  // its options are flattened into this struct
-  Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
-  Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
+  ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
 /// Predicts numbers, `target` [samples] or [samples, outputs], floating, from the rows of a table (see TabularNet).
@@ -118,8 +118,8 @@ struct MLPClassifierOptions {
   std::optional<int64_t> num_classes =
       LEVIN_OPTION(num_classes, {}, "Number of classes; unset: as many as the data (Csv) have", {.min = 2});
   InitialWeights initial = {};  // its options are flattened into this struct
-  Part<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
-  Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+  ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
+  ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
 };
 
 /// Predicts one of several classes, `target` [samples], int64, from the rows of a table (see TabularNet).

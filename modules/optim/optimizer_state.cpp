@@ -267,7 +267,7 @@ bool is_elementwise(const Optimizer& optimizer) {
   return is_one_of.operator()<SGD, Adam, AdamW, RMSprop, Adagrad>();
 }
 
-std::string misfit_of_state(Optimizer& optimizer, const torch::nn::Module& module) try {
+std::string state_shape_mismatch(Optimizer& optimizer, const torch::nn::Module& module) try {
   if (!is_elementwise(optimizer)) return {};
   const State state = optimizer_state_dict(optimizer);
   int64_t index = 0;

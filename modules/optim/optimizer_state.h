@@ -30,7 +30,7 @@ State parameter_group_options(torch::optim::Optimizer& optimizer, size_t group);
 /// Returns a message if the shape of a parameter differs from the shape of its optimizer state, as after `set_data`
 /// with another number of rows: the parameter's name in `module`, the state, and a remedy. Empty if all match, and for
 /// unsupported optimizers.
-std::string misfit_of_state(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
+std::string state_shape_mismatch(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
 
 /// Returns whether this optimizer, one of levin's or of LibTorch's, can step parts of a parameter separately: see
 /// optim::Optimizer::is_elementwise. False for optimizers that are not known.

@@ -50,7 +50,7 @@ Registry<OptimizerKind::Entry>& OptimizerKind::registry() {
   return registry;
 }
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Part<OptimizerKind>& part, const std::string& path,
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const ClassChoice<OptimizerKind>& part, const std::string& path,
                                                         std::vector<at::Tensor> parameters) {
   ParamGroups groups;
   groups.emplace_back(std::move(parameters));

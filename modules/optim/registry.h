@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/modules/optim/engine/parameter_groups.h>
-#include <levin/trainer/core/options/part.h>
+#include <levin/trainer/core/options/class_choice.h>
 #include <torch/optim/optimizer.h>
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace levin::optim {
 
-/// Optimizers by name, for options such as `Part<optim::OptimizerKind> optimizer`.
+/// Optimizers by name, for options such as `ClassChoice<optim::OptimizerKind> optimizer`.
 ///
 /// An entry consists of an options struct and an optimizer class made from parameter groups and these options:
 ///
@@ -40,7 +40,7 @@ bool add_optimizer(Registry<OptimizerKind::Entry>& registry, const std::string& 
 
 /// Makes the optimizer that `part` selects, with one group of parameters; `path` is the option's path, for error
 /// messages.
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Part<OptimizerKind>& part, const std::string& path,
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const ClassChoice<OptimizerKind>& part, const std::string& path,
                                                         std::vector<at::Tensor> parameters);
 
 }  // namespace levin::optim

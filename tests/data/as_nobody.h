@@ -12,7 +12,7 @@
 namespace levin::testing {
 
 /// Returns the text that `function` returns in a child process without privileges, even if the tests run as root.
-inline std::string as_nobody(const std::function<std::string()>& function) {
+inline std::string run_unprivileged(const std::function<std::string()>& function) {
   constexpr unsigned kNobody = 65534;
   std::array<int, 2> ends = {};
   if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe");

@@ -2,11 +2,11 @@
 #include <levin/trainer/core/options/auto_int.h>
 #include <levin/trainer/core/options/batch_limit.h>
 #include <levin/trainer/core/options/check_interval.h>
+#include <levin/trainer/core/options/class_choice.h>
 #include <levin/trainer/core/options/devices.h>
 #include <levin/trainer/core/options/duration.h>
 #include <levin/trainer/core/options/fast_dev_run.h>
 #include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/options/part.h>
 #include <levin/trainer/core/options/precision.h>
 
 #include <functional>
@@ -45,7 +45,7 @@ struct ToyOptimizerKind {
 
 struct ToyModelOptions {
   std::string net = LEVIN_OPTION(net, "mlp", "Network");
-  Part<ToyOptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Step"}, "Optimizer");
+  ClassChoice<ToyOptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Step"}, "Optimizer");
   std::optional<std::string> weights = LEVIN_OPTION(weights, {}, "File");
 };
 
@@ -72,15 +72,15 @@ struct ToyTrainerOptions {
   BatchLimit limit = LEVIN_OPTION(limit, 1.0, "Limit");
   CheckInterval interval = LEVIN_OPTION(interval, 1.0, "Interval");
   std::optional<Duration> max_time = LEVIN_OPTION(max_time, {}, "Time");
-  std::vector<Part<ToyOptimizerKind>> callbacks = LEVIN_OPTION(callbacks, {}, "A list of parts");
+  std::vector<ClassChoice<ToyOptimizerKind>> callbacks = LEVIN_OPTION(callbacks, {}, "A list of parts");
 };
 
 struct ToyConfig {
   std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed", {.min = 0});
   std::optional<std::string> name = LEVIN_OPTION(name, {}, "Name");
   ToyTrainerOptions trainer = LEVIN_OPTION(trainer, {}, "Trainer");
-  Part<ToyModelKind> model = LEVIN_OPTION(model, {}, "Model");
-  Part<ToyModelKind> data = LEVIN_OPTION(data, {}, "Data");
+  ClassChoice<ToyModelKind> model = LEVIN_OPTION(model, {}, "Model");
+  ClassChoice<ToyModelKind> data = LEVIN_OPTION(data, {}, "Data");
 };
 
 }  // namespace levin::testing

@@ -46,7 +46,7 @@ inline at::Tensor flat(const nlohmann::ordered_json& values) {
 inline double distance(const at::Tensor& a, const at::Tensor& b) { return a.sub(b).abs().max().item<double>(); }
 
 struct Options {
-  levin::Part<levin::optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {}, "Optimizer");
+  levin::ClassChoice<levin::optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {}, "Optimizer");
 };
 
 /// Makes the optimizer in `json`, as from a config.

@@ -49,7 +49,7 @@ TorchSettingsOptions settings_of(const TrainerOptions& options) {
 }
 
 /// Returns whether the user has placed parts of the module on other devices than the CPU.
-bool has_placed_itself(const LightningModule& module) {
+bool is_placed_by_user(const LightningModule& module) {
   const std::vector<at::Tensor> parameters = module.parameters();
   return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
 }
@@ -63,7 +63,7 @@ std::unique_ptr<Strategy> make_strategy(const Placement& placement, const Traine
   else if (ranks != nullptr)
     strategy =
         std::make_unique<DdpStrategy>(*ranks, placement.devices.front(), ddp_options(options), options.sync_batchnorm);
-  else if (!placement.asked_for && has_placed_itself(module))
+  else if (!placement.asked_for && is_placed_by_user(module))
     strategy = std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
   else if (placement.strategy.name == "dp")
     strategy = std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
@@ -191,11 +191,11 @@ RunConfig Assembly::config_of_run(RunConfig given) const {
 void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start) {
   const TrainerOptions& options = parts_.options;
   if (parts_.trial || !(options.logger.is_on() || *options.enable_checkpointing)) return;
-  const bool resumes = found != nullptr && found->continues_in_folder;
+  const bool resumes = found != nullptr && found->resumes_in_place;
   if (parts_.is_rank_zero())
     run_.set_run_folder(resumes ? RunFolder::resume(found->run_folder, std::move(found->lock), start)
                                 : RunFolder::create(options.default_root_dir, options.name, start));
-  const std::string path = text_of_rank_zero(run_.folder().string(), run_.comm());
+  const std::string path = broadcast_text(run_.folder().string(), run_.comm());
   if (!parts_.is_rank_zero()) {
     run_.set_run_folder(RunFolder::of_rank_zero(path, resumes));
     return;
@@ -231,7 +231,7 @@ void Assembly::guarded(const std::function<void()>& body) {
 }
 
 void Assembly::failed(const std::exception& error) {
-  std::optional<ProcessGroup::Silence> others_are_elsewhere;
+  std::optional<ProcessGroup::CollectivesBlock> others_are_elsewhere;
   if (ranks_ != nullptr) others_are_elsewhere.emplace(*ranks_);
   run_.sink().leave_ranks();
   run_.leave_loop();

@@ -75,7 +75,7 @@ class Assembly {
   Stage stage_;
   bool first_of_machine_;
   std::optional<TorchSettings> settings_;
-  std::optional<KeptHeap> heap_ = {};
+  std::optional<HeapRetention> heap_ = {};
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<PrecisionPlugin> precision_;
   std::optional<RunInProgress> in_progress_ = {};

@@ -21,7 +21,7 @@ FitSession::FitSession(Assembly& assembly, Request request)
   const std::string& ckpt_path = request_.inputs.ckpt_path;
   found_ = find_checkpoint(
       {.runs = request_.runs, .ckpt_path = ckpt_path, .restarted = start.restarts > 0 ? start.id : ""}, run_.comm());
-  if (!found_) say_begins_anew(run_, ckpt_path, start, request_.runs);
+  if (!found_) print_starts_over(run_, ckpt_path, start, request_.runs);
 }
 
 RunResult FitSession::run() {
@@ -61,14 +61,14 @@ void FitSession::restore() {
   if (!found_) return;
   const State& checkpoint = found_->checkpoint.state;
   resumed_from_ = found_->checkpoint.file;
-  if (!found_->continues_in_folder) run_.resumption().set_file(std::filesystem::absolute(resumed_from_));
+  if (!found_->resumes_in_place) run_.resumption().set_file(std::filesystem::absolute(resumed_from_));
   apply_checkpoint(run_, checkpoint, resumed_from_.string(), keeps_stop_request);
-  say_config_changes(run_, checkpoint);
+  print_config_changes(run_, checkpoint);
   found_.reset();
 }
 
 void FitSession::train() {
-  say_start(run_, assembly_.placement(), resumed_from_.string());
+  print_start(run_, assembly_.placement(), resumed_from_.string());
   loop_.emplace(run_, LoaderSource{[this] { return take_train_loaders(); }, given_.evaluation});
   const HookDispatch& hooks = run_.parts().hooks;
   hooks.on_fit_start(run_);
@@ -93,7 +93,7 @@ std::exception_ptr FitSession::report(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const LostRankError& lost) {
-    const LostRankError with_place(lost.what(), place_in(run_.state()));
+    const LostRankError with_place(lost.what(), describe_position(run_.state()));
     report_failure(with_place);
     write_newest_calls(*assembly_.ranks(), run_.folder());
     return std::make_exception_ptr(with_place);

@@ -81,7 +81,7 @@ std::string describe_program() {
 /// Throws if the ranks run different builds, whose collectives would not match.
 void check_same_program(Comm& comm) {
   static const std::string own = describe_program();
-  const std::string first = text_of_rank_zero(own, comm);
+  const std::string first = broadcast_text(own, comm);
   if (first != own)
     throw UsageError("rank ", comm.rank(), " runs another program than rank 0 (", own, ", not ", first,
                      "); copy the same build to all machines");
@@ -121,7 +121,7 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
 }
 
 std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const TrainerOptions& options) {
-  if (placement.planned)
+  if (placement.is_dry_run)
     return ProcessGroup::of_absent_ranks(placement.environment->world_size, placement.devices.front());
   static std::mutex mutex;
   static std::weak_ptr<ProcessGroup> shared;
@@ -144,8 +144,8 @@ void check_same_run(const RunContext& run) {
   if (comm.world_size() == 1) return;
   check_same_program(comm);
   const std::string& own = run.config().json;
-  const std::string first = text_of_rank_zero(own, comm);
-  const std::string digest = text_of_rank_zero(run.config().digest, comm);
+  const std::string first = broadcast_text(own, comm);
+  const std::string digest = broadcast_text(run.config().digest, comm);
   if (first == own && digest == run.config().digest) return;
   if (first == own)
     throw UsageError("rank ", comm.rank(),
@@ -164,7 +164,7 @@ void check_same_run(const RunContext& run) {
                    "; start all ranks with the same options");
 }
 
-std::string place_in(const TrainerState& counters) {
+std::string describe_position(const TrainerState& counters) {
   return c10::str(" (in step ", counters.global_step + 1, ", batch ", counters.batch_in_epoch, " of epoch ",
                   counters.epoch, counters.stage == Stage::Fit ? "" : ", in validation", ")");
 }

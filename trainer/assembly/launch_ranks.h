@@ -27,7 +27,7 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Train
 void check_same_run(const RunContext& run);
 
 /// Returns the run's position for its last message: " (in step 12, batch 3 of epoch 1)".
-std::string place_in(const TrainerState& counters);
+std::string describe_position(const TrainerState& counters);
 
 /// Writes this rank's newest collective calls into the run's folder, to help find why a rank was lost.
 void write_newest_calls(const ProcessGroup& ranks, const std::filesystem::path& folder);

@@ -52,7 +52,7 @@ void place_rank(const TrainerOptions& given, const LaunchEnvironment& environmen
 
 }  // namespace
 
-Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus) {
+Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus) {
   StrategyChoice strategy = choose_strategy(given);
   if (!strategy.has_ranks()) return choose_placement(given, gpus);
   const Devices& asked = given.gpus.is_set() ? given.gpus : given.devices;
@@ -60,7 +60,7 @@ Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus) {
   Placement placement;
   placement.strategy = std::move(strategy);
   placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
-  placement.planned = placement.asked_for = true;
+  placement.is_dry_run = placement.asked_for = true;
   const bool on_gpu = gpus.count > 0 && given.accelerator != "cpu";
   placement.devices = {on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU)};
   placement.output_device = placement.devices.front();

@@ -18,7 +18,7 @@ struct Placement {
   StrategyChoice strategy = {"single_device", "one device"};
   std::optional<LaunchEnvironment> environment = {};  ///< set if a launcher has started this rank
   int64_t num_nodes = 1;
-  bool planned = false;  ///< dry run: this process acts as rank 0, and the other ranks do not exist
+  bool is_dry_run = false;  ///< dry run: this process acts as rank 0, and the other ranks do not exist
 
   /// Returns whether ranks have yet to be started, one per device.
   bool needs_supervisor() const { return strategy.has_ranks() && !environment && devices.size() * num_nodes > 1; }
@@ -33,6 +33,6 @@ Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
 
 /// Returns the placement of rank 0 for a dry run, without any other rank. If this machine has no GPU, the placement is
 /// on the CPU.
-Placement plan_placement(const TrainerOptions& given, const VisibleGpus& gpus);
+Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus);
 
 }  // namespace levin

@@ -19,7 +19,7 @@ bool says(const RunParts& parts) { return !parts.options.quiet && !parts.trial &
 
 }  // namespace
 
-void say_start(RunContext& run, const Placement& placement, const std::string& from) {
+void print_start(RunContext& run, const Placement& placement, const std::string& from) {
   const RunParts& parts = run.parts();
   if (parts.options.barebones || !says(parts)) return;
   std::string line = c10::str("fit on ", parts.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
@@ -33,7 +33,7 @@ void say_start(RunContext& run, const Placement& placement, const std::string& f
   console::info(line);
 }
 
-void say_config_changes(const RunContext& run, const State& checkpoint) {
+void print_config_changes(const RunContext& run, const State& checkpoint) {
   constexpr size_t kMost = 10;
   const State* own = checkpoint.find("levin");
   if (own == nullptr || !says(run.parts())) return;
@@ -46,8 +46,8 @@ void say_config_changes(const RunContext& run, const State& checkpoint) {
   console::info(more > 0 ? c10::str(line, "; and ", more, " more") : line);
 }
 
-void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
-                     const std::filesystem::path& runs) {
+void print_starts_over(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
+                       const std::filesystem::path& runs) {
   if (!says(run.parts())) return;
   if (ckpt_path == "last")
     console::info(
@@ -56,7 +56,7 @@ void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const 
     console::info("it was restarted, and has saved no checkpoint yet: the run begins anew");
 }
 
-void say_weights(const RunContext& run, Stage stage, const std::filesystem::path& file) {
+void print_weights_file(const RunContext& run, Stage stage, const std::filesystem::path& file) {
   if (says(run.parts())) console::info(c10::str(to_string(stage), ": weights of ", file.string()));
 }
 

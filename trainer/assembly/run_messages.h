@@ -15,17 +15,17 @@ class RunContext;
 
 /// Prints devices, threads, strategy and precision of the fit. `from`: the checkpoint that the fit resumes from, if
 /// any.
-void say_start(RunContext& run, const Placement& placement, const std::string& from);
+void print_start(RunContext& run, const Placement& placement, const std::string& from);
 
 /// Prints how the run's config differs from the checkpoint's, to show changes that were not intended.
-void say_config_changes(const RunContext& run, const State& checkpoint);
+void print_config_changes(const RunContext& run, const State& checkpoint);
 
 /// Prints why a run that was asked to resume starts from the beginning. `runs`: the folder that was searched for
 /// checkpoints.
-void say_begins_anew(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
-                     const std::filesystem::path& runs);
+void print_starts_over(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
+                       const std::filesystem::path& runs);
 
 /// Prints which file the evaluated weights come from.
-void say_weights(const RunContext& run, Stage stage, const std::filesystem::path& file);
+void print_weights_file(const RunContext& run, Stage stage, const std::filesystem::path& file);
 
 }  // namespace levin

@@ -81,7 +81,7 @@ void apply_gradients(RunContext& run, const std::vector<const State*>& sections)
 void apply_weights_of_window(RunContext& run, const RankSections& sections) {
   WindowState& window = run.counters().window;
   double sum = 0;
-  for (const State* section : sections.taken_over()) {
+  for (const State* section : sections.sections_for_sums()) {
     const State* const own = section->find("sum_of_weights");
     sum += own != nullptr ? own->to_double() : window.sum_of_weights;
   }
@@ -93,7 +93,7 @@ void apply_weights_of_window(RunContext& run, const RankSections& sections) {
 void apply_metrics(const LightningModule& module, const RankSections& sections) {
   for (const auto& [name, metric] : module.registered_metrics()) {
     std::vector<State> counted;
-    for (const State* section : sections.taken_over())
+    for (const State* section : sections.sections_for_sums())
       if (const State* metrics = section->find("metrics"))
         if (const State* saved = metrics->find(name)) counted.push_back(*saved);
     if (sections.other_ranks()) metric->reset();
@@ -152,7 +152,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
   // Under manual optimization gradients are the same on all ranks.
   const bool gathered = run.module().automatic_optimization;
-  apply_gradients(run, gathered ? sections.taken_over() : std::vector<const State*>{&sections.own()});
+  apply_gradients(run, gathered ? sections.sections_for_sums() : std::vector<const State*>{&sections.own()});
   apply_weights_of_window(run, sections);
   apply_metrics(run.module(), sections);
   run.sink().load_state_dict(sections.logged(), run.module().registered_metrics());

@@ -108,7 +108,7 @@ std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& s
 /// Locks the run's folder before it looks for the newest checkpoint, because the previous holder may have saved
 /// another.
 std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder) {
-  FoundCheckpoint found{.run_folder = run_folder, .continues_in_folder = true, .lock = RunLock(run_folder)};
+  FoundCheckpoint found{.run_folder = run_folder, .resumes_in_place = true, .lock = RunLock(run_folder)};
   std::optional<ReadCheckpoint> newest = newest_checkpoint(run_folder);
   if (!newest) return {};
   found.checkpoint = std::move(*newest);
@@ -226,15 +226,15 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request,
   if (found)
     told = {{"file", found->checkpoint.file.string()},
             {"run_folder", found->run_folder.string()},
-            {"continues_in_folder", found->continues_in_folder},
+            {"continues_in_folder", found->resumes_in_place},
             {"is_own", found->is_own}};
-  told = nlohmann::json::parse(text_of_rank_zero(told.dump(), comm));
+  told = nlohmann::json::parse(broadcast_text(told.dump(), comm));
   if (comm.rank() == 0 || told.is_null()) return found;
   const std::string file = told["file"];
   found.emplace();
   found->checkpoint = {file, load_state(file)};
   found->run_folder = told["run_folder"].get<std::string>();
-  found->continues_in_folder = told["continues_in_folder"];
+  found->resumes_in_place = told["continues_in_folder"];
   found->is_own = told["is_own"];
   return found;
 }

@@ -49,7 +49,7 @@ struct CheckpointRequest {
 struct FoundCheckpoint {
   ReadCheckpoint checkpoint = {};
   std::filesystem::path run_folder = {};  ///< of the run that wrote it; empty: unknown
-  bool continues_in_folder = false;       ///< the fit continues in run_folder
+  bool resumes_in_place = false;          ///< the fit continues in run_folder
   bool is_own = false;                    ///< saved by the same fit before its restart
   RunLock lock = {};                      ///< of run_folder, if the fit continues there
 };

@@ -128,7 +128,7 @@ State rng_of_new_rank(const State& of_rank_zero, int64_t rank) {
 RankSections::RankSections(const State& ranks, int64_t rank, int64_t world_size)
     : sections_(ranks.items()), rank_(rank), world_size_(world_size) {}
 
-std::vector<const State*> RankSections::taken_over() const {
+std::vector<const State*> RankSections::sections_for_sums() const {
   if (!other_ranks()) return {&own()};
   Parts all;
   if (rank_ == 0)

@@ -23,7 +23,7 @@ class RankSections {
   /// This rank's section, or rank 0's if there is none.
   const State& own() const { return sections_[rank_ < saved() ? static_cast<size_t>(rank_) : 0]; }
   /// Returns the sections whose sums this rank takes over: several, one or none.
-  std::vector<const State*> taken_over() const;
+  std::vector<const State*> sections_for_sums() const;
   /// Returns the state of logged values for this rank.
   State logged() const;
   /// Returns the random number state and the loaders' positions for this rank.

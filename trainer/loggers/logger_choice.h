@@ -11,7 +11,7 @@ namespace levin {
 /// list of names, each with its options. In C++ also logger objects: `options.logger = {std::make_shared<MyLogger>()}`.
 class LoggerChoice {
  public:
-  using Parts = std::vector<Part<LoggerKind>>;
+  using Parts = std::vector<ClassChoice<LoggerKind>>;
 
   /// Unset, which means true.
   LoggerChoice() = default;
@@ -19,7 +19,7 @@ class LoggerChoice {
   LoggerChoice(B on) : mode_(on ? Mode::Default : Mode::None) {}
   LoggerChoice(Parts by_name);
   /// One logger by name.
-  LoggerChoice(const char* name) : LoggerChoice(Parts{Part<LoggerKind>(name)}) {}
+  LoggerChoice(const char* name) : LoggerChoice(Parts{ClassChoice<LoggerKind>(name)}) {}
   LoggerChoice(std::vector<std::shared_ptr<Logger>> loggers);
 
   bool is_set() const { return mode_ != Mode::Unset; }

@@ -21,7 +21,7 @@ class Comm;
 
 /// The tables whose epoch may have had its last batch. A run that resumes there reads metrics that are not logged
 /// again, so their values over all ranks are saved.
-struct EndedTables {
+struct FinishedTables {
   bool train = false, evaluation = false;
 };
 
@@ -75,7 +75,7 @@ class MetricSink final : public LogSink {
   /// Metrics that the module registers. Their state is saved elsewhere; the sink's state holds only their names.
   using RegisteredMetrics = std::vector<std::pair<std::string, LoggedMetric*>>;
   /// Collective: all ranks call it.
-  State state_dict(const RegisteredMetrics& registered = {}, EndedTables ended = {}) const;
+  State state_dict(const RegisteredMetrics& registered = {}, FinishedTables ended = {}) const;
   void load_state_dict(const State& state, const RegisteredMetrics& registered = {});
 
  private:

@@ -109,7 +109,7 @@ std::map<std::string, double> MetricSink::values_over_ranks(const Table& table,
   return metrics_over_ranks(table, names);
 }
 
-State MetricSink::state_dict(const RegisteredMetrics& registered, EndedTables ended) const {
+State MetricSink::state_dict(const RegisteredMetrics& registered, FinishedTables ended) const {
   const auto table_state = [&](const Table& table, bool may_have_ended) {
     const auto over_ranks = may_have_ended ? values_over_ranks(table, registered) : std::map<std::string, double>();
     State values = State::dict();

@@ -135,7 +135,7 @@ at::Tensor AutomaticStep::compute_gradients() {
     check_loss(loss);
     call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
   } else if (window_.is_last()) {
-    parts_.strategy.backward_of_nothing();
+    parts_.strategy.backward_without_loss();
   }
   if (!total) return loss;
   total_weight_ = total->finish();

@@ -11,7 +11,7 @@
 namespace levin {
 
 /// The hooks, methods and limits that differ between validation and test.
-struct EvaluationLoop::Hooking {
+struct EvaluationLoop::StageHooks {
   using Call = void (HookDispatch::*)(Run&) const;
   using ModelCall = void (LightningModule::*)();
   ModelCall model_eval, model_train;
@@ -22,31 +22,31 @@ struct EvaluationLoop::Hooking {
   const char* limit_name;
 };
 
-const EvaluationLoop::Hooking& EvaluationLoop::hooking(Stage stage) {
-  static const Hooking validation{&LightningModule::on_validation_model_eval,
-                                  &LightningModule::on_validation_model_train,
-                                  &HookDispatch::on_validation_start<Run>,
-                                  &HookDispatch::on_validation_epoch_start<Run>,
-                                  &HookDispatch::on_validation_batch_start<Run>,
-                                  &HookDispatch::on_validation_batch_end<Run>,
-                                  &HookDispatch::on_validation_epoch_end<Run>,
-                                  &HookDispatch::on_validation_end<Run>,
-                                  &LightningModule::validation_step,
-                                  ModuleMethod::validation_step,
-                                  &TrainerOptions::limit_val_batches,
-                                  "trainer.limit_val_batches"};
-  static const Hooking test{&LightningModule::on_test_model_eval,
-                            &LightningModule::on_test_model_train,
-                            &HookDispatch::on_test_start<Run>,
-                            &HookDispatch::on_test_epoch_start<Run>,
-                            &HookDispatch::on_test_batch_start<Run>,
-                            &HookDispatch::on_test_batch_end<Run>,
-                            &HookDispatch::on_test_epoch_end<Run>,
-                            &HookDispatch::on_test_end<Run>,
-                            &LightningModule::test_step,
-                            ModuleMethod::test_step,
-                            &TrainerOptions::limit_test_batches,
-                            "trainer.limit_test_batches"};
+const EvaluationLoop::StageHooks& EvaluationLoop::stage_hooks(Stage stage) {
+  static const StageHooks validation{&LightningModule::on_validation_model_eval,
+                                     &LightningModule::on_validation_model_train,
+                                     &HookDispatch::on_validation_start<Run>,
+                                     &HookDispatch::on_validation_epoch_start<Run>,
+                                     &HookDispatch::on_validation_batch_start<Run>,
+                                     &HookDispatch::on_validation_batch_end<Run>,
+                                     &HookDispatch::on_validation_epoch_end<Run>,
+                                     &HookDispatch::on_validation_end<Run>,
+                                     &LightningModule::validation_step,
+                                     ModuleMethod::validation_step,
+                                     &TrainerOptions::limit_val_batches,
+                                     "trainer.limit_val_batches"};
+  static const StageHooks test{&LightningModule::on_test_model_eval,
+                               &LightningModule::on_test_model_train,
+                               &HookDispatch::on_test_start<Run>,
+                               &HookDispatch::on_test_epoch_start<Run>,
+                               &HookDispatch::on_test_batch_start<Run>,
+                               &HookDispatch::on_test_batch_end<Run>,
+                               &HookDispatch::on_test_epoch_end<Run>,
+                               &HookDispatch::on_test_end<Run>,
+                               &LightningModule::test_step,
+                               ModuleMethod::test_step,
+                               &TrainerOptions::limit_test_batches,
+                               "trainer.limit_test_batches"};
   return stage == Stage::Test ? test : validation;
 }
 
@@ -56,7 +56,7 @@ EvaluationLoop::EvaluationLoop(RunContext& run, Stage stage, std::function<data:
       counters_(run.counters()),
       sink_(run.sink()),
       stage_(stage),
-      hooks_(hooking(stage)),
+      hooks_(stage_hooks(stage)),
       source_(std::move(source)) {}
 
 bool EvaluationLoop::enabled() const {

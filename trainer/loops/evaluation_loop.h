@@ -45,15 +45,15 @@ class EvaluationLoop {
   bool evaluate_loaders(std::optional<int64_t> at_most);
   void evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx);
 
-  struct Hooking;
-  static const Hooking& hooking(Stage stage);
+  struct StageHooks;
+  static const StageHooks& stage_hooks(Stage stage);
 
   RunContext& run_;
   const RunParts& parts_;
   TrainerState& counters_;
   MetricSink& sink_;
   Stage stage_;
-  const Hooking& hooks_;
+  const StageHooks& hooks_;
   std::function<data::Loaders()> source_;
   std::optional<data::Loaders> loaders_ = {};
   std::vector<RankedLoader> ranked_ = {};  ///< one per loader

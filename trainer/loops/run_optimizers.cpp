@@ -78,7 +78,7 @@ void RunOptimizers::make_step(size_t index, const Closure& closure) {
   try {
     parts_.strategy.step(raw(index), closure);
   } catch (const std::exception&) {
-    if (const std::string misfit = misfit_of_state(raw(index), parts_.module); !misfit.empty())
+    if (const std::string misfit = state_shape_mismatch(raw(index), parts_.module); !misfit.empty())
       throw UsageError(misfit);
     throw;
   }

@@ -65,7 +65,7 @@ class RunContext final : public Run {
   bool validates_once_per_epoch() const override;
   void request_stop(const std::string& reason) override { stops_.request(reason); }
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override;
-  bool continues_in_folder() const override { return folder_.is_resumed(); }
+  bool resumes_in_place() const override { return folder_.is_resumed(); }
   const std::filesystem::path& resumed_from() const override { return resumption_.file(); }
   std::filesystem::path checkpoint_folder() const override { return folder_.path() / "checkpoints"; }
   void set_accumulate_grad_batches(int64_t k) override;

@@ -84,10 +84,10 @@ void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
   reducer_->check_finished();
 }
 
-void DdpStrategy::backward_of_nothing() {
+void DdpStrategy::backward_without_loss() {
   if (!reducer_) return;
   follow_parameters();
-  reducer_->backward_of_nothing();
+  reducer_->backward_without_loss();
 }
 
 State DdpStrategy::optimizer_state(torch::optim::Optimizer& optimizer) { return optimizer_state_dict(optimizer); }

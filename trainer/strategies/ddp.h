@@ -38,7 +38,7 @@ class DdpStrategy : public Strategy {
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
-  void backward_of_nothing() override;
+  void backward_without_loss() override;
   /// Returns `norm`: gradients are already those of all ranks.
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}

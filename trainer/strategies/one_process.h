@@ -15,7 +15,7 @@ class OneProcessStrategy : public Strategy {
   void run_idle(const std::set<LoggedMetric*>& /*metrics*/, const std::function<void()>& step) override { step(); }
   void begin_evaluation() override {}
   void backward(const at::Tensor& loss, bool /*sync*/) override { module_->backward(loss); }
-  void backward_of_nothing() override {}
+  void backward_without_loss() override {}
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   State optimizer_state(torch::optim::Optimizer& optimizer) override { return optimizer_state_dict(optimizer); }

@@ -58,7 +58,7 @@ class Strategy {
   /// Computes the gradients of `loss`. `sync` is true only in the last micro-batch of a window.
   virtual void backward(const at::Tensor& loss, bool sync) = 0;
   /// Takes part in the other ranks' backward at the end of a window if this rank has no loss.
-  virtual void backward_of_nothing() = 0;
+  virtual void backward_without_loss() = 0;
   /// Returns the gradient norm over all ranks, from the norm of this rank's share.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   /// Drops gradients that the strategy keeps besides the parameters' own. Called when an optimizer's gradients are

@@ -35,7 +35,7 @@ void Zero1Strategy::load_state_dict(const State& state) {
   const State* const shares = state.is_none() ? nullptr : state.find(kShares);
   if (!sharded_ || shares == nullptr) return;
   reducer()->load_state_dict(*shares);
-  sharded_->divide_again();
+  sharded_->reshard();
 }
 
 void Zero1Strategy::backward(const at::Tensor& loss, bool sync) {
@@ -43,8 +43,8 @@ void Zero1Strategy::backward(const at::Tensor& loss, bool sync) {
   if (sync && sharded_) sharded_->take_gradients();
 }
 
-void Zero1Strategy::backward_of_nothing() {
-  DdpStrategy::backward_of_nothing();
+void Zero1Strategy::backward_without_loss() {
+  DdpStrategy::backward_without_loss();
   if (sharded_) sharded_->take_gradients();
 }
 

@@ -16,7 +16,7 @@ class Zero1Strategy final : public DdpStrategy {
   const char* name() const override { return "zero1"; }
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   void backward(const at::Tensor& loss, bool sync) override;
-  void backward_of_nothing() override;
+  void backward_without_loss() override;
   at::Tensor reduce_norm(const at::Tensor& norm) override { return sharded_->norm_of_all(norm); }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override { sharded_->zero_grad(); }
   void step(torch::optim::Optimizer& /*optimizer*/, const Closure& closure) override { sharded_->step(closure); }

@@ -159,7 +159,7 @@ BatchSizeResult find_batch_size(Trainer& trainer, ModuleRef module, const std::o
                            "size, or a limit of the search (BatchSizeOptions::max_val)"));
   setter.keep(result.batch_size);
   console::info(c10::str("batch size ", result.batch_size, " found in ", result.trials.size(), " trials"));
-  Tuned tuned = trainer.tuned();
+  TuningOutcome tuned = trainer.tuned();
   tuned.batch_size = true;
   trainer.set_tuned(tuned);
   return result;

@@ -105,7 +105,7 @@ LRFindResult find(Trainer& trainer, ModuleRef module, const std::optional<data::
   console::info(c10::str("learning rate ", *found.suggestion(), " found in ", found.lrs.size(), " steps from ",
                          options.min_lr, found.stopped_early ? ", ended where the loss grew" : "",
                          found.plot.empty() ? "" : "; plot " + found.plot.string()));
-  Tuned tuned = trainer.tuned();
+  TuningOutcome tuned = trainer.tuned();
   tuned.lr_found = true;
   tuned.lr = options.update_attr && !options.set_lr ? found.suggestion() : std::nullopt;
   if (options.update_attr && options.set_lr) options.set_lr(*found.suggestion());

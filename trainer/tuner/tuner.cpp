@@ -38,7 +38,7 @@ TuneResult tune_both(Trainer& trainer, ModuleRef module, const std::optional<dat
     result.batch_size = data ? scale_batch_size(trainer, module, *data, options.batch_size)
                              : scale_batch_size(trainer, module, options.batch_size);
     if (asked.scale_lr) result.lr_factor = factor_of(*asked.scale_lr, *result.batch_size);
-    Tuned tuned = trainer.tuned();
+    TuningOutcome tuned = trainer.tuned();
     tuned.lr_factor = result.lr_factor;
     trainer.set_tuned(tuned);
   }

@@ -54,12 +54,12 @@ std::string in_lower_case(std::string text) {
 }  // namespace
 
 /// The extensions that a warning was logged for.
-struct TarDecoder::Told {
+struct TarDecoder::Warned {
   std::mutex mutex = {};
   std::set<std::string> extensions = {};
 };
 
-TarDecoder::TarDecoder(TarDecoderOptions options) : options_(std::move(options)), told_(std::make_shared<Told>()) {
+TarDecoder::TarDecoder(TarDecoderOptions options) : options_(std::move(options)), told_(std::make_shared<Warned>()) {
   options_.input = in_lower_case(options_.input);
   options_.target = in_lower_case(options_.target);
 }

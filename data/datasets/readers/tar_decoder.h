@@ -36,7 +36,7 @@ class TarDecoder {
   Values decode(const TarSample& sample) const;
 
  private:
-  struct Told;
+  struct Warned;
 
   std::string name_of(const TarSample::Member& member, const Values& values) const;
   at::Tensor tensor_of(const TarSample& sample, const TarSample::Member& member, bool asked) const;
@@ -44,7 +44,7 @@ class TarDecoder {
   void check_complete(const TarSample& sample, const Values& values) const;
 
   TarDecoderOptions options_;
-  std::shared_ptr<Told> told_;  // shared by copies
+  std::shared_ptr<Warned> told_;  // shared by copies
 };
 
 }  // namespace levin::data

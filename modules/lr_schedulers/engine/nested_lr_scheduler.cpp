@@ -8,10 +8,10 @@
 namespace levin {
 namespace {
 
-/// Reads a Part<LRSchedulerKind> without the keys of LRSchedulerConfig, and makes the spec immediately.
+/// Reads a ClassChoice<LRSchedulerKind> without the keys of LRSchedulerConfig, and makes the spec immediately.
 class NestedType : public OptionType {
  public:
-  using Chosen = Part<LRSchedulerKind>;
+  using Chosen = ClassChoice<LRSchedulerKind>;
 
   std::string expected() const override { return chosen_.expected(); }
   const ClassList* classes() const override { return chosen_.classes(); }

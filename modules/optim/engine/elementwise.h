@@ -214,7 +214,7 @@ inline bool same_strides(const at::Tensor& a, const at::Tensor& b) {
 }
 
 /// Returns whether a loop over memory visits matching elements of both tensors.
-inline bool lies_as(const at::Tensor& tensor, const at::Tensor& parameter) {
+inline bool has_same_layout(const at::Tensor& tensor, const at::Tensor& parameter) {
   return tensor.scalar_type() == parameter.scalar_type() && tensor.device() == parameter.device() &&
          tensor.sizes() == parameter.sizes() && same_strides(tensor, parameter);
 }
@@ -224,9 +224,9 @@ bool fits_memory(const Member& member) {
   const at::Tensor& parameter = *member.parameter;
   const at::ScalarType dtype = parameter.scalar_type();
   if (!parameter.is_cpu() || (dtype != at::kFloat && dtype != at::kDouble)) return false;
-  if (!parameter.is_non_overlapping_and_dense() || !lies_as(member.gradient, parameter)) return false;
+  if (!parameter.is_non_overlapping_and_dense() || !has_same_layout(member.gradient, parameter)) return false;
   for (const size_t i : Rule::kState)
-    if (!lies_as(member.state->tensors[i], parameter)) return false;
+    if (!has_same_layout(member.state->tensors[i], parameter)) return false;
   return true;
 }
 

@@ -93,7 +93,7 @@ void multiply(const std::vector<Group>& groups, const at::Tensor& multiplier) {
 
 }  // namespace
 
-void check_given_once(const std::vector<at::Tensor>& parameters) {
+void check_unique(const std::vector<at::Tensor>& parameters) {
   std::unordered_set<const void*> seen;
   for (const at::Tensor& parameter : parameters)
     if (!seen.insert(parameter.unsafeGetTensorImpl()).second)
@@ -101,7 +101,7 @@ void check_given_once(const std::vector<at::Tensor>& parameters) {
 }
 
 Gradients::Gradients(std::vector<at::Tensor> parameters) : blocks_{{std::move(parameters)}} {
-  check_given_once(blocks_.front().parameters);
+  check_unique(blocks_.front().parameters);
 }
 
 Gradients Gradients::of_checked(std::vector<at::Tensor> parameters) {

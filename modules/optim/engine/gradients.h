@@ -11,7 +11,7 @@ class Optimizer;
 namespace levin {
 
 /// Throws levin::UsageError for a duplicate parameter.
-void check_given_once(const std::vector<at::Tensor>& parameters);
+void check_unique(const std::vector<at::Tensor>& parameters);
 
 /// Parameters whose gradients are processed together.
 struct GradientBlock {

@@ -19,7 +19,7 @@ bool ParameterWatch::has_changed() {
   bool changed = false;
   for (Watched& watched : watched_) {
     if (is_as_before(watched)) continue;
-    check_given_once(detail::parameters_of(*watched.optimizer));
+    check_unique(detail::parameters_of(*watched.optimizer));
     look_at(watched);
     changed = true;
   }

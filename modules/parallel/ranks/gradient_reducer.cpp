@@ -217,7 +217,7 @@ void GradientReducer::backward(const at::Tensor& loss) {
   check_finished();
 }
 
-void GradientReducer::backward_of_nothing() {
+void GradientReducer::backward_without_loss() {
   if (options_.static_graph)
     throw UsageError("ddp: training_step returned no loss on rank ", group_.rank(),
                      ", and static_graph says that each step is like the others; set it to false");

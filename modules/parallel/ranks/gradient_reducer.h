@@ -77,7 +77,7 @@ class GradientReducer {
   /// Runs `prepare`, `output.backward()` and `check_finished`.
   void backward(const at::Tensor& loss);
   /// Takes part in a reduction with zero gradients, for a rank without a loss.
-  void backward_of_nothing();
+  void backward_without_loss();
 
   /// Returns whether a parameter now requires a gradient that did not at construction or at the last `follow_module`.
   bool has_unfrozen() const;

@@ -17,9 +17,9 @@ bool Join::goes_on(bool has_batch) {
   return ranks_ > 0;
 }
 
-void Join::backward_of_nothing() {
+void Join::backward_without_loss() {
   reducer_.synchronize_buffers();
-  reducer_.backward_of_nothing();
+  reducer_.backward_without_loss();
 }
 
 }  // namespace levin::parallel

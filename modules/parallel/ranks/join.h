@@ -14,7 +14,7 @@ namespace levin::parallel {
 ///       if (batch)
 ///         mse_loss(net(batch->input), batch->target).backward();
 ///       else
-///         join.backward_of_nothing();
+///         join.backward_without_loss();
 ///       optimizer.step();
 ///     }
 ///
@@ -31,7 +31,7 @@ class Join {
   /// Returns the number of ranks that have a batch in this step.
   int64_t ranks() const { return ranks_; }
   /// Takes part in the forward and backward of the other ranks without a batch.
-  void backward_of_nothing();
+  void backward_without_loss();
 
  private:
   GradientReducer& reducer_;

@@ -83,7 +83,7 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, const Gra
   const State state = optimizer.state().empty() ? State() : optimizer_state_dict(optimizer);
   for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
     group_sizes_.push_back(group.params().size());
-  for (const std::vector<at::Tensor>& bucket : reducer.buckets()) put_together(bucket);
+  for (const std::vector<at::Tensor>& bucket : reducer.buckets()) flatten_bucket(bucket);
   make_parts();
   optimizer.state().clear();
   if (!state.is_none()) load_state_dict(state);
@@ -104,7 +104,7 @@ void ShardedOptimizer::follow() {
   };
   const std::set<const void*> before = held();
   for (const std::vector<at::Tensor>& bucket : reducer_.buckets())
-    if (before.count(bucket.front().unsafeGetTensorImpl()) == 0) put_together(bucket);
+    if (before.count(bucket.front().unsafeGetTensorImpl()) == 0) flatten_bucket(bucket);
   const std::set<const void*> trained = held();
   for (const at::Tensor& parameter : parameters_)
     if (parameter.requires_grad() && trained.count(parameter.unsafeGetTensorImpl()) == 0)
@@ -114,11 +114,11 @@ void ShardedOptimizer::follow() {
   make_parts();
 }
 
-void ShardedOptimizer::divide_again() {
+void ShardedOptimizer::reshard() {
   check_groups();
   memories_.clear();
   parts_.clear();
-  for (const std::vector<at::Tensor>& bucket : reducer_.buckets()) put_together(bucket);
+  for (const std::vector<at::Tensor>& bucket : reducer_.buckets()) flatten_bucket(bucket);
   make_parts();
   optimizer_.state().clear();
 }
@@ -143,7 +143,7 @@ void ShardedOptimizer::check_groups() const {
 }
 
 /// Moves the parameters of a bucket into one block of memory.
-void ShardedOptimizer::put_together(const std::vector<at::Tensor>& bucket) {
+void ShardedOptimizer::flatten_bucket(const std::vector<at::Tensor>& bucket) {
   const at::NoGradGuard no_grad;
   int64_t size = 0;
   for (const at::Tensor& parameter : bucket) {

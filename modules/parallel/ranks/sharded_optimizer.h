@@ -43,7 +43,7 @@ class ShardedOptimizer {
   void follow();
   /// Shards all parameters again, by the buckets that the reducer has loaded. Drops the optimizer's state, which must
   /// be loaded afterwards. Collective: all ranks call it.
-  void divide_again();
+  void reshard();
   /// Drops the gradients of the original parameters and of the parts.
   void zero_grad();
   /// Assigns the reduced gradients to the parts that the optimizer steps; they share memory.
@@ -74,7 +74,7 @@ class ShardedOptimizer {
     int64_t begin = 0;     ///< first element, in memory order
     at::Tensor values = {};
   };
-  void put_together(const std::vector<at::Tensor>& bucket);
+  void flatten_bucket(const std::vector<at::Tensor>& bucket);
   void make_parts();
   void check_groups() const;
   void check_memory() const;

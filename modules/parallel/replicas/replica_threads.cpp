@@ -21,9 +21,9 @@ namespace levin::parallel {
 namespace {
 
 /// A worker thread that sleeps until it is given a job and lives as long as the process.
-class KeptThread {
+class PooledThread {
  public:
-  KeptThread() {
+  PooledThread() {
     std::thread([this] { loop(); }).detach();
   }
 
@@ -61,41 +61,41 @@ class KeptThread {
 };
 
 /// Borrows threads from the pool for one call. The pool is last-in, first-out, so that a replica keeps its thread.
-class LentThreads {
+class BorrowedThreads {
  public:
-  explicit LentThreads(size_t count) {
+  explicit BorrowedThreads(size_t count) {
     const std::lock_guard lock(idle().mutex);
-    for (std::vector<KeptThread*>& threads = idle().threads; threads_.size() < count;) {
-      threads_.push_back(threads.empty() ? new KeptThread : threads.back());
+    for (std::vector<PooledThread*>& threads = idle().threads; threads_.size() < count;) {
+      threads_.push_back(threads.empty() ? new PooledThread : threads.back());
       if (!threads.empty()) threads.pop_back();
     }
   }
-  ~LentThreads() {
+  ~BorrowedThreads() {
     const std::lock_guard lock(idle().mutex);
     idle().threads.insert(idle().threads.end(), threads_.rbegin(), threads_.rend());
   }
-  LentThreads(const LentThreads&) = delete;
-  LentThreads& operator=(const LentThreads&) = delete;
+  BorrowedThreads(const BorrowedThreads&) = delete;
+  BorrowedThreads& operator=(const BorrowedThreads&) = delete;
 
-  KeptThread& operator[](size_t index) { return *threads_[index]; }
+  PooledThread& operator[](size_t index) { return *threads_[index]; }
 
  private:
   struct Idle {
     std::mutex mutex;
-    std::vector<KeptThread*> threads;
+    std::vector<PooledThread*> threads;
   };
   // Never destroyed: a process may end while its threads sleep, or inside one of them.
   static Idle& idle() {
     static Idle* const all = new Idle;
     return *all;
   }
-  std::vector<KeptThread*> threads_;
+  std::vector<PooledThread*> threads_;
 };
 
 /// The thread state that a task inherits from the calling thread.
-class CallersState {
+class CallerThreadState {
  public:
-  explicit CallersState(const std::vector<c10::Device>& devices)
+  explicit CallerThreadState(const std::vector<c10::Device>& devices)
       : autocast_cache_(at::autocast::is_autocast_cache_enabled()) {
     add_autocast(c10::kCPU);
     for (const c10::Device device : devices) {
@@ -152,7 +152,7 @@ class CallersState {
 
 void run_replicas(const std::vector<c10::Device>& devices, const std::function<void(size_t)>& task, bool in_order) {
   const size_t count = devices.size();
-  const CallersState caller(devices);
+  const CallerThreadState caller(devices);
   std::vector<std::exception_ptr> exceptions(count);
   const auto keep_exception = [&](size_t replica, const auto& run) {
     try {
@@ -172,7 +172,7 @@ void run_replicas(const std::vector<c10::Device>& devices, const std::function<v
         const ComputeThreadsGuard threads(share);
         keep_exception(i, [&] { caller.run(task, i); });
       });
-    LentThreads threads(jobs.size());
+    BorrowedThreads threads(jobs.size());
     for (size_t i = 0; i < jobs.size(); ++i) threads[i].start(jobs[i]);
     keep_exception(0, [&] {
       // If the CPU only launches kernels, the caller's thread count is unchanged.

@@ -16,8 +16,8 @@
 
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
-#include "tests/data/as_nobody.h"
 #include "tests/data/files/pictures.h"
+#include "tests/data/run_unprivileged.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
 
@@ -135,7 +135,7 @@ TEST_CASE("a folder or file that may not be read is named") {
   fs::permissions(folder.path(), fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
   const std::string root = folder.path().string();
   const auto message = [&] {
-    return as_nobody(
+    return run_unprivileged(
         [&] { return error_text<UsageError>([&] { batch_of(ImageFolderDataset(folder.path()), {0, 1}); }); });
   };
   CHECK(message() == "no error");
@@ -377,8 +377,8 @@ TEST_CASE("training alone is transformed, and normalised after that") {
   const levin::Json json = {{"class", "ImageFolder"}, {"root", folder.path().string()},
                             {"image_size", 8},        {"transforms", {{{"class", "RandomHorizontalFlip"}, {"p", 1.0}}}},
                             {"shuffle", false},       {"batch_size", 12}};
-  levin::Part<DataModuleKind> part;
-  levin::OptionTraits<levin::Part<DataModuleKind>>::type().set(&part, "data", json, {});
+  levin::ClassChoice<DataModuleKind> part;
+  levin::OptionTraits<levin::ClassChoice<DataModuleKind>>::type().set(&part, "data", json, {});
   const auto data = part.make("data");
   data->setup(levin::Stage::Fit);
   const Batch train = data->train_dataloader()[0].next()->batch, val = data->val_dataloader()[0].next()->batch;

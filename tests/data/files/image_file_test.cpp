@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/data/as_nobody.h"
 #include "tests/data/files/pictures.h"
 #include "tests/data/files/png_writer.h"
+#include "tests/data/run_unprivileged.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
 
@@ -170,7 +170,7 @@ TEST_CASE("a file that is no whole image is refused with its name and the reason
   fs::permissions(folder.path(), fs::perms::owner_all | fs::perms::others_all);
   write_png(folder / "secret.png", picture(2, 2));
   fs::permissions(folder / "secret.png", fs::perms::none);
-  CHECK(as_nobody([&] { return error_text<levin::UsageError>([&] { read_image(folder / "secret.png"); }); }) ==
+  CHECK(run_unprivileged([&] { return error_text<levin::UsageError>([&] { read_image(folder / "secret.png"); }); }) ==
         (folder / "secret.png").string() + ": cannot be opened: Permission denied");
 }
 

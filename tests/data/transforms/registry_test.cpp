@@ -15,7 +15,7 @@ using namespace levin::data;
 
 namespace {
 
-using Parts = std::vector<Part<TransformKind>>;
+using Parts = std::vector<ClassChoice<TransformKind>>;
 
 Parts parts_of(const Json& json) {
   Parts parts;

@@ -34,7 +34,7 @@ inline levin::LRFunctions functions_of(const Json& names) {
 }
 
 struct SchedulerOptions {
-  levin::Part<levin::LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Scheduler");
+  levin::ClassChoice<levin::LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Scheduler");
 };
 
 /// Makes a scheduler as from a config; schedulers with functions are made as from C++.

@@ -211,7 +211,7 @@ TEST_CASE("a folder is the newest checkpoint of a run, also of one that saves el
     REQUIRE(found);
     CHECK(found->checkpoint.file == folder / "all" / file);
     CHECK(found->run_folder == folder / "runs" / run);
-    CHECK(found->continues_in_folder);
+    CHECK(found->resumes_in_place);
   }
   const std::string text = error_text<levin::UsageError>([&] {
     fs::create_directories(folder / "empty");

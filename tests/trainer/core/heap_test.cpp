@@ -25,9 +25,9 @@ TEST_CASE("a kept heap asks the system once for memory that is used again and ag
 #endif
   constexpr long kPagesOfOneRound = 56 * 256;  // of 4 KiB; fewer if pages are larger
   {
-    const KeptHeap outer;
+    const HeapRetention outer;
     {
-      const KeptHeap inner;
+      const HeapRetention inner;
       pages_given();
     }
     CHECK(pages_given() < kPagesOfOneRound / 10);  // the outer scope still lives

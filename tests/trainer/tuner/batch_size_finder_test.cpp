@@ -119,7 +119,7 @@ TEST_CASE("a fit after the search ends as one without, to the bit") {
       data.set_batch_size(8);
     }
     const levin::RunResult result = trainer.fit(module, data);
-    auto end = everything_of(module);
+    auto end = state_tensors(module);
     end.push_back(torch::tensor({metric(result, "mean"), metric(result, "registered")}, torch::kDouble));
     end.push_back(torch::rand({3}));
     return end;

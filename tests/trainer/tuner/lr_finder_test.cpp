@@ -35,7 +35,7 @@ TEST_CASE("a fit after a range test ends as one without, to the bit") {
       CHECK(module.batches_seen == 0);
     }
     const levin::RunResult result = trainer.fit(module, data);
-    auto end = everything_of(module);
+    auto end = state_tensors(module);
     end.push_back(torch::tensor(metric(result, "mean"), torch::kDouble));
     end.push_back(torch::rand({3}));
     return end;

@@ -10,7 +10,7 @@ TEST_CASE("a snapshot restores a module to the bit, with its memory and its layo
   const torch::Tensor other_view = module.net->ptr(3)->as<torch::nn::Linear>()->weight.detach();
   module.net->ptr(3)->as<torch::nn::Linear>()->weight.set_requires_grad(false);
   module.net->ptr(1)->eval();
-  const auto before = everything_of(module);
+  const auto before = state_tensors(module);
   levin::ModuleSnapshot snapshot(module);
   {
     const torch::NoGradGuard no_grad;
@@ -28,7 +28,7 @@ TEST_CASE("a snapshot restores a module to the bit, with its memory and its layo
     late->weight.zero_();
   }
   snapshot.restore();
-  const auto after = everything_of(module);
+  const auto after = state_tensors(module);
   for (size_t i = 0; i < before.size(); ++i) {
     bool found = false;
     for (const auto& tensor : after)

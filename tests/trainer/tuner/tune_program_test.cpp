@@ -16,7 +16,7 @@ namespace {
 /// Digits whose module runs out of memory above 40 samples.
 struct TunedDigits : levin::LightningModule {
   struct Options {
-    levin::Part<levin::optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"SGD"}, "Optimizer");
+    levin::ClassChoice<levin::optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"SGD"}, "Optimizer");
   };
   explicit TunedDigits(Options o) : options(std::move(o)), net(register_module("net", torch::nn::Linear(784, 10))) {}
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {

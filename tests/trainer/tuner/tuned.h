@@ -61,7 +61,7 @@ inline double metric(const levin::RunResult& result, const std::string& name) {
 }
 
 /// Returns copies of parameters and buffers, and the module's count.
-inline std::vector<torch::Tensor> everything_of(const Tuned& module) {
+inline std::vector<torch::Tensor> state_tensors(const Tuned& module) {
   auto all = copies(module.parameters());
   for (const auto& buffer : module.buffers()) all.push_back(buffer.detach().clone());
   all.push_back(torch::tensor(module.batches_seen));

@@ -122,8 +122,8 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   const bool saves = options.trainer.enable_checkpointing.value_or(true) && !options.trainer.barebones && !dry_run;
   const auto signals = std::make_shared<HandleSignals>(command == "fit", saves && !options.trainer.fast_dev_run);
   trainer_options.callbacks.push_back(signals);
-  const std::unique_ptr<Trainer> made =
-      dry_run ? Trainer::for_plan(std::move(trainer_options)) : std::make_unique<Trainer>(std::move(trainer_options));
+  const std::unique_ptr<Trainer> made = dry_run ? Trainer::for_dry_run(std::move(trainer_options))
+                                                : std::make_unique<Trainer>(std::move(trainer_options));
   Trainer& trainer = *made;
   trainer.set_config(flags.references.config_of_run(options, module->hyperparameters()));
   try {

@@ -20,8 +20,8 @@ struct RunOptions {
   std::optional<std::string> name =
       LEVIN_OPTION(name, {}, "Name of the runs: their folder under default_root_dir; unset: levin_logs");
   TrainerOptions trainer = LEVIN_OPTION(trainer, {}, "The trainer");
-  Part<ModuleKind> model = LEVIN_OPTION(model, {}, "The module that is trained");
-  Part<data::DataModuleKind> data = LEVIN_OPTION(data, {}, "The data; unset: the module's own loaders");
+  ClassChoice<ModuleKind> model = LEVIN_OPTION(model, {}, "The module that is trained");
+  ClassChoice<data::DataModuleKind> data = LEVIN_OPTION(data, {}, "The data; unset: the module's own loaders");
 };
 
 /// Converts a config without problems to options. Throws UsageError if options contradict each other.

@@ -22,9 +22,9 @@
 ///
 /// The struct stays an aggregate. JSON, flags, the environment, `--help` and `levin config show` are all derived from
 /// it. A field may have any type with OptionTraits: bool, int64_t, double, std::string, a std::vector or std::optional
-/// of them, another options struct, a `Part<Kind>` (trainer/core/options/part.h), and every type that declares its own.
-/// A field without LEVIN_OPTION can be set in C++ only; if it is an options struct, its options are added flat to the
-/// outer struct.
+/// of them, another options struct, a `ClassChoice<Kind>` (trainer/core/options/class_choice.h), and every type that
+/// declares its own. A field without LEVIN_OPTION can be set in C++ only; if it is an options struct, its options are
+/// added flat to the outer struct.
 #define LEVIN_OPTION(name, ...) ::levin::detail::option(&name, #name, __VA_ARGS__)
 
 namespace levin {

@@ -61,7 +61,7 @@ int64_t largest_count(int64_t own, Comm& comm) {
   return count.item<int64_t>();
 }
 
-std::string text_of_rank_zero(const std::string& own, Comm& comm) {
+std::string broadcast_text(const std::string& own, Comm& comm) {
   if (comm.world_size() == 1) return own;
   const at::Tensor bytes = bytes_of_rank(own, 0, comm);
   return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(bytes.numel())};

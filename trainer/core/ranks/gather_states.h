@@ -19,6 +19,6 @@ State state_of_rank(const State& own, int64_t rank, Comm& comm);
 int64_t largest_count(int64_t own, Comm& comm);
 
 /// Returns rank 0's text on every rank. Collective: all ranks call it.
-std::string text_of_rank_zero(const std::string& own, Comm& comm);
+std::string broadcast_text(const std::string& own, Comm& comm);
 
 }  // namespace levin

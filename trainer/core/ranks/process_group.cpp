@@ -2,10 +2,10 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/core/ranks/absent_ranks.h>
 #include <levin/trainer/core/ranks/host_address.h>
 #include <levin/trainer/core/ranks/process_group_backends.h>
 #include <levin/trainer/core/ranks/rank_store.h>
+#include <levin/trainer/core/ranks/stub_group.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -170,12 +170,12 @@ void ProcessGroup::guarded(const char* call, const std::function<void()>& body) 
   }
 }
 
-ProcessGroup::Silence::Silence(const ProcessGroup& group) : group_(group) {
+ProcessGroup::CollectivesBlock::CollectivesBlock(const ProcessGroup& group) : group_(group) {
   const std::lock_guard lock(group_.parts_->mutex);
   ++group_.parts_->silences;
 }
 
-ProcessGroup::Silence::~Silence() {
+ProcessGroup::CollectivesBlock::~CollectivesBlock() {
   const std::lock_guard lock(group_.parts_->mutex);
   --group_.parts_->silences;
 }

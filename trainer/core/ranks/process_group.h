@@ -83,12 +83,12 @@ class ProcessGroup final : public Comm {
   void guarded(const char* call, const std::function<void()>& body) const;
   /// While it lives, every call throws levin::Error instead of starting. It is for code that runs while an exception
   /// propagates, when the other ranks do not take part and the call would wait for them.
-  class Silence {
+  class CollectivesBlock {
    public:
-    explicit Silence(const ProcessGroup& group);
-    ~Silence();
-    Silence(const Silence&) = delete;
-    Silence& operator=(const Silence&) = delete;
+    explicit CollectivesBlock(const ProcessGroup& group);
+    ~CollectivesBlock();
+    CollectivesBlock(const CollectivesBlock&) = delete;
+    CollectivesBlock& operator=(const CollectivesBlock&) = delete;
 
    private:
     const ProcessGroup& group_;

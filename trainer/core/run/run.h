@@ -97,7 +97,7 @@ class Run {
   /// may have weight 0, since those hooks are then not called.
   virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
   /// Whether the run was resumed from a checkpoint and continues in the folder of the run that wrote it.
-  virtual bool continues_in_folder() const = 0;
+  virtual bool resumes_in_place() const = 0;
   /// The checkpoint that the run was resumed from, if the run does not continue in that checkpoint's folder; else
   /// empty.
   virtual const std::filesystem::path& resumed_from() const = 0;

@@ -39,12 +39,12 @@ void set_keeping_thresholds() {}
 
 }  // namespace
 
-KeptHeap::KeptHeap() {
+HeapRetention::HeapRetention() {
   const std::lock_guard lock(mutex);
   if (living++ == 0 && !is_configured_by_environment()) set_keeping_thresholds();
 }
 
-KeptHeap::~KeptHeap() {
+HeapRetention::~HeapRetention() {
   const std::lock_guard lock(mutex);
   if (--living == 0 && !is_configured_by_environment()) set_usual_thresholds();
 }

@@ -9,12 +9,12 @@ namespace levin {
 /// The peak memory use stays the same. The last instance to be destroyed returns the free memory. It is a no-op if the
 /// environment configures the heap (GLIBC_TUNABLES, MALLOC_*) and has no effect if another allocator is preloaded.
 /// Source: mallopt(3).
-class KeptHeap {
+class HeapRetention {
  public:
-  KeptHeap();
-  ~KeptHeap();
-  KeptHeap(const KeptHeap&) = delete;
-  KeptHeap& operator=(const KeptHeap&) = delete;
+  HeapRetention();
+  ~HeapRetention();
+  HeapRetention(const HeapRetention&) = delete;
+  HeapRetention& operator=(const HeapRetention&) = delete;
 };
 
 }  // namespace levin

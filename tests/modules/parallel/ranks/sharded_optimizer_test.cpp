@@ -258,7 +258,7 @@ TEST_CASE("ranks with different numbers of batches train together until all are 
       if (step < batches)
         ddp(images(step)).square().mean().backward();
       else
-        join.backward_of_nothing();
+        join.backward_without_loss();
       sgd.step();
       const std::lock_guard lock(mutex);
       if (group.rank() == 0) together.push_back(join.ranks());

@@ -1,4 +1,4 @@
-#include <levin/trainer/core/options/part.h>
+#include <levin/trainer/core/options/class_choice.h>
 
 #include <nlohmann/json.hpp>
 
@@ -37,9 +37,9 @@ struct AreaKind {
 };
 
 struct Options {
-  Part<AreaKind> area = LEVIN_OPTION(area, {"Square"}, "Area");
-  Part<AreaKind> other = LEVIN_OPTION(other, {}, "Another; unset: none");
-  std::vector<Part<AreaKind>> more = LEVIN_OPTION(more, {}, "More areas");
+  ClassChoice<AreaKind> area = LEVIN_OPTION(area, {"Square"}, "Area");
+  ClassChoice<AreaKind> other = LEVIN_OPTION(other, {}, "Another; unset: none");
+  std::vector<ClassChoice<AreaKind>> more = LEVIN_OPTION(more, {}, "More areas");
 };
 
 void set(Options& options, const char* text) { levin::schema_of<Options>().set(&options, "model", Json::parse(text)); }
@@ -74,9 +74,9 @@ TEST_CASE("a part can be given in C++") {
       levin::schema_of<Options>().check(
           std::make_unique<Options>(Options{.area = {"Square", SquareOptions{.side = -1}}}).get(), "model"),
       "model.area.side: expected at least 0, got -1.0");
-  CHECK_THROWS_WITH(Part<AreaKind>("Square", RectangleOptions{}).make("a", 1.0),
+  CHECK_THROWS_WITH(ClassChoice<AreaKind>("Square", RectangleOptions{}).make("a", 1.0),
                     "a: the options given are not those of area 'Square'");
-  CHECK_THROWS_WITH(Part<AreaKind>().make("model.area", 1.0), "model.area: no area is chosen");
+  CHECK_THROWS_WITH(ClassChoice<AreaKind>().make("model.area", 1.0), "model.area: no area is chosen");
 }
 
 TEST_CASE("wrong parts are named") {

@@ -1,4 +1,4 @@
-#include <levin/trainer/core/ranks/absent_ranks.h>
+#include <levin/trainer/core/ranks/stub_group.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
@@ -28,9 +28,9 @@ class DoneWork final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-class AbsentRanks final : public c10d::Backend {
+class StubGroup final : public c10d::Backend {
  public:
-  explicit AbsentRanks(int64_t world_size) : c10d::Backend(/*rank=*/0, static_cast<int>(world_size)) {}
+  explicit StubGroup(int64_t world_size) : c10d::Backend(/*rank=*/0, static_cast<int>(world_size)) {}
 
   const std::string getBackendName() const override { return "absent"; }
   WorkPtr allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions&) override { return done(tensors); }
@@ -65,7 +65,7 @@ class AbsentRanks final : public c10d::Backend {
 c10::intrusive_ptr<c10d::ProcessGroup> make_absent_ranks(int64_t world_size, c10::Device device) {
   auto group =
       c10::make_intrusive<c10d::ProcessGroup>(c10::make_intrusive<c10d::HashStore>(), 0, static_cast<int>(world_size));
-  const auto backend = c10::make_intrusive<AbsentRanks>(world_size);
+  const auto backend = c10::make_intrusive<StubGroup>(world_size);
   for (const c10::DeviceType type : {c10::kCPU, device.type()})
     group->setBackend(type, c10d::ProcessGroup::BackendType::CUSTOM, backend);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::CUSTOM);

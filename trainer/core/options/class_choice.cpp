@@ -1,4 +1,4 @@
-#include <levin/trainer/core/options/part.h>
+#include <levin/trainer/core/options/class_choice.h>
 #include <levin/trainer/core/options/value_type.h>
 
 namespace levin {

@@ -9,7 +9,7 @@
 namespace levin {
 
 /// The value of an option that is chosen by name: a class name and that class's options, with value semantics. See
-/// Part.
+/// ClassChoice.
 class PartValue {
  public:
   /// The chosen class; empty if none is chosen.
@@ -35,25 +35,26 @@ class PartValue {
 /// An option whose value is chosen by name: `{"class": "AdamW", "lr": 0.001}` or `"AdamW"` in JSON.
 ///
 ///     struct Options {  // "optimizer" in a config, --model.optimizer.lr as a flag
-///       Part<OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
-///       Part<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");
+///       ClassChoice<OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"AdamW"}, "Optimizer");
+///       ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset:
+///       none");
 ///     };
 ///     Options o{.optimizer = {"SGD", optim::SGDOptions{.lr = 0.1, .momentum = 0.9}}};             // the same in C++
 ///     auto optimizer = o.optimizer.make("model.optimizer", parameters());
 ///
 /// `Kind` has `using Entry = std::function<Product(const void* options, Args...)>` and
-/// `static Registry<Entry>& registry()`. Several by name: `std::vector<Part<Kind>>`.
+/// `static Registry<Entry>& registry()`. Several by name: `std::vector<ClassChoice<Kind>>`.
 template <class Kind>
-class Part : public PartValue {
+class ClassChoice : public PartValue {
  public:
   /// Nothing chosen.
-  Part() = default;
+  ClassChoice() = default;
   /// A class with its default options. An unknown name is reported when the options are checked or the object is made.
-  Part(const char* name) : PartValue(name, nullptr, nullptr) {}
-  Part(std::string name) : PartValue(std::move(name), nullptr, nullptr) {}
+  ClassChoice(const char* name) : PartValue(name, nullptr, nullptr) {}
+  ClassChoice(std::string name) : PartValue(std::move(name), nullptr, nullptr) {}
   /// A class with its own options struct.
   template <class Options>
-  Part(std::string name, Options values)
+  ClassChoice(std::string name, Options values)
       : PartValue(std::move(name), std::make_shared<Options>(std::move(values)), &schema_of<Options>()) {}
 
   /// Makes the object. `path` names the option in errors ("model.optimizer"); it is an error if nothing is chosen.
@@ -66,8 +67,8 @@ class Part : public PartValue {
   }
 };
 
-/// Reads and writes a Part: a JSON object with "class" and that class's options, a class name, or null. An object that
-/// names another class than the present one starts from that class's defaults.
+/// Reads and writes a ClassChoice: a JSON object with "class" and that class's options, a class name, or null. An
+/// object that names another class than the present one starts from that class's defaults.
 class PartType : public OptionType {
  public:
   /// `classes_of` is called when it is first needed.
@@ -85,10 +86,10 @@ class PartType : public OptionType {
 };
 
 template <class Kind>
-struct OptionTraits<Part<Kind>> {
+struct OptionTraits<ClassChoice<Kind>> {
   static const OptionType& type() {
     // PartType reads the PartValue, which is the part's only member.
-    static_assert(sizeof(Part<Kind>) == sizeof(PartValue));
+    static_assert(sizeof(ClassChoice<Kind>) == sizeof(PartValue));
     static const PartType type([]() -> const ClassList& { return Kind::registry(); });
     return type;
   }
