@@ -13,7 +13,7 @@ namespace {
 /// Collects the contradictions among the options.
 class Check {
  public:
-  explicit Check(const TrainerOptions& options) : o(options) {}
+  explicit Check(const TrainerOptions& options) : o(options), choice(choose_strategy(options)) {}
 
   void limits() {
     if (o.min_epochs && o.max_epochs && *o.max_epochs >= 0 && *o.min_epochs > *o.max_epochs)
@@ -51,12 +51,14 @@ class Check {
       contradict("distributed_backend", "strategy", *o.distributed_backend + " and " + o.strategy);
     const char* const nodes = o.nb_gpu_nodes.value_or(1) > 1 ? "nb_gpu_nodes" : "num_nodes";
     const int64_t count = std::max(o.num_nodes, o.nb_gpu_nodes.value_or(1));
-    if (o.strategy == "dp" && count > 1)
+    const std::optional<StrategyKind> present = strategy_named(o.strategy);
+    const std::optional<StrategyKind> early = strategy_named(o.distributed_backend.value_or(""));
+    if (present == StrategyKind::DataParallel && count > 1)
       contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
-    else if (o.distributed_backend == "dp" && count > 1)
+    else if (early == StrategyKind::DataParallel && count > 1)
       contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
-    if (strategy() == "zero1") zero1();
-    if (o.strategy != "single_device") return;
+    if (asked_strategy(o) == StrategyKind::Zero1) zero1();
+    if (present != StrategyKind::SingleDevice) return;
     if (count > 1)
       contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
     for (const auto& [name, value] : {std::pair("devices", &o.devices), std::pair("gpus", &o.gpus)})
@@ -98,14 +100,13 @@ class Check {
     refuse("activation_checkpointing", o.activation_checkpointing, "a replay does not put random numbers back");
     refuse("detect_anomaly", o.detect_anomaly, "each gradient would be read on the host");
     refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
-    refuse(option_of_strategy(), choose_strategy(o).name != "single_device", "a graph is of one device");
+    refuse(option_of_strategy(), choice.kind != StrategyKind::SingleDevice, "a graph is of one device");
   }
 
   void ranks() {
-    const StrategyChoice choice = choose_strategy(o);
     if (!choice.has_ranks()) return;
     const auto refuse = [&](const char* option, bool set, const char* why) {
-      if (set) contradict(option_of_strategy(), option, choice.name + " trains on several ranks: " + why);
+      if (set) contradict(option_of_strategy(), option, choice.name() + " trains on several ranks: " + why);
     };
     refuse("auto_microbatch", o.auto_microbatch, "they would split their batches differently");
     refuse("auto_scale_batch_size", o.auto_scale_batch_size.has_value(), "look for the size on one device");
@@ -166,11 +167,9 @@ class Check {
   std::vector<Contradiction> found = {};
 
  private:
-  /// The strategy as given, in the early or the present spelling.
-  const std::string& strategy() const { return o.distributed_backend ? *o.distributed_backend : o.strategy; }
   /// Returns the name of the option that led to the result of `choose_strategy`.
   const char* option_of_strategy() const {
-    if (o.distributed_backend || o.strategy != "auto") return strategy_option();
+    if (asked_strategy(o)) return strategy_option();
     if (o.nb_gpu_nodes.value_or(1) > 1) return "nb_gpu_nodes";
     if (o.num_nodes > 1) return "num_nodes";
     return o.gpus.is_set() ? "gpus" : "devices";
@@ -189,6 +188,7 @@ class Check {
   }
 
   const TrainerOptions& o;
+  const StrategyChoice choice;
 };
 
 }  // namespace

@@ -46,10 +46,10 @@ Trainer::Trainer(TrainerOptions options) {
   options_ = resolve(std::move(options), &warnings);
   placement_ = choose_placement(given, visible_gpus(), find_launch_environment());
   if (const std::optional<int> code = launch_ranks(given, placement_)) std::exit(*code);
-  options_.strategy = placement_.strategy.name;
+  options_.strategy = placement_.strategy.name();
   if (placement_.environment && !given.distributed_backend) {
     TrainerOptions placed = given;  // a launcher makes it ddp if the options name no strategy
-    placed.strategy = placement_.strategy.name;
+    placed.strategy = placement_.strategy.name();
     check_options(placed);
   }
   for (const std::string& warning : warnings) console::warn(warning);

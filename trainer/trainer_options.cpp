@@ -98,17 +98,20 @@ void resolve_unset(TrainerOptions& o) {
 
 }  // namespace
 
+std::optional<StrategyKind> asked_strategy(const TrainerOptions& given) {
+  return strategy_named(given.distributed_backend ? *given.distributed_backend : given.strategy);
+}
+
 StrategyChoice choose_strategy(const TrainerOptions& given) {
-  const auto named = [](const std::string& name) { return name == "ddp_spawn" ? "ddp" : name; };
-  if (given.distributed_backend) return {named(*given.distributed_backend), "as distributed_backend says"};
-  if (given.strategy != "auto") return {named(given.strategy), "as asked for"};
+  if (const std::optional<StrategyKind> asked = asked_strategy(given))
+    return {*asked, given.distributed_backend ? "as distributed_backend says" : "as asked for"};
   const int64_t nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
-  if (nodes > 1) return {"ddp", c10::str(nodes, " machines")};
+  if (nodes > 1) return {StrategyKind::Ddp, c10::str(nodes, " machines")};
   const int gpus = given.gpus.count(/*all=*/visible_gpus().count);
-  if (given.gpus.is_set() && gpus > 1) return {"dp", c10::str(gpus, " gpus on one machine")};
+  if (given.gpus.is_set() && gpus > 1) return {StrategyKind::DataParallel, c10::str(gpus, " gpus on one machine")};
   const int devices = given.devices.count(given.accelerator == "cpu" ? 1 : std::max(1, visible_gpus().count));
-  if (devices > 1) return {"ddp", c10::str(devices, " devices")};
-  return {"single_device", "one device"};
+  if (devices > 1) return {StrategyKind::Ddp, c10::str(devices, " devices")};
+  return {};
 }
 
 void check_options(const TrainerOptions& options) {
@@ -122,7 +125,7 @@ void check_options(const TrainerOptions& options) {
 
 TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings) {
   check_options(options);
-  options.strategy = choose_strategy(options).name;
+  options.strategy = choose_strategy(options).name();
   resolve_early_spellings(options);
   resolve_early_precision(options, warnings);
   resolve_overfit_batches(options);

@@ -10,6 +10,7 @@
 #include <levin/trainer/core/options/precision.h>
 #include <levin/trainer/core/run/callback_entry.h>
 #include <levin/trainer/loggers/logger_choice.h>
+#include <levin/trainer/strategies/strategy_choice.h>
 
 #include <cstdint>
 #include <optional>
@@ -171,13 +172,8 @@ struct TrainerOptions {
                             "Print nothing but warnings, errors and results: no start line, progress bar or summary");
 };
 
-/// The strategy of a run and the reason for the choice.
-struct StrategyChoice {
-  std::string name = {};  ///< "single_device", "dp", "ddp" or "zero1"
-  std::string why = {};   ///< "several gpus on one machine"
-  /// Returns whether each device has its own process.
-  bool has_ranks() const { return name == "ddp" || name == "zero1"; }
-};
+/// Returns the strategy that options name, in the early or the present spelling; nullopt if they leave it to `devices`.
+std::optional<StrategyKind> asked_strategy(const TrainerOptions& given);
 
 /// Returns the strategy for options as they were given, before `resolve`.
 StrategyChoice choose_strategy(const TrainerOptions& given);

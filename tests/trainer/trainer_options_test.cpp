@@ -95,7 +95,7 @@ TEST_CASE("options that cannot run yet are refused by name") {
 TEST_CASE("the strategy follows from the options, and says why") {
   const auto choice = [](const char* text) {
     const levin::StrategyChoice chosen = levin::choose_strategy(from_json(text));
-    return chosen.name + ": " + chosen.why;
+    return chosen.name() + ": " + chosen.why;
   };
   CHECK(choice("{}") == "single_device: one device");
   CHECK(choice(R"({"gpus": 1})") == "single_device: one device");
@@ -310,14 +310,14 @@ TEST_CASE("ranks that a launcher has started take their place") {
     return levin::choose_placement(from_json(text), none, environment);
   };
   const levin::Placement unasked = placed("{}", launched(1, 4, 2));
-  CHECK(unasked.strategy.name + ": " + unasked.strategy.why == "ddp: 4 ranks of torchrun");
+  CHECK(unasked.strategy.name() + ": " + unasked.strategy.why == "ddp: 4 ranks of torchrun");
   CHECK(unasked.devices == std::vector<c10::Device>{c10::kCPU});
   CHECK(unasked.num_nodes == 2);
   CHECK_FALSE(unasked.needs_supervisor());
   CHECK(placed(R"({"devices": 2, "num_nodes": 2})", launched(3, 4, 2)).environment->rank == 3);
   CHECK(placed(R"({"devices": 2, "accelerator": "cpu"})", {}).needs_supervisor());
   CHECK(placed(R"({"strategy": "ddp"})", {}).needs_supervisor() == false);
-  CHECK(placed("{}", launched(0, 1, 1)).strategy.name == "single_device");
+  CHECK(placed("{}", launched(0, 1, 1)).strategy.name() == "single_device");
   const auto error_in = [&](const char* text) {
     return error_text<levin::UsageError>([&] { placed(text, launched(1, 4, 2)); });
   };
@@ -341,4 +341,16 @@ TEST_CASE("ranks are not started if that is not wanted or the machine's number i
   options.num_nodes = 2;
   CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer trainer(options); }),
                  "no launcher has started this process"));
+}
+
+TEST_CASE("each kind of strategy is found by its name, and has its traits") {
+  using levin::StrategyKind;
+  for (const StrategyKind kind :
+       {StrategyKind::SingleDevice, StrategyKind::DataParallel, StrategyKind::Ddp, StrategyKind::Zero1}) {
+    CHECK(levin::strategy_named(levin::traits_of(kind).name) == kind);
+    CHECK(levin::StrategyChoice{kind, ""}.has_ranks() == (kind == StrategyKind::Ddp || kind == StrategyKind::Zero1));
+    CHECK(levin::StrategyChoice{kind, ""}.shards() == (kind == StrategyKind::Zero1));
+  }
+  CHECK(levin::strategy_named("ddp_spawn") == StrategyKind::Ddp);
+  CHECK_FALSE(levin::strategy_named("auto"));
 }

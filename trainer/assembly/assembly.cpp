@@ -56,27 +56,35 @@ bool is_placed_by_user(const LightningModule& module) {
 
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options, ProcessGroup* ranks,
                                         const LightningModule& module) {
-  std::unique_ptr<Strategy> strategy;
-  if (placement.strategy.name == "zero1")
-    strategy = std::make_unique<Zero1Strategy>(*ranks, placement.devices.front(), ddp_options(options),
-                                               options.sync_batchnorm);
-  else if (ranks != nullptr)
-    strategy =
-        std::make_unique<DdpStrategy>(*ranks, placement.devices.front(), ddp_options(options), options.sync_batchnorm);
-  else if (!placement.asked_for && is_placed_by_user(module))
-    strategy = std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
-  else if (placement.strategy.name == "dp")
-    strategy = std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
-                                                      /*in_order=*/static_cast<bool>(options.deterministic));
-  else
-    strategy = std::make_unique<SingleDeviceStrategy>(placement.devices.front());
-  if (options.auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
+  const c10::Device device = placement.devices.front();
+  if (!placement.strategy.has_ranks() && !placement.asked_for && is_placed_by_user(module))
+    return std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
+  switch (placement.strategy.kind) {
+    case StrategyKind::SingleDevice:
+      break;
+    case StrategyKind::DataParallel:
+      return std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
+                                                    /*in_order=*/static_cast<bool>(options.deterministic));
+    case StrategyKind::Ddp:
+      return std::make_unique<DdpStrategy>(*ranks, device, ddp_options(options, placement.strategy),
+                                           options.sync_batchnorm);
+    case StrategyKind::Zero1:
+      return std::make_unique<Zero1Strategy>(*ranks, device, ddp_options(options, placement.strategy),
+                                             options.sync_batchnorm);
+  }
+  return std::make_unique<SingleDeviceStrategy>(device);
+}
+
+std::unique_ptr<Strategy> make_wrapped_strategy(const Placement& placement, const TrainerOptions& options,
+                                                ProcessGroup* ranks, const LightningModule& module) {
+  std::unique_ptr<Strategy> strategy = make_strategy(placement, options, ranks, module);
+  if (options.auto_microbatch) return std::make_unique<AutoMicrobatch>(std::move(strategy));
   return strategy;
 }
 
 }  // namespace
 
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options) {
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy) {
   using parallel::GradientCompression;
   return {.bucket_cap_mb = options.bucket_cap_mb,
           .find_unused_parameters = options.find_unused_parameters,
@@ -84,7 +92,7 @@ parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& optio
           .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
                          : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
                                                                   : GradientCompression::None,
-          .shard_gradients = choose_strategy(options).name == "zero1"};
+          .shard_gradients = strategy.shards()};
 }
 
 Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
@@ -95,7 +103,7 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Pr
       stage_(stage),
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
       settings_(std::in_place, settings_of(options)),
-      strategy_(make_strategy(placement, options, ranks, module_)),
+      strategy_(make_wrapped_strategy(placement, options, ranks, module_)),
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
       parts_{.options = options,
              .module = module,

@@ -84,7 +84,7 @@ class Assembly {
   RunContext run_;
 };
 
-/// Returns the options of gradient reduction across ranks.
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options);
+/// Returns the options of gradient reduction across ranks under `strategy`.
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy);
 
 }  // namespace levin

@@ -22,8 +22,8 @@ c10::Device choose_output_device(const TrainerOptions& given, const std::vector<
 void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
                 const std::string& accelerator, Placement& placement) {
   const std::string& launcher = environment.launcher;
-  if (!placement.strategy.has_ranks() && (given.strategy != "auto" || given.distributed_backend))
-    throw UsageError("trainer.strategy: ", placement.strategy.name, " runs in one process, and ", launcher,
+  if (!placement.strategy.has_ranks() && asked_strategy(given))
+    throw UsageError("trainer.strategy: ", placement.strategy.name(), " runs in one process, and ", launcher,
                      " has started ", environment.world_size, " (rank ", environment.rank, " is this one); use ddp");
   const auto here = static_cast<size_t>(environment.local_world_size);
   const bool asked = given.devices.is_set() || given.gpus.is_set();
@@ -44,7 +44,7 @@ void place_rank(const TrainerOptions& given, const LaunchEnvironment& environmen
         choose_devices(option, accelerator, Devices(std::vector<int>{static_cast<int>(local_rank)}), visible_gpus())
             .front()};
   }
-  placement.strategy = {placement.strategy.has_ranks() ? placement.strategy.name : "ddp",
+  placement.strategy = {placement.strategy.has_ranks() ? placement.strategy.kind : StrategyKind::Ddp,
                         c10::str(environment.world_size, " ranks of ", launcher)};
   placement.environment = environment;
   placement.num_nodes = environment.num_nodes();

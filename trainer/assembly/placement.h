@@ -15,7 +15,7 @@ struct Placement {
   std::vector<c10::Device> devices = {c10::Device(c10::kCPU)};  ///< several under dp
   c10::Device output_device = c10::kCPU;                        ///< one of them
   bool asked_for = false;  ///< if false, a module that is not on the CPU is not moved
-  StrategyChoice strategy = {"single_device", "one device"};
+  StrategyChoice strategy = {};
   std::optional<LaunchEnvironment> environment = {};  ///< set if a launcher has started this rank
   int64_t num_nodes = 1;
   bool is_dry_run = false;  ///< dry run: this process acts as rank 0, and the other ranks do not exist

@@ -155,7 +155,7 @@ std::unique_ptr<CapturedStep> make_captured_step(const StepParts& parts) {
   if (!parts.options.cuda_graphs) return nullptr;
   const c10::Device device = parts.strategy.device();
   if (!device.is_cuda()) refuse(c10::str("the run is on ", device, ", and steps are captured on a GPU"));
-  if (parts.strategy.name() != std::string("single_device"))
+  if (!parts.strategy.can_be_captured())
     refuse(c10::str("strategy ", parts.strategy.name(), " cannot be captured, one device can"));
   for (const at::Tensor& parameter : parts.module.parameters())
     if (parameter.device() != device)

@@ -34,6 +34,7 @@ class DdpStrategy : public Strategy {
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
   void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) override;
+  bool can_be_captured() const override { return false; }
   void begin_evaluation() override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;

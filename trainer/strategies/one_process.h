@@ -13,6 +13,7 @@ class OneProcessStrategy : public Strategy {
   void set_context(StepContext& /*context*/) override {}
   /// Runs the step as any other: the only rank is never without a batch that another one has.
   void run_idle(const std::set<LoggedMetric*>& /*metrics*/, const std::function<void()>& step) override { step(); }
+  bool can_be_captured() const override { return false; }
   void begin_evaluation() override {}
   void backward(const at::Tensor& loss, bool /*sync*/) override { module_->backward(loss); }
   void backward_without_loss() override {}

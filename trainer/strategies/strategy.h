@@ -43,6 +43,8 @@ class Strategy {
   /// Called once, after configure_optimizers and before any state is applied.
   virtual void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) = 0;
 
+  /// Returns whether a step can be captured as a device graph.
+  virtual bool can_be_captured() const = 0;
   virtual Batch to_device(Batch batch) = 0;
   /// Runs training_step, on one device or several.
   virtual StepOutput run_step(const Batch& batch, int64_t batch_idx) = 0;

@@ -38,7 +38,7 @@ class DryRun : public Callback {
  public:
   DryRun(std::shared_ptr<DryRunFindings> findings, const TrainerOptions& options)
       : findings_(std::move(findings)),
-        reduction_(ddp_options(options)),
+        reduction_(ddp_options(options, choose_strategy(options))),
         nodes_(options.nb_gpu_nodes.value_or(options.num_nodes)) {}
   void on_train_start(Run& run) override;
   void on_train_batch_start(Run& run) override;

@@ -42,7 +42,7 @@ void check_output(const RunFlags& flags, const Placement& placement) {
   if (flags.output.empty()) return;
   const PredictionFile file(flags.output);
   if (placement.needs_supervisor() || (placement.environment && placement.environment->world_size > 1))
-    throw UsageError("--output: each rank of ", placement.strategy.name,
+    throw UsageError("--output: each rank of ", placement.strategy.name(),
                      " predicts a part of the samples; predict on one device, or under dp");
 }
 
