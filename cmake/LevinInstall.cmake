@@ -1,4 +1,4 @@
-# `cmake --install`: headers in include/levin, the library, the program, and the package that find_package(levin) reads.
+# `cmake --install`: the headers that users need (LevinPublicHeaders.cmake) in include/levin, the library, the program, and the package that find_package(levin) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -34,8 +34,14 @@ endif()
 if(TARGET levin_program)
   install(TARGETS levin_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
-install(FILES levin.h lightning.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
-install(DIRECTORY ${levin_folders} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin" FILES_MATCHING PATTERN "*.h")
+# Found when it is installed: what a header includes may have changed since the configuration.
+install(CODE "include(\"${CMAKE_CURRENT_SOURCE_DIR}/cmake/LevinPublicHeaders.cmake\")
+levin_installed_headers(headers \"${CMAKE_CURRENT_SOURCE_DIR}\")
+foreach(header IN LISTS headers)
+  get_filename_component(folder \"\${header}\" DIRECTORY)
+  file(INSTALL \"${CMAKE_CURRENT_SOURCE_DIR}/\${header}\"
+    DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/levin/\${folder}\")
+endforeach()")
 foreach(header IN LISTS levin_forwarded_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/forwarded_include/levin/${header}"
