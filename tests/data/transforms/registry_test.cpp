@@ -10,7 +10,7 @@
 
 using levin::Json;
 using levin::OptionTraits;
-using levin::Part;
+using levin::ClassChoice;
 using namespace levin::data;
 
 namespace {

@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 
 using levin::Json;
-using levin::Part;
+using levin::ClassChoice;
 
 namespace {
 
