@@ -143,13 +143,13 @@
 #include <levin/trainer/core/options/auto_int.h>
 #include <levin/trainer/core/options/batch_limit.h>
 #include <levin/trainer/core/options/check_interval.h>
+#include <levin/trainer/core/options/class_choice.h>
 #include <levin/trainer/core/options/deterministic.h>
 #include <levin/trainer/core/options/devices.h>
 #include <levin/trainer/core/options/duration.h>
 #include <levin/trainer/core/options/epoch_table.h>
 #include <levin/trainer/core/options/fast_dev_run.h>
 #include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/options/class_choice.h>
 #include <levin/trainer/core/options/precision.h>
 #include <levin/trainer/core/options/registry.h>
 #include <levin/trainer/core/ranks/process_group.h>

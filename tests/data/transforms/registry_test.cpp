@@ -8,9 +8,9 @@
 #include "tests/data/transforms/transform_test.h"
 #include "tests/error_text.h"
 
+using levin::ClassChoice;
 using levin::Json;
 using levin::OptionTraits;
-using levin::ClassChoice;
 using namespace levin::data;
 
 namespace {

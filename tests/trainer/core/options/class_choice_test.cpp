@@ -4,8 +4,8 @@
 
 #include "tests/catch.h"
 
-using levin::Json;
 using levin::ClassChoice;
+using levin::Json;
 
 namespace {
 
