@@ -2,11 +2,10 @@
 #include <ATen/core/grad_mode.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/modules/parallel/replicas/replicate.h>
-#include <torch/nn/module.h>
+#include <levin/modules/parallel/wrapper_module.h>
 #include <torch/nn/pimpl.h>
 
 #include <memory>
-#include <ostream>
 #include <type_traits>
 #include <utility>
 
@@ -14,23 +13,17 @@ namespace levin::parallel {
 
 /// See DistributedDataParallel.
 template <class Impl>
-class DistributedDataParallelImpl : public torch::nn::Module {
+class DistributedDataParallelImpl : public WrapperModule<Impl> {
  public:
   DistributedDataParallelImpl(std::shared_ptr<Impl> module, ProcessGroup& group, DistributedDataParallelOptions options)
-      : torch::nn::Module("DistributedDataParallel"), module_(std::move(module)), reducer_(*module_, group, options) {
-    torch::nn::Module::train(module_->is_training());  // while there are no children whose modes it would change
-    for (const auto& item : module_->named_parameters(/*recurse=*/false))
-      register_parameter(item.key(), item.value(), item.value().requires_grad());
-    for (const auto& item : module_->named_buffers(/*recurse=*/false)) register_buffer(item.key(), item.value());
-    for (const auto& item : module_->named_children()) register_module(item.key(), item.value());
-  }
+      : WrapperModule<Impl>("DistributedDataParallel", std::move(module)), reducer_(*this->module(), group, options) {}
 
   /// Calls the module's forward; if gradients are enabled, the next backward of its output reduces them over all ranks.
   template <class... Args>
   at::Tensor forward(Args&&... args) {
     const bool reduces = at::GradMode::is_enabled() && synchronizes_;
-    if (reduces && module_->is_training()) reducer_.synchronize_buffers();
-    at::Tensor output = module_->forward(std::forward<Args>(args)...);
+    if (reduces && this->module()->is_training()) reducer_.synchronize_buffers();
+    at::Tensor output = this->module()->forward(std::forward<Args>(args)...);
     return reduces ? reducer_.prepare(output) : output;
   }
 
@@ -50,22 +43,9 @@ class DistributedDataParallelImpl : public torch::nn::Module {
     return Guard(synchronizes_);
   }
 
-  /// Returns the wrapped module.
-  const std::shared_ptr<Impl>& module() const { return module_; }
   GradientReducer& reducer() { return reducer_; }
 
-  void train(bool on = true) override {
-    torch::nn::Module::train(on);
-    module_->train(on);
-  }
-  void pretty_print(std::ostream& stream) const override {
-    stream << "DistributedDataParallel(";
-    module_->pretty_print(stream);
-    stream << ")";
-  }
-
  private:
-  std::shared_ptr<Impl> module_;
   GradientReducer reducer_;
   bool synchronizes_ = true;
 };

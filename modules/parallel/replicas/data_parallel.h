@@ -6,12 +6,11 @@
 #include <levin/modules/parallel/replicas/replica_threads.h>
 #include <levin/modules/parallel/replicas/replicate.h>
 #include <levin/modules/parallel/replicas/scatter.h>
-#include <torch/nn/module.h>
+#include <levin/modules/parallel/wrapper_module.h>
 #include <torch/nn/pimpl.h>
 
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -27,32 +26,26 @@ struct DataParallelOptions {
   bool share_memory = true;  ///< replicas on the CPU share the module's parameters instead of copying them
 };
 
-/// See DataParallel.
+/// See DataParallel. `module()` is replica 0.
 template <class Impl>
-class DataParallelImpl : public torch::nn::Module {
+class DataParallelImpl : public WrapperModule<Impl> {
  public:
   /// The result type of forward for these arguments.
   template <class... Args>
   using Output = std::decay_t<decltype(std::declval<Impl&>().forward(std::declval<std::decay_t<Args>&>()...))>;
 
   DataParallelImpl(std::shared_ptr<Impl> module, DataParallelOptions options)
-      : torch::nn::Module("DataParallel"),
-        module_(std::move(module)),
+      : WrapperModule<Impl>("DataParallel", std::move(module)),
         options_(std::move(options)),
-        replicas_(module_, options_.devices, options_.share_memory) {
+        replicas_(this->module(), options_.devices, options_.share_memory) {
     if (options_.output_device) options_.output_device = checked_devices({*options_.output_device}, "DataParallel")[0];
-    torch::nn::Module::train(module_->is_training());  // while there are no children whose modes it would change
-    for (const auto& item : module_->named_parameters(/*recurse=*/false))
-      register_parameter(item.key(), item.value(), item.value().requires_grad());
-    for (const auto& item : module_->named_buffers(/*recurse=*/false)) register_buffer(item.key(), item.value());
-    for (const auto& item : module_->named_children()) register_module(item.key(), item.value());
   }
 
   /// Runs the module's forward on chunks of the arguments and gathers the results; see `scatter` for the arguments that
   /// are split and `gather` for supported results. Exceptions of replicas are thrown as by run_replicas.
   template <class... Args>
   Output<Args...> forward(Args&&... args) {
-    if (replicas_.devices().empty()) return module_->forward(args...);
+    if (replicas_.devices().empty()) return this->module()->forward(args...);
     const Chunks chunks = chunks_of(args...);
     const size_t count = chunks.sizes.size();
     typename ReplicaSet::Forward step(replicas_, count);
@@ -70,27 +63,16 @@ class DataParallelImpl : public torch::nn::Module {
     return gathered(outputs);
   }
 
-  /// Returns the wrapped module, which is replica 0.
-  const std::shared_ptr<Impl>& module() const { return module_; }
   const DataParallelOptions& options() const { return options_; }
   /// Returns the number of samples of each replica in the last forward: the weights for `weighted_mean`. Empty without
   /// devices.
   const std::vector<int64_t>& chunk_sizes() const { return chunk_sizes_; }
 
-  void train(bool on = true) override {
-    torch::nn::Module::train(on);
-    module_->train(on);
-  }
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override {
-    module_->to(device, dtype, non_blocking);
+    this->module()->to(device, dtype, non_blocking);
   }
-  void to(torch::Dtype dtype, bool non_blocking = false) override { module_->to(dtype, non_blocking); }
-  void to(torch::Device device, bool non_blocking = false) override { module_->to(device, non_blocking); }
-  void pretty_print(std::ostream& stream) const override {
-    stream << "DataParallel(";
-    module_->pretty_print(stream);
-    stream << ")";
-  }
+  void to(torch::Dtype dtype, bool non_blocking = false) override { this->module()->to(dtype, non_blocking); }
+  void to(torch::Device device, bool non_blocking = false) override { this->module()->to(device, non_blocking); }
 
  private:
   template <class... Args>
@@ -110,7 +92,6 @@ class DataParallelImpl : public torch::nn::Module {
     return gather(parts, device, options_.dim);
   }
 
-  std::shared_ptr<Impl> module_;
   DataParallelOptions options_;
   ReplicaSet replicas_;
   std::vector<int64_t> chunk_sizes_ = {};
