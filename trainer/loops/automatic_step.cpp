@@ -1,5 +1,4 @@
 #include <levin/trainer/loops/automatic_step.h>
-#include <ATen/core/grad_mode.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/data/loading/batch_weight.h>
 #include <levin/trainer/core/system/error.h>
@@ -186,11 +185,7 @@ void AutomaticStep::step(size_t index, const Closure& closure) {
   if (!optimizers_.has_scaler()) {
     updated_ = optimizers_.step(index, closure);
   } else {
-    // Whether the step is made depends on the gradients, so the closure runs before the optimizer.
-    if (closure) {
-      const at::AutoGradMode with_gradients(true);
-      closure();
-    }
+    run_closure(closure);
     if (total_weight_ > 0) updated_ |= optimizers_.step(index);
   }
   stepped_ = total_weight_ > 0;

@@ -1,6 +1,5 @@
 #include <levin/trainer/loops/manual_step.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <levin/trainer/core/system/error.h>
 
 namespace levin {
@@ -35,11 +34,7 @@ TrainingStep::Outcome ManualStep::run(const Batch& batch, int64_t batch_idx, boo
 void ManualStep::step(size_t index, const Closure& closure) {
   const bool scales = optimizers_.has_scaler();
   if (scales) {
-    // Whether the step is made depends on the gradients, so the closure runs before the optimizer.
-    if (closure) {
-      const at::AutoGradMode with_gradients(true);
-      closure();
-    }
+    run_closure(closure);
     optimizers_.unscale_once(index);
   }
   parts_.hooks.on_before_optimizer_step(parts_.run, raw(index));

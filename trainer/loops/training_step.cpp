@@ -1,4 +1,5 @@
 #include <levin/trainer/loops/training_step.h>
+#include <ATen/core/grad_mode.h>
 #include <levin/trainer/loops/automatic_step.h>
 #include <levin/trainer/loops/manual_step.h>
 
@@ -19,6 +20,12 @@ void TrainingStep::set_output(StepOutput output) {
 void TrainingStep::drop_output() {
   output_ = {};
   parts_.context.output = nullptr;
+}
+
+void TrainingStep::run_closure(const Closure& closure) {
+  if (!closure) return;
+  const at::AutoGradMode with_gradients(true);
+  closure();
 }
 
 void TrainingStep::call_backward(at::Tensor scaled_loss, bool sync) {

@@ -48,6 +48,9 @@ class TrainingStep : public OptimizerDriver {
   /// Calls training_step and keeps what it returns; returns the loss.
   at::Tensor run_training_step(const Batch& batch, int64_t batch_idx);
   void set_output(StepOutput output);
+  /// Evaluates an optimizer's closure, if there is one, ahead of the step: with a loss scale the gradients decide
+  /// whether the step is made.
+  static void run_closure(const Closure& closure);
   /// backward between its hooks. `sync`: the ranks reduce their gradients.
   void call_backward(at::Tensor scaled_loss, bool sync);
 
