@@ -1,4 +1,5 @@
-# `cmake --install`: the headers that users need (LevinPublicHeaders.cmake) in include/levin, the library, the program, and the package that find_package(levin) reads.
+# `cmake --install`: the headers that users need (LevinPublicHeaders.cmake) in include/levin, the library, the program, and the
+# package that find_package(levin) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -7,7 +7,7 @@ namespace levin {
 
 /// Starts the ranks that `options` ask for (ddp, zero1) if no launcher has started them: one process per device, each
 /// with the command line of this process. Waits until all have ended, and returns the exit code for this process. In a
-/// rank, and if one process is enough, returns nullopt at once, and the program goes on to its Trainer.
+/// rank, and if one process is enough, returns nullopt at once; the program then makes its Trainer.
 ///
 ///     int main() {
 ///       const levin::TrainerOptions options = {.strategy = "ddp", .devices = 4};

@@ -15,7 +15,6 @@
 #include <atomic>
 
 namespace levin {
-
 namespace {
 
 /// Returns the identity of the process's next fit, by which a restart finds its checkpoints. All ranks start the same
@@ -164,7 +163,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointO
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& inputs, Stage stage) {
   Assembly parts(options_, placement_, ranks(), module, inputs.data_module, stage);
   RunContext& run = parts.run();
-  const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, parts.run().comm());
+  const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, run.comm());
   if (found) print_weights_file(run, stage, found->checkpoint.file);
   parts.guarded([&] {
     parts.setup();

@@ -100,7 +100,6 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Pr
     : module_(*module.module),
       placement_(placement),
       ranks_(ranks),
-      stage_(stage),
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
       settings_(std::in_place, settings_of(options)),
       strategy_(make_wrapped_strategy(placement, options, ranks, module_)),
@@ -154,7 +153,7 @@ void Assembly::prepare_data() {
 
 void Assembly::setup() {
   prepare_data();
-  if (data::DataModule* data = run_.data_module()) data->setup(stage_);
+  if (data::DataModule* data = run_.data_module()) data->setup(parts_.stage);
   parts_.hooks.setup(run_);
   ModuleAccess::configure_model_once(module_);
   if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
@@ -214,7 +213,7 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
 }
 
 void Assembly::teardown() {
-  if (data::DataModule* data = run_.data_module()) data->teardown(stage_);
+  if (data::DataModule* data = run_.data_module()) data->teardown(parts_.stage);
   parts_.hooks.teardown(run_);
 }
 

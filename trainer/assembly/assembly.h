@@ -72,7 +72,6 @@ class Assembly {
   LightningModule& module_;
   const Placement& placement_;
   ProcessGroup* ranks_;
-  Stage stage_;
   bool first_of_machine_;
   std::optional<TorchSettings> settings_;
   std::optional<HeapRetention> heap_ = {};

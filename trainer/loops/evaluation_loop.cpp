@@ -97,7 +97,6 @@ bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
   const Stage outer_stage = counters_.stage;
   const std::optional<int64_t> outer_batches = run_.num_batches();
   run_.enter(stage, 0);
-  sink_.leave_batch();
   sink_.use_evaluation_table(0, loaders_->size() > 1);
 
   LightningModule& module = run_.module();

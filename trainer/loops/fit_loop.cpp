@@ -122,7 +122,6 @@ void FitLoop::reload_loaders_if_due() {
 
 void FitLoop::run_epoch(bool resumed) {
   sink_.use_train_table();
-  sink_.leave_batch();
   if (resumed)
     validate_and_step_plateaus();
   else

@@ -61,8 +61,8 @@ class FitLoop {
   TrainingStep::Outcome train_on(const Batch& batch, int64_t samples, bool last, const BatchOnRanks& on_ranks);
   /// Finishes an epoch whose last batch was not known to be the last.
   void end_unannounced();
-  /// Runs what follows a batch's hooks: the validation if one is due, and the schedulers that follow a metric. A run
-  /// that was saved in between enters here.
+  /// Runs the validation if one is due after a batch, then steps the schedulers that follow a metric. A run that was
+  /// saved after the batch's hooks resumes here.
   void validate_and_step_plateaus();
   void advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome);
   /// Runs a batch that this rank does not have, for the ranks that do: their collectives need all. It counts for

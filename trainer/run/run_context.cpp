@@ -145,11 +145,9 @@ void RunContext::warn_once(const std::string& key, const std::string& text) {
 }
 
 void RunContext::leave_loop() {
-  in_hand_ = nullptr;
   step_context_.output = nullptr;
   step_context_.optimizers = nullptr;
   configure_optimizers_ = {};
-  sink_.leave_batch();
 }
 
 void RunContext::enter(Stage stage, int64_t dataloader_idx) {

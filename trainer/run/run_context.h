@@ -131,7 +131,7 @@ class RunContext final : public Run {
   /// Waits until all checkpoints are written. Throws like save_if_asked.
   void finish_saves() { saver_.finish(); }
 
-  /// Drops the current batch and the optimizer handles after an exception has left the loop.
+  /// Drops the step's output and the optimizer handles after an exception has left the loop.
   void leave_loop();
   /// Detaches the module from the run. The state can still be saved.
   void end();
