@@ -1,5 +1,6 @@
 #include <levin/modules/load_from_checkpoint.h>
 #include <levin/modules/weights.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/json_state.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
@@ -10,7 +11,7 @@ namespace levin::detail {
 
 SavedModule read_saved_module(const std::filesystem::path& path) {
   State checkpoint = load_state(path);
-  const State* weights = checkpoint.is_dict() ? checkpoint.find("state_dict") : nullptr;
+  const State* weights = find_state_dict(checkpoint);
   if (weights == nullptr)
     throw UsageError(path.string(),
                      ": it is no checkpoint, it has no \"state_dict\"; levin::load_weights reads weights");

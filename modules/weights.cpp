@@ -1,5 +1,6 @@
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/state/copy_bytes.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/safetensors.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
@@ -22,7 +23,6 @@ namespace levin {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kStateDict = "state_dict";
 /// Prefixes that torch.nn.DataParallel, torch.compile and LightningModules add to a network's names.
 constexpr std::array<std::string_view, 4> kWrappers = {"module.", "_orig_mod.", "model.", "net."};
 
@@ -46,7 +46,8 @@ NamedTensors named_tensors(const torch::nn::Module& module) {
 /// Returns the state dict inside a checkpoint of levin, of PyTorch Lightning or of a hand-written loop.
 const State& unwrapped(const State& state) {
   if (!state.is_dict()) throw UsageError("a state dict was expected, found a ", state.kind());
-  for (const char* key : {kStateDict, "model_state_dict", "model"})
+  if (const State* inner = find_state_dict(state)) return *inner;
+  for (const char* key : {"model_state_dict", "model"})
     if (const State* inner = state.find(key); inner && inner->is_dict()) return *inner;
   return state;
 }

@@ -10,6 +10,7 @@
 #include <levin/trainer/checkpoint/precision_state.h>
 #include <levin/trainer/checkpoint/rank_sections.h>
 #include <levin/trainer/core/run/logged_metric.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/run/run_context.h>
 
@@ -29,8 +30,8 @@ void with_file(const std::string& file, const std::function<void()>& part) {
 }
 
 const State& weights_of(const State& checkpoint) {
-  const State* weights = checkpoint.is_dict() ? checkpoint.find("state_dict") : nullptr;
-  if (weights == nullptr || !weights->is_dict())
+  const State* const weights = find_state_dict(checkpoint);
+  if (weights == nullptr)
     throw UsageError("it is no checkpoint, it has no \"state_dict\"; weights alone are read by model.weights");
   return *weights;
 }

@@ -7,6 +7,7 @@
 #include <levin/trainer/checkpoint/precision_state.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/run/logged_metric.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/json_state.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
@@ -148,7 +149,7 @@ State checkpoint_of(RunContext& run, bool weights_only) {
   State checkpoint = State::dict({{"epoch", lightning_epoch(run.counters())},
                                   {"global_step", lightning_global_step(run.counters(), optimizers)},
                                   {"pytorch-lightning_version", kLightningVersion},
-                                  {"state_dict", module_state_dict(run.module())},
+                                  {kStateDict, module_state_dict(run.module())},
                                   {"loops", lightning_loops(run.counters(), optimizers)}});
   if (!weights_only) {
     checkpoint["callbacks"] = callback_states(run);

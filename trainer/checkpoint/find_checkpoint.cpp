@@ -1,6 +1,7 @@
 #include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
@@ -74,7 +75,8 @@ std::string run_id_of(const State& checkpoint) {
 }
 
 bool serves(const State& state, CheckpointUse use) {
-  return state.is_dict() && state.contains(use == CheckpointUse::Resume ? "optimizer_states" : "state_dict");
+  if (use == CheckpointUse::Weights) return find_state_dict(state) != nullptr;
+  return state.is_dict() && state.contains("optimizer_states");
 }
 
 /// Returns N for a folder version_<N>.

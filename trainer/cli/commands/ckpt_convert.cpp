@@ -1,5 +1,6 @@
 #include <levin/trainer/cli/commands/ckpt.h>
 #include <levin/trainer/cli/commands/ckpt_file.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
 
@@ -56,7 +57,7 @@ uint64_t tensor_bytes(const State& state, int64_t& tensors) {
 std::string other_keys(const State& state) {
   std::string text;
   for (const auto& [key, value] : state.to_dict())
-    if (to_text(key) != "state_dict") text += (text.empty() ? "" : ", ") + to_text(key);
+    if (to_text(key) != kStateDict) text += (text.empty() ? "" : ", ") + to_text(key);
   return text;
 }
 
@@ -67,7 +68,7 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
   const CkptFormat format = format_by_name(to);
   const CkptFile file = read_ckpt_file(in, /*verify_checksums=*/true);
   if (!file.state.is_dict()) throw UsageError(in.string(), ": a dict was expected, this is a ", file.state.kind());
-  const State* weights = file.state_dict();
+  const State* weights = find_state_dict(file.state);
   const bool changes_weights = !options.dtype.empty() || !options.prefix.empty();
   const bool strips = weights && (options.weights_only || format == CkptFormat::Safetensors);
   if (weights && !strips && changes_weights)

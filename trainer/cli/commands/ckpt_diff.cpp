@@ -1,6 +1,7 @@
 #include <levin/trainer/cli/commands/ckpt.h>
 #include <levin/trainer/cli/commands/ckpt_file.h>
 #include <levin/trainer/cli/commands/report.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/view_as_real.h>
@@ -109,7 +110,7 @@ bool ckpt_diff(std::ostream& out, const std::filesystem::path& a, const std::fil
   const CkptFile file_a = read_ckpt_file(a, /*verify_checksums=*/false);
   const CkptFile file_b = read_ckpt_file(b, /*verify_checksums=*/false);
   const State *root_a = &file_a.state, *root_b = &file_b.state;
-  const State *weights_a = file_a.state_dict(), *weights_b = file_b.state_dict();
+  const State *weights_a = find_state_dict(file_a.state), *weights_b = find_state_dict(file_b.state);
   if (!weights_a != !weights_b) {
     out << (weights_a ? b : a).string() << " holds weights alone: these are compared\n";
     (weights_a ? root_a : root_b) = weights_a ? weights_a : weights_b;

@@ -39,11 +39,6 @@ std::string json_text(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-const State* CkptFile::state_dict() const {
-  const State* inner = state.is_dict() ? state.find("state_dict") : nullptr;
-  return inner && inner->is_dict() ? inner : nullptr;
-}
-
 CkptFile read_ckpt_file(const std::filesystem::path& path, bool verify_checksums) {
   CkptFile file;
   file.is_safetensors = is_safetensors_file(path);

@@ -15,9 +15,6 @@ struct CkptFile {
   State state = {};
   bool is_safetensors = false;
   SafetensorsMetadata metadata = {};
-
-  /// The state dict of a checkpoint; nullptr if the file is not a checkpoint.
-  const State* state_dict() const;
 };
 
 /// Reads a file of `save_state`, torch.save or safetensors; the format is detected from the content. Without

@@ -1,4 +1,5 @@
 #include <levin/trainer/core/state/state.h>
+#include <levin/trainer/core/state/find_state_dict.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -45,4 +46,13 @@ TEST_CASE("reading a state as another kind names both kinds, and a missing key t
   CHECK(error_text([] { State(1.5).to_int(); }) == "state: expected a int, found a float");
   const State state = State::dict({{"epoch", 1}, {"global_step", 2}});
   CHECK(error_text([&] { state.at("epochs"); }) == "state: no key 'epochs'; there are: epoch, global_step");
+}
+
+TEST_CASE("the weights in a checkpoint are a dict under state_dict") {
+  const State checkpoint = State::dict({{"epoch", 1}, {"state_dict", State::dict({{"w", 2}})}});
+  REQUIRE(levin::find_state_dict(checkpoint) != nullptr);
+  CHECK(levin::find_state_dict(checkpoint)->at("w").to_int() == 2);
+  CHECK(levin::find_state_dict(State::dict({{"w", 2}})) == nullptr);
+  CHECK(levin::find_state_dict(State::dict({{"state_dict", 1}})) == nullptr);
+  CHECK(levin::find_state_dict(State("text")) == nullptr);
 }
