@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/run/log_sink.h>
+#include <levin/trainer/core/run/metrics.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -8,13 +8,10 @@
 
 namespace levin {
 
-class RunContext;
-class RunFolder;
-
-/// How a fit ended.
+/// How a fit ended; the run's summary.json holds the same.
 struct RunResult {
-  std::string status = {};       ///< "completed", or "stopped" if something asked the run to end early
-  std::string stop_reason = {};  ///< of a stopped run
+  std::string status = {};       ///< "completed", "stopped" if something asked the run to end early, or "failed"
+  std::string stop_reason = {};  ///< of a stopped run; not in the file
   int64_t epochs = 0;            ///< complete or started
   int64_t global_step = 0;
   double wall_seconds = 0;
@@ -23,11 +20,5 @@ struct RunResult {
   std::optional<double> best_score = {};       ///< of best_checkpoint, if a ModelCheckpoint has a monitor
   std::filesystem::path folder = {};           ///< the run's folder; empty if the run wrote no files
 };
-
-/// Returns the result of a run that has ended or is about to end.
-RunResult result_of(const RunContext& run);
-
-/// Writes the result as summary.json into the run's folder, if there is one.
-void write_summary(const RunResult& result, const RunFolder& folder);
 
 }  // namespace levin

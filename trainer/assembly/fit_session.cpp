@@ -1,4 +1,5 @@
 #include <levin/trainer/assembly/fit_session.h>
+#include <levin/callbacks/model_checkpoint.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/assembly/launch_ranks.h>
 #include <levin/trainer/assembly/run_messages.h>
@@ -10,6 +11,35 @@
 #include <utility>
 
 namespace levin {
+namespace {
+
+/// Returns the first ModelCheckpoint with a best score, or else the first that has a best path; null without one.
+const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
+  const ModelCheckpoint* found = nullptr;
+  for (const CallbackEntry& entry : run.parts().callbacks) {
+    const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get());
+    if (one != nullptr && one->best_model_score()) return one;
+    if (one != nullptr && found == nullptr && !one->best_model_path().empty()) found = one;
+  }
+  return found;
+}
+
+/// Returns the result of a run that has ended or is about to end.
+RunResult result_of(const RunContext& run) {
+  const TrainerState& counters = run.counters();
+  const ModelCheckpoint* best = best_checkpoint_of(run);
+  return {.status = run.stops().reason() ? "stopped" : "completed",
+          .stop_reason = run.stops().reason().value_or(""),
+          .epochs = counters.epoch + (counters.batch_in_epoch > 0),
+          .global_step = counters.global_step,
+          .wall_seconds = run.clock().seconds(),
+          .metrics = run.metrics(),
+          .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
+          .best_score = best ? best->best_model_score() : std::nullopt,
+          .folder = run.run_folder().path()};
+}
+
+}  // namespace
 
 FitSession::FitSession(Assembly& assembly, Request request)
     : assembly_(assembly),
@@ -83,7 +113,7 @@ RunResult FitSession::finish() {
   for (const auto& logger : run_.parts().loggers) logger->finalize(result.status);
   if (run_.parts().is_rank_zero()) {
     if (!result.folder.empty()) save_weights(run_.module(), result.folder / "weights.pt");
-    write_summary(result, run_.run_folder());
+    run_.run_folder().write_summary(result);
   }
   assembly_.end();
   return result;
@@ -110,7 +140,7 @@ void FitSession::end_failed() {
   if (!run_.parts().is_rank_zero()) return;
   RunResult result = result_of(run_);
   result.status = "failed";
-  write_summary(result, run_.run_folder());
+  run_.run_folder().write_summary(result);
   // If the id is not unique, the folder is kept: a restart finds it before those of earlier starts with the same id.
   if (run_.state().batches_seen == 0 && request_.start.is_unique) run_.run_folder().remove_if_bare();
 }

@@ -1,6 +1,7 @@
 #include <levin/trainer/assembly/run_folder.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/loggers/run_summary.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -116,8 +117,8 @@ void RunFolder::note_checkpoint(const fs::path& file) {
   write_run_record(path_, record_);
 }
 
-void RunFolder::write_summary(const RunSummary& summary) const {
-  if (!empty()) write_run_summary(path_, summary);
+void RunFolder::write_summary(const RunResult& result) const {
+  if (!empty()) write_run_summary(path_, result);
 }
 
 void RunFolder::remove_if_bare() {

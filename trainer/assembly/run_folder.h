@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/checkpoint/run_record.h>
-#include <levin/trainer/loggers/run_summary.h>
+#include <levin/trainer/run_result.h>
 
 #include <filesystem>
 #include <string>
@@ -46,7 +46,7 @@ class RunFolder {
   /// Records the folder of a checkpoint that is saved outside the run's folder, so that a resume finds it.
   void note_checkpoint(const std::filesystem::path& file);
   /// Writes summary.json; a no-op without a folder.
-  void write_summary(const RunSummary& summary) const;
+  void write_summary(const RunResult& result) const;
   /// Removes the folder if it holds only what every run writes before its first batch.
   void remove_if_bare();
   /// Releases the lock so that another process can continue in the folder. The destructor does the same.

@@ -4,18 +4,18 @@
 
 namespace levin {
 
-void write_run_summary(const std::filesystem::path& folder, const RunSummary& summary) {
+void write_run_summary(const std::filesystem::path& folder, const RunResult& result) {
   nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : summary.metrics) metrics[name] = json_number(value);
+  for (const auto& [name, value] : result.metrics) metrics[name] = json_number(value);
   const nlohmann::ordered_json json = {
-      {"status", summary.status},
-      {"epochs", summary.epochs},
-      {"global_step", summary.global_step},
-      {"wall_seconds", json_number(summary.wall_seconds)},
+      {"status", result.status},
+      {"epochs", result.epochs},
+      {"global_step", result.global_step},
+      {"wall_seconds", json_number(result.wall_seconds)},
       {"metrics", metrics},
-      {"best_checkpoint",
-       summary.best_checkpoint ? nlohmann::ordered_json(*summary.best_checkpoint) : nlohmann::ordered_json()},
-      {"best_score", summary.best_score ? json_number(*summary.best_score) : nlohmann::ordered_json()},
+      {"best_checkpoint", result.best_checkpoint.empty() ? nlohmann::ordered_json()
+                                                         : nlohmann::ordered_json(result.best_checkpoint.string())},
+      {"best_score", result.best_score ? json_number(*result.best_score) : nlohmann::ordered_json()},
   };
   write_text_file_atomically(folder / "summary.json", json_text(json, 2) + '\n');
 }

@@ -58,7 +58,7 @@ TEST_CASE("JSONLinesLogger continues a file and goes back to its state") {
 
 TEST_CASE("write_run_summary writes every field") {
   TemporaryFolder folder;
-  RunSummary summary{.status = "success", .epochs = 5, .global_step = 50, .wall_seconds = 1.5};
+  RunResult summary{.status = "success", .epochs = 5, .global_step = 50, .wall_seconds = 1.5};
   summary.metrics = {{"val_acc", 0.95}, {"val_loss", std::nan("")}};
   write_run_summary(folder.path(), summary);
   auto json = nlohmann::ordered_json::parse(read_bytes(folder.path() / "summary.json"));
