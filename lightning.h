@@ -1,7 +1,7 @@
 #pragma once
 // A slim levin.h: what a program needs that trains a module of its own, with the layers and losses of LibTorch that
-// most networks have. It takes about two thirds of the time of <torch/torch.h>. Add the header of anything else you
-// use, or take <levin/levin.h>, which has everything.
+// most networks have. It brings fewer of LibTorch's headers than <torch/torch.h>, and so compiles faster. Add the
+// header of anything else you use, or take <levin/levin.h>, which has everything.
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/model_checkpoint.h>

@@ -54,7 +54,7 @@ void LearningRateMonitor::log(Run& run, bool on_step) const {
       const std::string& name = names_[i][group];
       run.log(name, optimizer.param_groups()[group].options().get_lr(), how);
       if (!options_.log_momentum && !options_.log_weight_decay) continue;
-      const State values = parameter_group_options(optimizer, group);
+      const State values = optim::parameter_group_options(optimizer, group);
       if (const auto momentum = momentum_in(values); momentum && options_.log_momentum)
         run.log(name + "-momentum", *momentum, how);
       if (const State* decay = values.find("weight_decay"); decay != nullptr && options_.log_weight_decay)

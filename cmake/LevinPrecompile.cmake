@@ -1,5 +1,5 @@
-# levin_precompile(target [header]): the target's sources find <levin/levin.h>, and LibTorch with it, parsed already, which
-# takes more than half off the compilation of each; `header` names another, such as levin/lightning.h. The target must link
+# levin_precompile(target [header]): <levin/levin.h>, and LibTorch with it, is parsed once for all sources of the target;
+# `header` names another, such as levin/lightning.h. The target must link
 # levin::levin. A source that must not see the header gets the property SKIP_PRECOMPILE_HEADERS.
 function(levin_precompile target)
   set(header levin/levin.h)

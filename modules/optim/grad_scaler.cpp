@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace levin {
+namespace levin::optim {
 namespace {
 
 void refuse_float16(const torch::optim::Optimizer& optimizer) {
@@ -46,7 +46,7 @@ at::Tensor GradScaler::scale(const at::Tensor& outputs) {
 
 void GradScaler::unscale_(torch::optim::Optimizer& optimizer) {
   if (!options_.enabled) return;
-  Gradients gradients = Gradients::of_checked(optim::detail::parameters_of(optimizer));
+  Gradients gradients = Gradients::of_checked(detail::parameters_of(optimizer));
   unscale_(optimizer, gradients, 1.0);
 }
 
@@ -154,4 +154,4 @@ void GradScaler::check_scaled(const char* call) const {
     throw UsageError("GradScaler::", call, ": nothing was scaled yet; start backward from scaler.scale(loss)");
 }
 
-}  // namespace levin
+}  // namespace levin::optim

@@ -11,7 +11,7 @@ namespace torch::optim {
 class Optimizer;
 }
 
-namespace levin {
+namespace levin::optim {
 
 class Gradients;
 
@@ -28,7 +28,7 @@ struct GradScalerOptions {
 /// step. A step whose gradients are not finite is skipped and lowers the scale; after `growth_interval` consecutive
 /// steps the scale grows. Works in any LibTorch program and with any optimizer:
 ///
-///     levin::GradScaler scaler;
+///     levin::optim::GradScaler scaler;
 ///     for (...) {
 ///       optimizer.zero_grad();
 ///       {
@@ -104,5 +104,13 @@ class GradScaler {
   at::Tensor scale_ = {}, growth_tracker_ = {};  ///< float32 and int32 scalars, defined after the first `scale`
   std::vector<Used> used_ = {};
 };
+
+}  // namespace levin::optim
+
+namespace levin {
+
+// The spelling before names of optimizers moved to levin::optim.
+using optim::GradScaler;
+using optim::GradScalerOptions;
 
 }  // namespace levin

@@ -260,14 +260,16 @@ void read(Optimizer& optimizer, const State& state) {
 
 }  // namespace
 
-bool is_elementwise(const Optimizer& optimizer) {
-  if (const auto* ours = dynamic_cast<const optim::Optimizer*>(&optimizer)) return ours->is_elementwise();
-  using namespace torch::optim;
+namespace optim {
+
+bool is_elementwise(const torch::optim::Optimizer& optimizer) {
+  if (const auto* ours = dynamic_cast<const Optimizer*>(&optimizer)) return ours->is_elementwise();
   const auto is_one_of = [&]<class... Classes>() { return (dynamic_cast<const Classes*>(&optimizer) || ...); };
-  return is_one_of.operator()<SGD, Adam, AdamW, RMSprop, Adagrad>();
+  return is_one_of.operator()<torch::optim::SGD, torch::optim::Adam, torch::optim::AdamW, torch::optim::RMSprop,
+                              torch::optim::Adagrad>();
 }
 
-std::string state_shape_mismatch(Optimizer& optimizer, const torch::nn::Module& module) try {
+std::string state_shape_mismatch(torch::optim::Optimizer& optimizer, const torch::nn::Module& module) try {
   if (!is_elementwise(optimizer)) return {};
   const State state = optimizer_state_dict(optimizer);
   int64_t index = 0;
@@ -293,8 +295,8 @@ std::string state_shape_mismatch(Optimizer& optimizer, const torch::nn::Module& 
   return {};
 }
 
-State optimizer_state_dict(Optimizer& optimizer) {
-  if (const auto* ours = dynamic_cast<const optim::Optimizer*>(&optimizer)) return ours->state_dict();
+State optimizer_state_dict(torch::optim::Optimizer& optimizer) {
+  if (const auto* ours = dynamic_cast<const Optimizer*>(&optimizer)) return ours->state_dict();
   State state;
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     state = write<Options, ParamState>(optimizer);
@@ -302,8 +304,8 @@ State optimizer_state_dict(Optimizer& optimizer) {
   return state;
 }
 
-State parameter_group_options(Optimizer& optimizer, size_t group) {
-  if (const auto* ours = dynamic_cast<const optim::Optimizer*>(&optimizer)) return ours->group_state(group);
+State parameter_group_options(torch::optim::Optimizer& optimizer, size_t group) {
+  if (const auto* ours = dynamic_cast<const Optimizer*>(&optimizer)) return ours->group_state(group);
   State state;
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     state = write_options<Options>(optimizer.param_groups().at(group));
@@ -311,8 +313,8 @@ State parameter_group_options(Optimizer& optimizer, size_t group) {
   return state;
 }
 
-void load_optimizer_state_dict(Optimizer& optimizer, const State& state) {
-  if (auto* ours = dynamic_cast<optim::Optimizer*>(&optimizer)) {
+void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& state) {
+  if (auto* ours = dynamic_cast<Optimizer*>(&optimizer)) {
     ours->load_state_dict(state);
     return;
   }
@@ -321,4 +323,5 @@ void load_optimizer_state_dict(Optimizer& optimizer, const State& state) {
   });
 }
 
+}  // namespace optim
 }  // namespace levin

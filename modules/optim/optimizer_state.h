@@ -10,7 +10,7 @@ namespace torch::nn {
 class Module;
 }
 
-namespace levin {
+namespace levin::optim {
 
 /// Returns the state of one of levin's optimizers, or of LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS, in
 /// the layout of Python's `optimizer.state_dict()`: {"state": {0: {...}}, "param_groups": [{"lr": ..., "params":
@@ -35,5 +35,16 @@ std::string state_shape_mismatch(torch::optim::Optimizer& optimizer, const torch
 /// Returns whether this optimizer, one of levin's or of LibTorch's, can step parts of a parameter separately: see
 /// optim::Optimizer::is_elementwise. False for optimizers that are not known.
 bool is_elementwise(const torch::optim::Optimizer& optimizer);
+
+}  // namespace levin::optim
+
+namespace levin {
+
+// The spelling before names of optimizers moved to levin::optim.
+using optim::is_elementwise;
+using optim::load_optimizer_state_dict;
+using optim::optimizer_state_dict;
+using optim::parameter_group_options;
+using optim::state_shape_mismatch;
 
 }  // namespace levin

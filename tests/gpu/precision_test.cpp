@@ -86,7 +86,7 @@ TEST_CASE("16-mixed on the GPU is the loop written by hand with Autocast and Gra
     by_fit.parameters()[i].data().copy_(by_hand.parameters()[i].data());
   by_hand.to(kGpu);
   torch::optim::SGD optimizer(by_hand.parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
-  levin::GradScaler scaler;
+  levin::optim::GradScaler scaler;
   int64_t skipped = 0;
   for (int64_t i = 0; i < 16; ++i) {
     optimizer.zero_grad();
@@ -115,7 +115,7 @@ TEST_CASE("16-mixed on the GPU is the loop written by hand with Autocast and Gra
 TEST_CASE("a GradScaler on the GPU skips what is infinite, halves its scale, and doubles it again", "[precision]") {
   auto weight = torch::ones({4}, torch::dtype(torch::kFloat).device(kGpu).requires_grad(true));
   torch::optim::SGD optimizer({weight}, 0.125);
-  levin::GradScaler scaler({.init_scale = 1024, .growth_interval = 3});
+  levin::optim::GradScaler scaler({.init_scale = 1024, .growth_interval = 3});
   const auto step = [&](double factor) {
     optimizer.zero_grad();
     scaler.scale((weight * factor).sum()).backward();

@@ -175,8 +175,8 @@ void Assembly::configure_optimizers(const FoundRate& found) {
   if (parts_.optimizers.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
   for (const auto& optimizer : parts_.optimizers) {
-    if (found.lr) set_lr(*optimizer, lr_shares(*optimizer), *found.lr);
-    if (found.factor != 1) scale_lr(*optimizer, found.factor);
+    if (found.lr) optim::set_lr(*optimizer, optim::lr_shares(*optimizer), *found.lr);
+    if (found.factor != 1) optim::scale_lr(*optimizer, found.factor);
   }
   strategy_->attach(parts_.optimizers);
   precision_->attach(parts_.optimizers);

@@ -11,7 +11,7 @@ constexpr const char* kScalerKey = "MixedPrecision";
 constexpr const char* kEarlyScalerKey = "native_amp_scaling_state";
 constexpr const char* kMasterWeightsKey = "master_weights";
 
-void load_scaler(GradScaler& scaler, const State& checkpoint) {
+void load_scaler(optim::GradScaler& scaler, const State& checkpoint) {
   for (const char* key : {kScalerKey, kEarlyScalerKey})
     if (const State* state = checkpoint.find(key); state != nullptr && state->is_dict() && state->size() > 0)
       return scaler.load_state_dict(*state);
@@ -20,14 +20,14 @@ void load_scaler(GradScaler& scaler, const State& checkpoint) {
 }  // namespace
 
 void save_precision_state(RunContext& run, State& checkpoint) {
-  if (const GradScaler* scaler = run.parts().precision.scaler()) checkpoint[kScalerKey] = scaler->state_dict();
+  if (const optim::GradScaler* scaler = run.parts().precision.scaler()) checkpoint[kScalerKey] = scaler->state_dict();
   for (size_t i = 0; i < run.parts().optimizers.size(); ++i)
     if (const auto* masters = run.parts().precision.master_weights(i))
       checkpoint["levin"][kMasterWeightsKey].push_back(masters->state_dict());
 }
 
 void load_precision_state(RunContext& run, const State& checkpoint) {
-  if (GradScaler* scaler = run.parts().precision.scaler()) load_scaler(*scaler, checkpoint);
+  if (optim::GradScaler* scaler = run.parts().precision.scaler()) load_scaler(*scaler, checkpoint);
   const State* own = checkpoint.find("levin");
   const State* saved = own != nullptr ? own->find(kMasterWeightsKey) : nullptr;
   for (size_t i = 0; i < run.parts().optimizers.size(); ++i) {

@@ -36,8 +36,8 @@ RunOptimizers::RunOptimizers(const StepParts& parts) : parts_(parts), scaler_(pa
   for (size_t i = 0; i < size(); ++i) gradients_.emplace_back(optim::detail::parameters_of(raw(i)));
 }
 
-Gradients& RunOptimizers::gradients_of(size_t index) {
-  Gradients& gradients = gradients_.at(index);
+optim::Gradients& RunOptimizers::gradients_of(size_t index) {
+  optim::Gradients& gradients = gradients_.at(index);
   gradients.follow(raw(index));
   return gradients;
 }
@@ -64,7 +64,7 @@ void RunOptimizers::unscale_once(size_t index) {
 
 void RunOptimizers::clip(size_t index, double value, GradientClipAlgorithm algorithm) {
   if (value <= 0) return;
-  Gradients& gradients = gradients_of(index);
+  optim::Gradients& gradients = gradients_of(index);
   if (algorithm == GradientClipAlgorithm::Value) {
     gradients.clip_value(value);
     return;
@@ -78,7 +78,7 @@ void RunOptimizers::make_step(size_t index, const Closure& closure) {
   try {
     parts_.strategy.step(raw(index), closure);
   } catch (const std::exception&) {
-    if (const std::string misfit = state_shape_mismatch(raw(index), parts_.module); !misfit.empty())
+    if (const std::string misfit = optim::state_shape_mismatch(raw(index), parts_.module); !misfit.empty())
       throw UsageError(misfit);
     throw;
   }

@@ -50,12 +50,12 @@ class RunOptimizers {
 
  private:
   /// The gradients of the parameters that the optimizer's groups hold now.
-  Gradients& gradients_of(size_t index);
+  optim::Gradients& gradients_of(size_t index);
   void make_step(size_t index, const Closure& closure);
 
   StepParts parts_;
-  GradScaler* scaler_;                     ///< null if the precision scales no losses
-  std::vector<Gradients> gradients_ = {};  ///< one for each optimizer; use `gradients_of`
+  optim::GradScaler* scaler_;                     ///< null if the precision scales no losses
+  std::vector<optim::Gradients> gradients_ = {};  ///< one for each optimizer; use `gradients_of`
   bool capturing_ = false;
 };
 

@@ -17,11 +17,11 @@ class MasterWeightsPrecision final : public PrecisionPlugin {
   void convert_module(torch::nn::Module& module) const override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   Batch convert_batch(Batch batch) const override { return batch.to(at::kHalf); }
-  GradScaler* scaler() override { return &scaler_; }
+  optim::GradScaler* scaler() override { return &scaler_; }
   optim::MasterWeights* master_weights(size_t optimizer) override { return &masters_.at(optimizer); }
 
  private:
-  GradScaler scaler_;
+  optim::GradScaler scaler_;
   std::vector<optim::MasterWeights> masters_ = {};  ///< one for each optimizer
 };
 

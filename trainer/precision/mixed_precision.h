@@ -15,12 +15,12 @@ class MixedPrecision final : public PrecisionPlugin {
 
   const char* name() const override { return dtype_ == at::kHalf ? "16-mixed" : "bf16-mixed"; }
   void forward_context(c10::function_ref<void()> step) const override;
-  GradScaler* scaler() override { return scaler_ ? &*scaler_ : nullptr; }
+  optim::GradScaler* scaler() override { return scaler_ ? &*scaler_ : nullptr; }
 
  private:
   c10::DeviceType device_;
   at::ScalarType dtype_;
-  std::optional<GradScaler> scaler_ = {};
+  std::optional<optim::GradScaler> scaler_ = {};
 };
 
 }  // namespace levin

@@ -13,10 +13,10 @@ class Optimizer;
 
 namespace levin {
 
-class GradScaler;
 namespace optim {
+class GradScaler;
 class MasterWeights;
-}
+}  // namespace optim
 
 /// The precision of a run: how modules and batches are converted, in which context steps run, and how losses and
 /// weights stay in the range of low-precision floats.
@@ -34,7 +34,7 @@ class PrecisionPlugin {
   /// Runs one step of the module, in training or evaluation, under autocast if the precision uses it.
   virtual void forward_context(c10::function_ref<void()> step) const { step(); }
   /// The loss scaler; null if losses are not scaled.
-  virtual GradScaler* scaler() { return nullptr; }
+  virtual optim::GradScaler* scaler() { return nullptr; }
   /// The weights that this optimizer steps instead of the module's; null if it steps the module's.
   virtual optim::MasterWeights* master_weights(size_t /*optimizer*/) { return nullptr; }
 };

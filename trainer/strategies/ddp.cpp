@@ -90,10 +90,12 @@ void DdpStrategy::backward_without_loss() {
   reducer_->backward_without_loss();
 }
 
-State DdpStrategy::optimizer_state(torch::optim::Optimizer& optimizer) { return optimizer_state_dict(optimizer); }
+State DdpStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {
+  return optim::optimizer_state_dict(optimizer);
+}
 
 void DdpStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
-  load_optimizer_state_dict(optimizer, state);
+  optim::load_optimizer_state_dict(optimizer, state);
 }
 
 State DdpStrategy::state_dict() const { return reducer_ ? reducer_->state_dict() : State(); }

@@ -19,9 +19,9 @@ class OneProcessStrategy : public Strategy {
   void backward_without_loss() override {}
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
-  State optimizer_state(torch::optim::Optimizer& optimizer) override { return optimizer_state_dict(optimizer); }
+  State optimizer_state(torch::optim::Optimizer& optimizer) override { return optim::optimizer_state_dict(optimizer); }
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
-    load_optimizer_state_dict(optimizer, state);
+    optim::load_optimizer_state_dict(optimizer, state);
   }
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}

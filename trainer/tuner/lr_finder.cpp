@@ -23,7 +23,7 @@ class LRSweep : public TrialCallback {
   explicit LRSweep(const LRFindOptions& options) : options_(options) { found_.mode = options.mode; }
   void on_train_batch_start(Run& run) override {
     lr_ = lr_of(static_cast<double>(found_.lrs.size()));
-    set_lr(*run.optimizers().front(), shares_, lr_);
+    optim::set_lr(*run.optimizers().front(), shares_, lr_);
   }
   LRFindResult take() { return std::move(found_); }
 
@@ -32,7 +32,7 @@ class LRSweep : public TrialCallback {
     if (run.optimizers().size() != 1)
       throw UsageError("lr_find: configure_optimizers returned ", run.optimizers().size(),
                        " optimizers; a range test works with one");
-    shares_ = lr_shares(*run.optimizers().front());
+    shares_ = optim::lr_shares(*run.optimizers().front());
   }
 
   void step_done(Run& run) override {

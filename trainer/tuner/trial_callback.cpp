@@ -11,7 +11,7 @@ namespace {
 
 /// Returns none for an optimizer whose state cannot be saved.
 State state_or_none(torch::optim::Optimizer& optimizer) try {
-  return deep_copy(optimizer_state_dict(optimizer));
+  return deep_copy(optim::optimizer_state_dict(optimizer));
 } catch (const UsageError&) {
   return {};
 }
@@ -46,7 +46,7 @@ void TrialState::keep(Run& run) {
 void TrialState::put_back(Run& run) const {
   if (!of_module_) return;
   for (size_t i = 0; i < optimizers_.size() && i < run.optimizers().size(); ++i)
-    if (!optimizers_[i].is_none()) load_optimizer_state_dict(*run.optimizers()[i], optimizers_[i]);
+    if (!optimizers_[i].is_none()) optim::load_optimizer_state_dict(*run.optimizers()[i], optimizers_[i]);
   for (const auto& [name, metric] : run.module().registered_metrics())
     for (const auto& [kept_name, kept] : metrics_)
       if (kept_name == name) metric->load_state_dict(deep_copy(kept));

@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-namespace levin {
+namespace levin::optim {
 namespace {
 
 /// Gradients of one device and dtype, which one call can process.
@@ -124,7 +124,7 @@ bool Gradients::has_parameters_of(const torch::optim::Optimizer& optimizer) cons
 
 bool Gradients::follow(const torch::optim::Optimizer& optimizer) {
   if (has_parameters_of(optimizer)) return false;
-  *this = Gradients(optim::detail::parameters_of(optimizer));
+  *this = Gradients(detail::parameters_of(optimizer));
   return true;
 }
 
@@ -152,7 +152,7 @@ std::vector<at::Tensor> Gradients::in_one_pass() const {
   for (const GradientBlock& block : blocks_)
     for (const at::Tensor& parameter : block.parameters)
       if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-  if (!detail::can_pass_over(gradients)) gradients.clear();
+  if (!levin::detail::can_pass_over(gradients)) gradients.clear();
   return gradients;
 }
 
@@ -160,7 +160,7 @@ Gradients::PassResult Gradients::pass(double multiplier, bool want_norm, bool wa
   if (multiplier == 1.0 && !want_norm && !want_found_inf) return {};
   const at::NoGradGuard no_grad;
   if (const std::vector<at::Tensor> gradients = in_one_pass(); !gradients.empty()) {
-    const detail::GradientPass found = detail::pass_over(gradients, multiplier);
+    const levin::detail::GradientPass found = levin::detail::pass_over(gradients, multiplier);
     PassResult result;
     if (want_norm) result.norm = at::linalg_vector_norm(found.norms, 2);
     if (want_found_inf) result.found_inf = at::full({1}, found.finite ? 0.0 : 1.0, at::TensorOptions(at::kFloat));
@@ -226,4 +226,4 @@ void Gradients::clip_value(double max_value) {
   }
 }
 
-}  // namespace levin
+}  // namespace levin::optim

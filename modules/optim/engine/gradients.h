@@ -8,7 +8,7 @@ namespace torch::optim {
 class Optimizer;
 }
 
-namespace levin {
+namespace levin::optim {
 
 /// Throws levin::UsageError for a duplicate parameter.
 void check_unique(const std::vector<at::Tensor>& parameters);
@@ -73,4 +73,4 @@ class Gradients {
 /// since reading it would be a host sync.
 std::optional<double> clip_coefficient(const at::Tensor& norm, double max_norm);
 
-}  // namespace levin
+}  // namespace levin::optim

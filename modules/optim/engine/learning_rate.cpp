@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace levin {
+namespace levin::optim {
 
 std::vector<double> group_lrs(torch::optim::Optimizer& optimizer) {
   std::vector<double> rates;
@@ -34,4 +34,4 @@ void scale_lr(torch::optim::Optimizer& optimizer, double factor) {
   for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i] * factor);
 }
 
-}  // namespace levin
+}  // namespace levin::optim

@@ -5,7 +5,7 @@ namespace torch::optim {
 class Optimizer;
 }
 
-namespace levin {
+namespace levin::optim {
 
 /// Returns the rate of each parameter group of an optimizer. Throws levin::UsageError for an optimizer without a
 /// learning rate.
@@ -21,4 +21,4 @@ void set_lr(torch::optim::Optimizer& optimizer, const std::vector<double>& share
 /// Multiplies the rate of each parameter group. Throws as group_lrs.
 void scale_lr(torch::optim::Optimizer& optimizer, double factor);
 
-}  // namespace levin
+}  // namespace levin::optim

@@ -76,11 +76,11 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, const Gra
       reducer_(reducer),
       group_(reducer.group()),
       parameters_(optim::detail::parameters_of(optimizer)) {
-  if (!is_elementwise(optimizer))
+  if (!optim::is_elementwise(optimizer))
     throw UsageError(
         "zero1: this optimizer does not step each element by itself, so that its state cannot be divided among the "
         "ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
-  const State state = optimizer.state().empty() ? State() : optimizer_state_dict(optimizer);
+  const State state = optimizer.state().empty() ? State() : optim::optimizer_state_dict(optimizer);
   for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
     group_sizes_.push_back(group.params().size());
   for (const std::vector<at::Tensor>& bucket : reducer.buckets()) flatten_bucket(bucket);
@@ -250,7 +250,7 @@ at::Tensor ShardedOptimizer::norm_of_all(const at::Tensor& norm_of_share) const 
 }
 
 State ShardedOptimizer::state_dict() {
-  const State of_parts = optimizer_state_dict(optimizer_);
+  const State of_parts = optim::optimizer_state_dict(optimizer_);
   State own = State::list();
   for (size_t i = 0; i < parts_.size(); ++i)
     if (const State* values = of_parts.at("state").find(static_cast<int64_t>(i)))
@@ -294,7 +294,7 @@ void ShardedOptimizer::load_state_dict(const State& saved) {
     group["params"] = numbers_from(next, optimizer_.param_groups()[g].params().size());
     own["param_groups"].push_back(std::move(group));
   }
-  load_optimizer_state_dict(optimizer_, own);
+  optim::load_optimizer_state_dict(optimizer_, own);
 }
 
 }  // namespace levin::parallel

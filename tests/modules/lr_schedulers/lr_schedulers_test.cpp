@@ -27,7 +27,7 @@ double compare(Scheduled run, const Json& expected, int first_step, int restore_
   for (int step = first_step;; ++step) {
     if (step == restore_at) {
       Scheduled fresh(run.json);
-      levin::load_optimizer_state_dict(*fresh.optimizer, levin::optimizer_state_dict(*run.optimizer));
+      levin::optim::load_optimizer_state_dict(*fresh.optimizer, levin::optim::optimizer_state_dict(*run.optimizer));
       fresh.scheduler->load_state_dict(run.scheduler->state_dict());
       run = std::move(fresh);
     }
@@ -83,7 +83,7 @@ TEST_CASE("Python's states of optimizer and scheduler are continued") {
     // Python's stand-in for WarmupCosine is a LambdaLR, with the state of one.
     Scheduled run(one);
     const levin::State saved = levin::load_state(folder / ("python_" + std::to_string(i) + ".pt"));
-    levin::load_optimizer_state_dict(*run.optimizer, saved.at("optimizer"));
+    levin::optim::load_optimizer_state_dict(*run.optimizer, saved.at("optimizer"));
     run.scheduler->load_state_dict(saved.at("scheduler"));
     compare(std::move(run), (*expected)[i], 150);
   }
@@ -105,7 +105,8 @@ TEST_CASE("a scheduler takes all of its options from a loaded state") {
     INFO(one.dump());
     Scheduled as_made(first), restored(second);
     for (int step = 0; step < 4; ++step) as_made.step(step);
-    levin::load_optimizer_state_dict(*restored.optimizer, levin::optimizer_state_dict(*as_made.optimizer));
+    levin::optim::load_optimizer_state_dict(*restored.optimizer,
+                                            levin::optim::optimizer_state_dict(*as_made.optimizer));
     restored.scheduler->load_state_dict(as_made.scheduler->state_dict());
     for (int step = 4; step < 12; ++step) {
       as_made.step(step);

@@ -14,8 +14,8 @@
 #include "tests/modules/python_reference.h"
 #include "tests/modules/small_training.h"
 
-using levin::GradScaler;
 using levin::UsageError;
+using levin::optim::GradScaler;
 using small_training::fill;
 
 namespace {
@@ -93,7 +93,12 @@ TEST_CASE("a skipped step changes nothing but the scale") {
   scaler.update();
   const at::Tensor weight = small.weight.detach().clone();
   const auto buffer = [&] {
-    return levin::optimizer_state_dict(small.optimizer).at("state").at(0).at("momentum_buffer").to_tensor().clone();
+    return levin::optim::optimizer_state_dict(small.optimizer)
+        .at("state")
+        .at(0)
+        .at("momentum_buffer")
+        .to_tensor()
+        .clone();
   };
   const at::Tensor momentum = buffer();
   backward();
@@ -112,7 +117,7 @@ TEST_CASE("unscaled gradients are the plain ones, times a multiplier") {
   Small small;
   GradScaler scaler({.init_scale = 1024});
   scaler.scale((small.weight * fill({3}, at::kFloat)).sum()).backward();
-  levin::Gradients gradients({small.weight});
+  levin::optim::Gradients gradients({small.weight});
   scaler.unscale_(small.optimizer, gradients, 2.0);
   CHECK(torch::equal(small.weight.grad(), fill({3}, at::kFloat) * 2));
   CHECK(scaler.is_unscaled(small.optimizer));

@@ -10,10 +10,10 @@
 #include "tests/temporary_folder.h"
 
 using namespace small_training;
-using levin::load_optimizer_state_dict;
-using levin::optimizer_state_dict;
 using levin::State;
 using levin::UsageError;
+using levin::optim::load_optimizer_state_dict;
+using levin::optim::optimizer_state_dict;
 
 namespace {
 

@@ -50,7 +50,7 @@ TEST_CASE("16-mixed is bit for bit the loop written by hand with Autocast and Gr
   Planting by_fit;
 
   torch::optim::SGD optimizer(by_hand.parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
-  levin::GradScaler scaler;
+  levin::optim::GradScaler scaler;
   int64_t updates = 0;
   for (int64_t i = 0; i < 24; ++i) {
     if (i % 2 == 0) optimizer.zero_grad();
@@ -104,7 +104,7 @@ TEST_CASE("a skipped step changes nothing but the scale") {
     /// Weights and momentum; there is no momentum before the first step.
     std::vector<at::Tensor> state(levin::Run& run) {
       std::vector<at::Tensor> all = parameters();
-      const levin::State of_optimizer = levin::optimizer_state_dict(*run.optimizers()[0]).at("state");
+      const levin::State of_optimizer = levin::optim::optimizer_state_dict(*run.optimizers()[0]).at("state");
       for (const auto& [key, value] : of_optimizer.to_dict()) all.push_back(value.at("momentum_buffer").to_tensor());
       return all;
     }
@@ -205,7 +205,7 @@ TEST_CASE("manual optimization scales, unscales before clipping, skips, and upda
   torch::manual_seed(1);
   Manual by_fit;
   torch::optim::SGD of_net(by_hand.net->parameters(), 0.1), of_critic(by_hand.critic->parameters(), 0.1);
-  levin::GradScaler scaler;
+  levin::optim::GradScaler scaler;
   for (int64_t i = 0; i < 4; ++i) {
     of_net.zero_grad();
     of_critic.zero_grad();

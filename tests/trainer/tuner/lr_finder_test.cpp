@@ -68,7 +68,7 @@ TEST_CASE("a range test restores modes, gradients and an optimizer that outlives
   levin::lr_find(trainer, module, data.loader(8), {.num_training = 20});
   CHECK(bit_equal(copies(module.parameters()), weights));
   CHECK(bit_equal(moments_of(), moments));
-  CHECK(levin::group_lrs(*adam) == std::vector<double>{0.01});
+  CHECK(levin::optim::group_lrs(*adam) == std::vector<double>{0.01});
   for (size_t i = 0; i < gradients.size(); ++i) CHECK(torch::equal(module.parameters()[i].grad(), gradients[i]));
   CHECK_FALSE(module.net->is_training());
 }
@@ -124,8 +124,9 @@ TEST_CASE("groups keep their share of the largest rate") {
   };
   auto options = quiet(folder);
   options.max_epochs = 1;
-  options.callbacks.push_back(levin::LambdaCallback(
-      {.on_train_start = [&](levin::Run& run) { seen.push_back(levin::group_lrs(*run.optimizers().front())); }}));
+  options.callbacks.push_back(levin::LambdaCallback({.on_train_start = [&](levin::Run& run) {
+    seen.push_back(levin::optim::group_lrs(*run.optimizers().front()));
+  }}));
   levin::Trainer trainer(options);
   const LRFindResult found = levin::lr_find(trainer, module, data.loader(8));
   CHECK(seen.empty());

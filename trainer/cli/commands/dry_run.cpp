@@ -50,7 +50,7 @@ int64_t bytes_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.
 
 /// Adds the tensors of an optimizer's state to `memory`, by device; a no-op if the state cannot be read.
 void add_state(torch::optim::Optimizer& optimizer, std::map<std::string, MemoryNeed>& memory) try {
-  const State state = optimizer_state_dict(optimizer);
+  const State state = optim::optimizer_state_dict(optimizer);
   for (const auto& [index, values] : state.at("state").to_dict())
     for (const auto& [name, value] : values.to_dict())
       if (value.is_tensor()) memory[value.to_tensor().device().str()].optimizer_state += bytes_of(value.to_tensor());

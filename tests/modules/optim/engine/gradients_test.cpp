@@ -10,8 +10,8 @@
 #include "tests/modules/python_reference.h"
 #include "tests/modules/small_training.h"
 
-using levin::Gradients;
 using levin::UsageError;
+using levin::optim::Gradients;
 using small_training::fill;
 
 namespace {

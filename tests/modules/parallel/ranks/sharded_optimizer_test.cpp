@@ -135,7 +135,7 @@ TEST_CASE("each elementwise optimizer steps in shares as it does whole, and give
     INFO(name);
     Alone alone(make_optimizer);
     for (int64_t step = 0; step < 4; ++step) alone.step(step);
-    const State expected = levin::optimizer_state_dict(*alone.optimizer);
+    const State expected = levin::optim::optimizer_state_dict(*alone.optimizer);
     for (const int64_t world_size : {2, 3}) {
       INFO(world_size << " ranks");
       std::vector<std::shared_ptr<NetImpl>> nets(static_cast<size_t>(world_size));
@@ -166,7 +166,7 @@ TEST_CASE("a state goes from shares to another number of ranks, to none, and bac
   State after_two;
   Alone first(adam);
   for (int64_t step = 0; step < 2; ++step) first.step(step);
-  const State whole = levin::optimizer_state_dict(*first.optimizer);
+  const State whole = levin::optim::optimizer_state_dict(*first.optimizer);
   for (const int64_t world_size : {2, 4}) {
     run_ranks_over_gloo(world_size, [&](levin::ProcessGroup& group) {
       Rank rank(group, adam);
