@@ -2,6 +2,8 @@
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
+#include <levin/trainer/core/device/gpu_discovery.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/trainer_options.h>
 
 #include <algorithm>
@@ -206,6 +208,28 @@ std::vector<Contradiction> contradictions(const TrainerOptions& options) {
   check.searches();
   check.barebones();
   return check.found;
+}
+
+std::vector<std::string> refusals(const TrainerOptions& o) {
+  std::vector<std::string> texts;
+  const auto refuse = [&](const auto&... parts) { texts.push_back(c10::str("trainer.", parts...)); };
+  if (o.name.empty()) refuse("name: expected a name, got \"\"");
+  for (const Contradiction& found : contradictions(o))
+    refuse(found.one, " and trainer.", found.other, " contradict each other: ", found.why);
+  if (o.accelerator == "mps" || o.accelerator == "xpu")
+    refuse("accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
+  const bool no_devices = !o.devices.is_list() && o.devices.count(/*all=*/1) == 0;
+  if (no_devices) refuse("devices: expected at least one device, got 0");
+  if (o.accelerator == "cpu" && o.output_device && !no_devices && !o.devices.is_list()) {
+    const auto count = static_cast<size_t>(o.devices.count(/*all=*/1));
+    try {
+      choose_output_device(o.output_device, std::vector<c10::Device>(count, c10::kCPU));
+    } catch (const UsageError& error) {
+      texts.emplace_back(error.what());
+    }
+  }
+  if (o.profiler) refuse("profiler: ", *o.profiler, " cannot run yet in this version; leave it unset");
+  return texts;
 }
 
 }  // namespace levin

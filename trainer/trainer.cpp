@@ -60,6 +60,7 @@ std::unique_ptr<Trainer> Trainer::for_dry_run(TrainerOptions options) {
   if (no_gpus) {
     options.accelerator = "cpu";
     options.gpus = {};
+    options.output_device = {};
   }
   return std::unique_ptr<Trainer>(new Trainer(resolve(std::move(options)), placement, /*trials=*/false));
 }

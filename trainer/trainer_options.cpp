@@ -12,24 +12,7 @@ namespace {
 
 constexpr int64_t kDefaultMaxEpochs = 1000;
 
-/// `value_text`: the value that was given; `instead`: what to use in this version.
-[[noreturn]] void not_yet(const std::string& option, const std::string& value_text, const std::string& instead) {
-  throw UsageError("trainer.", option, ": ", value_text, " cannot run yet in this version; ", instead);
-}
-
 bool asks_for_devices(const Devices& devices) { return devices.is_list() || devices.count(/*all=*/1) > 0; }
-
-/// Throws for an accelerator or a number of devices that cannot run.
-void refuse_placement(const TrainerOptions& o) {
-  if (o.accelerator == "mps" || o.accelerator == "xpu")
-    throw UsageError("trainer.accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
-  if (!o.devices.is_list() && o.devices.count(/*all=*/1) == 0)
-    throw UsageError("trainer.devices: expected at least one device, got 0");
-}
-
-void refuse_features(const TrainerOptions& o) {
-  if (o.profiler) not_yet("profiler", *o.profiler, "leave it unset");
-}
 
 void resolve_early_spellings(TrainerOptions& o) {
   if (o.gpus.is_set()) {
@@ -116,11 +99,7 @@ StrategyChoice choose_strategy(const TrainerOptions& given) {
 
 void check_options(const TrainerOptions& options) {
   schema_of<TrainerOptions>().check(&options, "trainer");
-  if (options.name.empty()) throw UsageError("trainer.name: expected a name, got \"\"");
-  for (const Contradiction& found : contradictions(options))
-    throw UsageError("trainer.", found.one, " and trainer.", found.other, " contradict each other: ", found.why);
-  refuse_placement(options);
-  refuse_features(options);
+  if (const std::vector<std::string> found = refusals(options); !found.empty()) throw UsageError(found.front());
 }
 
 TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings) {

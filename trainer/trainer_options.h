@@ -193,7 +193,11 @@ struct Contradiction {
   std::string why = {};
 };
 
-/// Returns all pairs of options that contradict each other; `check_options` throws for the first.
+/// Returns all pairs of options that contradict each other.
 std::vector<Contradiction> contradictions(const TrainerOptions& options);
+
+/// Returns the reasons why no run is possible with options whose values are within their limits, as far as options
+/// alone decide: contradictions, and values that this version cannot run. `check_options` throws for the first.
+std::vector<std::string> refusals(const TrainerOptions& options);
 
 }  // namespace levin

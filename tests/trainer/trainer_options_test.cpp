@@ -88,6 +88,8 @@ TEST_CASE("options that cannot run yet are refused by name") {
       {R"({"devices": 0})", "trainer.devices: expected at least one device, got 0"},
       {R"({"accelerator": "mps"})", "trainer.accelerator: mps is not supported; use auto, cpu or gpu"},
       {R"({"profiler": "simple"})", "trainer.profiler: simple" + later + "leave it unset"},
+      {R"({"accelerator": "cpu", "output_device": 1})",
+       "trainer.output_device: 1 is the number of a GPU, and the run is on cpu; leave it unset"},
   };
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
 }
@@ -353,4 +355,15 @@ TEST_CASE("each kind of strategy is found by its name, and has its traits") {
   }
   CHECK(levin::strategy_named("ddp_spawn") == StrategyKind::Ddp);
   CHECK_FALSE(levin::strategy_named("auto"));
+}
+
+TEST_CASE("all refusals are found, and the first is thrown") {
+  TrainerOptions options = from_json(R"({"accelerator": "mps", "profiler": "simple", "deterministic": true,)"
+                                     R"( "benchmark": true})");
+  const std::vector<std::string> found = levin::refusals(options);
+  REQUIRE(found.size() == 3);
+  CHECK(contains(found[0], "trainer.deterministic and trainer.benchmark contradict each other"));
+  CHECK(contains(found[1], "trainer.accelerator: mps"));
+  CHECK(contains(found[2], "trainer.profiler: simple"));
+  CHECK(error_text<levin::UsageError>([&] { levin::check_options(options); }) == found[0]);
 }

@@ -7,17 +7,6 @@
 namespace levin {
 namespace {
 
-c10::Device choose_output_device(const TrainerOptions& given, const std::vector<c10::Device>& devices) {
-  if (!given.output_device) return devices.front();
-  if (devices.front().is_cpu())
-    throw UsageError("trainer.output_device: ", *given.output_device, " is the number of a GPU, and the run is on ",
-                     to_text(devices), "; leave it unset");
-  const c10::Device wanted(c10::kCUDA, static_cast<c10::DeviceIndex>(*given.output_device));
-  if (std::find(devices.begin(), devices.end(), wanted) == devices.end())
-    throw UsageError("trainer.output_device: ", wanted, " is none of the run's devices, which are ", to_text(devices));
-  return wanted;
-}
-
 /// Keeps only this rank's device. Throws if the launcher's ranks do not match the options.
 void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
                 const std::string& accelerator, Placement& placement) {
@@ -84,7 +73,7 @@ Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
   placement.strategy = choose_strategy(given);
   placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
   if (environment && environment->world_size > 1) place_rank(given, *environment, option, accelerator, placement);
-  placement.output_device = choose_output_device(given, placement.devices);
+  placement.output_device = choose_output_device(given.output_device, placement.devices);
   placement.asked_for = early || given.devices.is_set() || given.accelerator != "auto";
   return placement;
 }

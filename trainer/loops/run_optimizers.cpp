@@ -1,11 +1,11 @@
 #include <levin/trainer/loops/run_optimizers.h>
 #include <ATen/ops/zeros.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/system/error.h>
-#include <torch/optim/lbfgs.h>
 
 #include <exception>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 void check_scaling(const StepParts& parts) {
   const char* name = parts.precision.name();
   for (const auto& optimizer : parts.optimizers)
-    if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
+    if (optim::detail::repeats_closure(*optimizer))
       throw UsageError("trainer.precision: ", name,
                        " looks at the gradients once before a step, and LBFGS computes them many times in one; use "
                        "bf16-mixed or 32-true");

@@ -7,6 +7,7 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/where.h>
 #include <levin/modules/autocast.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/trainer/core/device/out_of_memory.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
@@ -15,7 +16,6 @@
 #include <levin/trainer/strategies/gather_outputs.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/optim/lbfgs.h>
 
 #include <algorithm>
 #include <set>
@@ -108,7 +108,7 @@ void AutoMicrobatch::attach(const std::vector<std::shared_ptr<torch::optim::Opti
   if (!module_->automatic_optimization)
     throw UsageError("trainer.auto_microbatch: manual optimization splits its batches itself; set it to false");
   for (const auto& optimizer : optimizers)
-    if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
+    if (optim::detail::repeats_closure(*optimizer))
       throw UsageError("trainer.auto_microbatch: LBFGS evaluates a batch many times in one step; set it to false");
 }
 

@@ -1,6 +1,7 @@
 #include <levin/trainer/strategies/data_parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/parallel/replicas/replica_threads.h>
 #include <levin/trainer/core/device/gpu_discovery.h>
 #include <levin/trainer/core/device/rng_guard.h>
@@ -8,7 +9,6 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/gather_outputs.h>
 #include <levin/trainer/strategies/step_error.h>
-#include <torch/optim/lbfgs.h>
 
 #include <set>
 #include <utility>
@@ -96,7 +96,7 @@ void DataParallelStrategy::attach(const std::vector<std::shared_ptr<torch::optim
         "strategy dp runs training_step on parts of the batch, and manual optimization would step in each; "
         "set automatic_optimization = true, or use one device");
   for (const auto& optimizer : optimizers)
-    if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
+    if (optim::detail::repeats_closure(*optimizer))
       throw UsageError(
           "strategy dp does not run LBFGS, which evaluates a batch many times in one step; use one device");
   watch_ = optim::ParameterWatch(optimizers);

@@ -1,10 +1,10 @@
 #include <levin/trainer/strategies/ddp.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/idle_batch.h>
 #include <levin/trainer/strategies/step_error.h>
-#include <torch/optim/lbfgs.h>
 
 #include <utility>
 
@@ -32,7 +32,7 @@ void DdpStrategy::place(LightningModule& module) {
 
 void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
   for (const auto& optimizer : optimizers)
-    if (dynamic_cast<const torch::optim::LBFGS*>(optimizer.get()))
+    if (optim::detail::repeats_closure(*optimizer))
       throw UsageError("strategy ", name(),
                        " does not run LBFGS, which evaluates a batch as often as its own gradients ask for; use one "
                        "device");

@@ -3,6 +3,8 @@
 #include <levin/modules/optim/adam.h>
 #include <levin/modules/optim/adamw.h>
 #include <levin/modules/optim/engine/fused.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
+#include <levin/modules/optim/lbfgs.h>
 #include <levin/modules/optim/lion.h>
 #include <levin/modules/optim/nadam.h>
 #include <levin/modules/optim/rmsprop.h>
@@ -268,4 +270,12 @@ TEST_CASE("bad arguments are usage errors that name them") {
       },
       "Adam does not take sparse gradients; use SGD or Adagrad");
   says([&] { make({{"class", "Adam"}, {"beta", 1}}, p); }, "optimizer.beta: no such option (did you mean betas?)");
+}
+
+TEST_CASE("LBFGS is known to evaluate its closure several times, levin's and LibTorch's") {
+  const std::vector<torch::Tensor> parameters = {torch::zeros({2}, torch::requires_grad())};
+  CHECK(optim::detail::repeats_closure(optim::LBFGS(parameters)));
+  CHECK(optim::detail::repeats_closure(torch::optim::LBFGS(parameters)));
+  CHECK_FALSE(optim::detail::repeats_closure(optim::Adam(parameters)));
+  CHECK_FALSE(optim::detail::repeats_closure(torch::optim::SGD(parameters, 0.1)));
 }

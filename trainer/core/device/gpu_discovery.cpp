@@ -88,6 +88,17 @@ std::vector<c10::Device> choose_devices(const std::string& option, const std::st
   return accelerator == "gpu" ? choose_gpus(option, devices, gpus) : choose_cpus(option, devices);
 }
 
+c10::Device choose_output_device(std::optional<int64_t> wanted, const std::vector<c10::Device>& devices) {
+  if (!wanted) return devices.front();
+  if (devices.front().is_cpu())
+    throw UsageError("trainer.output_device: ", *wanted, " is the number of a GPU, and the run is on ",
+                     to_text(devices), "; leave it unset");
+  const c10::Device gpu(c10::kCUDA, static_cast<c10::DeviceIndex>(*wanted));
+  if (std::find(devices.begin(), devices.end(), gpu) == devices.end())
+    throw UsageError("trainer.output_device: ", gpu, " is none of the run's devices, which are ", to_text(devices));
+  return gpu;
+}
+
 std::string to_text(const std::vector<c10::Device>& devices) {
   if (devices.size() > 1 && devices.front().is_cpu()) return c10::str(devices.size(), " x cpu");
   std::string text;

@@ -2,6 +2,7 @@
 #include <c10/core/Device.h>
 #include <levin/trainer/core/options/devices.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ std::string resolve_accelerator(const std::string& accelerator, const VisibleGpu
 /// none is asked for, and for a list of CPU numbers.
 std::vector<c10::Device> choose_devices(const std::string& option, const std::string& accelerator,
                                         const Devices& devices, const VisibleGpus& gpus);
+
+/// Returns the one of `devices` that gathers outputs: GPU `wanted`, or the first device. Throws levin::UsageError if
+/// the GPU is none of them.
+c10::Device choose_output_device(std::optional<int64_t> wanted, const std::vector<c10::Device>& devices);
 
 /// Returns "cuda:0, cuda:3" or "3 x cpu".
 std::string to_text(const std::vector<c10::Device>& devices);
