@@ -173,6 +173,7 @@
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
+#include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run_result.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/trainer_options.h>

@@ -5,7 +5,7 @@
 namespace levin {
 
 std::optional<int> launch(const TrainerOptions& options) {
-  resolve(options);  // refuses wrong options before any process starts
+  check_options(options);  // before any process starts
   return launch_ranks(options, choose_placement(options, visible_gpus(), find_launch_environment()));
 }
 

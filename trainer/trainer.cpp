@@ -33,25 +33,17 @@ void load_for_evaluation(Assembly& parts, const ReadCheckpoint& checkpoint) {
   apply_weights(parts.run(), checkpoint.state, checkpoint.file.string());
 }
 
-std::filesystem::path runs_folder(const TrainerOptions& options) {
-  return std::filesystem::path(options.default_root_dir) / options.name;
-}
-
 }  // namespace
 
-Trainer::Trainer(TrainerOptions options) {
-  std::vector<std::string> warnings;
-  const TrainerOptions given = options;
-  options_ = resolve(std::move(options), &warnings);
-  placement_ = choose_placement(given, visible_gpus(), find_launch_environment());
+Trainer::Trainer(TrainerOptions given)
+    : Trainer{resolve(given), choose_placement(given, visible_gpus(), find_launch_environment()), /*trials=*/false} {
   if (const std::optional<int> code = launch_ranks(given, placement_)) std::exit(*code);
   options_.strategy = placement_.strategy.name();
   if (placement_.environment && !given.distributed_backend) {
-    TrainerOptions placed = given;  // a launcher makes it ddp if the options name no strategy
-    placed.strategy = placement_.strategy.name();
-    check_options(placed);
+    given.strategy = placement_.strategy.name();  // a launcher makes it ddp if the options name no strategy
+    check_options(given);
   }
-  for (const std::string& warning : warnings) console::warn(warning);
+  for (const std::string& warning : options_.warnings()) console::warn(warning);
 }
 
 std::unique_ptr<Trainer> Trainer::for_dry_run(TrainerOptions options) {
@@ -65,11 +57,11 @@ std::unique_ptr<Trainer> Trainer::for_dry_run(TrainerOptions options) {
   return std::unique_ptr<Trainer>(new Trainer(resolve(std::move(options)), placement, /*trials=*/false));
 }
 
-Trainer::Trainer(TrainerOptions resolved, Placement placement, bool trials)
-    : options_(std::move(resolved)), placement_(std::move(placement)), trials_(trials) {}
+Trainer::Trainer(ResolvedOptions options, Placement placement, bool trials)
+    : options_(std::move(options)), placement_(std::move(placement)), trials_(trials) {}
 
 std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOptions&)>& change) const {
-  TrainerOptions options = options_;
+  ResolvedOptions options = options_;
   options.logger = false;
   options.callbacks = {};
   options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
@@ -128,7 +120,8 @@ std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders
 }
 
 std::optional<FoundCheckpoint> Trainer::find_for_evaluation(const std::string& ckpt_path, Comm& comm) const {
-  const CheckpointRequest request{.runs = runs_folder(options_), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights};
+  const CheckpointRequest request{
+      .runs = options_.runs_folder(), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights};
   std::optional<FoundCheckpoint> found = find_checkpoint(request, comm);
   if (ckpt_path == "last" && !found)
     throw UsageError("ckpt_path \"last\": there is no checkpoint below ", request.runs.string());
@@ -144,7 +137,7 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
                                .config = config_,
                                .found_rate = {.lr = tuned_.lr, .factor = tuned_.lr_factor},
                                .start = trials_ || placement_.is_dry_run ? StartIdentity() : start_of_next_fit(),
-                               .runs = runs_folder(options_)});
+                               .runs = options_.runs_folder()});
     return session.run();
   } catch (...) {
     fit_.reset();

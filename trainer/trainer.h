@@ -6,8 +6,8 @@
 #include <levin/trainer/assembly/run_folder.h>
 #include <levin/trainer/core/run/log_sink.h>
 #include <levin/trainer/core/run/run.h>
+#include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run_result.h>
-#include <levin/trainer/trainer_options.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -59,7 +59,7 @@ class Trainer {
   /// line once per rank, waits for them, and exits with their exit code by std::exit, which destroys no local of the
   /// callers. The code after the constructor runs only in the ranks. A program that calls levin::launch first leaves
   /// `main` in the ordinary way.
-  explicit Trainer(TrainerOptions options);
+  explicit Trainer(TrainerOptions given);
   /// Returns a trainer for dry runs. It acts as rank 0 and starts no other rank; collectives return this rank's own
   /// tensors, so the trained weights are meaningless.
   static std::unique_ptr<Trainer> for_dry_run(TrainerOptions options);
@@ -88,8 +88,7 @@ class Trainer {
 
   /// Returns whether this is rank 0, which writes files and prints for all ranks; true if there is one process.
   bool is_global_zero() const { return !placement_.environment || placement_.environment->rank == 0; }
-  /// The options after `resolve`.
-  const TrainerOptions& options() const { return options_; }
+  const ResolvedOptions& options() const { return options_; }
   /// Returns a trainer for the trials of levin::tune, on the same devices. Its fits write and print nothing, call only
   /// the callbacks that `change` sets, do not step schedulers, and end when a callback asks for it.
   std::unique_ptr<Trainer> for_trials(const std::function<void(TrainerOptions&)>& change) const;
@@ -100,7 +99,7 @@ class Trainer {
   void set_config(RunConfig config) { config_ = std::move(config); }
 
  private:
-  Trainer(TrainerOptions resolved, Placement placement, bool trials);
+  Trainer(ResolvedOptions options, Placement placement, bool trials);
   void refuse_untuned() const;
   /// Returns the process group, joined at the first call; null without ddp or zero1.
   ProcessGroup* ranks();
@@ -109,7 +108,7 @@ class Trainer {
   std::vector<Metrics> run_evaluation(ModuleRef module, const RunInputs& inputs, Stage stage);
   std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const RunInputs& inputs);
 
-  TrainerOptions options_;
+  ResolvedOptions options_;
   Placement placement_;
   std::shared_ptr<ProcessGroup> ranks_ = {};  ///< set once a run with ddp or zero1 has started
   std::shared_ptr<Assembly> fit_ = {};        ///< the newest fit, kept after it has ended

@@ -182,11 +182,6 @@ StrategyChoice choose_strategy(const TrainerOptions& given);
 /// both), and for an option that this version cannot run yet.
 void check_options(const TrainerOptions& options);
 
-/// Checks the options and returns them resolved: early spellings become the present ones, fast_dev_run and barebones
-/// become the limits that they set, and unset options get their defaults. Warnings for the user are appended to
-/// `warnings`.
-TrainerOptions resolve(TrainerOptions options, std::vector<std::string>* warnings = nullptr);
-
 /// Two options whose values contradict each other.
 struct Contradiction {
   std::string one = {}, other = {};  ///< names of TrainerOptions' fields

@@ -1,7 +1,7 @@
-#include <levin/trainer/trainer_options.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/trainer/assembly/placement.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/resolved_options.h>
 #include <levin/trainer/trainer.h>
 
 #include <nlohmann/json.hpp>
@@ -266,10 +266,9 @@ TEST_CASE("limits hold for options set in C++") {
 }
 
 TEST_CASE("amp_level without use_amp warns once") {
-  std::vector<std::string> warnings;
-  const TrainerOptions options = levin::resolve({.use_amp = false, .amp_level = "O2"}, &warnings);
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("precision=16") != std::string::npos);
+  const levin::ResolvedOptions options = levin::resolve({.use_amp = false, .amp_level = "O2"});
+  REQUIRE(options.warnings().size() == 1);
+  CHECK(options.warnings()[0].find("precision=16") != std::string::npos);
   CHECK_FALSE(options.amp_level.has_value());
 }
 

@@ -39,7 +39,7 @@ bool saves_checkpoints(const CallbackEntry& entry) {
   return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
 }
 
-TorchSettingsOptions settings_of(const TrainerOptions& options) {
+TorchSettingsOptions settings_of(const ResolvedOptions& options) {
   return {.deterministic = options.deterministic,
           .benchmark = options.benchmark,
           .detect_anomaly = options.detect_anomaly,
@@ -54,7 +54,7 @@ bool is_placed_by_user(const LightningModule& module) {
   return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
 }
 
-std::unique_ptr<Strategy> make_strategy(const Placement& placement, const TrainerOptions& options, ProcessGroup* ranks,
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,
                                         const LightningModule& module) {
   const c10::Device device = placement.devices.front();
   if (!placement.strategy.has_ranks() && !placement.asked_for && is_placed_by_user(module))
@@ -75,7 +75,7 @@ std::unique_ptr<Strategy> make_strategy(const Placement& placement, const Traine
   return std::make_unique<SingleDeviceStrategy>(device);
 }
 
-std::unique_ptr<Strategy> make_wrapped_strategy(const Placement& placement, const TrainerOptions& options,
+std::unique_ptr<Strategy> make_wrapped_strategy(const Placement& placement, const ResolvedOptions& options,
                                                 ProcessGroup* ranks, const LightningModule& module) {
   std::unique_ptr<Strategy> strategy = make_strategy(placement, options, ranks, module);
   if (options.auto_microbatch) return std::make_unique<AutoMicrobatch>(std::move(strategy));
@@ -95,7 +95,7 @@ parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& optio
           .shard_gradients = strategy.shards()};
 }
 
-Assembly::Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
+Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
                    const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
     : module_(*module.module),
       placement_(placement),
@@ -120,12 +120,12 @@ Assembly::Assembly(const TrainerOptions& options, const Placement& placement, Pr
     at::manual_seed(static_cast<uint64_t>(*options.seed + strategy_->comm().rank()));
   }
   for (const CallbackEntry& entry : options.callbacks)
-    if (*options.enable_checkpointing || !saves_checkpoints(entry)) add(entry);
-  if (*options.enable_progress_bar && !has<ProgressBar>()) add(ProgressBar());
-  if (*options.enable_model_summary && !has<ModelSummary>()) add(ModelSummary());
+    if (options.saves_checkpoints() || !saves_checkpoints(entry)) add(entry);
+  if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());
+  if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
   if (!trial)
     for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
-  if (stage == Stage::Fit && *options.enable_checkpointing && !has<ModelCheckpoint>())
+  if (stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
   parts_.hooks.add(module_, module.overrides.hooks);
   for (const CallbackEntry& entry : parts_.callbacks)
@@ -189,15 +189,16 @@ void Assembly::configure_optimizers(const FoundRate& found) {
 }
 
 RunConfig Assembly::config_of_run(RunConfig given) const {
-  const Json config = {{"trainer", schema_of<TrainerOptions>().get(&parts_.options)}};
+  const TrainerOptions& options = parts_.options;
+  const Json config = {{"trainer", schema_of<TrainerOptions>().get(&options)}};
   if (given.json.empty()) given.json = config.dump(2) + "\n";
   if (given.hyperparameters.empty()) given.hyperparameters = module_.hyperparameters();
   return given;
 }
 
 void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start) {
-  const TrainerOptions& options = parts_.options;
-  if (parts_.trial || !(options.logger.is_on() || *options.enable_checkpointing)) return;
+  const ResolvedOptions& options = parts_.options;
+  if (parts_.trial || !options.has_run_folder()) return;
   const bool resumes = found != nullptr && found->resumes_in_place;
   if (parts_.is_rank_zero())
     run_.set_run_folder(resumes ? RunFolder::resume(found->run_folder, std::move(found->lock), start)

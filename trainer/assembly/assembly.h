@@ -33,7 +33,7 @@ class Assembly {
   /// `options`, `placement` and `ranks` must outlive the assembly; `ranks` is null without ddp or zero1. Sets
   /// process-wide state: seed, threads and LibTorch's switches. In a trial the module's configure_callbacks() is not
   /// called.
-  Assembly(const TrainerOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
+  Assembly(const ResolvedOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
            const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
 
   /// Runs prepare_data, the setup hooks and configure_model, and places the module on its device.

@@ -64,11 +64,9 @@ Machine this_machine(int64_t num_nodes, std::chrono::milliseconds timeout) {
 }
 
 /// Returns the folder for the output of the ranks; empty if the run writes no files.
-std::filesystem::path log_folder_of(const TrainerOptions& options) {
-  const TrainerOptions resolved = resolve(options);
-  if (!resolved.logger.is_on() && !*resolved.enable_checkpointing) return {};
-  return std::filesystem::path(options.default_root_dir) / options.name /
-         ("ranks_of_process_" + std::to_string(::getpid()));
+std::filesystem::path log_folder_of(const ResolvedOptions& options) {
+  if (!options.has_run_folder()) return {};
+  return options.runs_folder() / ("ranks_of_process_" + std::to_string(::getpid()));
 }
 
 /// Returns a text that differs between builds of the program.
@@ -101,7 +99,7 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
     console::info(c10::str("whoever reaches port ", machine.master_port,
                            " of this machine can take part in the run; LEVIN_SECRET, the same text in the environment "
                            "of all machines, turns others away"));
-  std::filesystem::path logs = log_folder_of(given);
+  std::filesystem::path logs = log_folder_of(resolve(given));
   // Without a run folder the output is only kept after a failure.
   std::optional<PrivateFolder> temporary;
   if (logs.empty()) logs = temporary.emplace("ranks").path();
@@ -120,7 +118,7 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
   return code;
 }
 
-std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const TrainerOptions& options) {
+std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const ResolvedOptions& options) {
   if (placement.is_dry_run)
     return ProcessGroup::of_absent_ranks(placement.environment->world_size, placement.devices.front());
   static std::mutex mutex;

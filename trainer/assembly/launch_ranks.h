@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/trainer/assembly/placement.h>
 #include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/trainer_options.h>
+#include <levin/trainer/resolved_options.h>
 
 #include <filesystem>
 #include <memory>
@@ -20,7 +20,7 @@ struct TrainerState;
 std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement);
 
 /// Joins the process group of a ddp or zero1 run. All trainers of a process share one group while any of them lives.
-std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const TrainerOptions& options);
+std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const ResolvedOptions& options);
 
 /// Compares program and config across ranks: ranks that differ would hang or train something else. Throws
 /// levin::UsageError with the first difference from rank 0. Collective: all ranks call it.

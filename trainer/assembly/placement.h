@@ -2,7 +2,7 @@
 #include <c10/core/Device.h>
 #include <levin/trainer/core/device/gpu_discovery.h>
 #include <levin/trainer/launch/environment.h>
-#include <levin/trainer/trainer_options.h>
+#include <levin/trainer/resolved_options.h>
 
 #include <cstdint>
 #include <optional>
@@ -30,6 +30,8 @@ struct Placement {
 /// options.
 Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
                            const std::optional<LaunchEnvironment>& environment = {});
+Placement choose_placement(const ResolvedOptions& resolved, const VisibleGpus& gpus,
+                           const std::optional<LaunchEnvironment>& environment = {}) = delete;
 
 /// Returns the placement of rank 0 for a dry run, without any other rank. If this machine has no GPU, the placement is
 /// on the CPU.

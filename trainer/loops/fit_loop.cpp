@@ -30,7 +30,7 @@ data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loa
   return ready;
 }
 
-std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const RankedLoader& train) {
+std::optional<int64_t> batches_per_epoch(const ResolvedOptions& options, const RankedLoader& train) {
   return options.limit_train_batches.of(train.size(), "trainer.limit_train_batches");
 }
 
@@ -283,7 +283,7 @@ bool FitLoop::validation_due(bool window_done, bool last) const {
 
 bool FitLoop::limits_reached() const {
   if (parts_.trial) return false;
-  const std::optional<int64_t> epochs = epoch_limit(parts_.options);
+  const std::optional<int64_t> epochs = parts_.options.epoch_limit();
   return (epochs && counters_.epoch >= *epochs) ||
          (parts_.options.max_steps >= 0 && counters_.global_step >= parts_.options.max_steps);
 }

@@ -96,6 +96,6 @@ class FitLoop {
 data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loaders);
 
 /// Returns the batches per epoch of this training loader, limits applied; unset if unknown.
-std::optional<int64_t> batches_per_epoch(const TrainerOptions& options, const RankedLoader& train);
+std::optional<int64_t> batches_per_epoch(const ResolvedOptions& options, const RankedLoader& train);
 
 }  // namespace levin

@@ -5,7 +5,7 @@
 namespace levin {
 
 ManualStep::ManualStep(const StepParts& parts) : TrainingStep(parts) {
-  const TrainerOptions& options = parts.options;
+  const ResolvedOptions& options = parts.options;
   if (options.gradient_clip_val.value_or(0) > 0)
     throw UsageError(
         "trainer.gradient_clip_val: manual optimization clips itself; unset it and call "

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/trainer/core/run/trainer_state.h>
-#include <levin/trainer/trainer_options.h>
+#include <levin/trainer/resolved_options.h>
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ namespace levin {
 class ValidationSchedule {
  public:
   /// `options` must outlive the schedule.
-  explicit ValidationSchedule(const TrainerOptions& options) : options_(options) {}
+  explicit ValidationSchedule(const ResolvedOptions& options) : options_(options) {}
 
   /// Sets the batches per epoch, limits applied; unset if unknown. Throws UsageError if the interval does not fit them.
   void set_epoch_batches(std::optional<int64_t> batches);
@@ -29,7 +29,7 @@ class ValidationSchedule {
   bool time_is_up(const TrainerState& state) const;
 
  private:
-  const TrainerOptions& options_;
+  const ResolvedOptions& options_;
   std::optional<int64_t> every_batches_ = {};  ///< unset: only at the epoch's last batch
 };
 

@@ -66,7 +66,7 @@ const Batch& RunContext::prediction() const {
 }
 
 std::optional<int64_t> RunContext::max_epochs() const {
-  return parts_.is_fit() ? epoch_limit(parts_.options) : std::nullopt;
+  return parts_.is_fit() ? parts_.options.epoch_limit() : std::nullopt;
 }
 
 const std::vector<std::shared_ptr<torch::optim::Optimizer>>& RunContext::optimizers() {
@@ -80,7 +80,7 @@ const std::vector<std::shared_ptr<LRScheduler>>& RunContext::lr_schedulers() {
 }
 
 bool RunContext::validates_once_per_epoch() const {
-  const TrainerOptions& options = parts_.options;
+  const ResolvedOptions& options = parts_.options;
   const bool never = evaluation_loaders_ == nullptr || evaluation_loaders_->empty();
   if (never && options.check_val_every_n_epoch == 1) return true;
   return options.val_check_interval == CheckInterval(1.0) && options.check_val_every_n_epoch == 1;

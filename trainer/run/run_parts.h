@@ -6,9 +6,9 @@
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run/hook_dispatch.h>
 #include <levin/trainer/strategies/strategy.h>
-#include <levin/trainer/trainer_options.h>
 
 #include <memory>
 #include <optional>
@@ -18,7 +18,7 @@ namespace levin {
 
 /// The objects that a run is made of. Assembly makes them; everybody else only reads the list.
 struct RunParts {
-  const TrainerOptions& options;
+  const ResolvedOptions& options;
   ModuleRef module;
   std::optional<data::DataModuleRef> data_module;
   Strategy& strategy;

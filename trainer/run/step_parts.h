@@ -3,9 +3,9 @@
 #include <levin/trainer/core/run/step_context.h>
 #include <levin/trainer/core/run/trainer_state.h>
 #include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run/hook_dispatch.h>
 #include <levin/trainer/strategies/strategy.h>
-#include <levin/trainer/trainer_options.h>
 
 #include <memory>
 #include <vector>
@@ -14,7 +14,7 @@ namespace levin {
 
 /// The objects that a training step works with. All of them must outlive the step.
 struct StepParts {
-  const TrainerOptions& options;
+  const ResolvedOptions& options;
   LightningModule& module;
   const ModuleOverrides& overrides;  ///< of the module
   Strategy& strategy;

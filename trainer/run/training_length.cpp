@@ -5,10 +5,6 @@
 
 namespace levin {
 
-std::optional<int64_t> epoch_limit(const TrainerOptions& options) {
-  return *options.max_epochs < 0 ? std::nullopt : options.max_epochs;
-}
-
 BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callbacks,
                               const std::function<int64_t(int64_t k)>& scale) {
   const GradientAccumulationScheduler* schedule = nullptr;
@@ -21,10 +17,10 @@ BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callb
   };
 }
 
-std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches,
+std::optional<int64_t> estimated_steps(const ResolvedOptions& options, std::optional<int64_t> batches,
                                        const BatchesOfStep& batches_of_step) {
   std::optional<int64_t> steps;
-  const std::optional<int64_t> epochs = epoch_limit(options);
+  const std::optional<int64_t> epochs = options.epoch_limit();
   if (epochs && batches) {
     steps = 0;
     for (int64_t epoch = 0; epoch < *epochs; ++epoch) {

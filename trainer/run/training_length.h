@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/trainer/core/run/callback_entry.h>
-#include <levin/trainer/trainer_options.h>
+#include <levin/trainer/resolved_options.h>
 
 #include <cstdint>
 #include <functional>
@@ -8,9 +8,6 @@
 #include <vector>
 
 namespace levin {
-
-/// Returns the epoch limit of a fit with resolved options; unset without a limit.
-std::optional<int64_t> epoch_limit(const TrainerOptions& options);
 
 /// The number of micro-batches per optimizer step, by epoch.
 using BatchesOfStep = std::function<int64_t(int64_t epoch)>;
@@ -20,7 +17,7 @@ BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callb
                               const std::function<int64_t(int64_t k)>& scale = {});
 
 /// Returns the optimizer steps of a whole fit with `batches` per epoch on each rank; unset if the end is not known.
-std::optional<int64_t> estimated_steps(const TrainerOptions& options, std::optional<int64_t> batches,
+std::optional<int64_t> estimated_steps(const ResolvedOptions& options, std::optional<int64_t> batches,
                                        const BatchesOfStep& batches_of_step);
 
 }  // namespace levin

@@ -77,10 +77,9 @@ void check(const LRFindOptions& options) {
 }
 
 void write(LRFindResult& found, const Trainer& trainer, const LRFindOptions& options) {
-  const TrainerOptions& of_trainer = trainer.options();
+  const ResolvedOptions& of_trainer = trainer.options();
   if (!options.folder && of_trainer.barebones) return;
-  const auto folder =
-      options.folder.value_or(std::filesystem::path(of_trainer.default_root_dir) / of_trainer.name).lexically_normal();
+  const auto folder = options.folder.value_or(of_trainer.runs_folder()).lexically_normal();
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) throw UsageError("lr_find: ", folder.string(), ": the folder cannot be made: ", failed.message());

@@ -23,7 +23,7 @@ double factor_of(const std::string& rule, const BatchSizeResult& found) {
 
 TuneResult tune_both(Trainer& trainer, ModuleRef module, const std::optional<data::DataModuleRef>& data,
                      data::Loaders train, TuneOptions options) {
-  const TrainerOptions& asked = trainer.options();
+  const ResolvedOptions& asked = trainer.options();
   if (!asked.auto_lr_find && !asked.auto_scale_batch_size)
     throw UsageError(
         "tune: there is nothing to look for; set the trainer's auto_lr_find or auto_scale_batch_size, or "

@@ -14,7 +14,8 @@ namespace {
 
 /// All that a step needs, made by hand.
 struct HandDriven {
-  explicit HandDriven(ToyModule& module_, const TrainerOptions& options_) : module(module_), options(options_) {
+  explicit HandDriven(ToyModule& module_, const TrainerOptions& given)
+      : module(module_), options(levin::resolve(given)) {
     context = {.run = &run, .sink = &sink, .device = strategy.device()};
     levin::ModuleAccess::set_context(module, &context);
     strategy.set_context(context);
@@ -29,7 +30,7 @@ struct HandDriven {
   ~HandDriven() { levin::ModuleAccess::set_context(module, nullptr); }
 
   ToyModule& module;
-  TrainerOptions options;
+  levin::ResolvedOptions options;
   ModuleOverrides overrides = {};
   SingleDeviceStrategy strategy{c10::kCPU};
   FullPrecision precision = {};

@@ -27,7 +27,7 @@ std::optional<int64_t> size_of(const data::Loaders& loaders) {
   return loaders.size() > 1 ? data::CombinedLoader(loaders).size() : loaders[0].size();
 }
 
-void print_steps(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options) {
+void print_steps(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options) {
   if (findings.loaders.empty()) return;
   const std::optional<int64_t> per_epoch =
       options.limit_train_batches.of(size_of(findings.loaders), "trainer.limit_train_batches");
@@ -41,7 +41,7 @@ void print_steps(std::ostream& out, const DryRunFindings& findings, const Traine
   out << ": " << (per_epoch ? batches(*per_epoch, "training") : "an unknown number of training batches")
       << " per epoch, " << options.accumulate_grad_batches
       << (options.accumulate_grad_batches == 1 ? " batch" : " batches") << " per step";
-  if (const std::optional<int64_t> epochs = epoch_limit(options))
+  if (const std::optional<int64_t> epochs = options.epoch_limit())
     out << ", at most " << *epochs << (*epochs == 1 ? " epoch" : " epochs");
   out << "\n";
 }
@@ -67,7 +67,7 @@ void print_memory(std::ostream& out, const DryRunFindings& findings) {
         << megabytes(need.parameters + need.gradients + need.optimizer_state + need.activations) << "\n";
 }
 
-void print_ranks(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
+void print_ranks(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options,
                  std::vector<double> bandwidths) {
   if (findings.ranks == 1) return;
   const int64_t samples = findings.batch_size * findings.ranks * options.accumulate_grad_batches;
@@ -98,9 +98,9 @@ void add_files_of(const ModelCheckpointOptions& options, std::vector<std::string
   if (options.save_last) files.push_back((folder / "last.ckpt").string());
 }
 
-std::vector<std::string> checkpoint_files(const TrainerOptions& options) {
+std::vector<std::string> checkpoint_files(const ResolvedOptions& options) {
   std::vector<std::string> files;
-  if (!*options.enable_checkpointing) return files;
+  if (!options.saves_checkpoints()) return files;
   bool any = false;
   for (const CallbackEntry& entry : options.callbacks)
     if (const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get())) {
@@ -111,8 +111,8 @@ std::vector<std::string> checkpoint_files(const TrainerOptions& options) {
   return files;
 }
 
-void print_files(std::ostream& out, const TrainerOptions& options) {
-  if (!options.logger.is_on() && !*options.enable_checkpointing) {
+void print_files(std::ostream& out, const ResolvedOptions& options) {
+  if (!options.has_run_folder()) {
     out << "it would write nothing\n";
     return;
   }
@@ -175,7 +175,7 @@ TrainerOptions dry_run_options(TrainerOptions options) {
 
 void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
                    const std::vector<double>& bandwidths) {
-  const TrainerOptions resolved = resolve(options);
+  const ResolvedOptions resolved = resolve(options);
   out << "dry run: " << batches(findings.train_batches, "training") << " and "
       << batches(findings.validation_batches, "validation") << " ran; nothing was written\n"
       << findings.summary << "\n";
