@@ -13,10 +13,9 @@
 
 #include <deque>
 
-namespace levin {
+namespace levin::optim {
 namespace {
 
-using torch::optim::Optimizer;
 using torch::optim::OptimizerParamState;
 
 // --- the fields of each optimizer, under Python's names; `io` writes or reads them ---
@@ -77,20 +76,20 @@ void values(IO& io, AdamParamState& s) {
 
 /// Calls `work(Options*, ParamState*)`, both null, with the types that `optimizer` uses.
 template <class Work>
-void with_types(Optimizer& optimizer, const Work& work) {
-  using namespace torch::optim;
-  if (dynamic_cast<SGD*>(&optimizer))
-    work(static_cast<SGDOptions*>(nullptr), static_cast<SGDParamState*>(nullptr));
-  else if (dynamic_cast<Adam*>(&optimizer))
-    work(static_cast<AdamOptions*>(nullptr), static_cast<AdamParamState*>(nullptr));
-  else if (dynamic_cast<AdamW*>(&optimizer))
-    work(static_cast<AdamWOptions*>(nullptr), static_cast<AdamWParamState*>(nullptr));
-  else if (dynamic_cast<RMSprop*>(&optimizer))
-    work(static_cast<RMSpropOptions*>(nullptr), static_cast<RMSpropParamState*>(nullptr));
-  else if (dynamic_cast<Adagrad*>(&optimizer))
-    work(static_cast<AdagradOptions*>(nullptr), static_cast<AdagradParamState*>(nullptr));
-  else if (dynamic_cast<LBFGS*>(&optimizer))
-    work(static_cast<LBFGSOptions*>(nullptr), static_cast<LBFGSParamState*>(nullptr));
+void with_types(torch::optim::Optimizer& optimizer, const Work& work) {
+  namespace theirs = torch::optim;
+  if (dynamic_cast<theirs::SGD*>(&optimizer))
+    work(static_cast<theirs::SGDOptions*>(nullptr), static_cast<theirs::SGDParamState*>(nullptr));
+  else if (dynamic_cast<theirs::Adam*>(&optimizer))
+    work(static_cast<theirs::AdamOptions*>(nullptr), static_cast<theirs::AdamParamState*>(nullptr));
+  else if (dynamic_cast<theirs::AdamW*>(&optimizer))
+    work(static_cast<theirs::AdamWOptions*>(nullptr), static_cast<theirs::AdamWParamState*>(nullptr));
+  else if (dynamic_cast<theirs::RMSprop*>(&optimizer))
+    work(static_cast<theirs::RMSpropOptions*>(nullptr), static_cast<theirs::RMSpropParamState*>(nullptr));
+  else if (dynamic_cast<theirs::Adagrad*>(&optimizer))
+    work(static_cast<theirs::AdagradOptions*>(nullptr), static_cast<theirs::AdagradParamState*>(nullptr));
+  else if (dynamic_cast<theirs::LBFGS*>(&optimizer))
+    work(static_cast<theirs::LBFGSOptions*>(nullptr), static_cast<theirs::LBFGSParamState*>(nullptr));
   else
     throw UsageError(
         "the state of this optimizer is not known: it derives neither from levin::optim::Optimizer nor from one of "
@@ -140,23 +139,23 @@ struct Reader {
     return value && !value->is_none() ? value : nullptr;
   }
   at::Tensor tensor(const char* key, const State& value) const {
-    return optim::detail::saved_tensor(key, value.to_tensor(), parameter, same_shape ? parameter : at::Tensor());
+    return detail::saved_tensor(key, value.to_tensor(), parameter, same_shape ? parameter : at::Tensor());
   }
 
   void operator()(const char* key, double& value) const {
-    if (const State* s = find(key)) value = optim::detail::saved_number(*s);
+    if (const State* s = find(key)) value = detail::saved_number(*s);
   }
   void operator()(const char* key, bool& value) const {
     if (const State* s = find(key)) value = s->to_bool();
   }
   void operator()(const char* key, int64_t& value) const {
-    if (const State* s = find(key)) value = static_cast<int64_t>(optim::detail::saved_number(*s));
+    if (const State* s = find(key)) value = static_cast<int64_t>(detail::saved_number(*s));
   }
   void operator()(const char* key, std::tuple<double, double>& value) const {
     const State* s = find(key);
     if (!s) return;
     if (s->size() != 2) throw UsageError("the optimizer's state has ", s->size(), " numbers as ", key, ", expected 2");
-    value = {optim::detail::saved_number(s->items()[0]), optim::detail::saved_number(s->items()[1])};
+    value = {detail::saved_number(s->items()[0]), detail::saved_number(s->items()[1])};
   }
   void operator()(const char* key, std::string& value) const {
     if (const State* s = find(key)) value = s->to_string();
@@ -187,8 +186,8 @@ struct KeyCollector {
   void step(int64_t /*value*/) {}
 };
 
-void check_groups(Optimizer& optimizer, const State::List& groups) {
-  optim::detail::check_saved_groups(optimizer.param_groups(), groups);
+void check_groups(torch::optim::Optimizer& optimizer, const State::List& groups) {
+  detail::check_saved_groups(optimizer.param_groups(), groups);
   for (const State& group : groups) {
     const State* maximize = group.find("maximize");
     if (maximize && maximize->is_bool() && maximize->to_bool())
@@ -205,7 +204,7 @@ State write_options(torch::optim::OptimizerParamGroup& group) {
 }
 
 template <class Options, class ParamState>
-State write(Optimizer& optimizer) {
+State write(torch::optim::Optimizer& optimizer) {
   State state = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
   int64_t index = 0;
   for (auto& group : optimizer.param_groups()) {
@@ -228,7 +227,7 @@ State write(Optimizer& optimizer) {
 }
 
 template <class Options, class ParamState>
-void read(Optimizer& optimizer, const State& state) {
+void read(torch::optim::Optimizer& optimizer, const State& state) {
   const State::List& saved_groups = state.at("param_groups").items();
   check_groups(optimizer, saved_groups);
   std::vector<Options> new_options;
@@ -246,7 +245,7 @@ void read(Optimizer& optimizer, const State& state) {
       auto value = std::make_unique<ParamState>();
       KeyCollector known;
       values(known, *value);
-      optim::detail::check_saved_keys(*of_parameter, known.keys);
+      detail::check_saved_keys(*of_parameter, known.keys);
       Reader reader{*of_parameter, parameter, !std::is_same_v<ParamState, torch::optim::LBFGSParamState>};
       values(reader, *value);
       new_values.emplace_back(parameter.unsafeGetTensorImpl(), std::move(value));
@@ -259,8 +258,6 @@ void read(Optimizer& optimizer, const State& state) {
 }
 
 }  // namespace
-
-namespace optim {
 
 bool is_elementwise(const torch::optim::Optimizer& optimizer) {
   if (const auto* ours = dynamic_cast<const Optimizer*>(&optimizer)) return ours->is_elementwise();
@@ -323,5 +320,4 @@ void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& 
   });
 }
 
-}  // namespace optim
-}  // namespace levin
+}  // namespace levin::optim

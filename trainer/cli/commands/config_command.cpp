@@ -6,6 +6,7 @@
 #include <levin/trainer/cli/config/without_effect.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/resolved_options.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -3,6 +3,7 @@
 #include <levin/trainer/cli/config/reference_text.h>
 #include <levin/trainer/core/state/crc32.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/resolved_options.h>
 
 #include <nlohmann/json.hpp>
 
