@@ -7,11 +7,11 @@ namespace levin::optim {
 namespace {
 
 template <bool kDecay>
-struct Rule {
+struct AdadeltaRule {
   static constexpr std::array<size_t, 2> kState = {0, 1};
   double lr, weight_decay, rho, eps;
 
-  Rule(const AdadeltaOptions& options, const ParamState& /*state*/)
+  AdadeltaRule(const AdadeltaOptions& options, const ParamState& /*state*/)
       : lr(options.lr), weight_decay(options.weight_decay), rho(options.rho), eps(options.eps) {}
 
   template <class V>
@@ -39,7 +39,7 @@ ParamState Adadelta::make_state(const AdadeltaOptions& /*options*/, const Member
 
 void Adadelta::update_group(const AdadeltaOptions& options, Members& members) {
   detail::with_flags(
-      [&]<bool kDecay>() { detail::step_elementwise<Rule<kDecay>>(options, gradient_multiplier(), members); },
+      [&]<bool kDecay>() { detail::step_elementwise<AdadeltaRule<kDecay>>(options, gradient_multiplier(), members); },
       options.weight_decay != 0);
 }
 

@@ -14,12 +14,12 @@ double rate(const AdagradOptions& options, const ParamState& state) {
 }
 
 template <bool kDecay>
-struct Rule {
+struct AdagradRule {
   static constexpr std::array<size_t, 1> kState = {0};
   static constexpr bool kRooted = true;
   double lr, weight_decay, eps;
 
-  Rule(const AdagradOptions& options, const ParamState& state)
+  AdagradRule(const AdagradOptions& options, const ParamState& state)
       : lr(rate(options, state)), weight_decay(options.weight_decay), eps(options.eps) {}
 
   template <class V>
@@ -50,7 +50,7 @@ ParamState Adagrad::make_state(const AdagradOptions& options, const Member& memb
 
 void Adagrad::update_group(const AdagradOptions& options, Members& members) {
   detail::with_flags(
-      [&]<bool kDecay>() { detail::step_elementwise<Rule<kDecay>>(options, gradient_multiplier(), members); },
+      [&]<bool kDecay>() { detail::step_elementwise<AdagradRule<kDecay>>(options, gradient_multiplier(), members); },
       options.weight_decay != 0);
 }
 

@@ -8,11 +8,11 @@ namespace levin::optim {
 namespace {
 
 template <bool kDecay>
-struct Rule {
+struct AdamaxRule {
   static constexpr std::array<size_t, 2> kState = {0, 1};
   double weight_decay, beta1, beta2, eps, step_size;
 
-  Rule(const AdamaxOptions& options, const ParamState& state)
+  AdamaxRule(const AdamaxOptions& options, const ParamState& state)
       : weight_decay(options.weight_decay),
         beta1(options.betas[0]),
         beta2(options.betas[1]),
@@ -43,7 +43,7 @@ ParamState Adamax::make_state(const AdamaxOptions& /*options*/, const Member& me
 
 void Adamax::update_group(const AdamaxOptions& options, Members& members) {
   detail::with_flags(
-      [&]<bool kDecay>() { detail::step_elementwise<Rule<kDecay>>(options, gradient_multiplier(), members); },
+      [&]<bool kDecay>() { detail::step_elementwise<AdamaxRule<kDecay>>(options, gradient_multiplier(), members); },
       options.weight_decay != 0);
 }
 

@@ -10,11 +10,11 @@ namespace levin::optim {
 namespace {
 
 template <bool kDecay, bool kAverage>
-struct Rule {
+struct ASGDRule {
   static constexpr std::array<size_t, 1> kState = {0};
   double weight_decay, kept, eta, mu;
 
-  Rule(const ASGDOptions& options, const ParamState& state)
+  ASGDRule(const ASGDOptions& options, const ParamState& state)
       : weight_decay(options.weight_decay),
         kept(1 - options.lambd * state.numbers[0]),
         eta(state.numbers[0]),
@@ -58,8 +58,8 @@ void ASGD::update_group(const ASGDOptions& options, Members& members) {
   const double multiplier = gradient_multiplier();
   detail::with_flags(
       [&]<bool kDecay>() {
-        detail::step_elementwise<Rule<kDecay, false>>(options, multiplier, members);
-        detail::step_elementwise<Rule<kDecay, true>>(options, multiplier, averaged);
+        detail::step_elementwise<ASGDRule<kDecay, false>>(options, multiplier, members);
+        detail::step_elementwise<ASGDRule<kDecay, true>>(options, multiplier, averaged);
       },
       options.weight_decay != 0);
   for (Members* some : {&members, &averaged})

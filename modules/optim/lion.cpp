@@ -6,11 +6,11 @@
 namespace levin::optim {
 namespace {
 
-struct Rule {
+struct LionRule {
   static constexpr std::array<size_t, 1> kState = {0};
   double lr, kept, beta1, beta2;
 
-  Rule(const LionOptions& options, const ParamState& /*state*/)
+  LionRule(const LionOptions& options, const ParamState& /*state*/)
       : lr(options.lr), kept(1 - options.lr * options.weight_decay), beta1(options.betas[0]), beta2(options.betas[1]) {}
 
   template <class V>
@@ -34,7 +34,7 @@ ParamState Lion::make_state(const LionOptions& /*options*/, const Member& member
 }
 
 void Lion::update_group(const LionOptions& options, Members& members) {
-  detail::step_elementwise<Rule>(options, gradient_multiplier(), members);
+  detail::step_elementwise<LionRule>(options, gradient_multiplier(), members);
 }
 
 }  // namespace levin::optim

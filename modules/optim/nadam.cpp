@@ -13,12 +13,12 @@ double momentum_at(const NAdamOptions& options, double step) {
 }
 
 template <bool kL2>
-struct Rule {
+struct NAdamRule {
   static constexpr std::array<size_t, 2> kState = {0, 1};
   static constexpr bool kRooted = true;
   double weight_decay, kept, beta1, beta2, eps, correction, of_gradient, of_average;
 
-  Rule(const NAdamOptions& options, const ParamState& state)
+  NAdamRule(const NAdamOptions& options, const ParamState& state)
       : weight_decay(options.weight_decay),
         kept(options.decoupled_weight_decay ? 1 - options.lr * options.weight_decay : 1),
         beta1(options.betas[0]),
@@ -67,7 +67,7 @@ void NAdam::update_group(const NAdamOptions& options, Members& members) {
     double& product = member.state->numbers[0];
     product = state_number(product * state_number(momentum, *member.parameter), *member.parameter);
   }
-  detail::with_flags([&]<bool kL2>() { detail::step_elementwise<Rule<kL2>>(options, gradient_multiplier(), members); },
+  detail::with_flags([&]<bool kL2>() { detail::step_elementwise<NAdamRule<kL2>>(options, gradient_multiplier(), members); },
                      options.weight_decay != 0 && !options.decoupled_weight_decay);
 }
 

@@ -8,14 +8,14 @@ namespace levin::optim {
 namespace {
 
 template <bool kL2>
-struct Rule {
+struct RAdamRule {
   static constexpr std::array<size_t, 2> kState = {0, 1};
   static constexpr bool kRooted = true;
   double lr, weight_decay, kept, beta1, beta2, eps, correction1, correction2;
   /// The factor of the adaptive rate; 0 while the variance is based on too few gradients.
   double rectification = 0;
 
-  Rule(const RAdamOptions& options, const ParamState& state)
+  RAdamRule(const RAdamOptions& options, const ParamState& state)
       : lr(options.lr),
         weight_decay(options.weight_decay),
         kept(options.decoupled_weight_decay ? 1 - options.lr * options.weight_decay : 1),
@@ -62,7 +62,7 @@ ParamState RAdam::make_state(const RAdamOptions& /*options*/, const Member& memb
 }
 
 void RAdam::update_group(const RAdamOptions& options, Members& members) {
-  detail::with_flags([&]<bool kL2>() { detail::step_elementwise<Rule<kL2>>(options, gradient_multiplier(), members); },
+  detail::with_flags([&]<bool kL2>() { detail::step_elementwise<RAdamRule<kL2>>(options, gradient_multiplier(), members); },
                      options.weight_decay != 0 && !options.decoupled_weight_decay);
 }
 

@@ -19,12 +19,12 @@ constexpr auto used_tensors() {
 }
 
 template <bool kDecay, bool kMomentum, bool kCentered>
-struct Rule {
+struct RMSpropRule {
   static constexpr auto kState = used_tensors<kMomentum, kCentered>();
   static constexpr bool kRooted = true;
   double lr, weight_decay, alpha, eps, momentum;
 
-  Rule(const RMSpropOptions& options, const ParamState& /*state*/)
+  RMSpropRule(const RMSpropOptions& options, const ParamState& /*state*/)
       : lr(options.lr),
         weight_decay(options.weight_decay),
         alpha(options.alpha),
@@ -75,7 +75,7 @@ void RMSprop::update_group(const RMSpropOptions& options, Members& members) {
   }
   detail::with_flags(
       [&]<bool kDecay, bool kMomentum, bool kCentered>() {
-        detail::step_elementwise<Rule<kDecay, kMomentum, kCentered>>(options, gradient_multiplier(), members);
+        detail::step_elementwise<RMSpropRule<kDecay, kMomentum, kCentered>>(options, gradient_multiplier(), members);
       },
       options.weight_decay != 0, options.momentum > 0, options.centered);
 }

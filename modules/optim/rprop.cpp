@@ -8,11 +8,11 @@
 namespace levin::optim {
 namespace {
 
-struct Rule {
+struct RpropRule {
   static constexpr std::array<size_t, 2> kState = {0, 1};
   double smaller, larger, least, most;
 
-  Rule(const RpropOptions& options, const ParamState& /*state*/)
+  RpropRule(const RpropOptions& options, const ParamState& /*state*/)
       : smaller(options.etas[0]), larger(options.etas[1]), least(options.step_sizes[0]), most(options.step_sizes[1]) {}
 
   template <class V>
@@ -46,7 +46,7 @@ ParamState Rprop::make_state(const RpropOptions& options, const Member& member) 
 }
 
 void Rprop::update_group(const RpropOptions& options, Members& members) {
-  detail::step_elementwise<Rule>(options, gradient_multiplier(), members);
+  detail::step_elementwise<RpropRule>(options, gradient_multiplier(), members);
 }
 
 }  // namespace levin::optim

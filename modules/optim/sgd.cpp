@@ -11,12 +11,12 @@ namespace {
 
 /// The momentum buffer starts as the first gradient; the state's only number tells whether the buffer was initialized.
 template <bool kDecay, bool kMomentum, bool kNesterov>
-struct Rule {
+struct SGDRule {
   static constexpr std::array<size_t, kMomentum ? 1 : 0> kState = {};
   double lr, weight_decay, momentum, added;
   bool first;
 
-  Rule(const SGDOptions& options, const ParamState& state)
+  SGDRule(const SGDOptions& options, const ParamState& state)
       : lr(options.lr),
         weight_decay(options.weight_decay),
         momentum(options.momentum),
@@ -68,7 +68,7 @@ void SGD::update_group(const SGDOptions& options, Members& members) {
   }
   detail::with_flags(
       [&]<bool kDecay, bool kMomentum, bool kNesterov>() {
-        detail::step_elementwise<Rule<kDecay, kMomentum, kNesterov>>(options, gradient_multiplier(), members);
+        detail::step_elementwise<SGDRule<kDecay, kMomentum, kNesterov>>(options, gradient_multiplier(), members);
       },
       options.weight_decay != 0, with_momentum, options.nesterov);
 }

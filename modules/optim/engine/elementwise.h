@@ -5,7 +5,6 @@
 #include <ATen/ops/sqrt_cpu_dispatch.h>
 #include <levin/modules/optim/engine/arithmetic.h>
 #include <levin/modules/optim/engine/param_state.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <array>
@@ -274,7 +273,7 @@ void step_elementwise(const Options& options, double multiplier, Members& member
       for (size_t i = 0; i < Rule::kState.size(); ++i)
         span.state[i] = member.state->tensors[Rule::kState[i]].mutable_data_ptr();
       (parameter.scalar_type() == at::kFloat ? floats : doubles).push_back(span);
-      torch::autograd::impl::bump_version(parameter);  // so that autograd detects graphs that need the old values
+      parameter.unsafeGetTensorImpl()->bump_version();  // so that autograd detects graphs that need the old values
       continue;
     }
     auto list = std::find_if(lists.begin(), lists.end(), [&](const ListStep& other) {
