@@ -46,9 +46,9 @@ class EarlyStopping : public Callback {
 
   /// Checks since the last improvement.
   int64_t wait_count() const { return wait_count_; }
-  /// The best value so far; infinite before the first check.
+  /// Returns the best value so far; infinite before the first check.
   double best_score() const { return best_score_; }
-  /// The epoch in which the callback stopped the run; 0 before.
+  /// Returns the epoch in which the callback stopped the run; 0 before.
   int64_t stopped_epoch() const { return stopped_epoch_; }
 
  private:

@@ -21,7 +21,7 @@ class LambdaCallback : public Callback {
 
   explicit LambdaCallback(Functions functions) : functions_(std::move(functions)) {}
 
-  /// The hooks that have a function.
+  /// Returns the hooks that have a function.
   HookMask hooks() const {
     HookMask mask;
 #define X(hook, parameters) mask.bits |= uint64_t{functions_.hook != nullptr} << static_cast<int>(Hook::hook);

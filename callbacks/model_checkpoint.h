@@ -64,9 +64,9 @@ class ModelCheckpoint : public Callback {
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
-  /// The best file (without monitor, the newest); empty before the first save.
+  /// Returns the best file (without monitor, the newest); empty before the first save.
   const std::filesystem::path& best_model_path() const { return best_model_path_; }
-  /// The metric of the best file; unset before the first save and without monitor.
+  /// Returns the metric of the best file; unset before the first save and without monitor.
   std::optional<double> best_model_score() const { return best_model_score_; }
   /// Path of last.ckpt, once it has been requested.
   const std::filesystem::path& last_model_path() const { return last_model_path_; }

@@ -31,7 +31,7 @@ class Dataset {
   /// message.
   virtual void get_batch(const Indices& indices, Batch& out) const;
 
-  /// The names of the values of `target`, if these are classes with names.
+  /// Returns the names of the values of `target`, if these are classes with names.
   virtual std::vector<std::string> class_names() const { return {}; }
 };
 
@@ -65,7 +65,7 @@ class TensorDataset final : public Dataset {
   void get_batch(const Indices& indices, Batch& out) const override;
   std::vector<std::string> class_names() const override { return class_names_; }
 
-  /// All samples.
+  /// Returns all samples.
   const Batch& tensors() const { return tensors_; }
 
  private:

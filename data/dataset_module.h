@@ -30,7 +30,7 @@ class DatasetModule : public DataModule {
   std::optional<int64_t> batch_size() const override;
   void set_batch_size(int64_t batch_size) override;
 
-  /// The dataset of a split after `setup`; null if the data has no such split or no stage has needed it yet.
+  /// Returns the dataset of a split after `setup`; null if the data has no such split or no stage has needed it yet.
   const DatasetPtr& dataset(Split split) const { return datasets_[static_cast<size_t>(split)]; }
 
  protected:

@@ -45,7 +45,7 @@ class IterableDataset {
   /// called from several threads at once. The default stacks. `out` may hold an earlier batch, as in
   /// Dataset::get_batch.
   virtual void make_batch(std::vector<Batch> samples, std::vector<Rng>& rngs, Batch& out) const;
-  /// The names of the values of `target`, if these are classes with names.
+  /// Returns the names of the values of `target`, if these are classes with names.
   virtual std::vector<std::string> class_names() const { return {}; }
 };
 

@@ -34,7 +34,7 @@ class Rng {
     const double radius = std::sqrt(-2 * std::log(1 - uniform()));
     return mean + stddev * radius * std::cos(2 * std::numbers::pi * uniform());
   }
-  /// A uniform integer in [low, high); throws levin::Error if the range is empty.
+  /// Returns a uniform integer in [low, high); throws levin::Error if the range is empty.
   int64_t randint(int64_t low, int64_t high) {
     if (low >= high) throw Error("Rng::randint: no whole number in [", low, ", ", high, ")");
     const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);

@@ -72,7 +72,7 @@ class TorchDataset final : public Dataset {
   std::shared_ptr<Shared> shared_;
 };
 
-/// A torch::data loader, stateless or stateful, with its own workers, sampler and order.
+/// Wraps a torch::data loader, stateless or stateful, with its own workers, sampler and order.
 ///
 /// The order comes from its sampler: it does not depend on the run's seed, and a resumed run reads the epoch again up
 /// to its position, in a new order if the sampler is random. A DataLoader of a TorchDataset has neither limit.

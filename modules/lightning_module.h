@@ -159,7 +159,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
   LightningOptimizer optimizer(size_t index = 0);
   /// Runs `loss.backward()` through the run's precision and strategy.
   void manual_backward(const at::Tensor& loss);
-  /// The bound schedulers, in the order of configure_optimizers; under manual optimization the module steps them.
+  /// Returns the bound schedulers, in the order of configure_optimizers; under manual optimization the module steps
+  /// them.
   const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() const;
   /// Until `untoggle_optimizer`, only the parameters of this optimizer require gradients, as for GANs. Frozen
   /// parameters stay frozen.
@@ -280,7 +281,8 @@ constexpr ModuleOverrides overridden_by() {
   return overrides;
 }
 
-/// The same for an object; if its class is derived from `M`, the overrides recorded by make_module, or else everything.
+/// Returns the same for an object; if its class is derived from `M`, the overrides recorded by make_module, or else
+/// everything.
 template <std::derived_from<LightningModule> M>
 ModuleOverrides overrides_of(const M& module) {
   const LightningModule& base = module;

@@ -38,9 +38,9 @@ class CsvDataset final : public Dataset {
   std::vector<std::string> class_names() const override { return rows_.class_names(); }
 
   const CsvEncoding& encoding() const { return *encoding_; }
-  /// The number of codes of each category column, as an embedding needs it.
+  /// Returns the number of codes of each category column, as an embedding needs it.
   std::vector<int64_t> category_sizes() const;
-  /// All rows.
+  /// Returns all rows.
   const Batch& tensors() const { return rows_.tensors(); }
 
  private:
@@ -71,9 +71,9 @@ class Csv : public DatasetModule {
   /// Throws levin::UsageError for options that contradict each other.
   explicit Csv(Options options = {});
 
-  /// The encoding learnt from the training rows; reads them if that has not happened yet.
+  /// Returns the encoding learnt from the training rows; reads them if that has not happened yet.
   const CsvEncoding& encoding();
-  /// The number of codes of each category column; reads the training rows as `encoding` does.
+  /// Returns the number of codes of each category column; reads the training rows as `encoding` does.
   std::vector<int64_t> category_sizes();
 
  protected:

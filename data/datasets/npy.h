@@ -27,7 +27,7 @@ class NpyDataset final : public Dataset {
   int64_t size() const override { return rows_.size(); }
   Batch get(int64_t index, Rng& rng) const override { return rows_.get(index, rng); }
   void get_batch(const Indices& indices, Batch& out) const override { rows_.get_batch(indices, out); }
-  /// The whole arrays.
+  /// Returns the whole arrays.
   const Batch& tensors() const { return rows_.tensors(); }
 
  private:

@@ -36,7 +36,7 @@ class TextDataset final : public Dataset {
   int64_t size() const override { return size_; }
   Batch get(int64_t index, Rng& rng) const override;
   void get_batch(const Indices& indices, Batch& out) const override;
-  /// The characters; empty for bytes, which have no names.
+  /// Returns the characters; empty for bytes, which have no names.
   std::vector<std::string> class_names() const override;
 
   /// Length of the text in characters or bytes.
@@ -75,7 +75,7 @@ class Text : public DatasetModule {
   using Options = TextOptions;
   explicit Text(Options options = {});
 
-  /// The vocabulary of the whole file, which is read if that has not happened yet.
+  /// Returns the vocabulary of the whole file, which is read if that has not happened yet.
   const TextVocabulary& vocabulary();
 
  protected:

@@ -24,10 +24,10 @@ class ArchiveReader {
 
   /// Goes to the next member and skips folders; false at the end. Throws levin::UsageError for a link.
   bool next();
-  /// The member's path inside the archive, in UTF-8.
+  /// Returns the member's path inside the archive, in UTF-8.
   const std::string& name() const { return name_; }
   bool is_compressed() const { return compressed_; }
-  /// The member's byte offset in the uncompressed archive.
+  /// Returns the member's byte offset in the uncompressed archive.
   int64_t offset() const { return offset_; }
   /// Returns the member's bytes, uint8 [bytes]. For a large member of an uncompressed tar file, the tensor is a view of
   /// the mapped file, keeps the mapping alive, and its pages have not been read yet; otherwise it is a copy. Call it

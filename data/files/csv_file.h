@@ -32,9 +32,9 @@ class CsvReader {
   /// Goes to the next record; false at the end. Throws levin::UsageError if the record has another number of fields
   /// than there are columns, for an unterminated quote, text after a closing quote, and invalid UTF-8.
   bool next();
-  /// A field of the record, valid until `next`.
+  /// Returns a field of the record, valid until `next`.
   std::string_view operator[](size_t column) const { return fields_[column]; }
-  /// The line on which the record starts.
+  /// Returns the line on which the record starts.
   int64_t line() const { return record_line_; }
 
   /// Throws levin::UsageError "name:line: column 'c': what".

@@ -44,7 +44,7 @@ void check_image(const std::string& name, const ImageOptions& options, int64_t h
                  int64_t most_pixels);
 /// Allocates an image: uint8 [height, width, channels].
 at::Tensor empty_image(int64_t height, int64_t width, int64_t channels);
-/// The luminance of uint8 [height, width, 3], rounded, as [height, width, 1].
+/// Returns the luminance of uint8 [height, width, 3], rounded, as [height, width, 1].
 at::Tensor luminance(const at::Tensor& rgb);
 /// Returns `image` as the encoders need it: contiguous uint8 [height, width, 1 or 3]. Throws levin::UsageError as
 /// encode_png.

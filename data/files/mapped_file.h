@@ -25,7 +25,7 @@ class MappedFile {
 
   const std::filesystem::path& path() const { return path_; }
   int64_t size() const { return size_; }
-  /// The first byte. A write through this pointer changes only this process's view.
+  /// Returns the first byte. A write through this pointer changes only this process's view.
   char* data() const { return data_; }
   std::string_view text() const { return {data_, static_cast<size_t>(size_)}; }
   /// Returns whether [begin, begin + bytes) lies inside the mapping.

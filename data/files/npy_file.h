@@ -15,9 +15,9 @@ namespace levin::data {
 /// levin::UsageError that names the file and the byte, as parse_npy_header does, and for a bool other than 0 and 1.
 at::Tensor map_npy(const std::filesystem::path& path);
 
-/// The same for an array in memory: `bytes` uint8 [bytes], whose memory the tensor shares if possible. `name` is used
-/// in messages. If the bytes lie in the mapping of `file`, the header is read through `file`, and the values are not
-/// touched.
+/// Returns the same for an array in memory: `bytes` uint8 [bytes], whose memory the tensor shares if possible. `name`
+/// is used in messages. If the bytes lie in the mapping of `file`, the header is read through `file`, and the values
+/// are not touched.
 at::Tensor npy_tensor(const at::Tensor& bytes, const std::string& name, const MappedFile* file = nullptr);
 
 /// Reads the arrays of a .npz file into memory, by name without `.npy`. Throws levin::UsageError as map_npy does, and

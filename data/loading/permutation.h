@@ -13,7 +13,7 @@ class Permutation {
   Permutation(int64_t size, uint64_t seed);
 
   int64_t size() const { return size_; }
-  /// The number at `position`, which must be in [0, size).
+  /// Returns the number at `position`, which must be in [0, size).
   int64_t operator[](int64_t position) const;
 
  private:

@@ -52,7 +52,7 @@ class LRScheduler {
 
   /// Advances by one epoch (or one step if the interval is "step") and sets the rates.
   virtual void step();
-  /// The same for schedulers that follow a metric; the others ignore the value.
+  /// Does the same for schedulers that follow a metric; the others ignore the value.
   virtual void step(double metric);
   /// True for schedulers whose step needs a metric (ReduceLROnPlateau).
   virtual bool needs_metric() const { return false; }

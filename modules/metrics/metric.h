@@ -49,7 +49,7 @@ class Metric : public LoggedMetric {
   at::Tensor operator()(const Inputs&... inputs) {
     return forward_all({at::Tensor(inputs)...});
   }
-  /// The same with a list of inputs.
+  /// Does the same with a list of inputs.
   void update_all(at::TensorList inputs);
   at::Tensor forward_all(at::TensorList inputs);
   /// Returns the value of all batches since reset, on the states' device; a float64 scalar unless the metric documents

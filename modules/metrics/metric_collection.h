@@ -50,7 +50,7 @@ class MetricCollection {
   Values operator()(const Inputs&... inputs) {
     return forward_all({at::Tensor(inputs)...});
   }
-  /// The same with a list of inputs.
+  /// Does the same with a list of inputs.
   void update_all(at::TensorList inputs);
   Values forward_all(at::TensorList inputs);
   /// Returns the values of all batches, with prefix and postfix, in the order of the metrics.

@@ -59,7 +59,7 @@ class GradScaler {
   /// levin::UsageError if it was already called since the last `update`, nothing was scaled yet, or a gradient is
   /// float16.
   void unscale_(torch::optim::Optimizer& optimizer);
-  /// The same for `gradients`, which are also multiplied by `multiplier`.
+  /// Does the same for `gradients`, which are also multiplied by `multiplier`.
   void unscale_(torch::optim::Optimizer& optimizer, Gradients& gradients, double multiplier);
   /// Returns whether the gradients are unscaled and the step is still to come.
   bool is_unscaled(const torch::optim::Optimizer& optimizer) const;
@@ -74,7 +74,7 @@ class GradScaler {
   /// Calls `unscale_` if it was not called yet, then steps if the gradients are finite; returns whether it stepped.
   /// Host sync. Throws levin::UsageError if `step` was already called since the last `update`.
   bool step(torch::optim::Optimizer& optimizer);
-  /// The same, with `make_step` as the step.
+  /// Returns the same, with `make_step` as the step.
   bool step(torch::optim::Optimizer& optimizer, c10::function_ref<void()> make_step);
 
   /// Ends an iteration: adapts the scale to the results of the steps, or sets it to `new_scale`. Throws

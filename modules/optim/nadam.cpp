@@ -67,8 +67,9 @@ void NAdam::update_group(const NAdamOptions& options, Members& members) {
     double& product = member.state->numbers[0];
     product = state_number(product * state_number(momentum, *member.parameter), *member.parameter);
   }
-  detail::with_flags([&]<bool kL2>() { detail::step_elementwise<NAdamRule<kL2>>(options, gradient_multiplier(), members); },
-                     options.weight_decay != 0 && !options.decoupled_weight_decay);
+  detail::with_flags(
+      [&]<bool kL2>() { detail::step_elementwise<NAdamRule<kL2>>(options, gradient_multiplier(), members); },
+      options.weight_decay != 0 && !options.decoupled_weight_decay);
 }
 
 }  // namespace levin::optim

@@ -95,7 +95,7 @@ class Optimizer : public torch::optim::Optimizer {
   virtual ParamState first_state(const torch::optim::OptimizerOptions& options, const Member& member) const = 0;
   /// Steps the parameters of one group that have dense gradients. `state->step` counts this step already.
   virtual void update(const torch::optim::OptimizerOptions& options, Members& members) = 0;
-  /// The same for one parameter with a sparse, coalesced gradient; throws unless overridden.
+  /// Does the same for one parameter with a sparse, coalesced gradient; throws unless overridden.
   virtual void update_sparse(const torch::optim::OptimizerOptions& options, Member& member);
 
  private:

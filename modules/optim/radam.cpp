@@ -62,8 +62,9 @@ ParamState RAdam::make_state(const RAdamOptions& /*options*/, const Member& memb
 }
 
 void RAdam::update_group(const RAdamOptions& options, Members& members) {
-  detail::with_flags([&]<bool kL2>() { detail::step_elementwise<RAdamRule<kL2>>(options, gradient_multiplier(), members); },
-                     options.weight_decay != 0 && !options.decoupled_weight_decay);
+  detail::with_flags(
+      [&]<bool kL2>() { detail::step_elementwise<RAdamRule<kL2>>(options, gradient_multiplier(), members); },
+      options.weight_decay != 0 && !options.decoupled_weight_decay);
 }
 
 }  // namespace levin::optim

@@ -39,7 +39,7 @@ class RunFolder {
   bool empty() const { return path_.empty(); }
   /// Returns whether an earlier session of the run wrote to this folder.
   bool is_resumed() const { return is_resumed_; }
-  /// The run's id, the same in all of its sessions; empty on ranks other than 0.
+  /// Returns the run's id, the same in all of its sessions; empty on ranks other than 0.
   const std::string& id() const { return record_.id; }
 
   void write_config(std::string_view json) const;

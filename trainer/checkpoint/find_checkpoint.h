@@ -57,8 +57,8 @@ struct FoundCheckpoint {
 /// Finds the requested checkpoint. Returns nullopt if none is requested, and for "last" if there is none. Throws
 /// levin::UsageError if any other file is missing or damaged, or if another process is writing to the run's folder.
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request);
-/// The same on several ranks: rank 0 searches, because ranks may see different files, and all ranks read the file that
-/// it found. Only rank 0 holds the lock. Collective: all ranks call it.
+/// Returns the same on several ranks: rank 0 searches, because ranks may see different files, and all ranks read the
+/// file that it found. Only rank 0 holds the lock. Collective: all ranks call it.
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm);
 
 }  // namespace levin

@@ -10,7 +10,7 @@ namespace levin::cli {
 /// command that are not options of a config. Throws UsageError if the value is missing.
 std::optional<std::string> take_flag(std::vector<std::string>& arguments, const std::string& flag);
 
-/// The same for a whole number. Throws UsageError if it is less than `least`.
+/// Returns the same for a whole number. Throws UsageError if it is less than `least`.
 std::optional<int64_t> take_count(std::vector<std::string>& arguments, const std::string& flag, int64_t least);
 
 }  // namespace levin::cli

@@ -33,7 +33,7 @@ using GetEnv = std::function<const char*(const char* name)>;
 /// Returns nullopt if none of them started this process. MASTER_ADDR and MASTER_PORT take precedence over derived
 /// values. Throws levin::UsageError for variables that are incomplete, not numbers, or contradict each other.
 std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env);
-/// The same for this process.
+/// Returns the same for this process.
 std::optional<LaunchEnvironment> find_launch_environment();
 
 /// Returns the rendezvous for a ProcessGroup. `again` distinguishes the group from those that the process joined

@@ -39,15 +39,15 @@ class RankProcess {
   bool was_given_up() const { return given_up_; }
   bool was_killed() const { return killed_; }
 
-  /// The exit code, or 128 + the signal that ended the process.
+  /// Returns the exit code, or 128 + the signal that ended the process.
   int code() const { return code_; }
   /// Returns whether the process exited, not by a signal, with this code.
   bool has_exited_with(int code) const;
   /// Returns whether the process reported that it failed only because another rank did.
   bool lost_another() const { return lost_another_; }
-  /// The reported error; empty if there is none.
+  /// Returns the reported error; empty if there is none.
   const std::string& error() const { return error_; }
-  /// The file with the process's output; empty if the process writes to the supervisor's output.
+  /// Returns the file with the process's output; empty if the process writes to the supervisor's output.
   const std::filesystem::path& log() const { return log_; }
   /// Describes the end: "rank 2 (node1, process 12) was ended by SIGKILL".
   std::string how_it_ended() const;

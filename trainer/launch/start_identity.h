@@ -22,7 +22,7 @@ struct StartIdentity {
 /// `command`: the command line of this process, because a job may run several. `parent`: a unique id of the parent
 /// process.
 StartIdentity find_start(const GetEnv& get_env, const std::string& command, const std::string& parent);
-/// The same for this process.
+/// Returns the same for this process.
 StartIdentity find_start();
 
 /// For the supervisor of ranks: returns the identity that all its starts share, from the job of this process or else a

@@ -19,7 +19,7 @@ class Logger {
  public:
   virtual ~Logger() = default;
 
-  /// The name of the logger's class, as shown by `levin list loggers`.
+  /// Returns the name of the logger's class, as shown by `levin list loggers`.
   virtual std::string name() const = 0;
   /// Adds one row with these values, or none if `values` is empty. Throws levin::Error if it cannot be written, and
   /// UsageError for a metric with the name of a fixed column (`step`, `epoch`, `wall_seconds`).

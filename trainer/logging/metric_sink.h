@@ -51,13 +51,13 @@ class MetricSink final : public LogSink {
 
   /// Returns the newest on_step values that were logged since the last call, for the loggers. Host sync.
   Metrics read_step();
-  /// The same for this rank alone.
+  /// Returns the same for this rank alone.
   Metrics read_own_step();
   /// Returns the epoch's values of the train table or of all evaluation tables, for the loggers, and resets them. Step
   /// values that no log point has read are added to all(). Host sync.
   Metrics read_train_epoch();
   Metrics read_evaluation_epoch();
-  /// The values of the last read_evaluation_epoch, by loader.
+  /// Returns the values of the last read_evaluation_epoch, by loader.
   const std::vector<Metrics>& by_loader() const { return by_loader_; }
   bool anything_to_read_each_evaluation_step() const;
 
@@ -99,7 +99,7 @@ class MetricSink final : public LogSink {
   /// Returns the step values of a table that have not been read yet.
   static Readings fresh_steps(Table& table);
   bool has_other_ranks() const;
-  /// The same for the metrics that are not registered.
+  /// Returns the same for the metrics that are not registered.
   std::map<std::string, double> values_over_ranks(const Table& table, const RegisteredMetrics& registered) const;
   /// Returns the readings merged over all ranks; `own` with one rank.
   Readings merged(Readings own) const;

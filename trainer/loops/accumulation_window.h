@@ -48,7 +48,7 @@ class AccumulationWindow {
     if (weight == 0) return 0;
     return weight == state_.first_weight ? 1 : weight / state_.first_weight;
   }
-  /// The factor of the window's gradients. `total`: the window's weight on all `ranks` together, not 0.
+  /// Returns the factor of the window's gradients. `total`: the window's weight on all `ranks` together, not 0.
   double gradient_factor(double total, int64_t ranks) const {
     const double full = static_cast<double>(state_.size * ranks) * state_.first_weight;
     return full == total ? 1 : full / total;

@@ -38,7 +38,7 @@ class AutomaticStep final : public TrainingStep {
   void run_micro_batch();
   /// Makes the step as a replay of its graph; returns false if the step must run as it is.
   bool replay();
-  /// The closure; returns the loss.
+  /// Runs the batch forward and backward, as the optimizer's closure; returns the loss.
   at::Tensor compute_gradients();
   void refuse_second_closure() const;
   double weight_of_output() const;

@@ -45,11 +45,11 @@ class RunOptimizers {
 
   /// While steps are captured as a graph: `step` leaves the decision about gradients that are not finite to the device.
   void set_capturing(bool capturing) { capturing_ = capturing; }
-  /// The device's flag for gradients that are not finite; undefined without a scaler.
+  /// Returns the device's flag for gradients that are not finite; undefined without a scaler.
   at::Tensor found_inf(size_t index) { return scaler_ ? scaler_->found_inf(raw(index)) : at::Tensor(); }
 
  private:
-  /// The gradients of the parameters that the optimizer's groups hold now.
+  /// Returns the gradients of the parameters that the optimizer's groups hold now.
   optim::Gradients& gradients_of(size_t index);
   void make_step(size_t index, const Closure& closure);
 

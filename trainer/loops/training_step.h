@@ -33,7 +33,7 @@ class TrainingStep : public OptimizerDriver {
   /// Ends an open window without a further micro-batch, if an epoch ends where nobody expected it.
   virtual Outcome finish_window() = 0;
 
-  /// The loss of the newest batch; undefined if the batch counts for nothing.
+  /// Returns the loss of the newest batch; undefined if the batch counts for nothing.
   at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }
   /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step. Until then
   /// StepContext::output points to it.
@@ -60,8 +60,8 @@ class TrainingStep : public OptimizerDriver {
   bool counts_ = true;  ///< the newest micro-batch has a weight
 };
 
-/// The step of a module's kind of optimization, automatic or manual. Throws levin::UsageError if the options or the
-/// optimizers do not fit that kind.
+/// Returns the step of a module's kind of optimization, automatic or manual. Throws levin::UsageError if the options or
+/// the optimizers do not fit that kind.
 std::unique_ptr<TrainingStep> make_training_step(const StepParts& parts);
 
 }  // namespace levin

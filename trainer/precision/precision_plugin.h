@@ -24,7 +24,7 @@ class PrecisionPlugin {
  public:
   virtual ~PrecisionPlugin() = default;
 
-  /// The name of the precision as in the option: "16-mixed".
+  /// Returns the name of the precision as in the option: "16-mixed".
   virtual const char* name() const = 0;
   /// Called once, before the module is placed on its device and optimizers are made.
   virtual void convert_module(torch::nn::Module& /*module*/) const {}
@@ -33,9 +33,9 @@ class PrecisionPlugin {
   virtual Batch convert_batch(Batch batch) const { return batch; }
   /// Runs one step of the module, in training or evaluation, under autocast if the precision uses it.
   virtual void forward_context(c10::function_ref<void()> step) const { step(); }
-  /// The loss scaler; null if losses are not scaled.
+  /// Returns the loss scaler; null if losses are not scaled.
   virtual optim::GradScaler* scaler() { return nullptr; }
-  /// The weights that this optimizer steps instead of the module's; null if it steps the module's.
+  /// Returns the weights that this optimizer steps instead of the module's; null if it steps the module's.
   virtual optim::MasterWeights* master_weights(size_t /*optimizer*/) { return nullptr; }
 };
 

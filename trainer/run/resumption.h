@@ -14,7 +14,7 @@ class Resumption {
   void begin() { resumed_ = true; }
   bool is_resumed() const { return resumed_; }
 
-  /// The file, if the run does not continue in its folder; else empty.
+  /// Returns the file, if the run does not continue in its folder; else empty.
   const std::filesystem::path& file() const { return file_; }
   void set_file(std::filesystem::path file) { file_ = std::move(file); }
 

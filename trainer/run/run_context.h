@@ -72,7 +72,7 @@ class RunContext final : public Run {
 
   // --- what the run is made of ---
   const RunParts& parts() const { return parts_; }
-  /// The parts that a training step works with.
+  /// Returns the parts that a training step works with.
   StepParts step_parts();
   RunFolder& run_folder() { return folder_; }
   const RunFolder& run_folder() const { return folder_; }
@@ -105,7 +105,7 @@ class RunContext final : public Run {
   /// Batches per training epoch; the outer value is set once the training loader exists, the inner one if it knows.
   const std::optional<std::optional<int64_t>>& train_batches() const { return train_batches_; }
   void set_train_batches(std::optional<int64_t> batches) { train_batches_.emplace(batches); }
-  /// The loaders whose positions checkpoints hold; null without one. They must outlive the run, or be replaced.
+  /// Returns the loaders whose positions checkpoints hold; null without one. They must outlive the run, or be replaced.
   const data::Loaders* train_loaders() const { return train_loaders_; }
   const data::Loaders* evaluation_loaders() const { return evaluation_loaders_; }
   void set_train_loaders(const data::Loaders& loaders) { train_loaders_ = &loaders; }

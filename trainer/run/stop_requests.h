@@ -22,7 +22,7 @@ class StopRequests {
   /// Records that all ranks have agreed to stop.
   void agree() { agreed_ = true; }
 
-  /// The reason of this rank's request, which other ranks may not know yet; unset without a request.
+  /// Returns the reason of this rank's request, which other ranks may not know yet; unset without a request.
   const std::optional<std::string>& reason() const { return reason_; }
   /// Returns whether the run is to stop, the same on all ranks.
   bool are_agreed() const { return several_ranks_ ? agreed_ : reason_.has_value(); }

@@ -28,11 +28,11 @@ class Strategy {
 
   virtual const char* name() const = 0;
   virtual Comm& comm() = 0;
-  /// The devices, as text for people: "cuda:0, cuda:1".
+  /// Returns the devices, as text for people: "cuda:0, cuda:1".
   virtual std::string where() const = 0;
-  /// The device of this rank's batches.
+  /// Returns the device of this rank's batches.
   virtual c10::Device device() const = 0;
-  /// The weights, requests and flags on which the ranks agree.
+  /// Returns the numbers on which the ranks agree.
   virtual RankSync& rank_sync() = 0;
 
   /// Sets the module's view of the run, which must outlive the strategy's use. Called before `place`.

@@ -47,7 +47,7 @@ struct BatchSizeResult {
 /// Source: PyTorch Lightning's Tuner.scale_batch_size.
 BatchSizeResult scale_batch_size(Trainer& trainer, ModuleRef module, data::DataModuleRef data,
                                  const BatchSizeOptions& options = {});
-/// The same with the module's own loaders; `options.set_batch_size` is needed.
+/// Returns the same with the module's own loaders; `options.set_batch_size` is needed.
 BatchSizeResult scale_batch_size(Trainer& trainer, ModuleRef module, const BatchSizeOptions& options = {});
 
 }  // namespace levin

@@ -43,7 +43,7 @@ struct LRFindResult {
   std::optional<size_t> index = {};  ///< of the suggestion
   std::filesystem::path plot = {};   ///< lr_find.svg; empty if it was not written
 
-  /// The rate where the loss falls most steeply; unset if there are too few steps.
+  /// Returns the rate where the loss falls most steeply; unset if there are too few steps.
   std::optional<double> suggestion() const { return index ? std::optional(lrs.at(*index)) : std::nullopt; }
   /// Plots the loss over the rate, with the suggestion marked: 720 x 440 pixels.
   std::string to_svg() const;
@@ -56,7 +56,7 @@ struct LRFindResult {
 /// and if nothing can be suggested.
 /// Source: Smith, "Cyclical Learning Rates", https://arxiv.org/abs/1506.01186, and PyTorch Lightning's Tuner.lr_find.
 LRFindResult lr_find(Trainer& trainer, ModuleRef module, data::DataModuleRef data, const LRFindOptions& options = {});
-/// The same with loaders, or with the module's own loaders.
+/// Returns the same with loaders, or with the module's own loaders.
 LRFindResult lr_find(Trainer& trainer, ModuleRef module, data::Loaders train = {}, const LRFindOptions& options = {});
 
 }  // namespace levin

@@ -24,7 +24,7 @@ class CIFARDataset : public Dataset {
   Batch get(int64_t index, Rng& rng) const override { return tensors_.get(index, rng); }
   void get_batch(const Indices& indices, Batch& out) const override { tensors_.get_batch(indices, out); }
   std::vector<std::string> class_names() const override { return tensors_.class_names(); }
-  /// All images and targets.
+  /// Returns all images and targets.
   const Batch& tensors() const { return tensors_.tensors(); }
 
  protected:

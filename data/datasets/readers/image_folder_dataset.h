@@ -52,7 +52,7 @@ class ImageFolderDataset final : public Dataset {
   std::vector<std::string> class_names() const override { return files_->classes; }
 
   const ImageFiles& files() const { return *files_; }
-  /// The number of images left out so far; an image counts each time. The first one also logs a warning.
+  /// Returns the number of images left out so far; an image counts each time. The first one also logs a warning.
   int64_t skipped() const;
 
  private:

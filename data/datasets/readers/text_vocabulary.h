@@ -19,7 +19,7 @@ class TextVocabulary {
 
   int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
   bool is_bytes() const { return is_bytes_; }
-  /// The text of each number.
+  /// Returns the text of each number.
   const std::vector<std::string>& tokens() const { return tokens_; }
   /// Returns the number of a code point or byte; -1 if it is not in the vocabulary.
   int64_t number(char32_t token) const { return token < numbers_.size() ? numbers_[token] : -1; }

@@ -16,14 +16,14 @@ namespace levin::data {
 /// levin::Error that names the transform and the tensor it got.
 at::Tensor images_of(const Batch& batch, const char* transform);
 
-/// The same for a random transform; also throws if `rngs` does not have one for each sample.
+/// Returns the same for a random transform; also throws if `rngs` does not have one for each sample.
 at::Tensor images_of(const Batch& batch, std::span<const Rng> rngs, const char* transform);
 
 /// Returns one value per channel of the images, from one value for all or one per channel. Throws levin::Error that
 /// starts with `option`.
 std::vector<double> for_channels(const at::Tensor& images, const OneOrMore<double>& values, const std::string& option);
 
-/// The same for pixel values; also throws if the images are bytes and a value does not fit.
+/// Returns the same for pixel values; also throws if the images are bytes and a value does not fit.
 std::vector<double> pixel_for_channels(const at::Tensor& images, const OneOrMore<double>& values,
                                        const std::string& option);
 

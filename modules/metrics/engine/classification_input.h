@@ -10,9 +10,9 @@ namespace levin::metrics {
 
 enum class TaskKind { Binary, Multiclass, Multilabel };
 
-/// The values of the option `task`.
+/// Returns the values of the option `task`.
 inline std::vector<std::string> task_names() { return {"binary", "multiclass", "multilabel"}; }
-/// The values of the option `average`.
+/// Returns the values of the option `average`.
 inline std::vector<std::string> average_names() { return {"micro", "macro", "weighted", "none"}; }
 
 /// The kind of inputs of a classification metric, from its options.

@@ -108,7 +108,7 @@ template <std::floating_point T>
 Fused<T> abs(Fused<T> a) {
   return Fused<T>::of(std::abs(a.value));
 }
-/// The maximum; NaN if either is NaN.
+/// Returns the maximum; NaN if either is NaN.
 template <Number V>
 V maximum(V a, V b) {
   return a > b || a != a ? a : b;

@@ -229,7 +229,7 @@ bool fits_memory(const Member& member) {
   return true;
 }
 
-/// Members of one device, dtype and rule, as lists.
+/// The members that share a device, a dtype and a rule, as lists.
 struct ListStep {
   TensorList parameters = {}, gradients = {};
   std::array<TensorList, 3> state = {};

@@ -34,7 +34,7 @@ class Gradients {
 
   /// Makes one block of all parameters. Throws levin::UsageError for a duplicate parameter.
   explicit Gradients(std::vector<at::Tensor> parameters);
-  /// The same for parameters that are known to be unique.
+  /// Returns the same for parameters that are known to be unique.
   static Gradients of_checked(std::vector<at::Tensor> parameters);
 
   /// Updates to the current parameters of `optimizer`'s groups, in one block, if these have changed: groups may be
@@ -51,7 +51,7 @@ class Gradients {
   /// Multiplies all gradients in place and computes the requested results in the same pass. A multiplier of 1.0 costs
   /// nothing.
   PassResult pass(double multiplier, bool want_norm, bool want_found_inf = false);
-  /// The same with a multiplier of one element, on any device.
+  /// Returns the same with a multiplier of one element, on any device.
   PassResult pass(const at::Tensor& multiplier, bool want_norm, bool want_found_inf = false);
 
   /// Multiplies all gradients by min(1, max_norm / (norm + 1e-6)), with the same float operations as

@@ -9,7 +9,7 @@ namespace levin::optim::detail {
 
 /// Throws levin::UsageError if the number of saved groups, or of their parameters, differs from `groups`.
 void check_saved_groups(const ParamGroups& groups, const State::List& saved);
-/// The same for groups with these numbers of parameters.
+/// Does the same for groups with these numbers of parameters.
 void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved);
 
 /// Throws levin::UsageError if the saved state of a parameter has a key that is neither in `known` nor "step", since it

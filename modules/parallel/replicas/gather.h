@@ -15,10 +15,10 @@ namespace levin::parallel {
 /// element each. Gradients flow back to the parts. Throws levin::Error if shapes differ in another dimension. Source:
 /// torch.nn.parallel.gather, which warns of 0-dimensional tensors.
 at::Tensor gather(const std::vector<at::Tensor>& parts, c10::Device device, int64_t dim = 0);
-/// The same for each tensor of the batches, which must have the same names; user-defined batch structs use their
-/// `gather`.
+/// Returns the same for each tensor of the batches, which must have the same names; user-defined batch structs use
+/// their `gather`.
 Batch gather(const std::vector<Batch>& parts, c10::Device device, int64_t dim = 0);
-/// The same for each tensor in lists, maps, tuples and optionals, and for user-defined batches.
+/// Returns the same for each tensor in lists, maps, tuples and optionals, and for user-defined batches.
 template <class T>
 T gather(const std::vector<T>& parts, c10::Device device, int64_t dim = 0);
 

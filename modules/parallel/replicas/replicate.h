@@ -31,7 +31,7 @@ struct ImplOfT<std::shared_ptr<M>> {
 template <class M>
 using ImplOf = typename detail::ImplOfT<std::remove_cvref_t<M>>::Type;
 
-/// The pointer inside a module holder, or the pointer itself.
+/// Returns the pointer inside a module holder, or the pointer itself.
 template <class M>
 std::shared_ptr<ImplOf<M>> pointer_to(const M& module) {
   if constexpr (requires { module.ptr(); }) {
@@ -51,7 +51,7 @@ std::shared_ptr<torch::nn::Module> clone_module(const torch::nn::Module& module,
 std::vector<std::shared_ptr<torch::nn::Module>> replicate_module(torch::nn::Module& module,
                                                                  const std::vector<c10::Device>& devices);
 
-/// The same for a module holder (torch::nn::Linear) or a shared pointer. Source: torch.nn.parallel.replicate.
+/// Returns the same for a module holder (torch::nn::Linear) or a shared pointer. Source: torch.nn.parallel.replicate.
 template <class M>
 std::vector<std::shared_ptr<ImplOf<M>>> replicate(const M& module, const std::vector<c10::Device>& devices) {
   std::vector<std::shared_ptr<ImplOf<M>>> replicas;

@@ -47,7 +47,7 @@ class RowCount {
 /// Splits a tensor along `chunks.dim`; a 0-dimensional or undefined tensor goes to all devices.
 std::vector<at::Tensor> split_tensor(const at::Tensor& tensor, const Chunks& chunks);
 std::vector<Batch> split_batch(const Batch& batch, const Chunks& chunks);
-/// The same for tensors in lists, maps, tuples, optionals and user-defined batches; other values are copied.
+/// Returns the same for tensors in lists, maps, tuples, optionals and user-defined batches; other values are copied.
 template <class T>
 std::vector<T> split(const T& value, const Chunks& chunks);
 
@@ -64,7 +64,7 @@ std::vector<T> scatter(const T& value, const std::vector<c10::Device>& devices, 
   return split(value, rows.chunks(devices));
 }
 
-/// The same under its Gluon name, for hand-written loops.
+/// Returns the same under its Gluon name, for hand-written loops.
 template <class T>
 std::vector<T> split_and_load(const T& batch, const std::vector<c10::Device>& devices, int64_t dim = 0) {
   return scatter(batch, devices, dim);

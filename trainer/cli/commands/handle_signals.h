@@ -32,9 +32,9 @@ class HandleSignals : public Callback {
   void on_test_batch_end(Run& run) override;
   void on_predict_batch_end(Run& run) override;
 
-  /// The checkpoint that was saved because a signal ended the run; empty without one.
+  /// Returns the checkpoint that was saved because a signal ended the run; empty without one.
   const std::filesystem::path& saved() const { return saved_; }
-  /// The folder of the run that saved the checkpoint.
+  /// Returns the folder of the run that saved the checkpoint.
   const std::filesystem::path& run_folder() const { return run_folder_; }
 
  private:

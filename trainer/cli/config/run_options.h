@@ -35,7 +35,7 @@ std::vector<std::string> contradictions_of(const Config& config, const TrainerOp
 Json resolved_config(const RunOptions& options);
 /// Returns the resolved config as the text of a config file.
 std::string config_text(const RunOptions& options);
-/// The same, but with the references to the environment as written in `config`: for printing and saving.
+/// Returns the same, but with the references to the environment as written in `config`: for printing and saving.
 std::string config_text(const RunOptions& options, const Config& config);
 
 /// The values of a config that came from the environment and may be secrets. Files get the written text, "${env:NAME}",

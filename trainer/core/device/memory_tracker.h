@@ -23,7 +23,7 @@ class MemoryTracker {
 
   /// Bytes allocated since the tracker was made and not freed yet.
   Bytes live() const;
-  /// The largest number of bytes live at one time.
+  /// Returns the largest number of bytes live at one time.
   Bytes peak() const;
 
  private:

@@ -26,7 +26,7 @@ class BatchLimit {
 
   bool is_fraction() const { return !count_; }
   double fraction() const { return fraction_; }
-  /// The number of batches; 0 if the limit is a fraction.
+  /// Returns the number of batches; 0 if the limit is a fraction.
   int64_t count() const { return count_.value_or(0); }
   bool is_none() const { return count_ ? *count_ == 0 : fraction_ == 0; }
   /// Returns how many of a loader's `batches` (unset: unknown) are run; unset means until the loader ends. Throws

@@ -28,7 +28,7 @@ class CheckInterval {
 
   bool is_fraction() const { return !batches_ && !time_; }
   double fraction() const { return fraction_; }
-  /// The number of train batches; 0 if the interval is a fraction or a time.
+  /// Returns the number of train batches; 0 if the interval is a fraction or a time.
   int64_t count() const { return batches_.value_or(0); }
   const std::optional<Duration>& time() const { return time_; }
   /// Returns the train batches between two validations in an epoch of `epoch_batches` batches (unset: unknown); unset

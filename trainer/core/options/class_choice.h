@@ -12,7 +12,7 @@ namespace levin {
 /// ClassChoice.
 class PartValue {
  public:
-  /// The chosen class; empty if none is chosen.
+  /// Returns the chosen class; empty if none is chosen.
   const std::string& class_name() const { return class_name_; }
   explicit operator bool() const { return !class_name_.empty(); }
 

@@ -23,7 +23,7 @@ class ClassList {
   ClassList(std::string one, std::string many) : noun_(std::move(one)), listed_by_(std::move(many)) {}
 
   const std::string& noun() const { return noun_; }
-  /// The classes in the order of registration.
+  /// Returns the classes in the order of registration.
   const std::deque<ClassInfo>& classes() const { return classes_; }
   std::vector<std::string> names() const;
   const ClassInfo* find(const std::string& name) const;

@@ -26,9 +26,9 @@ class Devices {
   bool is_set() const { return kind_ != Kind::Unset; }
   bool is_all() const { return kind_ == Kind::All; }
   bool is_list() const { return kind_ == Kind::List; }
-  /// The number of devices asked for: `all` if all are, 1 if unset.
+  /// Returns the number of devices asked for: `all` if all are, 1 if unset.
   int count(int all) const;
-  /// The device numbers of a list; empty otherwise.
+  /// Returns the device numbers of a list; empty otherwise.
   const std::vector<int>& ids() const { return ids_; }
   /// Returns "2", "0,3" or "auto"; empty if unset.
   std::string to_text() const;

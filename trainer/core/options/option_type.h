@@ -42,16 +42,16 @@ class OptionType {
   virtual Json from_text(const std::string& text) const;
   /// True if a flag may be given without a value, which then means true.
   virtual bool is_switch() const { return false; }
-  /// The nested options: of a nested struct, or of the class `class_name` of a part. Nullptr for plain values.
+  /// Returns the nested options: of a nested struct, or of the class `class_name` of a part. Nullptr for plain values.
   virtual const Schema* inner(const std::string& /*class_name*/) const { return nullptr; }
-  /// The classes to choose from, for an option whose value is chosen by name; otherwise nullptr.
+  /// Returns the classes to choose from, for an option whose value is chosen by name; otherwise nullptr.
   virtual const ClassList* classes() const { return nullptr; }
-  /// The type of a list's items or of an optional's value; nullptr for other types.
+  /// Returns the type of a list's items or of an optional's value; nullptr for other types.
   virtual const OptionType* item() const { return nullptr; }
   /// True if the value is a list of `item`.
   virtual bool is_list() const { return false; }
-  /// The JSON Schema of the values that `set` accepts, without the limits; an empty object if any value may be valid.
-  /// Types with `inner`, `classes` or `item` do not override it.
+  /// Returns the JSON Schema of the values that `set` accepts, without the limits; an empty object if any value may be
+  /// valid. Types with `inner`, `classes` or `item` do not override it.
   virtual Json json_schema() const;
 };
 
@@ -116,7 +116,7 @@ class ListType : public OptionType {
   void set(void* value, const std::string& path, const Json& json, const Limits& limits) const override;
   void check(const void* value, const std::string& path, const Limits& limits) const override;
   Json from_text(const std::string& text) const override;
-  /// The classes of the items; their options are in the list.
+  /// Returns the classes of the items; their options are in the list.
   const ClassList* classes() const override { return item_.classes(); }
   const OptionType* item() const override { return &item_; }
   bool is_list() const override { return true; }

@@ -14,7 +14,7 @@ class Precision {
   Precision(const char* name) : Precision(std::string(name)) {}
   Precision(const std::string& name);
 
-  /// The full name: "32-true", "16-mixed", ...
+  /// Returns the full name: "32-true", "16-mixed", ...
   const std::string& name() const { return name_; }
   bool operator==(const Precision&) const = default;
 

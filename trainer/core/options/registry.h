@@ -50,7 +50,7 @@ struct OptionsOf<T> {
   using type = typename T::Options;
 };
 
-/// The part of a qualified name after the last "::".
+/// Returns the part of a qualified name after the last "::".
 inline std::string unqualified(const std::string& name) {
   const size_t colon = name.rfind("::");
   return colon == std::string::npos ? name : name.substr(colon + 2);

@@ -60,7 +60,7 @@ class ProcessGroup final : public Comm {
   /// dies.
   ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
                ProcessGroupBackend backend = ProcessGroupBackend::Auto);
-  /// A stub group of `world_size` ranks for dry runs, in which this process is rank 0: collectives return this
+  /// Returns a stub group of `world_size` ranks for dry runs, in which this process is rank 0: collectives return this
   /// rank's own tensors.
   static std::shared_ptr<ProcessGroup> of_absent_ranks(int64_t world_size, c10::Device device);
   ~ProcessGroup() override;
@@ -76,7 +76,7 @@ class ProcessGroup final : public Comm {
 
   /// Starts a sum over all ranks without waiting for it: `tensor` holds the sum once the returned function was called.
   std::function<void()> begin_all_reduce(at::Tensor& tensor);
-  /// The c10d process group, for c10d's own classes.
+  /// Returns the c10d process group, for c10d's own classes.
   const c10::intrusive_ptr<c10d::ProcessGroup>& raw() const;
   /// Calls `body`. An exception of a failed c10d collective becomes a levin::LostRankError that names `call` and the
   /// ranks that reported no failure themselves: they have ended, or hang.

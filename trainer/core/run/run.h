@@ -44,20 +44,20 @@ class Run {
   virtual data::DataModule* data_module() = 0;
   virtual c10::Device device() const = 0;
   virtual Comm& comm() = 0;
-  /// The run's folder, `<default_root_dir>/<name>/version_<n>`; empty if the run writes none.
+  /// Returns the run's folder, `<default_root_dir>/<name>/version_<n>`; empty if the run writes none.
   virtual const std::filesystem::path& folder() const = 0;
 
   /// True during Trainer::fit, including the validations inside it.
   virtual bool fitting() const = 0;
-  /// The current batch, in batch hooks; throws levin::Error elsewhere.
+  /// Returns the current batch, in batch hooks; throws levin::Error elsewhere.
   virtual const Batch& batch() const = 0;
   /// Index of the current batch in its loader and epoch.
   virtual int64_t batch_idx() const = 0;
   /// Index of the current evaluation loader.
   virtual int64_t dataloader_idx() const = 0;
-  /// The output of training_step (on_train_batch_end, on_after_backward, ...); throws levin::Error elsewhere.
+  /// Returns the output of training_step (on_train_batch_end, on_after_backward, ...); throws levin::Error elsewhere.
   virtual const StepOutput& output() const = 0;
-  /// The output of predict_step (on_predict_batch_end); throws levin::Error elsewhere.
+  /// Returns the output of predict_step (on_predict_batch_end); throws levin::Error elsewhere.
   virtual const Batch& prediction() const = 0;
 
   /// Number of epochs after which fit ends; unset if there is no limit.
@@ -71,20 +71,20 @@ class Run {
   /// False if validation runs inside epochs or not in every epoch. Without validation loaders only the second counts.
   virtual bool validates_once_per_epoch() const = 0;
 
-  /// The optimizers; empty outside fit. A checkpoint's on_load_checkpoint runs before configure_optimizers: a call
-  /// there runs configure_optimizers at once.
+  /// Returns the optimizers; empty outside fit. A checkpoint's on_load_checkpoint runs before configure_optimizers: a
+  /// call there runs configure_optimizers at once.
   virtual const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers() = 0;
   virtual const std::vector<std::shared_ptr<LRScheduler>>& lr_schedulers() = 0;
 
-  /// The latest value of every logged metric, as of the last log point or the end of the epoch.
+  /// Returns the latest value of every logged metric, as of the last log point or the end of the epoch.
   virtual const Metrics& metrics() const = 0;
-  /// The latest values of the metrics logged with prog_bar.
+  /// Returns the latest values of the metrics logged with prog_bar.
   virtual const Metrics& progress_bar_metrics() const = 0;
-  /// The latest value of one metric over all ranks, read from the device now (a host sync); unset if it was never
-  /// logged. Collective: all ranks call it.
+  /// Returns the latest value of one metric over all ranks, read from the device now (a host sync); unset if it was
+  /// never logged. Collective: all ranks call it.
   virtual std::optional<double> metric(const std::string& name) const = 0;
 
-  /// The first optimizer step whose loss was NaN or infinite; for losses on a GPU as of the last log point.
+  /// Returns the first optimizer step whose loss was NaN or infinite; for losses on a GPU as of the last log point.
   virtual std::optional<int64_t> non_finite_step() const = 0;
 
   virtual void log(const std::string& name, double value, LogOptions options = {}) = 0;
@@ -98,10 +98,10 @@ class Run {
   virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
   /// Whether the run was resumed from a checkpoint and continues in the folder of the run that wrote it.
   virtual bool resumes_in_place() const = 0;
-  /// The checkpoint that the run was resumed from, if the run does not continue in that checkpoint's folder; else
-  /// empty.
+  /// Returns the checkpoint that the run was resumed from, if the run does not continue in that checkpoint's folder;
+  /// else empty.
   virtual const std::filesystem::path& resumed_from() const = 0;
-  /// The folder `checkpoints` in the run's folder, or in the working directory if there is none.
+  /// Returns the folder `checkpoints` in the run's folder, or in the working directory if there is none.
   virtual std::filesystem::path checkpoint_folder() const = 0;
   /// Changes the number of micro-batches per optimizer step (at least 1) from the next window on.
   virtual void set_accumulate_grad_batches(int64_t k) = 0;

@@ -53,7 +53,7 @@ class State {
   State(List value) : value_(std::move(value)) {}
   State(Tuple value) : value_(std::move(value)) {}
 
-  /// An empty dict; `State::dict({{"lr", 0.1}, {"params", State::list()}})` fills it.
+  /// Returns an empty dict; `State::dict({{"lr", 0.1}, {"params", State::list()}})` fills it.
   static State dict(std::initializer_list<Item> items = {});
   static State list(List items = {}) { return State(std::move(items)); }
 
@@ -79,7 +79,7 @@ class State {
   const std::string& to_bytes() const&;
   std::string to_bytes() && { return std::as_const(*this).to_bytes(); }
   const at::Tensor& to_tensor() const;
-  /// The items of a list or of a tuple.
+  /// Returns the items of a list or of a tuple.
   const List& items() const&;
   List& items() &;
   List items() && { return std::move(items()); }

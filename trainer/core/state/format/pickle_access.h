@@ -19,7 +19,7 @@ class PickleAccess {
     throw UsageError(file_, ": ", parts..., " (byte ", node.offset, " of its data.pkl)");
   }
 
-  /// The class or function that made an object; "" if no named one did.
+  /// Returns the class or function that made an object; "" if no named one did.
   const std::string& callable(const PickleNode& object) const;
   const PickleNode& argument(const PickleNode& object, size_t index) const;
   /// Returns nullptr if the object was made with fewer arguments.

@@ -17,7 +17,7 @@ class PickleInput {
 
   /// Reads the next opcode. Errors give its byte until the next call.
   uint8_t opcode();
-  /// The byte at which the current opcode is.
+  /// Returns the byte at which the current opcode is.
   size_t offset() const { return offset_; }
 
   std::string_view take(uint64_t count);

@@ -8,7 +8,7 @@ namespace levin {
 /// the lone surrogate U+DC00 + byte, as with Python's `surrogateescape`.
 std::string to_pickle_text(std::string_view text);
 
-/// The inverse of `to_pickle_text`.
+/// Returns the inverse of `to_pickle_text`.
 std::string from_pickle_text(std::string_view text);
 
 }  // namespace levin

@@ -28,7 +28,7 @@ class ZipReader {
   /// Reads the directory at the end of `bytes`, which must stay where they are. `file` is for messages.
   ZipReader(std::string_view bytes, std::string file);
 
-  /// The records in file order.
+  /// Returns the records in file order.
   const std::vector<ZipRecord>& records() const { return records_; }
   /// Returns the record, or nullptr if there is none of that name.
   const ZipRecord* find(std::string_view name) const;
