@@ -79,11 +79,9 @@ std::string joined_names(const std::vector<std::string>& names) {
 
 }  // namespace
 
-const std::vector<std::string>& script_losses() {
-  static const std::vector<std::string> names = {
-      "auto",     kScriptLoss, "cross_entropy",  "nll_loss",
-      "mse_loss", "l1_loss",   "smooth_l1_loss", "binary_cross_entropy_with_logits"};
-  return names;
+std::vector<std::string> script_losses() {
+  return {"auto",     kScriptLoss, "cross_entropy",  "nll_loss",
+          "mse_loss", "l1_loss",   "smooth_l1_loss", "binary_cross_entropy_with_logits"};
 }
 
 ScriptModule::ScriptModule(Options options_)

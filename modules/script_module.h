@@ -12,7 +12,7 @@
 namespace levin {
 
 /// Returns the choices of a ScriptModule's option `loss`.
-const std::vector<std::string>& script_losses();
+std::vector<std::string> script_losses();
 
 struct ScriptModuleOptions {
   std::string file = LEVIN_OPTION(file, "", "TorchScript file, written by Python's torch.jit.save");
@@ -20,7 +20,7 @@ struct ScriptModuleOptions {
       loss, "auto",
       "Loss; script: the file's own method loss(inputs..., target); auto: that where it has one, else cross_entropy "
       "for classes and mse_loss for numbers",
-      {.choices = script_losses()});
+      {.choices_of = script_losses});
   std::vector<std::string> inputs = LEVIN_OPTION(
       inputs, {}, "Entries of the batch that forward takes, in order; unset: those of its parameters' names, or input");
   std::string save_to = LEVIN_OPTION(save_to, "", "File that gets the trained TorchScript when fit ends; empty: none");

@@ -28,7 +28,7 @@ class ConfusionCounts : public Metric {
 
 /// Arguments of ConfusionMatrix, with torchmetrics' names and defaults.
 struct ConfusionMatrixOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices = task_names()});
+  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices_of = task_names});
   double threshold =
       LEVIN_OPTION(threshold, 0.5, "Binary and multilabel: probabilities above it mean 1", {.min = 0, .max = 1});
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});

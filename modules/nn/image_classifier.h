@@ -11,7 +11,7 @@
 namespace levin::nn {
 
 struct ImageClassifierOptions {
-  std::string net = LEVIN_OPTION(net, "lenet", "Network", {.choices = net_names()});
+  std::string net = LEVIN_OPTION(net, "lenet", "Network", {.choices_of = net_names});
   int64_t hidden = LEVIN_OPTION(hidden, 64, "Units of the hidden layer of mlp and mlp_bn", {.min = 1});
   int64_t num_classes = LEVIN_OPTION(num_classes, 10, "Number of classes", {.min = 1});
   std::vector<int64_t> image_shape = LEVIN_OPTION(

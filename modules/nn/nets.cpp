@@ -69,10 +69,7 @@ Net resnet18(const NetOptions& options) {
 
 }  // namespace
 
-const std::vector<std::string>& net_names() {
-  static const std::vector<std::string> names = {"mlp", "mlp_bn", "lenet", "resnet18"};
-  return names;
-}
+std::vector<std::string> net_names() { return {"mlp", "mlp_bn", "lenet", "resnet18"}; }
 
 Net make_net(const std::string& name, const NetOptions& options) {
   if (options.image_shape.size() != 3)

@@ -24,7 +24,7 @@ struct Net {
 };
 
 /// Returns the names that `make_net` accepts: mlp, mlp_bn, lenet, resnet18.
-const std::vector<std::string>& net_names();
+std::vector<std::string> net_names();
 
 /// Makes a classifier that maps images [batch, channels, height, width] to logits [batch, classes], with LibTorch's
 /// default initialization, or torchvision's for resnet18. The parameters of mlp, mlp_bn and lenet are named as in a

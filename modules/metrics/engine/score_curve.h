@@ -10,13 +10,13 @@ namespace levin::metrics {
 
 /// Arguments of AUROC and AveragePrecision, with torchmetrics' names and defaults.
 struct ScoreCurveOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices = task_names()});
+  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices_of = task_names});
   std::optional<int64_t> thresholds = LEVIN_OPTION(
       thresholds, {}, "Thresholds from 0 to 1 that counts are kept for; unset: every score is kept, exact", {.min = 2});
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
   std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
   std::string average = LEVIN_OPTION(average, "macro", "How classes become one value (micro: multilabel only)",
-                                     {.choices = average_names()});
+                                     {.choices_of = average_names});
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
 };
 

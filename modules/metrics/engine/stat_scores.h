@@ -10,13 +10,13 @@ namespace levin::metrics {
 
 /// Arguments of Accuracy, Precision, Recall and F1Score, with torchmetrics' names and defaults.
 struct StatScoresOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices = task_names()});
+  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices_of = task_names});
   double threshold =
       LEVIN_OPTION(threshold, 0.5, "Binary and multilabel: probabilities above it mean 1", {.min = 0, .max = 1});
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
   std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
   std::string average = LEVIN_OPTION(average, "micro", "How classes become one value; none: one value each",
-                                     {.choices = average_names()});
+                                     {.choices_of = average_names});
   int64_t top_k =
       LEVIN_OPTION(top_k, 1, "Multiclass: the target counts as found among the k highest scores", {.min = 1});
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");

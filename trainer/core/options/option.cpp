@@ -56,13 +56,19 @@ thread_local Recorder* current_recorder = nullptr;
 
 bool recording() noexcept { return current_recorder != nullptr; }
 
-void record(const void* where, const char* name, const char* help, Limits limits, const OptionType& type) {
+void record(const void* where, const char* name, const char* help, const GivenLimits& given, const OptionType& type) {
   Recorder& recorder = *current_recorder;
   const auto* begin = static_cast<const std::byte*>(where);
   // A temporary made meanwhile, such as a nested struct's default, is not a field of this object.
   if (begin < recorder.object || begin >= recorder.object + recorder.size) return;
   for (const Field& field : recorder.fields)
     if (field.name == name) throw Error("LEVIN_OPTION(", name, ", ...): two options of one struct have this name");
+  Limits limits{.min = given.min,
+                .max = given.max,
+                .exclusive_min = given.exclusive_min,
+                .exclusive_max = given.exclusive_max,
+                .choices = {given.choices.begin(), given.choices.end()}};
+  if (given.choices_of) limits.choices = given.choices_of();
   recorder.fields.push_back({name, help, std::move(limits), begin - recorder.object, &type});
 }
 

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <optional>
@@ -62,7 +63,7 @@ class Schema {
   /// Checks values that were set in C++ against the limits. Throws UsageError as `set` does.
   void check(const void* options, const std::string& path) const;
 
-  /// Makes a new `O{}`.
+  /// Makes a new `O()`.
   std::shared_ptr<void> make() const { return make_(nullptr); }
   std::shared_ptr<void> copy(const void* options) const { return make_(options); }
   Json defaults() const;
@@ -72,26 +73,37 @@ class Schema {
   Make make_;
 };
 
+/// The limits that LEVIN_OPTION is given. They own no memory, because a field is recorded once and its struct is
+/// constructed often.
+struct GivenLimits {
+  std::optional<double> min = {}, max = {};
+  std::optional<double> exclusive_min = {}, exclusive_max = {};  ///< exclusive bounds
+  std::initializer_list<const char*> choices = {};
+  std::vector<std::string> (*choices_of)() = nullptr;  ///< returns the choices, in place of `choices`
+};
+
 /// Returns `path.key`, or `key` if the path is empty.
 std::string join_path(const std::string& path, const std::string& key);
 
 namespace detail {
 
 bool recording() noexcept;
-void record(const void* where, const char* name, const char* help, Limits limits, const OptionType& type);
+void record(const void* where, const char* name, const char* help, const GivenLimits& limits, const OptionType& type);
 /// Calls `construct_and_destroy(object)`; every LEVIN_OPTION of the object records itself meanwhile.
 Schema record_schema(size_t size, void* object, void (*construct_and_destroy)(void*), Schema::Make maker);
 
-// `T*`, not `const T*`: g++ treats a pointer to const as a read and warns with -Wmaybe-uninitialized.
+// `T*`, not `const T*`: g++ treats a pointer to const as a read and warns with -Wmaybe-uninitialized. Inlined for each
+// field, it would make the constructor of TrainerOptions ten times as large, in each file that has one.
 template <OptionValue T>
-T option(T* where, const char* name, std::type_identity_t<T> value, const char* help, Limits limits = {}) {
-  if (recording()) record(where, name, help, std::move(limits), OptionTraits<T>::type());
+[[gnu::noinline]] T option(T* where, const char* name, std::type_identity_t<T> value, const char* help,
+                           const GivenLimits& limits = {}) {
+  if (recording()) record(where, name, help, limits, OptionTraits<T>::type());
   return value;
 }
 
 template <class O>
 std::shared_ptr<void> make_options(const void* copied_from) {
-  return copied_from ? std::make_shared<O>(*static_cast<const O*>(copied_from)) : std::make_shared<O>(O{});
+  return copied_from ? std::make_shared<O>(*static_cast<const O*>(copied_from)) : std::make_shared<O>();
 }
 
 }  // namespace detail
@@ -103,7 +115,7 @@ const Schema& schema_of() {
   static const Schema schema = [] {
     alignas(O) std::byte object[sizeof(O)];
     return detail::record_schema(
-        sizeof(O), object, [](void* where) { (new (where) O{})->~O(); }, detail::make_options<O>);
+        sizeof(O), object, [](void* where) { (new (where) O())->~O(); }, detail::make_options<O>);
   }();
   return schema;
 }
