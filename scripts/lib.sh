@@ -24,13 +24,13 @@ run_quietly() {
   rm -f "$log"
 }
 
-# Prints the number of compiler jobs: one per core, but no more than fit into memory (a file with torch/torch.h takes 1.5 GB).
+# Prints the number of compiler jobs: one per core, but no more than fit into memory (a file with torch/torch.h takes 1.7 GB).
 jobs() {
   local cores memory_kb
   cores=$(nproc 2>/dev/null || echo 2)
   memory_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo 2>/dev/null || true)
   awk -v cores="$cores" -v kb="${memory_kb:-0}" 'BEGIN {
-    room = kb > 0 ? int(kb / 1600000) : cores
+    room = kb > 0 ? int(kb / 1800000) : cores
     print room < 1 ? 1 : (room < cores ? room : cores)
   }'
 }
