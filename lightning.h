@@ -1,7 +1,7 @@
 #pragma once
-// A slim levin.h: what a program needs that trains a module of its own, with the layers and losses of LibTorch that
-// most networks have. It brings fewer of LibTorch's headers than <torch/torch.h>, and so compiles faster. Add the
-// header of anything else you use, or take <levin/levin.h>, which has everything.
+// A slim levin.h: what a program needs that trains a module of its own, with linear layers, Sequential and the losses.
+// It brings fewer of LibTorch's headers than <torch/torch.h>, and so compiles faster. Add the header of anything else
+// you use, such as <torch/nn/modules/conv.h>, or take <levin/levin.h>, which has everything.
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/model_checkpoint.h>
@@ -21,16 +21,8 @@
 #include <levin/trainer/core/options/option.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/trainer.h>
-#include <torch/nn/functional/activation.h>
 #include <torch/nn/functional/loss.h>
-#include <torch/nn/modules/activation.h>
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/functional.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/dropout.h>
-#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
-#include <torch/nn/modules/normalization.h>
-#include <torch/nn/modules/pooling.h>
 #include <torch/types.h>

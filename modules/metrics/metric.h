@@ -113,7 +113,7 @@ class Cloneable : public Base {
  public:
   using Base::Base;
   std::shared_ptr<Metric> clone() const override {
-    return std::make_shared<Derived>(static_cast<const Derived&>(*this));
+    return std::shared_ptr<Metric>(new Derived(static_cast<const Derived&>(*this)));
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -35,11 +36,35 @@ State& State::operator=(const State& other) = default;
 State& State::operator=(State&& other) noexcept = default;
 State::~State() = default;
 
+State::State(bool value) : value_(value) {}
+State::State(int64_t value) : value_(value) {}
+State::State(double value) : value_(value) {}
+State::State(const char* value) : value_(std::string(value)) {}
+State::State(std::string value) : value_(std::move(value)) {}
+State::State(std::string_view value) : value_(std::string(value)) {}
+State::State(Bytes value) : value_(std::move(value)) {}
+State::State(at::Tensor value) : value_(std::move(value)) {}
+State::State(List value) : value_(std::move(value)) {}
+State::State(Tuple value) : value_(std::move(value)) {}
+
 State State::dict(std::initializer_list<Item> items) {
   State state;
   state.value_ = Dict(items);
   return state;
 }
+
+State State::list(List items) { return State(std::move(items)); }
+
+bool State::is_none() const { return std::holds_alternative<std::monostate>(value_); }
+bool State::is_bool() const { return std::holds_alternative<bool>(value_); }
+bool State::is_int() const { return std::holds_alternative<int64_t>(value_); }
+bool State::is_float() const { return std::holds_alternative<double>(value_); }
+bool State::is_string() const { return std::holds_alternative<std::string>(value_); }
+bool State::is_bytes() const { return std::holds_alternative<Bytes>(value_); }
+bool State::is_tensor() const { return std::holds_alternative<at::Tensor>(value_); }
+bool State::is_list() const { return std::holds_alternative<List>(value_); }
+bool State::is_tuple() const { return std::holds_alternative<Tuple>(value_); }
+bool State::is_dict() const { return std::holds_alternative<Dict>(value_); }
 
 const char* State::kind() const { return kKinds[value_.index()]; }
 

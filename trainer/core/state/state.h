@@ -32,7 +32,8 @@ class State {
 
   static constexpr int64_t kMaxDepth = 500;  ///< values nested deeper are neither written to files nor read
 
-  // Out of line: otherwise g++ 12 warns of uninitialized strings at every literal tree.
+  // All of these are out of line. Inline, they would instantiate the variant in each file that includes this header,
+  // and g++ 12 would warn of uninitialized strings at every literal tree.
   State();
   State(const State& other);
   State(State&& other) noexcept;
@@ -40,33 +41,34 @@ class State {
   State& operator=(State&& other) noexcept;
   ~State();
 
-  State(bool value) : value_(value) {}
+  State(bool value);
+  State(int64_t value);
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  State(T value) : value_(static_cast<int64_t>(value)) {}
-  State(double value) : value_(value) {}
-  State(const char* value) : value_(std::string(value)) {}
-  State(std::string value) : value_(std::move(value)) {}
-  State(std::string_view value) : value_(std::string(value)) {}
-  State(Bytes value) : value_(std::move(value)) {}
-  State(at::Tensor value) : value_(std::move(value)) {}
-  State(List value) : value_(std::move(value)) {}
-  State(Tuple value) : value_(std::move(value)) {}
+    requires(!std::same_as<T, bool> && !std::same_as<T, int64_t>)
+  State(T value) : State(static_cast<int64_t>(value)) {}
+  State(double value);
+  State(const char* value);
+  State(std::string value);
+  State(std::string_view value);
+  State(Bytes value);
+  State(at::Tensor value);
+  State(List value);
+  State(Tuple value);
 
   /// Returns an empty dict; `State::dict({{"lr", 0.1}, {"params", State::list()}})` fills it.
   static State dict(std::initializer_list<Item> items = {});
-  static State list(List items = {}) { return State(std::move(items)); }
+  static State list(List items = {});
 
-  bool is_none() const { return std::holds_alternative<std::monostate>(value_); }
-  bool is_bool() const { return std::holds_alternative<bool>(value_); }
-  bool is_int() const { return std::holds_alternative<int64_t>(value_); }
-  bool is_float() const { return std::holds_alternative<double>(value_); }
-  bool is_string() const { return std::holds_alternative<std::string>(value_); }
-  bool is_bytes() const { return std::holds_alternative<Bytes>(value_); }
-  bool is_tensor() const { return std::holds_alternative<at::Tensor>(value_); }
-  bool is_list() const { return std::holds_alternative<List>(value_); }
-  bool is_tuple() const { return std::holds_alternative<Tuple>(value_); }
-  bool is_dict() const { return std::holds_alternative<Dict>(value_); }
+  bool is_none() const;
+  bool is_bool() const;
+  bool is_int() const;
+  bool is_float() const;
+  bool is_string() const;
+  bool is_bytes() const;
+  bool is_tensor() const;
+  bool is_list() const;
+  bool is_tuple() const;
+  bool is_dict() const;
   /// "none", "bool", "int", "float", "string", "bytes", "tensor", "list", "tuple" or "dict".
   const char* kind() const;
 
