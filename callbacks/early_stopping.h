@@ -11,9 +11,9 @@ struct EarlyStoppingOptions {
   std::string monitor = LEVIN_OPTION(monitor, "", "Metric to watch; required");
   double min_delta = LEVIN_OPTION(min_delta, 0, "Smallest change that counts as an improvement", {.min = 0});
   int64_t patience = LEVIN_OPTION(patience, 3, "Checks without improvement before the run ends", {.min = 0});
-  bool verbose = LEVIN_OPTION(verbose, false, "Say each improvement");
+  bool verbose = LEVIN_OPTION(verbose, false, "Print each improvement");
   std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
-  bool strict = LEVIN_OPTION(strict, true, "Throw where the metric was not logged; false: go on");
+  bool strict = LEVIN_OPTION(strict, true, "Throw if the metric was not logged; false: continue");
   bool check_finite = LEVIN_OPTION(check_finite, true, "End the run when the metric is NaN or infinite");
   std::optional<double> stopping_threshold =
       LEVIN_OPTION(stopping_threshold, {}, "End the run once the metric is better than this");

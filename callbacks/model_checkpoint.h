@@ -18,11 +18,12 @@ struct ModelCheckpointOptions {
   std::string filename = LEVIN_OPTION(filename, "{epoch}-{step}", "Name of the files, such as {epoch}-{val_loss:.2f}");
   std::optional<std::string> monitor =
       LEVIN_OPTION(monitor, {}, "Metric that says which are the best; unset: the newest is kept");
-  bool verbose = LEVIN_OPTION(verbose, false, "Say each save");
+  bool verbose = LEVIN_OPTION(verbose, false, "Print each save");
   bool save_last = LEVIN_OPTION(save_last, false, "Also keep the newest as last.ckpt");
   int64_t save_top_k = LEVIN_OPTION(save_top_k, 1, "How many of the best are kept; -1: all, 0: none", {.min = -1});
   bool save_on_exception = LEVIN_OPTION(save_on_exception, false, "Save when an exception ends the run");
-  bool save_weights_only = LEVIN_OPTION(save_weights_only, false, "Leave out what continuing needs");
+  bool save_weights_only =
+      LEVIN_OPTION(save_weights_only, false, "Save the weights alone, without what resuming needs");
   std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
   bool auto_insert_metric_name =
       LEVIN_OPTION(auto_insert_metric_name, true, "{epoch} in filename becomes epoch=3, not 3");

@@ -14,7 +14,7 @@ struct TimerOptions {
   std::optional<Duration> duration = LEVIN_OPTION(duration, {}, "End the run after this time of training");
   std::string interval =
       LEVIN_OPTION(interval, "step", "Look at the time after each step or each epoch", {.choices = {"step", "epoch"}});
-  bool verbose = LEVIN_OPTION(verbose, true, "Say that the time was reached");
+  bool verbose = LEVIN_OPTION(verbose, true, "Print that the time was reached");
 };
 
 /// Measures the time of training, validation and test, and stops the run when training has taken too long.

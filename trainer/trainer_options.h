@@ -25,8 +25,9 @@ namespace levin {
 ///
 ///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .gpus = "0,1"});
 struct TrainerOptions {
-  std::string accelerator = LEVIN_OPTION(accelerator, "auto", "Kind of device; auto takes GPUs where there are any",
-                                         {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
+  std::string accelerator =
+      LEVIN_OPTION(accelerator, "auto", "Kind of device; auto: GPUs if there are any, else the CPU",
+                   {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
   std::string strategy = LEVIN_OPTION(strategy, "auto", "How several devices train one model",
                                       {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1"}});
   Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
@@ -72,7 +73,7 @@ struct TrainerOptions {
   int64_t accumulate_grad_batches =
       LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
   std::optional<double> gradient_clip_val =
-      LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset, 0 or below: not");
+      LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset, 0 or below: no clipping");
   std::string gradient_clip_algorithm =
       LEVIN_OPTION(gradient_clip_algorithm, "norm", "What gradient_clip_val bounds", {.choices = {"norm", "value"}});
   Deterministic deterministic =
@@ -109,8 +110,8 @@ struct TrainerOptions {
   std::string name = LEVIN_OPTION(name, "levin_logs", "Name of the runs: their folder under default_root_dir");
   std::optional<int64_t> seed = LEVIN_OPTION(
       seed, {},
-      "Seed of the run's random numbers, and in the program of the initial weights; in a program of your own "
-      "levin::seed_everything comes before the module is made. Unset: not seeded",
+      "Seed of the run's random numbers, and in the levin program also of the initial weights; a program of your own "
+      "calls levin::seed_everything before it makes the module. Unset: not seeded",
       {.min = 0});
   std::string launcher = LEVIN_OPTION(launcher, "auto", "Who starts the ranks; none: levin starts no process",
                                       {.choices = {"auto", "none"}});
@@ -120,17 +121,16 @@ struct TrainerOptions {
       LEVIN_OPTION(memory_format, "preserve",
                    "How images and convolutions lie in memory; channels_last is faster for convolutions on the CPU",
                    {.choices = {"preserve", "channels_last"}});
-  bool flush_denormal =
-      LEVIN_OPTION(flush_denormal, false, "Take numbers next to 0 (denormal), which CPUs compute slowly, as 0");
+  bool flush_denormal = LEVIN_OPTION(flush_denormal, false, "Treat denormal numbers, which CPUs compute slowly, as 0");
   std::optional<int64_t> num_threads = LEVIN_OPTION(
       num_threads, {}, "Compute threads; unset: one per core, as far as the process may use them", {.min = 1});
   std::string on_sigusr1 = LEVIN_OPTION(
-      on_sigusr1, "auto", "What SIGUSR1 asks of the program; auto: requeue inside a SLURM job, save elsewhere",
+      on_sigusr1, "auto", "What the program does at SIGUSR1; auto: requeue inside a SLURM job, save elsewhere",
       {.choices = {"auto", "save", "stop", "requeue", "ignore"}});
-  std::string on_sigusr2 = LEVIN_OPTION(on_sigusr2, "save", "What SIGUSR2 asks of the program",
+  std::string on_sigusr2 = LEVIN_OPTION(on_sigusr2, "save", "What the program does at SIGUSR2",
                                         {.choices = {"save", "stop", "requeue", "ignore"}});
   Duration wall_margin = LEVIN_OPTION(wall_margin, Duration("00:00:01:00"),
-                                      "Inside a SLURM job: save and end so long before its time limit; 0: do not");
+                                      "Inside a SLURM job: save and end this long before its time limit; 0: do not");
   std::string checkpoint_errors =
       LEVIN_OPTION(checkpoint_errors, "raise", "A checkpoint that cannot be saved ends the run, or is a warning",
                    {.choices = {"raise", "warn"}});
@@ -142,11 +142,11 @@ struct TrainerOptions {
   bool activation_checkpointing = LEVIN_OPTION(
       activation_checkpointing, false, "Compute activations of marked modules again in backward, to save memory");
   std::optional<std::string> float32_matmul_precision =
-      LEVIN_OPTION(float32_matmul_precision, {}, "Arithmetic inside of float32 matrix products; unset: as it is",
+      LEVIN_OPTION(float32_matmul_precision, {}, "Precision of float32 matrix products; unset: unchanged",
                    {.choices = {"highest", "high", "medium"}});
   std::optional<std::string> scale_lr =
       LEVIN_OPTION(scale_lr, {},
-                   "Multiply the learning rate where auto_scale_batch_size has changed the batch: by the same factor "
+                   "Multiply the learning rate if auto_scale_batch_size has changed the batch: by the same factor "
                    "(linear) or by its square root (sqrt)",
                    {.choices = {"linear", "sqrt"}});
   double timeout_seconds = LEVIN_OPTION(
@@ -155,19 +155,20 @@ struct TrainerOptions {
       LEVIN_OPTION(find_unused_parameters, false, "ddp: the loss does not depend on all parameters in each step");
   bool static_graph =
       LEVIN_OPTION(static_graph, false, "ddp: each step has the same graph, whichever parameters it leaves out");
-  double bucket_cap_mb = LEVIN_OPTION(
-      bucket_cap_mb, 25, "ddp: MiB of gradients that are reduced together while backward goes on", {.min = 0.001});
-  std::string gradient_compression = LEVIN_OPTION(gradient_compression, "none", "ddp: what gradients are sent as",
+  double bucket_cap_mb =
+      LEVIN_OPTION(bucket_cap_mb, 25, "ddp: MiB of gradients in a bucket, which is reduced while backward continues",
+                   {.min = 0.001});
+  std::string gradient_compression = LEVIN_OPTION(gradient_compression, "none", "ddp: type in which gradients are sent",
                                                   {.choices = {"none", "fp16", "bf16"}});
   int64_t max_restarts = LEVIN_OPTION(
       max_restarts, 0, "ddp: how often all ranks are started again from their newest checkpoint", {.min = 0});
   bool keep_global_batch =
       LEVIN_OPTION(keep_global_batch, false,
-                   "ddp: a run that goes on from a checkpoint of another number of ranks keeps its samples per step; "
+                   "ddp: a run that is resumed on another number of ranks keeps its samples per step; "
                    "accumulate_grad_batches changes with the ranks");
-  std::string process_group_backend =
-      LEVIN_OPTION(process_group_backend, "auto", "ddp: what ranks speak by; auto: NCCL between GPUs, else Gloo",
-                   {.choices = {"auto", "mpi"}});
+  std::string process_group_backend = LEVIN_OPTION(
+      process_group_backend, "auto", "ddp: backend of the process group; auto: NCCL between GPUs, else Gloo",
+      {.choices = {"auto", "mpi"}});
   bool quiet = LEVIN_OPTION(quiet, false,
                             "Print nothing but warnings, errors and results: no start line, progress bar or summary");
 };

@@ -15,7 +15,7 @@ namespace levin::data {
 
 struct TextDatasetOptions {
   int64_t block_size = LEVIN_OPTION(block_size, 128, "Characters or bytes of one sample", {.min = 1});
-  int64_t stride = LEVIN_OPTION(stride, 0, "From one sample's beginning to the next's; 0: block_size", {.min = 0});
+  int64_t stride = LEVIN_OPTION(stride, 0, "Distance between the beginnings of two samples; 0: block_size", {.min = 0});
   std::string level = LEVIN_OPTION(level, "characters", "What is numbered: UTF-8 characters, or bytes",
                                    {.choices = {"characters", "bytes"}});
   std::string vocabulary = LEVIN_OPTION(vocabulary, "", "The characters that may occur; empty: those of the file");

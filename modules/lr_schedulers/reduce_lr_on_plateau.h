@@ -9,7 +9,7 @@ struct ReduceLROnPlateauOptions {
   std::string mode =
       LEVIN_OPTION(mode, "min", "The metric improves by falling or by rising", {.choices = {"min", "max"}});
   double factor = LEVIN_OPTION(factor, 0.1, "Factor of each reduction", {.min = 0, .exclusive_max = 1});
-  int64_t patience = LEVIN_OPTION(patience, 10, "Epochs without improvement that are borne");
+  int64_t patience = LEVIN_OPTION(patience, 10, "Epochs without improvement before the rate is reduced");
   double threshold = LEVIN_OPTION(threshold, 1e-4, "Least change that counts as improvement");
   std::string threshold_mode = LEVIN_OPTION(threshold_mode, "rel", "The threshold is a share of the best, or absolute",
                                             {.choices = {"rel", "abs"}});

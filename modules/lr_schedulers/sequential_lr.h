@@ -7,8 +7,8 @@ namespace levin {
 /// Arguments of SequentialLR, with PyTorch's names and defaults.
 struct SequentialLROptions {
   std::vector<NestedLRScheduler> schedulers = LEVIN_OPTION(schedulers, {}, "Schedulers, one after the other; required");
-  std::vector<int64_t> milestones =
-      LEVIN_OPTION(milestones, {}, "Epochs (or steps) at which the next one begins; one fewer", {.min = 0});
+  std::vector<int64_t> milestones = LEVIN_OPTION(
+      milestones, {}, "Epochs (or steps) at which the next scheduler begins: one fewer than schedulers", {.min = 0});
 };
 
 /// Runs schedulers in sequence; at each of `milestones` the next one starts, from the initial rates:

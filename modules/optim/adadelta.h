@@ -12,7 +12,7 @@ struct AdadeltaOptions {
   double rho = LEVIN_OPTION(rho, 0.9, "Decay of the averages", {.min = 0, .max = 1});
   double eps = LEVIN_OPTION(eps, 1e-6, "Added to the denominator", {.min = 0});
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// Adadelta.

@@ -16,7 +16,7 @@ struct AdafactorOptions {
   double eps2 = LEVIN_OPTION(eps2, 1e-3, "Least scale of a parameter", {.min = 0});
   double d = LEVIN_OPTION(d, 1.0, "Clip updates at this root mean square", {.min = 1});
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "Decoupled weight decay", {.min = 0});
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// Converts between Python's `eps` and eps1, eps2.

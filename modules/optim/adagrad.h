@@ -14,7 +14,7 @@ struct AdagradOptions {
   double initial_accumulator_value =
       LEVIN_OPTION(initial_accumulator_value, 0, "Sum of squared gradients to begin with", {.min = 0});
   double eps = LEVIN_OPTION(eps, 1e-10, "Added to the denominator", {.min = 0});
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// Adagrad. Supports sparse gradients.

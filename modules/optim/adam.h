@@ -14,7 +14,7 @@ struct AdamOptions {
   double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
   bool decoupled_weight_decay =
       LEVIN_OPTION(decoupled_weight_decay, false, "Shrink the parameters themselves, as AdamW does");
   bool operator==(const AdamOptions&) const = default;

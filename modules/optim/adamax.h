@@ -13,7 +13,7 @@ struct AdamaxOptions {
       betas, {0.9, 0.999}, "Decay of the averages of gradient and largest gradient", {.min = 0, .exclusive_max = 1});
   double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// Adam with the infinity norm of the gradients in place of their squares.

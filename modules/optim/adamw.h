@@ -14,7 +14,7 @@ struct AdamWOptions {
   double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
   double weight_decay = LEVIN_OPTION(weight_decay, 1e-2, "Decoupled weight decay", {.min = 0});
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
   bool operator==(const AdamWOptions&) const = default;
 };
 

@@ -13,7 +13,7 @@ struct ASGDOptions {
   double alpha = LEVIN_OPTION(alpha, 0.75, "Power of the learning rate's decay");
   double t0 = LEVIN_OPTION(t0, 1e6, "Step at which averaging begins");
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// Averaged stochastic gradient descent; the averages are stored as state `ax`.

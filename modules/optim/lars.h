@@ -14,7 +14,7 @@ struct LARSOptions {
   double trust_coefficient = LEVIN_OPTION(trust_coefficient, 1e-3, "Step of a tensor by its own norm", {.min = 0});
   double eps = LEVIN_OPTION(eps, 1e-8, "Added to the denominator", {.min = 0});
   bool nesterov = LEVIN_OPTION(nesterov, false, "Nesterov momentum; needs momentum");
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// SGD with a per-tensor learning rate proportional to ||w|| / (||g|| + weight_decay ||w||), for large batches.

@@ -13,7 +13,7 @@ struct LionOptions {
       LEVIN_OPTION(betas, {0.9, 0.99}, "Decay of the average in the step, and of the average in the next step",
                    {.min = 0, .exclusive_max = 1});
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "Decoupled weight decay", {.min = 0});
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// Lion: steps by the sign of an average of gradients; one state per parameter.

@@ -16,7 +16,7 @@ struct NAdamOptions {
   double momentum_decay = LEVIN_OPTION(momentum_decay, 4e-3, "Decay of the momentum", {.min = 0});
   bool decoupled_weight_decay =
       LEVIN_OPTION(decoupled_weight_decay, false, "Shrink the parameters themselves, as AdamW does");
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// Adam with Nesterov momentum.

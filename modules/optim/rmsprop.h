@@ -14,7 +14,7 @@ struct RMSpropOptions {
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   double momentum = LEVIN_OPTION(momentum, 0, "Momentum factor", {.min = 0});
   bool centered = LEVIN_OPTION(centered, false, "Divide by an estimate of the variance, not of the square");
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 /// RMSprop.

@@ -13,7 +13,7 @@ struct RpropOptions {
   std::vector<double> etas = LEVIN_OPTION(
       etas, {0.5, 1.2}, "Factors of the step where the gradient turns and where it does not", {.exclusive_min = 0});
   std::vector<double> step_sizes = LEVIN_OPTION(step_sizes, {1e-6, 50}, "Smallest and largest step", {.min = 0});
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
 };
 
 void check_more(const RpropOptions& options, const std::string& path);

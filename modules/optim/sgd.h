@@ -14,7 +14,7 @@ struct SGDOptions {
   double dampening = LEVIN_OPTION(dampening, 0, "Dampening of the momentum");
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   bool nesterov = LEVIN_OPTION(nesterov, false, "Nesterov momentum; needs momentum and no dampening");
-  bool maximize = LEVIN_OPTION(maximize, false, "Climb instead of descend");
+  bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
   bool operator==(const SGDOptions&) const = default;
 };
 
