@@ -54,6 +54,7 @@ std::vector<Batch> get_samples(const Dataset& dataset, const Indices& indices) {
 TensorDataset::TensorDataset(Batch tensors, std::vector<std::string> class_names)
     : tensors_(std::move(tensors)),
       names_(tensors_.names()),
+      is_pair_(names_ == std::vector<std::string>{"input", "target"}),
       size_(tensors_.size()),
       class_names_(std::move(class_names)) {
   if (tensors_.is_own()) throw UsageError("TensorDataset: needs a batch of named tensors, got a user's own struct");
@@ -73,7 +74,7 @@ Batch TensorDataset::get(int64_t index, Rng& /*rng*/) const {
 }
 
 void TensorDataset::get_batch(const Indices& indices, Batch& out) const {
-  const auto rows = [&](const std::string& name) {
+  const auto rows = [&](std::string_view name) {
     const at::Tensor& from = tensors_[name];
     at::DimVector sizes(from.sizes());
     sizes[0] = indices.size();
@@ -82,12 +83,10 @@ void TensorDataset::get_batch(const Indices& indices, Batch& out) const {
     return to;
   };
   // The common case needs no list of named tensors.
-  if (names_.size() <= 2 && names_.front() == "input" && names_.back() != "input") {
+  if (is_pair_) {
     at::Tensor input = rows("input");
-    if (names_.back() == "target") {
-      out = Batch(std::move(input), rows("target"));
-      return;
-    }
+    out = Batch(std::move(input), rows("target"));
+    return;
   }
   std::vector<Batch::Item> items;
   for (const std::string& name : names_) items.emplace_back(name, rows(name));

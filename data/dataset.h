@@ -71,6 +71,7 @@ class TensorDataset final : public Dataset {
  private:
   Batch tensors_;
   std::vector<std::string> names_;
+  bool is_pair_;  ///< the names are input and target
   int64_t size_;
   std::vector<std::string> class_names_;
 };

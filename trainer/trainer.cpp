@@ -138,7 +138,9 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
                                .found_rate = {.lr = tuned_.lr, .factor = tuned_.lr_factor},
                                .start = trials_ || placement_.is_dry_run ? StartIdentity() : start_of_next_fit(),
                                .runs = options_.runs_folder()});
-    return session.run();
+    session.begin();
+    session.train();
+    return session.end();
   } catch (...) {
     fit_.reset();
     throw;

@@ -110,7 +110,8 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .strategy = *strategy_,
              .precision = *precision_,
              .stage = stage,
-             .trial = trial},
+             .trial = trial,
+             .channels_last = options.memory_format == "channels_last"},
       run_(parts_, checkpoint_of) {
   if (options.keep_freed_memory) heap_.emplace();
   in_progress_.emplace(options.seed.has_value());
@@ -166,7 +167,7 @@ void Assembly::setup() {
 void Assembly::place() {
   precision_->convert_module(module_);
   strategy_->place(module_);
-  if (parts_.options.memory_format == "channels_last") to_channels_last(module_);
+  if (parts_.channels_last) to_channels_last(module_);
 }
 
 void Assembly::configure_optimizers(const FoundRate& found) {

@@ -6,6 +6,7 @@
 #include <levin/trainer/checkpoint/apply_checkpoint.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/launch/supervisor.h>
+#include <levin/trainer/run/training_length.h>
 
 #include <string>
 #include <utility>
@@ -54,20 +55,47 @@ FitSession::FitSession(Assembly& assembly, Request request)
   if (!found_) print_starts_over(run_, ckpt_path, start, request_.runs);
 }
 
-RunResult FitSession::run() {
+void FitSession::guarded(const std::function<void()>& part) {
   try {
-    assembly_.guarded([&] {
-      setup();
-      restore();
-      train();
-      assembly_.teardown();
-    });
+    assembly_.guarded(part);
   } catch (...) {
     const std::exception_ptr error = report(std::current_exception());
     end_failed();
     std::rethrow_exception(error);
   }
-  return finish();
+}
+
+void FitSession::begin() {
+  guarded([&] {
+    setup();
+    restore();
+    print_start(run_, assembly_.placement(), resumed_from_.string());
+    run_.parts().hooks.on_fit_start(run_);
+  });
+}
+
+void FitSession::train() {
+  guarded([&] {
+    loop_.emplace(run_, LoaderSource{[this] { return take_train_loaders(); }, given_.evaluation});
+    loop_->run();
+  });
+}
+
+RunResult FitSession::end() {
+  guarded([&] {
+    run_.parts().hooks.on_fit_end(run_);
+    run_.save_if_asked();
+    run_.finish_saves();
+    assembly_.teardown();
+  });
+  const RunResult result = result_of(run_);
+  for (const auto& logger : run_.parts().loggers) logger->finalize(result.status);
+  if (run_.parts().is_rank_zero()) {
+    if (!result.folder.empty()) save_weights(run_.module(), result.folder / "weights.pt");
+    run_.run_folder().write_summary(result);
+  }
+  assembly_.end();
+  return result;
 }
 
 void FitSession::setup() {
@@ -95,28 +123,6 @@ void FitSession::restore() {
   apply_checkpoint(run_, checkpoint, resumed_from_.string(), keeps_stop_request);
   print_config_changes(run_, checkpoint);
   found_.reset();
-}
-
-void FitSession::train() {
-  print_start(run_, assembly_.placement(), resumed_from_.string());
-  loop_.emplace(run_, LoaderSource{[this] { return take_train_loaders(); }, given_.evaluation});
-  const HookDispatch& hooks = run_.parts().hooks;
-  hooks.on_fit_start(run_);
-  loop_->run();
-  hooks.on_fit_end(run_);
-  run_.save_if_asked();
-  run_.finish_saves();
-}
-
-RunResult FitSession::finish() {
-  const RunResult result = result_of(run_);
-  for (const auto& logger : run_.parts().loggers) logger->finalize(result.status);
-  if (run_.parts().is_rank_zero()) {
-    if (!result.folder.empty()) save_weights(run_.module(), result.folder / "weights.pt");
-    run_.run_folder().write_summary(result);
-  }
-  assembly_.end();
-  return result;
 }
 
 std::exception_ptr FitSession::report(std::exception_ptr error) {

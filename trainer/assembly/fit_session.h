@@ -9,11 +9,16 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 namespace levin {
 
-/// One call of Trainer::fit, from its setup to its result.
+/// A fit from its setup to its result. `begin` comes first, `end` last; in between, `train` or a host program trains.
+///
+/// If one of these functions or a part given to `guarded` throws, the fit has failed: on_exception is called, the
+/// failure is reported to the supervisor, the summary of a failed run is written, and the exception is rethrown. Only
+/// the destructor may follow.
 class FitSession {
  public:
   struct Request {
@@ -28,15 +33,17 @@ class FitSession {
   /// resumes from its own newest one. Collective: all ranks call it.
   FitSession(Assembly& assembly, Request request);
 
-  /// Runs the fit. If anything throws, it reports the failure to the supervisor, writes the summary of a failed run and
-  /// rethrows.
-  RunResult run();
+  /// Sets the run up, restores it from the checkpoint and calls on_fit_start.
+  void begin();
+  /// Trains with the loaders of the inputs until the run is over.
+  void train();
+  /// Calls on_fit_end, waits for the checkpoints, tears the run down and writes weights.pt and the summary.
+  RunResult end();
+  void guarded(const std::function<void()>& part);
 
  private:
   void setup();
   void restore();
-  void train();
-  RunResult finish();
   /// Returns the error to throw: of a lost rank it also says the position.
   std::exception_ptr report(std::exception_ptr error);
   void end_failed();

@@ -17,6 +17,11 @@ void TrainingStep::set_output(StepOutput output) {
   parts_.context.output = &output_;
 }
 
+at::Tensor TrainingStep::loss_without_graph() const {
+  const at::Tensor loss = counted_loss();
+  return loss.defined() ? loss.tensor_data() : loss;
+}
+
 void TrainingStep::drop_output() {
   output_ = {};
   parts_.context.output = nullptr;

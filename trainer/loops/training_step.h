@@ -35,6 +35,8 @@ class TrainingStep : public OptimizerDriver {
 
   /// Returns the loss of the newest batch; undefined if the batch counts for nothing.
   at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }
+  /// Returns the same without its graph.
+  at::Tensor loss_without_graph() const;
   /// Drops what training_step returned, once the batch's hooks have seen it: no graph outlives its step. Until then
   /// StepContext::output points to it.
   void drop_output();

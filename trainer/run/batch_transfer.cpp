@@ -27,7 +27,7 @@ Batch transfer_batch(const RunParts& parts, Batch batch, int64_t dataloader_idx)
     batch = module.transfer_batch_to_device(std::move(batch), device, dataloader_idx);
   else
     batch = parts.strategy.to_device(std::move(batch));
-  if (parts.options.memory_format == "channels_last") batch = batch.channels_last();
+  if (parts.channels_last) batch = batch.channels_last();
 
   if (after != nullptr)
     batch = after->on_after_batch_transfer(std::move(batch), dataloader_idx);

@@ -23,8 +23,9 @@ struct RunParts {
   std::optional<data::DataModuleRef> data_module;
   Strategy& strategy;
   PrecisionPlugin& precision;
-  Stage stage;         ///< Fit, Validate, Test or Predict
-  bool trial = false;  ///< this is a tuning trial: a callback stops it and schedulers do not step
+  Stage stage;                 ///< Fit, Validate, Test or Predict
+  bool trial = false;          ///< this is a tuning trial: a callback stops it and schedulers do not step
+  bool channels_last = false;  ///< images lie in memory in the format channels_last
 
   HookDispatch hooks = {};
   std::vector<CallbackEntry> callbacks = {};

@@ -1,0 +1,150 @@
+#include <levin/trainer/loops/fit_steps.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/signals.h>
+
+#include <utility>
+
+namespace levin {
+
+FitSteps::FitSteps(RunContext& run, const ValidationSchedule& schedule)
+    : run_(run),
+      parts_(run.parts()),
+      counters_(run.counters()),
+      sink_(run.sink()),
+      schedule_(schedule),
+      epoch_limit_(parts_.options.epoch_limit()),
+      schedulers_(run) {}
+
+void FitSteps::begin() {
+  agreement_.emplace(run_, schedule_);
+  step_ = make_training_step(run_.step_parts());
+  run_.step_context().optimizers = &*step_;
+}
+
+void FitSteps::begin_epoch() {
+  counters_.last_batch = false;
+  parts_.hooks.on_train_epoch_start(run_);
+}
+
+TrainingStep::Outcome FitSteps::run_batch(Batch&& given, const BatchPlace& place) {
+  const Batch batch = run_.to_device(std::move(given));
+  const TrainingStep::Outcome outcome = train_on(batch, place);
+  if (outcome.window_done) agreement_->at_end_of_window();
+  log_if_due(outcome.stepped);
+  run_.save_if_asked();
+  return outcome;
+}
+
+TrainingStep::Outcome FitSteps::train_on(const Batch& batch, const BatchPlace& place) {
+  const int64_t batch_idx = counters_.batch_in_epoch;
+  const BatchInHand in_hand(run_, batch, batch_idx,
+                            BatchInHand::Logging{.step = counters_.batches_seen, .on_step_by_default = true});
+  parts_.hooks.on_train_batch_start(run_);
+  const TrainingStep::Outcome outcome = place.on_ranks.is_idle
+                                            ? run_idle(batch, place, batch_idx)
+                                            : step_->run(batch, batch_idx, place.last, place.on_ranks);
+  const bool updated = outcome.stepped && !outcome.skipped;
+  if (updated) schedulers_.step(Interval::Step);
+  if (place.last) schedulers_.step(Interval::Epoch);
+  watch_loss(/*read_device=*/false);
+  counters_.batch_phase = BatchPhase::HooksDone;
+  counters_.stepped = updated;
+  counters_.last_batch = place.last;
+  advance(/*batches=*/1, place.samples, outcome);
+  parts_.hooks.on_train_batch_end(run_);
+  if (place.loss != nullptr) *place.loss = step_->loss_without_graph();
+  step_->drop_output();
+  return outcome;
+}
+
+TrainingStep::Outcome FitSteps::run_idle(const Batch& batch, const BatchPlace& place, int64_t batch_idx) {
+  TrainingStep::Outcome outcome;
+  parts_.strategy.run_idle(sink_.metrics(),
+                           [&] { outcome = step_->run(batch, batch_idx, place.last, place.on_ranks); });
+  return outcome;
+}
+
+void FitSteps::end_unannounced() {
+  TrainingStep::Outcome outcome;
+  if (counters_.window.position != 0) outcome = step_->finish_window();
+  const bool updated = outcome.stepped && !outcome.skipped;
+  if (updated) schedulers_.step(Interval::Step);
+  schedulers_.step(Interval::Epoch);
+  counters_.batch_phase = schedule_.waits_for_the_last() ? BatchPhase::HooksDone : BatchPhase::Validated;
+  counters_.stepped = updated;
+  counters_.last_batch = true;
+  advance(/*batches=*/0, /*samples=*/0, outcome);
+  if (outcome.window_done) {
+    agreement_->at_end_of_window();
+    log_if_due(outcome.stepped);
+  }
+  run_.save_if_asked();
+}
+
+void FitSteps::finish_batch() {
+  if (counters_.batch_phase == BatchPhase::Done) return;
+  if (counters_.stepped) schedulers_.step_with_metric(Interval::Step);
+  if (counters_.last_batch) schedulers_.step_with_metric(Interval::Epoch);
+  counters_.batch_phase = BatchPhase::Done;
+}
+
+void FitSteps::end_epoch() {
+  watch_loss(/*read_device=*/true);
+  parts_.hooks.on_train_epoch_end(run_);
+  // An epoch that is cut short continues when the run is resumed: it is not counted, and it is saved before its logged
+  // values are taken out.
+  if (!counters_.last_batch) run_.save_if_asked();
+  run_.log_row(sink_.read_train_epoch());
+  if (!counters_.last_batch) return;
+  counters_.epoch += 1;
+  counters_.batches_of_last_epoch = std::exchange(counters_.batch_in_epoch, 0);
+  run_.save_if_asked();
+  agreement_->now();
+}
+
+void FitSteps::advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome) {
+  counters_.batch_in_epoch += batches;
+  counters_.batches_seen += batches;
+  counters_.samples_seen += samples;
+  counters_.global_step += outcome.stepped;
+  counters_.skipped_steps += outcome.skipped;
+  counters_.elapsed_seconds = run_.clock().seconds();
+}
+
+void FitSteps::log_if_due(bool stepped) {
+  const bool no_optimizer = parts_.optimizers.empty();
+  if (!stepped && !no_optimizer) return;
+  const int64_t count = no_optimizer ? counters_.batches_seen : counters_.global_step;
+  if (parts_.options.log_every_n_steps == 0 || count % parts_.options.log_every_n_steps != 0) return;
+  run_.log_row(sink_.read_step());
+  watch_loss(/*read_device=*/true);
+}
+
+/// Checks the batch's loss or, with `read_device`, reads the result on the device (host sync).
+void FitSteps::watch_loss(bool read_device) {
+  if (run_.non_finite_step()) return;
+  LossWatch& watch = run_.loss_watch();
+  read_device ? watch.read() : watch.see(step_->counted_loss(), counters_.global_step + 1);
+  if (const auto step = watch.first_step(); step && !parts_.trial)
+    console::warn(c10::str("the loss was NaN or infinite first in step ", *step,
+                           "; lower the learning rate, clip gradients (gradient_clip_val), look for the operation with "
+                           "detect_anomaly, or stop such runs with the callback TerminateOnNaN"));
+}
+
+bool FitSteps::limits_reached() const {
+  if (parts_.trial) return false;
+  return (epoch_limit_ && counters_.epoch >= *epoch_limit_) ||
+         (parts_.options.max_steps >= 0 && counters_.global_step >= parts_.options.max_steps);
+}
+
+bool FitSteps::is_over() const {
+  if (limits_reached()) return true;
+  if (!run_.stops().are_agreed() || counters_.window.position != 0) return false;
+  // A signal does not wait for min_epochs and min_steps.
+  if (received_signal() != 0) return true;
+  return counters_.epoch >= parts_.options.min_epochs.value_or(0) &&
+         counters_.global_step >= parts_.options.min_steps.value_or(0);
+}
+
+}  // namespace levin
