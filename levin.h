@@ -175,6 +175,7 @@
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run_result.h>
+#include <levin/trainer/session.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/trainer_options.h>
 #include <levin/trainer/tuner/batch_size_finder.h>

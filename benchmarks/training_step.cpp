@@ -2,6 +2,7 @@
 //
 //   benchmark_training_step CASE [ROUNDS]       times in alternation, and ratios to the loop: median and spread
 //   benchmark_training_step CASE precision [ROUNDS]  the same for levin in 32-true and in bf16-mixed
+//   benchmark_training_step CASE session [ROUNDS]    the same for fit and Session::step
 //   benchmark_training_step CASE only WHO STEPS one variant alone, as JSON with the peak memory; also for callgrind
 //   benchmark_training_step CASE phases STEPS   microseconds of each phase of levin's step, as JSON
 //
@@ -9,7 +10,8 @@
 // (the loop's optimizer, no workers), fit_without_bar, levin (levin's optimizer, one worker), levin_channels_last,
 // levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch in memory), forward_backward_16
 // and accumulate_16 (by hand and under fit: gradients of 16 such batches add up), one_batch (levin's optimizer, no
-// loading: minus forward_backward, it is the loop's overhead)
+// loading: minus forward_backward, it is the loop's overhead), session and session_one_batch (as fit and one_batch, by
+// Session::step)
 #include <levin/trainer/core/system/private_folder.h>
 #include <sys/resource.h>
 
@@ -146,6 +148,7 @@ struct Fit {
   const char* memory_format = "preserve";
   const char* precision = "32-true";
   bool one_batch = false;               ///< that stays in memory
+  bool session = false;                 ///< Session::step in place of fit
   std::shared_ptr<Phases> phases = {};  ///< set: measure them
 };
 
@@ -176,7 +179,17 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
     const int64_t batches = which.steps_per_epoch() / how.accumulate * how.accumulate;
     loader = std::vector<levin::Batch>(static_cast<size_t>(batches), first_batch(which, data));
   }
-  trainer.fit(module, loader);
+  if (how.session && how.one_batch) {
+    const levin::Batch batch = first_batch(which, data);
+    levin::Session session = trainer.start(module);
+    while (!session.is_over()) session.step(batch);
+  } else if (how.session) {
+    levin::Session session = trainer.start(module);
+    levin::SessionLoader batches = session.loader(loader);
+    while (!session.is_over()) session.step(batches.next());
+  } else {
+    trainer.fit(module, loader);
+  }
   return microseconds_per_step(stopwatch->begin, stopwatch->end, steps);
 }
 
@@ -190,6 +203,9 @@ double run(const std::string& who, const TrainingCase& which, const TrainingData
   if (who == "fit") return fit(which, data, steps, {});
   if (who == "fit_without_bar") return fit(which, data, steps, {.bar = false});
   if (who == "one_batch") return fit(which, data, steps, {.levins_optimizer = true, .one_batch = true});
+  if (who == "session") return fit(which, data, steps, {.session = true});
+  if (who == "session_one_batch")
+    return fit(which, data, steps, {.levins_optimizer = true, .one_batch = true, .session = true});
   Fit levin{.levins_optimizer = true, .num_workers = 1};
   if (who.find("channels_last") != std::string::npos) levin.memory_format = "channels_last";
   if (who.find("bf16") != std::string::npos) levin.precision = "bf16-mixed";
@@ -231,6 +247,10 @@ void compare_precisions(const TrainingCase& which, int rounds) {
     compare(which, data, rounds, {"levin", "levin_bf16"});
 }
 
+void compare_session(const TrainingCase& which, int rounds) {
+  compare(which, TrainingData(which), rounds, {"fit", "session"});
+}
+
 void print_phases(const TrainingCase& which, int64_t steps) {
   const auto phases = std::make_shared<Phases>();
   fit(which, TrainingData(which), steps, {.levins_optimizer = true, .num_workers = 1, .phases = phases});
@@ -246,12 +266,14 @@ int main(int argc, char** argv) try {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool only = arguments.size() == 4 && arguments[1] == "only";
   const bool precisions = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "precision";
+  const bool sessions = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "session";
   const bool phases = arguments.size() == 3 && arguments[1] == "phases";
-  if (!only && !phases && !precisions && (arguments.empty() || arguments.size() > 2)) {
-    std::fprintf(stderr,
-                 "usage: %s CASE [ROUNDS]\n       %s CASE precision [ROUNDS]\n       %s CASE only WHO STEPS\n       %s "
-                 "CASE phases STEPS\n",
-                 argv[0], argv[0], argv[0], argv[0]);
+  if (!only && !phases && !precisions && !sessions && (arguments.empty() || arguments.size() > 2)) {
+    std::fprintf(
+        stderr,
+        "usage: %s CASE [ROUNDS]\n       %s CASE precision|session [ROUNDS]\n       %s CASE only WHO STEPS\n       %s "
+        "CASE phases STEPS\n",
+        argv[0], argv[0], argv[0], argv[0]);
     return 2;
   }
   const TrainingCase& which = training_case(arguments[0]);
@@ -261,6 +283,10 @@ int main(int argc, char** argv) try {
   }
   if (precisions) {
     compare_precisions(which, arguments.size() > 2 ? std::stoi(arguments[2]) : 9);
+    return 0;
+  }
+  if (sessions) {
+    compare_session(which, arguments.size() > 2 ? std::stoi(arguments[2]) : 9);
     return 0;
   }
   if (!only) {

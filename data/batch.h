@@ -124,6 +124,9 @@ class Batch {
   /// Returns the user's own struct; throws levin::Error if the batch holds tensors or another struct.
   template <class B>
   const B& as() const;
+  /// Returns the user's own struct, or null if the batch holds something else.
+  template <class B>
+  const B* get_if() const;
   /// Returns whether the batch holds a user's own struct.
   bool is_own() const { return own_ != nullptr; }
   bool empty() const { return !input_.defined() && !target_.defined() && !named_ && !own_; }
@@ -248,6 +251,12 @@ struct Batch::OwnOf final : Batch::Own {
 
 template <OwnBatch B>
 Batch::Batch(B own) : own_(std::make_shared<OwnOf<B>>(std::move(own))) {}
+
+template <class B>
+const B* Batch::get_if() const {
+  if (!own_ || own_->type() != typeid(B)) return nullptr;
+  return &static_cast<const OwnOf<B>&>(*own_).value;
+}
 
 template <class B>
 const B& Batch::as() const {

@@ -11,6 +11,7 @@
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
+#include <levin/trainer/session/session_setup.h>
 
 #include <atomic>
 
@@ -145,6 +146,19 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
     fit_.reset();
     throw;
   }
+}
+
+Session Trainer::start(ModuleRef module, SessionOptions options) {
+  refuse_untuned();
+  ranks();
+  return Session({.options = options_,
+                  .placement = placement_,
+                  .ranks = ranks_,
+                  .module = module,
+                  .config = config_,
+                  .found_rate = {.lr = tuned_.lr, .factor = tuned_.lr_factor},
+                  .start = placement_.is_dry_run ? StartIdentity() : start_of_next_fit(),
+                  .session = std::move(options)});
 }
 
 void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {

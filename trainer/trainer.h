@@ -8,6 +8,7 @@
 #include <levin/trainer/core/run/run.h>
 #include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run_result.h>
+#include <levin/trainer/session.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -80,6 +81,11 @@ class Trainer {
                                           const std::string& ckpt_path = "");
   std::vector<std::vector<Batch>> predict(ModuleRef module, data::Loaders loaders = {},
                                           const std::string& ckpt_path = "");
+
+  /// Begins a fit whose batches the caller hands over: places the module, makes optimizers and schedulers, opens the
+  /// run's folder, and resumes from a checkpoint if one is given. The module must outlive the session, unless it was
+  /// given by a shared_ptr.
+  Session start(ModuleRef module, SessionOptions options = {});
 
   /// Saves a checkpoint. Inside a hook of a fit, it is saved at the next save point (see Run::save_checkpoint). After a
   /// fit, the state at the fit's end is saved at once; the module must still exist. Throws levin::UsageError before the

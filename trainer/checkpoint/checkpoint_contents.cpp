@@ -100,17 +100,19 @@ bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
 /// Returns the state that belongs to one rank. Between validations the evaluation loaders have no position.
 State section_of_rank(RunContext& run) {
   const bool validating = run.counters().batch_phase == BatchPhase::Validating;
-  return State::dict(
-      {{"rng", run.rng()},
-       {"train_loader", loader_states(run.train_loaders())},
-       {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders()) : State::list()},
-       {"train_loader_in_step", are_in_step(run.train_loaders(), run.comm())},
-       {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders(), run.comm())},
-       {"gradients", gathered_gradients(run)},
-       {"sum_of_weights", run.counters().window.sum_of_weights},
-       {"metrics", metric_states(run.module())},
-       {"logged", run.sink().state_dict(run.module().registered_metrics(),
-                                        {.train = run.counters().last_batch, .evaluation = validating})}});
+  State section =
+      State::dict({{"rng", run.rng()},
+                   {"train_loader", loader_states(run.train_loaders())},
+                   {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders()) : State::list()},
+                   {"train_loader_in_step", are_in_step(run.train_loaders(), run.comm())},
+                   {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders(), run.comm())},
+                   {"gradients", gathered_gradients(run)},
+                   {"sum_of_weights", run.counters().window.sum_of_weights},
+                   {"metrics", metric_states(run.module())},
+                   {"logged", run.sink().state_dict(run.module().registered_metrics(),
+                                                    {.train = run.counters().last_batch, .evaluation = validating})}});
+  if (State host = run.host_states(); !host.is_none()) section["host"] = std::move(host);
+  return section;
 }
 
 State levin_section(RunContext& run) {

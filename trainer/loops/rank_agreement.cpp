@@ -9,7 +9,7 @@ namespace {
 
 /// Bits of the requests; the low 32 bits are the signals.
 constexpr uint64_t kSignals = (uint64_t{1} << 32) - 1;
-constexpr uint64_t kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
+constexpr uint64_t kSave = uint64_t{1} << 61, kStop = uint64_t{1} << 62, kValidate = uint64_t{1} << 63;
 /// An interval is a power of two; this bit stands for 1.
 constexpr int kInterval = 40, kLongestInterval = 20;
 constexpr double kSecondsBetweenQuestions = 0.1;
@@ -44,11 +44,13 @@ uint64_t RankAgreement::requests() const {
   uint64_t bits = signals_ ? held_signals() & kSignals : 0;
   if (run_.stops().reason()) bits |= kStop;
   if (schedule_.time_is_up(run_.state())) bits |= kValidate;
+  if (run_.asks_all_ranks_to_save()) bits |= kSave;
   return bits;
 }
 
 void RankAgreement::take(uint64_t agreed) {
   if (signals_) release_signals(agreed & kSignals);
+  if (agreed & kSave) run_.take_asked_saves();
   if ((agreed & kStop) == 0) return;
   run_.stops().agree();
   if (!run_.stops().reason()) run_.request_stop("another rank asked to stop");

@@ -9,8 +9,8 @@
 
 namespace levin {
 
-/// Requests of single ranks on which all ranks act in the same step: to stop, to handle a signal, to validate because
-/// the interval is over. Works with one rank too, without messages.
+/// Requests of single ranks on which all ranks act in the same step: to stop, to handle a signal, to save, to validate
+/// because the interval is over. Works with one rank too, without messages.
 class RankAgreement {
  public:
   /// The arguments must outlive the object. While it exists, signals take effect only once all ranks agree.

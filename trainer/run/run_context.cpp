@@ -110,8 +110,15 @@ void RunContext::save_checkpoint(const std::filesystem::path& path, SaveCheckpoi
   saver_.request({checkpoint_folder() / path, std::move(how)});
 }
 
-void RunContext::save_if_any_rank_asks() {
+void RunContext::ask_all_ranks_to_save(const std::filesystem::path& path) { asked_of_all_ranks_.push_back(path); }
+
+void RunContext::take_asked_saves() {
+  for (const std::filesystem::path& path : std::exchange(asked_of_all_ranks_, {})) save_checkpoint(path, {});
   saver_.share_requests();
+}
+
+void RunContext::save_if_any_rank_asks() {
+  take_asked_saves();
   save_if_asked();
 }
 
@@ -135,6 +142,7 @@ void RunContext::save_after_exception() {
 
 void RunContext::log_row(const Metrics& values) {
   if (values.empty()) return;
+  log_rows_ += 1;
   for (const auto& logger : parts_.loggers)
     logger->log_metrics(values,
                         {.step = counters_.global_step, .epoch = counters_.epoch, .wall_seconds = clock_.seconds()});

@@ -98,6 +98,11 @@ class RunContext final : public Run {
   const Resumption& resumption() const { return resumption_; }
   AccumulationScale& accumulation_scale() { return accumulation_scale_; }
 
+  /// `states` returns what the host program of a session adds to this rank's part of a checkpoint: a dict,
+  /// or none.
+  void set_host_states(std::function<State()> states) { host_states_ = std::move(states); }
+  State host_states() const { return host_states_ ? host_states_() : State(); }
+
   /// Sets the stage and loader that the module sees.
   void enter(Stage stage, int64_t dataloader_idx);
   /// Sets the batches per epoch of the current loader; unset if it does not know.
@@ -113,6 +118,8 @@ class RunContext final : public Run {
   Batch to_device(Batch batch) { return transfer_batch(parts_, std::move(batch), step_context_.dataloader_idx); }
   /// Sends a row to the loggers; a no-op if `values` is empty.
   void log_row(const Metrics& values);
+  /// Returns how many rows that were.
+  int64_t log_rows() const { return log_rows_; }
   /// Prints a warning, once per run for each `key`.
   void warn_once(const std::string& key, const std::string& text);
   /// The run's random number state, also after the run, when the program's own is restored.
@@ -121,8 +128,19 @@ class RunContext final : public Run {
   /// Saves the requested checkpoints. The loops call it at positions from which a run can resume. Throws the error of
   /// an earlier save, unless checkpoint_errors is "warn". Collective: all ranks call it.
   void save_if_asked() {
-    if (saver_.has_work()) save_now();
+    if (!holds_saves_ && saver_.has_work()) save_now();
   }
+  /// While `hold` is true, the requests wait.
+  void hold_saves(bool hold) { holds_saves_ = hold; }
+  /// Asks for a checkpoint that all ranks save once they have agreed to; see RankAgreement. `path` as for
+  /// save_checkpoint.
+  void ask_all_ranks_to_save(const std::filesystem::path& path);
+  /// Returns whether this rank has asked.
+  bool asks_all_ranks_to_save() const { return !asked_of_all_ranks_.empty(); }
+  /// Requests the checkpoints for which any rank has asked. Collective: all ranks call it.
+  void take_asked_saves();
+  /// Returns whether a checkpoint is requested that is not saved yet.
+  bool has_save_requests() const { return saver_.has_requests() || asks_all_ranks_to_save(); }
   /// The same for places where some ranks may lack the request because they had no batch. Sends a message to all ranks.
   void save_if_any_rank_asks();
   /// Saves the checkpoints that on_exception hooks requested. The current accumulation window is dropped, and a resume
@@ -153,6 +171,10 @@ class RunContext final : public Run {
   RunFolder folder_ = {};
   RunConfig config_ = {};
   CheckpointSaver saver_;
+  bool holds_saves_ = false;
+  std::vector<std::filesystem::path> asked_of_all_ranks_ = {};
+  std::function<State()> host_states_ = {};
+  int64_t log_rows_ = 0;
 
   const BatchInHand* in_hand_ = nullptr;
   int64_t batch_idx_ = 0;

@@ -4,6 +4,7 @@
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/idle_batch.h>
+#include <levin/trainer/strategies/own_loss.h>
 #include <levin/trainer/strategies/step_error.h>
 
 #include <utility>
@@ -54,7 +55,7 @@ StepOutput DdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
   follow_parameters();
   if (reducer_) reducer_->synchronize_buffers();
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
-                             [&] { return module_->training_step(batch, batch_idx); });
+                             [&] { return run_training_step(*module_, batch, batch_idx); });
 }
 
 void DdpStrategy::run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) {

@@ -1,5 +1,6 @@
 #include <levin/trainer/strategies/single_device.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/strategies/own_loss.h>
 #include <levin/trainer/strategies/step_error.h>
 
 #include <utility>
@@ -13,7 +14,7 @@ void SingleDeviceStrategy::place(LightningModule& module) {
 
 StepOutput SingleDeviceStrategy::run_step(const Batch& batch, int64_t batch_idx) {
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
-                             [&] { return module_->training_step(batch, batch_idx); });
+                             [&] { return run_training_step(*module_, batch, batch_idx); });
 }
 
 void SingleDeviceStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,

@@ -194,6 +194,28 @@ void save_and_resume(const CaseRuns& runs, random_case::Dice& dice) {
   check_ends_alike(runs, "resumed", /*all_rows=*/false);
 }
 
+/// Returns the checkpoints that a run has saved inside of it.
+std::vector<fs::path> checkpoints_of(const CaseRuns& runs, const std::string& name) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(runs.ended(name) / "checkpoints"))
+    if (entry.path().extension() == ".ckpt" && entry.path().filename() != "last.ckpt") files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+/// Checks that two runs end with the same weights and newest checkpoints, and that the second has the first's last
+/// rows.
+void check_same_end(const CaseRuns& runs, const std::string& one, const std::string& other) {
+  const std::vector<std::string> expected = rows_in(runs.ended(one)), rows = rows_in(runs.ended(other));
+  CHECK((read_bytes(runs.ended(one) / "weights.pt") == read_bytes(runs.ended(other) / "weights.pt")));
+  REQUIRE(rows.size() <= expected.size());
+  CHECK(rows == std::vector<std::string>(expected.end() - static_cast<std::ptrdiff_t>(rows.size()), expected.end()));
+  const fs::path last = fs::path("checkpoints") / "last.ckpt";
+  // A run that is resumed where it ended trains nothing.
+  if (rows.empty() && !expected.empty()) return;
+  CHECK(difference(levin::load_state(runs.ended(one) / last), levin::load_state(runs.ended(other) / last)) == "");
+}
+
 double difference_of_weights(const levin::State& a, const levin::State& b) {
   double largest = 0;
   for (const auto& [key, value] : a.to_dict()) {
@@ -270,5 +292,42 @@ TEST_CASE("a training drawn at random ends on several ranks as in one process") 
     check_rows_close(rows_in(runs.ended("ranks")), rows_in(runs.ended("one")));
   }
   std::cout << cases << " random trainings on ranks from case " << first << ", " << refused << " of them refused\n";
+  CHECK(refused * 5 <= cases);
+}
+
+TEST_CASE("a training drawn at random ends by steps of a session as by fit, and each continues the other") {
+  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 8), first = number_of("LEVIN_RANDOM_SEED", 20);
+  int64_t refused = 0;
+  for (int64_t number = first; number < first + cases; ++number) {
+    const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/false));
+    INFO(runs.drawn.describe());
+    const int code = runs.run("fit", {"fit"});
+    INFO(runs.log("fit"));
+    if (code == 2) {
+      ++refused;
+      continue;
+    }
+    CHECK(code == 0);
+    const auto run_and_compare = [&](const std::string& name, const std::vector<std::string>& what) {
+      const int ended = runs.run(name, what);
+      INFO(name << ": " << runs.log(name));
+      CHECK(ended == 0);
+      if (ended == 0) check_same_end(runs, "fit", name);
+      return ended == 0;
+    };
+    if (code != 0 || !run_and_compare("session", {"session"})) continue;
+    CHECK(rows_in(runs.ended("session")).size() == rows_in(runs.ended("fit")).size());
+    random_case::Dice dice(static_cast<uint64_t>(number) * 104729);
+    for (const bool by_session : {true, false}) {
+      const std::vector<fs::path> files = checkpoints_of(runs, by_session ? "fit" : "session");
+      if (files.empty()) continue;
+      const fs::path file = files[static_cast<size_t>(dice.between(0, static_cast<int64_t>(files.size()) - 1))];
+      if (!levin::load_state(file).at("levin").at("stop_reason").is_none()) continue;
+      INFO("from " << file);
+      run_and_compare(by_session ? "session_of_fit" : "fit_of_session",
+                      {by_session ? "resume_session" : "resume_fit", file.string()});
+    }
+  }
+  std::cout << cases << " random sessions from case " << first << ", " << refused << " of them refused\n";
   CHECK(refused * 5 <= cases);
 }
