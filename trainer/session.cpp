@@ -112,8 +112,9 @@ Session::Impl::Impl(SessionSetup setup)
 void Session::Impl::begin() {
   const at::AutoGradMode gradients(true);
   if (run_.state().batch_phase == BatchPhase::Validating)
-    throw UsageError("the checkpoint was saved inside a validation of fit, which a session cannot continue; resume it "
-                     "with fit, or from another checkpoint");
+    throw UsageError(
+        "the checkpoint was saved inside a validation of fit, which a session cannot continue; resume it "
+        "with fit, or from another checkpoint");
   steps_.begin();
   run_.sink().use_train_table();
   run_.parts().hooks.on_train_start(run_);
@@ -254,8 +255,9 @@ std::vector<Metrics> Session::Impl::validate(data::Loaders loaders) {
                         [&] { return loaders.empty() ? module.val_dataloader() : std::move(loaders); });
     validation_->load();
     if (!validation_->enabled())
-      throw UsageError("Session::validate: there is nothing to do: the module needs a validation_step, and a loader must "
-                       "be given");
+      throw UsageError(
+          "Session::validate: there is nothing to do: the module needs a validation_step, and a loader must "
+          "be given");
     if (counters.window.position == 0) module.on_validation_model_zero_grad();
     // A session resumes between validations, so a checkpoint that one asks for is saved when it is over.
     run_.hold_saves(true);

@@ -10,6 +10,7 @@
 #include <levin/trainer/run_result.h>
 #include <levin/trainer/session/published_weights.h>
 #include <levin/trainer/session/session_control.h>
+#include <levin/trainer/session/session_options.h>
 
 #include <concepts>
 #include <cstddef>
@@ -30,20 +31,11 @@ class Trainer;
 
 /// What Session::step did with a batch.
 struct StepResult {
-  at::Tensor loss = {};  ///< of this batch, without its graph, on the run's device; undefined if the step gave none
-  bool trained = true;   ///< false: the session is over, and the batch was not used
-  bool stepped = false;  ///< the batch ended an accumulation window, and an optimizer was asked to step
-  bool skipped = false;  ///< the optimizer did not step, since gradients were not finite
+  at::Tensor loss = {};      ///< of this batch, without its graph, on the run's device; undefined if the step gave none
+  bool trained = true;       ///< false: the session is over, and the batch was not used
+  bool stepped = false;      ///< the batch ended an accumulation window, and an optimizer was asked to step
+  bool skipped = false;      ///< the optimizer did not step, since gradients were not finite
   bool ended_epoch = false;  ///< the batch was the last of its epoch
-};
-
-struct SessionOptions {
-  std::string ckpt_path = {};  ///< the checkpoint to resume from; see Trainer
-  /// Batches of an epoch on each rank, for schedulers that need the number of all steps; max_steps tells them too.
-  std::optional<int64_t> batches_per_epoch = {};
-  /// Checkpoints wait until the host calls Session::save, at a place where its own state (a buffer, an environment)
-  /// matches the session's. If false, they are saved at the end of the step that asks for them.
-  bool host_saves = false;
 };
 
 /// Anything that is called without arguments and returns a loss.
@@ -102,8 +94,8 @@ class Session {
   /// Ends the epoch after the newest batch: an open accumulation window gets its step. Throws levin::UsageError if the
   /// epoch has no batch. Collective: all ranks call it.
   void end_epoch();
-  /// Does what is left of the newest batch and its epoch, and returns whether training ends here: at a limit (max_steps,
-  /// max_epochs, max_time) or at a request to stop. Collective: all ranks call it.
+  /// Does what is left of the newest batch and its epoch, and returns whether training ends here: at a limit
+  /// (max_steps, max_epochs, max_time) or at a request to stop. Collective: all ranks call it.
   bool is_over();
 
   /// Runs the module's validation_step on these loaders, or on those of val_dataloader(), and returns the metrics of

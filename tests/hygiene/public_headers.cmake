@@ -38,8 +38,9 @@ foreach(room IN LISTS rooms)
 endforeach()
 
 # The examples and the pages show only what an installed levin has.
-file(GLOB_RECURSE shown RELATIVE "${ROOT}" "${ROOT}/examples/*.cpp" "${ROOT}/examples/*.h" "${ROOT}/docs/*.md" "${ROOT}/README.md"
+file(GLOB_RECURSE shown RELATIVE "${ROOT}" "${ROOT}/examples/*.cpp" "${ROOT}/examples/*.h" "${ROOT}/docs/*.md"
   "${ROOT}/tests/package/*.cpp")
+list(APPEND shown README.md)
 file(STRINGS "${ROOT}/cmake/forwarded_headers.txt" moved REGEX "^[^#]")
 list(TRANSFORM moved REPLACE " .*$" "")
 foreach(file IN LISTS shown)

@@ -39,7 +39,8 @@ struct BatchPlace {
 ///           save if asked
 ///         a validation, if the driver has one
 ///         finish_batch                          schedulers that follow a metric
-///       end_epoch                               on_train_epoch_end, values of the epoch reduced and logged, save if asked
+///       end_epoch                               on_train_epoch_end, values of the epoch reduced and logged, save if
+///       asked
 class FitSteps {
  public:
   /// `run` and `schedule` must outlive the object.

@@ -66,9 +66,8 @@ BatchPlace TrainingLoader::place(data::LoadedBatch& newest) {
   BatchOnRanks on_ranks = {.is_idle = newest.absent};
   if (!run_.module().automatic_optimization) on_ranks.ranks_with_batch = ranked_.ranks_with(newest);
   if (on_ranks.is_idle && newest.batch.empty()) newest.batch = ranked_.stand_in(counters.epoch);
-  return {.samples = newest.samples,
-          .last = newest.last || counters.batch_in_epoch + 1 == limit_,
-          .on_ranks = on_ranks};
+  return {
+      .samples = newest.samples, .last = newest.last || counters.batch_in_epoch + 1 == limit_, .on_ranks = on_ranks};
 }
 
 }  // namespace levin

@@ -27,8 +27,8 @@ class TrainingLoader {
   /// Returns the epoch's next batch; nullopt after the last, or if a resumed run is already past the present limit.
   /// Collective: all ranks call it.
   std::optional<data::LoadedBatch> next();
-  /// Returns the newest batch's place. A rank without a batch of its own gets one to run for the others. Collective: all
-  /// ranks call it.
+  /// Returns the newest batch's place. A rank without a batch of its own gets one to run for the others. Collective:
+  /// all ranks call it.
   BatchPlace place(data::LoadedBatch& newest);
 
  private:

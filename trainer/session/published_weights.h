@@ -66,7 +66,7 @@ class WeightsPublisher : public std::enable_shared_from_this<WeightsPublisher> {
   struct Slot {
     PublishedWeights::Tensors tensors = {};
     int64_t global_step = 0;
-    uint64_t taken = 0;                           ///< how often readers took it; known once it is not the newest
+    uint64_t taken = 0;                            ///< how often readers took it; known once it is not the newest
     mutable std::atomic<uint64_t> given_back = 0;  ///< how often readers gave it back
   };
   static constexpr size_t kSlots = 64;

@@ -3,7 +3,7 @@
 #include <levin/trainer/assembly/fit_session.h>
 #include <levin/trainer/assembly/placement.h>
 #include <levin/trainer/resolved_options.h>
-#include <levin/trainer/session.h>
+#include <levin/trainer/session/session_options.h>
 
 #include <memory>
 
