@@ -14,9 +14,9 @@
 #include <levin/modules/lr_schedulers/cosine_annealing_lr.h>
 #include <levin/modules/lr_schedulers/one_cycle_lr.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
-#include <levin/modules/optim/adam.h>
-#include <levin/modules/optim/adamw.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/adam.h>
+#include <levin/modules/optim/optimizers/adamw.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/trainer/core/device/seed_everything.h>
 #include <levin/trainer/core/options/option.h>
 #include <levin/trainer/core/system/error.h>

@@ -1,20 +1,20 @@
 #include <levin/modules/optim/registry.h>
-#include <levin/modules/optim/adadelta.h>
-#include <levin/modules/optim/adafactor.h>
-#include <levin/modules/optim/adagrad.h>
-#include <levin/modules/optim/adam.h>
-#include <levin/modules/optim/adamax.h>
-#include <levin/modules/optim/adamw.h>
-#include <levin/modules/optim/asgd.h>
-#include <levin/modules/optim/lamb.h>
-#include <levin/modules/optim/lars.h>
-#include <levin/modules/optim/lbfgs.h>
-#include <levin/modules/optim/lion.h>
-#include <levin/modules/optim/nadam.h>
-#include <levin/modules/optim/radam.h>
-#include <levin/modules/optim/rmsprop.h>
-#include <levin/modules/optim/rprop.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/adadelta.h>
+#include <levin/modules/optim/optimizers/adafactor.h>
+#include <levin/modules/optim/optimizers/adagrad.h>
+#include <levin/modules/optim/optimizers/adam.h>
+#include <levin/modules/optim/optimizers/adamax.h>
+#include <levin/modules/optim/optimizers/adamw.h>
+#include <levin/modules/optim/optimizers/asgd.h>
+#include <levin/modules/optim/optimizers/lamb.h>
+#include <levin/modules/optim/optimizers/lars.h>
+#include <levin/modules/optim/optimizers/lbfgs.h>
+#include <levin/modules/optim/optimizers/lion.h>
+#include <levin/modules/optim/optimizers/nadam.h>
+#include <levin/modules/optim/optimizers/radam.h>
+#include <levin/modules/optim/optimizers/rmsprop.h>
+#include <levin/modules/optim/optimizers/rprop.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 
 namespace levin::optim {
 namespace {

@@ -1,6 +1,6 @@
 // The inputs that a script gets from a batch, and the loss that "auto" chooses. The scripts are made without Python.
 #include <levin/data/datasets/csv.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/script_module.h>
 #include <levin/trainer/trainer.h>
 #include <torch/csrc/jit/serialization/import.h>

@@ -1,5 +1,5 @@
 #include <levin/modules/summary.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/wrap.h>
 #include <torch/torch.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/modules/optim/engine/arithmetic.h>
 #include <levin/modules/optim/engine/captured_numbers.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include <levin/modules/nn/language_model.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <levin/modules/optim/adamw.h>
+#include <levin/modules/optim/optimizers/adamw.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/weights.h>
 #include <torch/types.h>

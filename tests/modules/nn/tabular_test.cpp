@@ -2,7 +2,7 @@
 #include <levin/modules/nn/tabular.h>
 #include <levin/data/datasets/csv.h>
 #include <levin/modules/load_from_checkpoint.h>
-#include <levin/modules/optim/adam.h>
+#include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/registry.h>
 #include <levin/trainer/trainer.h>
 #include <torch/torch.h>

@@ -1,9 +1,9 @@
 #include <levin/modules/optim/grad_scaler.h>
-#include <levin/modules/optim/adam.h>
 #include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/adam.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <torch/optim/adagrad.h>
 #include <torch/types.h>
 

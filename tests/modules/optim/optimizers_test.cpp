@@ -1,15 +1,15 @@
-#include <levin/modules/optim/adafactor.h>
-#include <levin/modules/optim/adagrad.h>
-#include <levin/modules/optim/adam.h>
-#include <levin/modules/optim/adamw.h>
 #include <levin/modules/optim/engine/fused.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
-#include <levin/modules/optim/lbfgs.h>
-#include <levin/modules/optim/lion.h>
-#include <levin/modules/optim/nadam.h>
-#include <levin/modules/optim/rmsprop.h>
-#include <levin/modules/optim/rprop.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/adafactor.h>
+#include <levin/modules/optim/optimizers/adagrad.h>
+#include <levin/modules/optim/optimizers/adam.h>
+#include <levin/modules/optim/optimizers/adamw.h>
+#include <levin/modules/optim/optimizers/lbfgs.h>
+#include <levin/modules/optim/optimizers/lion.h>
+#include <levin/modules/optim/optimizers/nadam.h>
+#include <levin/modules/optim/optimizers/rmsprop.h>
+#include <levin/modules/optim/optimizers/rprop.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/optimizer_config.h>
 #include <torch/torch.h>
 

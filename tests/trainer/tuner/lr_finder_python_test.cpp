@@ -1,4 +1,4 @@
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/trainer/tuner/lr_finder.h>
 #include <levin/trainer/tuner/lr_suggestion.h>
 

@@ -1,8 +1,8 @@
 #include <levin/trainer/tuner/lr_finder.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
-#include <levin/modules/optim/adam.h>
 #include <levin/modules/optim/engine/learning_rate.h>
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/adam.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/trainer/tuner/tuner.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/adafactor.h>
+#include <levin/modules/optim/optimizers/adafactor.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>

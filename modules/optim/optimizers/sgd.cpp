@@ -1,4 +1,4 @@
-#include <levin/modules/optim/sgd.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <ATen/ops/empty_like.h>
 #include <levin/modules/optim/engine/elementwise.h>
 #include <levin/modules/optim/engine/fused.h>

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/rprop.h>
+#include <levin/modules/optim/optimizers/rprop.h>
 #include <ATen/ops/full_like.h>
 #include <levin/modules/optim/engine/elementwise.h>
 #include <levin/trainer/core/system/error.h>

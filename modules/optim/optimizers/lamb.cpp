@@ -1,4 +1,4 @@
-#include <levin/modules/optim/lamb.h>
+#include <levin/modules/optim/optimizers/lamb.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <levin/modules/optim/engine/trust_ratio.h>

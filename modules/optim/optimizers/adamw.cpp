@@ -1,4 +1,4 @@
-#include <levin/modules/optim/adamw.h>
+#include <levin/modules/optim/optimizers/adamw.h>
 #include <levin/modules/optim/engine/adam_rule.h>
 
 #include <utility>

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/adadelta.h>
+#include <levin/modules/optim/optimizers/adadelta.h>
 #include <levin/modules/optim/engine/elementwise.h>
 
 #include <utility>

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/adamax.h>
+#include <levin/modules/optim/optimizers/adamax.h>
 #include <levin/modules/optim/engine/elementwise.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/radam.h>
+#include <levin/modules/optim/optimizers/radam.h>
 #include <levin/modules/optim/engine/elementwise.h>
 
 #include <cmath>

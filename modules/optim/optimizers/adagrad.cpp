@@ -1,4 +1,4 @@
-#include <levin/modules/optim/adagrad.h>
+#include <levin/modules/optim/optimizers/adagrad.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/sparse_coo_tensor.h>
 #include <levin/modules/optim/engine/elementwise.h>

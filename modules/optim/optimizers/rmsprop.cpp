@@ -1,4 +1,4 @@
-#include <levin/modules/optim/rmsprop.h>
+#include <levin/modules/optim/optimizers/rmsprop.h>
 #include <levin/modules/optim/engine/elementwise.h>
 
 #include <utility>

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/lion.h>
+#include <levin/modules/optim/optimizers/lion.h>
 #include <levin/modules/optim/engine/elementwise.h>
 
 #include <utility>

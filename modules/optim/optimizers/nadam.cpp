@@ -1,4 +1,4 @@
-#include <levin/modules/optim/nadam.h>
+#include <levin/modules/optim/optimizers/nadam.h>
 #include <levin/modules/optim/engine/elementwise.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/lars.h>
+#include <levin/modules/optim/optimizers/lars.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <levin/modules/optim/engine/trust_ratio.h>

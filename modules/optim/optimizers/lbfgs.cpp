@@ -1,4 +1,4 @@
-#include <levin/modules/optim/lbfgs.h>
+#include <levin/modules/optim/optimizers/lbfgs.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/trainer/core/system/error.h>
 

@@ -1,4 +1,4 @@
-#include <levin/modules/optim/adam.h>
+#include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/engine/adam_rule.h>
 
 #include <utility>

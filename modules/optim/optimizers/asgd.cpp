@@ -1,4 +1,4 @@
-#include <levin/modules/optim/asgd.h>
+#include <levin/modules/optim/optimizers/asgd.h>
 #include <levin/modules/optim/engine/elementwise.h>
 
 #include <algorithm>
