@@ -120,6 +120,7 @@
 #include <levin/modules/optim/optimizers/rmsprop.h>
 #include <levin/modules/optim/optimizers/rprop.h>
 #include <levin/modules/optim/optimizers/sgd.h>
+#include <levin/modules/optim/parameter_rows.h>
 #include <levin/modules/optim/registry.h>
 #include <levin/modules/optimizer_config.h>
 #include <levin/modules/parallel/pipeline/pipeline.h>

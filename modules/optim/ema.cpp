@@ -25,6 +25,27 @@ EMA::EMA(const torch::nn::Module& module, EMAOptions options) : options_(options
     add(item.key(), item.value(), options_.use_buffers && item.value().is_floating_point());
 }
 
+EMA::EMA(EMA&& other, const detail::RowLock& lock)
+    : options_(other.options_), updates_(other.updates_), entries_(std::move(other.entries_)), rows_(*this, lock) {}
+
+EMA& EMA::operator=(EMA&& other) noexcept {
+  const detail::RowLock lock;
+  options_ = other.options_;
+  updates_ = other.updates_;
+  entries_ = std::move(other.entries_);
+  return *this;
+}
+
+bool EMA::has_rows_of(const at::Tensor& parameter) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& one) { return one.value.is_same(parameter); });
+}
+
+void EMA::prepare(const at::Tensor& parameter, const detail::RowChange& change, detail::RowCommit& commit) {
+  for (Entry& entry : entries_)
+    if (entry.value.is_same(parameter))
+      commit.actions.emplace_back([&entry, average = change.of_average(entry.average)] { entry.average = average; });
+}
+
 void EMA::follow_devices() {
   for (Entry& entry : entries_)
     if (entry.average.device() != entry.value.device() || entry.average.scalar_type() != entry.value.scalar_type())

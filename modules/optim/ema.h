@@ -1,10 +1,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/optim/engine/row_change.h>
 #include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace levin::optim {
@@ -25,13 +27,15 @@ struct EMAOptions {
 ///     }                                           // and with its own values again
 ///
 /// The first update copies the values; later updates compute `average = decay * average + (1 - decay) * value`, on the
-/// devices and in the dtypes of the parameters, which the averages follow. Integer buffers are copied. EMA holds the
-/// module's tensors, not the module. Source: https://pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema,
-/// with `get_ema_multi_avg_fn(decay)`.
+/// devices and in the dtypes of the parameters, which the averages follow, as they follow changes of
+/// rows (parameter_rows.h). Integer buffers are copied. EMA holds the module's tensors, not the module. Source:
+/// https://pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema, with `get_ema_multi_avg_fn(decay)`.
 class EMA {
  public:
   /// Throws levin::UsageError for a decay outside [0, 1] and for a module without parameters.
   explicit EMA(const torch::nn::Module& module, EMAOptions options = {});
+  EMA(EMA&& other) : EMA(std::move(other), detail::RowLock()) {}
+  EMA& operator=(EMA&& other) noexcept;
 
   void update();
   int64_t updates() const { return updates_; }
@@ -68,11 +72,16 @@ class EMA {
     at::Tensor value, average;
     bool averaged;
   };
+  friend class detail::RowSubscription;
+  EMA(EMA&& other, const detail::RowLock& lock);
   void follow_devices();
+  bool has_rows_of(const at::Tensor& parameter) const;
+  void prepare(const at::Tensor& parameter, const detail::RowChange& change, detail::RowCommit& commit);
 
   EMAOptions options_;
   int64_t updates_ = 0;
   std::vector<Entry> entries_ = {};
+  detail::RowSubscription rows_{*this};
 };
 
 }  // namespace levin::optim

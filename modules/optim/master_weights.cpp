@@ -4,6 +4,7 @@
 #include <levin/trainer/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace levin::optim {
@@ -15,8 +16,22 @@ MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) : optimizer_(op
   if (has_state) load_optimizer_state_dict(optimizer, state);
 }
 
+MasterWeights::MasterWeights(MasterWeights&& other, const detail::RowLock& lock)
+    : optimizer_(other.optimizer_), pairs_(std::move(other.pairs_)), rows_(*this, lock) {}
+
+bool MasterWeights::has_rows_of(const at::Tensor& parameter) const {
+  return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& one) { return one.of_module.is_same(parameter); });
+}
+
+void MasterWeights::prepare(const at::Tensor& parameter, const detail::RowChange& /*change*/,
+                            detail::RowCommit& commit) {
+  for (const Pair& pair : pairs_)
+    if (pair.of_module.is_same(parameter)) commit.copies.push_back(pair.copy);
+}
+
 /// Replaces the 16-bit parameters in the groups by copies.
 void MasterWeights::follow() {
+  const detail::RowLock lock;
   for (auto& group : optimizer_.param_groups())
     for (at::Tensor& parameter : group.params()) {
       if (parameter.scalar_type() != at::kHalf && parameter.scalar_type() != at::kBFloat16) continue;

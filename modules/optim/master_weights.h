@@ -1,7 +1,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/optim/engine/row_change.h>
 #include <levin/trainer/core/state/state.h>
 
+#include <utility>
 #include <vector>
 
 namespace torch::optim {
@@ -31,6 +33,7 @@ class MasterWeights {
   /// levin::UsageError if the optimizer has state that optimizer_state_dict does not support. The optimizer must
   /// outlive this object. Groups may be added to the optimizer later; the next call makes their copies.
   explicit MasterWeights(torch::optim::Optimizer& optimizer);
+  MasterWeights(MasterWeights&& other) : MasterWeights(std::move(other), detail::RowLock()) {}
 
   /// Drops the gradients of the module's parameters and of the copies.
   void zero_grad();
@@ -50,10 +53,15 @@ class MasterWeights {
   struct Pair {
     at::Tensor of_module, copy;
   };
+  friend class detail::RowSubscription;
+  MasterWeights(MasterWeights&& other, const detail::RowLock& lock);
   void follow();
+  bool has_rows_of(const at::Tensor& parameter) const;
+  void prepare(const at::Tensor& parameter, const detail::RowChange& change, detail::RowCommit& commit);
 
   torch::optim::Optimizer& optimizer_;
   std::vector<Pair> pairs_ = {};
+  detail::RowSubscription rows_{*this};
 };
 
 }  // namespace levin::optim

@@ -104,10 +104,18 @@ Optimizer::Optimizer(std::string name, const ParamGroups& groups,
   for (size_t i = 0; i < groups.size(); ++i) keep_options(groups[i], param_groups()[i]);
 }
 
+Optimizer::Optimizer(Optimizer&& other, const detail::RowLock& lock)
+    : torch::optim::Optimizer(std::move(other)),
+      name_(std::move(other.name_)),
+      gradient_multiplier_(other.gradient_multiplier_),
+      captured_(std::move(other.captured_)),
+      rows_(*this, lock) {}
+
 void Optimizer::add_param_group(const torch::optim::OptimizerParamGroup& group) {
   ParamGroups all = param_groups();
   all.push_back(group);
   checked(name_, all, defaults().clone());
+  const detail::RowLock lock;
   torch::optim::Optimizer::add_param_group(group);
   keep_options(group, param_groups().back());
 }
@@ -162,6 +170,33 @@ void Optimizer::check_shapes(const Member& member) const {
       throw UsageError(name_, ": a parameter has the shape ", shape, ", and the state that the optimizer keeps of it ",
                        tensor.sizes(),
                        "; drop it after set_data: optimizer.state().erase(parameter.unsafeGetTensorImpl())");
+}
+
+const torch::optim::OptimizerParamGroup* Optimizer::group_of(const at::Tensor& parameter) const {
+  for (const torch::optim::OptimizerParamGroup& group : param_groups())
+    for (const at::Tensor& held : group.params())
+      if (held.is_same(parameter)) return &group;
+  return nullptr;
+}
+
+void Optimizer::prepare(const at::Tensor& parameter, const detail::RowChange& change, detail::RowCommit& commit) {
+  commit.has_optimizer = true;
+  const auto found = state().find(parameter.unsafeGetTensorImpl());
+  if (found == state().end()) return;
+  auto next = std::make_unique<ParamState>(static_cast<const ParamState&>(*found->second));
+  ParamState first;
+  if (change.needs_first_state()) {
+    const at::Tensor rows = change.values.to(parameter.options());
+    first = first_state(group_of(parameter)->options(), {&rows, rows, nullptr});
+  }
+  first.tensors.resize(next->tensors.size());
+  for (size_t i = 0; i < next->tensors.size(); ++i)
+    if (has_rows(i, parameter) || change.kind == detail::RowChange::Kind::ReplaceAll)
+      next->tensors[i] = change.of_state(next->tensors[i], first.tensors[i]);
+  // std::function wants what can be copied.
+  commit.actions.emplace_back([this, parameter, next = std::make_shared<std::unique_ptr<ParamState>>(std::move(next))] {
+    state()[parameter.unsafeGetTensorImpl()] = std::move(*next);
+  });
 }
 
 at::Tensor Optimizer::scaled_gradient(const Member& member) const {

@@ -4,11 +4,13 @@
 #include <levin/modules/optim/engine/group_options.h>
 #include <levin/modules/optim/engine/param_state.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/modules/optim/engine/row_change.h>
 #include <levin/trainer/core/state/state.h>
 #include <torch/optim/optimizer.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace levin::optim {
@@ -21,6 +23,8 @@ namespace levin::optim {
 /// skipped.
 class Optimizer : public torch::optim::Optimizer {
  public:
+  Optimizer(Optimizer&& other) : Optimizer(std::move(other), detail::RowLock()) {}
+
   /// Makes one step; returns the result of `closure`, which runs with gradients enabled. Throws levin::UsageError for
   /// sparse gradients if the optimizer does not support them.
   at::Tensor step(LossClosure closure = nullptr) final;
@@ -97,21 +101,30 @@ class Optimizer : public torch::optim::Optimizer {
   virtual void update(const torch::optim::OptimizerOptions& options, Members& members) = 0;
   /// Does the same for one parameter with a sparse, coalesced gradient; throws unless overridden.
   virtual void update_sparse(const torch::optim::OptimizerOptions& options, Member& member);
+  /// Returns whether the state's tensor with this number has a value for each row of the parameter.
+  virtual bool has_rows(size_t /*tensor*/, const at::Tensor& /*parameter*/) const { return true; }
 
  private:
+  friend class detail::RowSubscription;
   struct CapturedGroup {
     CapturedNumbers numbers = {};
     std::unique_ptr<torch::optim::OptimizerOptions> options = {};  ///< the options at capture
     double lr = 0;                                                 ///< on the device
   };
+  Optimizer(Optimizer&& other, const detail::RowLock& lock);
   void step_group(const torch::optim::OptimizerParamGroup& group);
   void check_shapes(const Member& member) const;
+  /// Returns the group that holds the parameter; null if none does.
+  const torch::optim::OptimizerParamGroup* group_of(const at::Tensor& parameter) const;
+  bool has_rows_of(const at::Tensor& parameter) const { return group_of(parameter) != nullptr; }
+  void prepare(const at::Tensor& parameter, const detail::RowChange& change, detail::RowCommit& commit);
 
   std::string name_;
   double gradient_multiplier_ = 1;
   std::vector<CapturedGroup> captured_ = {};
   bool capturing_ = false;
   size_t group_at_hand_ = 0;
+  detail::RowSubscription rows_{*this};
 };
 
 /// Adds a group to an optimizer of any class, with the group's own options. LibTorch's member of the same name is not

@@ -172,7 +172,10 @@ void Assembly::place() {
 
 void Assembly::configure_optimizers(const FoundRate& found) {
   OptimizerConfig config = module_.configure_optimizers();
-  for (OptimizerEntry& entry : config.entries) parts_.optimizers.push_back(entry.optimizer);
+  for (OptimizerEntry& entry : config.entries) {
+    parts_.optimizers.push_back(entry.optimizer);
+    row_trackers_.emplace_back(*entry.optimizer);
+  }
   if (parts_.optimizers.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
   for (const auto& optimizer : parts_.optimizers) {

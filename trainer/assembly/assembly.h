@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/optim/parameter_rows.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/trainer/assembly/placement.h>
 #include <levin/trainer/core/device/rng_guard.h>
@@ -81,6 +82,7 @@ class Assembly {
   std::optional<RngGuard> generator_as_before_ = {};
   RunParts parts_;
   RunContext run_;
+  std::vector<optim::RowTracker> row_trackers_ = {};  ///< of LibTorch's optimizers
 };
 
 /// Returns the options of gradient reduction across ranks under `strategy`.

@@ -2,6 +2,7 @@
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
+#include <levin/modules/optim/parameter_rows.h>
 #include <levin/modules/parallel/replicas/replica_threads.h>
 #include <levin/trainer/core/device/gpu_discovery.h>
 #include <levin/trainer/core/device/rng_guard.h>
@@ -86,6 +87,9 @@ std::shared_ptr<LightningModule> DataParallelStrategy::make_replica(LightningMod
       throw UsageError("strategy dp: the clone of ", module.name(),
                        " registers other metrics than its own members; make "
                        "the module with levin::make_module<M>(arguments...)");
+  State present = State::dict();
+  for (const auto& item : module.named_parameters()) present[item.key()] = item.value();
+  optim::take_row_counts(*replica, present);
   replica->to(device);
   return replica;
 }
@@ -102,13 +106,19 @@ void DataParallelStrategy::attach(const std::vector<std::shared_ptr<torch::optim
   watch_ = optim::ParameterWatch(optimizers);
 }
 
-/// Makes new replicas if the module has other parameters than before.
+/// Makes new replicas if the module has other parameters than before, or of other shapes.
 void DataParallelStrategy::follow_parameters() {
   if (!watch_.has_changed()) return;
   std::set<const void*> known, present;
-  for (const at::Tensor& original : state_->parameters().originals()) known.insert(original.unsafeGetTensorImpl());
+  const parallel::PairedTensors& parameters = state_->parameters();
+  bool has_other_shapes = false;
+  for (size_t i = 0; i < parameters.originals().size(); ++i) {
+    const at::Tensor& original = parameters.originals()[i];
+    known.insert(original.unsafeGetTensorImpl());
+    has_other_shapes |= !replicas_.empty() && parameters.replica_tensor(0, i).sizes() != original.sizes();
+  }
   for (const at::Tensor& parameter : module_->parameters()) present.insert(parameter.unsafeGetTensorImpl());
-  if (known != present) make_replicas();
+  if (known != present || has_other_shapes) make_replicas();
 }
 
 std::vector<int64_t> DataParallelStrategy::run_parts(const Batch& batch, const PartStep& step) {

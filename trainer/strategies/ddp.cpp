@@ -1,6 +1,7 @@
 #include <levin/trainer/strategies/ddp.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/idle_batch.h>
@@ -44,9 +45,18 @@ void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimiz
 
 bool DdpStrategy::follow_parameters() {
   if (!reducer_) return false;
-  const bool changed = watch_.has_changed() || reducer_->has_unfrozen();
+  const bool has_other_rows = reducer_->has_other_rows();
+  if (has_other_rows) check_same_rows();
+  const bool changed = watch_.has_changed() || has_other_rows || reducer_->has_unfrozen();
   if (changed) reducer_->follow_module();
   return changed;
+}
+
+void DdpStrategy::check_same_rows() {
+  if (rank_sync_.is_same_on_ranks(static_cast<uint32_t>(parallel::hash_of_shapes(*module_)))) return;
+  throw UsageError("ddp: ", parallel::difference_of_shapes(*module_, group_),
+                   ": all ranks must change the rows of their parameters alike, from values that are the same on all "
+                   "ranks; reduce what decides it over the ranks, or decide on rank 0 and broadcast");
 }
 
 StepOutput DdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {

@@ -50,14 +50,17 @@ class DdpStrategy : public Strategy {
   void load_state_dict(const State& state) override;
 
  protected:
-  /// Adds parameters that optimizers or the module gained since the last call. Called before a forward and before a
-  /// state is applied. Returns whether there are any.
+  /// Adds parameters that optimizers or the module gained since the last call, and follows changes of rows. Called
+  /// before a forward and before a state is applied. Returns whether anything changed.
   virtual bool follow_parameters();
   const LightningModule& module() const { return *module_; }
   /// Null if nothing is trained.
   parallel::GradientReducer* reducer() { return reducer_ ? &*reducer_ : nullptr; }
 
  private:
+  /// Throws levin::UsageError on all ranks if they have changed rows differently. Collective.
+  void check_same_rows();
+
   ProcessGroup& group_;
   c10::Device device_;
   parallel::DistributedDataParallelOptions options_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kBits = 64;
 /// The kind in each message: from the sum over all ranks each can tell whether all have sent the same kind.
-constexpr double kOfWeights = 1, kOfRequests = 1 << 20;
+constexpr double kOfWeights = 1, kOfRequests = 1 << 20, kOfNumbers = int64_t{1} << 40;
 
 }  // namespace
 
@@ -23,14 +23,19 @@ at::Tensor RankSync::message(double kind, double weight, uint64_t bits) {
   return message;
 }
 
+void RankSync::check_kind(const at::Tensor& message, double kind) const {
+  // No kind reaches the next one, however many ranks there are.
+  if (message.const_data_ptr<double>()[1] == kind * static_cast<double>(group_->world_size())) return;
+  throw Error("rank ", group_->rank(), " of ", group_->world_size(), ": another rank is not in the same place: it ",
+              kind == kOfWeights ? "does not end a window" : "ends a window",
+              " here; do all ranks make the same steps, and call together what all must call? Rows of parameters "
+              "(optim::keep_rows and others) change on all ranks or on none.");
+}
+
 uint64_t RankSync::bits_of(const at::Tensor& message, double kind) const {
+  check_kind(message, kind);
   uint64_t bits = 0;
   const auto* const values = message.const_data_ptr<double>();
-  const bool all_of_weights = values[1] < kOfRequests, all_of_requests = std::fmod(values[1], kOfRequests) == 0;
-  if (kind == kOfWeights ? !all_of_weights : !all_of_requests)
-    throw Error("rank ", group_->rank(), " of ", group_->world_size(), ": another rank is not in the same place: it ",
-                kind == kOfWeights ? "does not end a window" : "ends a window",
-                " here; do all ranks make the same steps, and call together what all must call?");
   for (int64_t i = 0; i < kBits; ++i) bits |= uint64_t{values[2 + i] > 0} << i;
   return bits;
 }
@@ -69,6 +74,20 @@ double RankSync::reference_weight(double weight, double& agreed) const {
   for (const at::Tensor& of_rank : group_->all_gather(at::full({1}, weight, at::TensorOptions(at::kDouble))))
     if (agreed == 0) agreed = of_rank.item<double>();
   return agreed;
+}
+
+bool RankSync::is_same_on_ranks(uint32_t number) {
+  if (group_ == nullptr) return true;
+  at::Tensor sums = message(kOfNumbers, number, 0);
+  auto* const values = sums.mutable_data_ptr<double>();
+  // Halves, whose squares are exact, also as sums.
+  const double low = number & 0xffff, high = number >> 16;
+  values[2] = low, values[3] = low * low, values[4] = high, values[5] = high * high;
+  group_->all_reduce(sums, ReduceOp::Sum);
+  check_kind(sums, kOfNumbers);
+  // The numbers are the same if, and only if, their variance is 0.
+  const auto ranks = static_cast<double>(group_->world_size());
+  return values[3] * ranks == values[2] * values[2] && values[5] * ranks == values[4] * values[4];
 }
 
 void RankSync::agree_on_found_inf(at::Tensor& found_inf) const {

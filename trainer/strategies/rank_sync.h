@@ -46,6 +46,9 @@ class RankSync {
   /// `agreed` keeps w0: as long as it is 0 the ranks agree on the lowest rank's `weight` that is not 0. Collective
   /// then.
   double reference_weight(double weight, double& agreed) const;
+  /// Returns whether the number is the same on all ranks. Collective. Throws levin::Error if another rank ends a window
+  /// here.
+  bool is_same_on_ranks(uint32_t number);
   /// Makes the flag for gradients that are not finite the same on all ranks: set if any rank has set it. Collective.
   void agree_on_found_inf(at::Tensor& found_inf) const;
 
@@ -53,7 +56,9 @@ class RankSync {
   /// Makes a message: the window's weight, the kind of message, and one number per bit, which is not 0 if the bit is
   /// set.
   static at::Tensor message(double kind, double weight, uint64_t bits);
-  /// Returns the bits that any rank has set. Throws levin::Error if a rank has sent a message of another kind.
+  /// Throws levin::Error if a rank has sent a message of another kind.
+  void check_kind(const at::Tensor& message, double kind) const;
+  /// Returns the bits that any rank has set. Throws as check_kind.
   uint64_t bits_of(const at::Tensor& message, double kind) const;
 
   ProcessGroup* group_ = nullptr;  ///< null with one process

@@ -3,6 +3,11 @@
 #include <levin/modules/optim/engine/parameter_groups.h>
 
 namespace levin::optim {
+namespace {
+
+const c10::StorageImpl* storage_of(const at::Tensor& parameter) { return parameter.storage().unsafeGetStorageImpl(); }
+
+}  // namespace
 
 ParameterWatch::ParameterWatch(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
   for (const auto& optimizer : optimizers) add(*optimizer);
@@ -31,9 +36,10 @@ bool ParameterWatch::is_as_before(const Watched& watched) const {
   for (const torch::optim::OptimizerParamGroup& group : watched.optimizer->param_groups())
     for (const at::Tensor& parameter : group.params()) {
       if (next == watched.parameters.size()) return false;
-      const auto& [before, trained_before] = watched.parameters[next++];
-      if (!parameter.is_same(before)) return false;
-      if (sees_ == Sees::TensorsAndFreezing && parameter.requires_grad() != trained_before) return false;
+      const Seen& before = watched.parameters[next++];
+      if (!parameter.is_same(before.tensor) || storage_of(parameter) != before.storage._unsafe_get_target())
+        return false;
+      if (sees_ == Sees::TensorsAndFreezing && parameter.requires_grad() != before.required_grad) return false;
     }
   return next == watched.parameters.size();
 }
@@ -41,7 +47,7 @@ bool ParameterWatch::is_as_before(const Watched& watched) const {
 void ParameterWatch::look_at(Watched& watched) {
   watched.parameters.clear();
   for (const at::Tensor& parameter : detail::parameters_of(*watched.optimizer))
-    watched.parameters.emplace_back(parameter, parameter.requires_grad());
+    watched.parameters.push_back({parameter, parameter.requires_grad(), parameter.storage().getWeakStorageImpl()});
 }
 
 }  // namespace levin::optim

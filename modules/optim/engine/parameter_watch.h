@@ -1,8 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <c10/util/intrusive_ptr.h>
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace torch::optim {
@@ -11,11 +11,12 @@ class Optimizer;
 
 namespace levin::optim {
 
-/// Detects changes of the parameters of optimizers: groups may be added and tensors replaced between two steps.
+/// Detects changes of the parameters of optimizers: groups may be added, tensors replaced and rows changed between two
+/// steps.
 class ParameterWatch {
  public:
   enum class Sees {
-    Tensors,            ///< which tensors the groups hold
+    Tensors,            ///< which tensors the groups hold, and where their values lie
     TensorsAndFreezing  ///< and which of them require gradients
   };
   /// Watches no optimizer.
@@ -29,9 +30,14 @@ class ParameterWatch {
   bool has_changed();
 
  private:
+  struct Seen {
+    at::Tensor tensor;
+    bool required_grad;
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;  ///< another one if rows were changed
+  };
   struct Watched {
     const torch::optim::Optimizer* optimizer;
-    std::vector<std::pair<at::Tensor, bool>> parameters;  ///< parameters, and whether they required gradients
+    std::vector<Seen> parameters;
   };
   void add(const torch::optim::Optimizer& optimizer);
   bool is_as_before(const Watched& watched) const;

@@ -69,6 +69,10 @@ ParamState Adafactor::make_state(const AdafactorOptions& /*options*/, const Memb
       {at::zeros(rows, parameter.options()), at::zeros(columns, parameter.options()), at::Tensor()});
 }
 
+bool Adafactor::has_rows(size_t tensor, const at::Tensor& parameter) const {
+  return tensor != 1 || parameter.dim() != 2;  // the columns' mean over all rows of a matrix
+}
+
 void Adafactor::update_group(const AdafactorOptions& options, Members& members) {
   for (Member& member : members) {
     const at::Tensor& parameter = *member.parameter;

@@ -36,6 +36,7 @@ class Adafactor : public OptimizerOf<AdafactorOptions> {
   StateNames state_names() const override;
   ParamState make_state(const AdafactorOptions& options, const Member& member) const override;
   void update_group(const AdafactorOptions& options, Members& members) override;
+  bool has_rows(size_t tensor, const at::Tensor& parameter) const override;
 };
 
 }  // namespace levin::optim

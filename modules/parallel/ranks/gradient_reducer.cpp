@@ -4,7 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/ScopeExit.h>
-#include <c10/util/hash.h>
+#include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
 #include <levin/trainer/core/ranks/torch_compat/reducer.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -72,23 +72,6 @@ std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::
     if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second)
       trained.emplace_back(item.key(), item.value());
   return trained;
-}
-
-/// Returns parameters and buffers, detached.
-std::vector<at::Tensor> tensors_of(const torch::nn::Module& module) {
-  std::vector<at::Tensor> tensors;
-  for (const at::Tensor& parameter : module.parameters()) tensors.push_back(parameter.detach());
-  for (const at::Tensor& buffer : module.buffers()) tensors.push_back(buffer.detach());
-  return tensors;
-}
-
-size_t hash_of_shapes(const std::vector<at::Tensor>& tensors) {
-  size_t hash = tensors.size();
-  for (const at::Tensor& tensor : tensors) {
-    hash = c10::hash_combine(hash, static_cast<size_t>(tensor.scalar_type()));
-    for (const int64_t size : tensor.sizes()) hash = c10::hash_combine(hash, static_cast<size_t>(size));
-  }
-  return hash;
 }
 
 std::optional<at::ScalarType> dtype_of(GradientCompression compression) {
@@ -176,6 +159,9 @@ void GradientReducer::make_engine(Buckets buckets) {
     engine->reducer->register_comm_hook(
         make_reduction_hook(group_.raw(), dtype_of(options_.compression), options_.shard_gradients));
   engine_ = std::move(engine);
+  accumulators_.clear();
+  for (const at::Tensor& parameter : parameters_)
+    accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
 }
 
 void GradientReducer::synchronize_buffers() {
@@ -234,6 +220,12 @@ bool GradientReducer::has_unfrozen() const {
   return std::any_of(frozen_.begin(), frozen_.end(), [](const at::Tensor& one) { return one.requires_grad(); });
 }
 
+bool GradientReducer::has_other_rows() const {
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (torch::autograd::impl::try_get_grad_accumulator(parameters_[i]) != accumulators_[i]) return true;
+  return false;
+}
+
 void GradientReducer::follow_module() {
   std::set<const void*> known, seen;
   for (const at::Tensor& parameter : parameters_) known.insert(parameter.unsafeGetTensorImpl());
@@ -249,7 +241,7 @@ void GradientReducer::follow_module() {
     parameters.push_back(item.value());
   }
   frozen_ = std::move(frozen);
-  if (added.empty() && parameters.size() == parameters_.size()) return;
+  if (added.empty() && parameters.size() == parameters_.size() && !has_other_rows()) return;
   if (options_.shard_gradients && parameters.size() != parameters_.size() + added.size())
     throw UsageError(
         "zero1: the module has lost a parameter whose gradients the ranks share; replace parameters before ",
@@ -284,7 +276,10 @@ State GradientReducer::state_dict() const {
   // Rebuilds the buckets requested by the first backward now instead of at the next: they determine the order of sums.
   group_.guarded("rebuild of buckets", [&] { engine_->reducer->rebuild_buckets(); });
   State buckets = State::list();
-  for (const std::vector<size_t>& bucket : indices_in(parameters_, this->buckets())) {
+  // If rows have changed, the next backward begins with first buckets.
+  const Buckets next =
+      has_other_rows() ? first_buckets(parameters_, options_) : indices_in(parameters_, this->buckets());
+  for (const std::vector<size_t>& bucket : next) {
     State indices = State::list();
     for (const size_t index : bucket) indices.push_back(static_cast<int64_t>(index));
     buckets.push_back(std::move(indices));
@@ -336,13 +331,12 @@ ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedD
 void synchronize_module(torch::nn::Module& module, ProcessGroup& group) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> tensors = tensors_of(module);
-  const auto own = static_cast<int64_t>(hash_of_shapes(tensors));
+  const auto own = static_cast<int64_t>(hash_of_shapes(module));
   const std::vector<at::Tensor> all = group.all_gather(at::full({1}, own, at::TensorOptions(at::kLong)));
   for (size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank].item<int64_t>() != all[0].item<int64_t>())
-      throw UsageError("ddp: rank ", rank,
-                       " has other parameters than rank 0, in number, shape or dtype; do all ranks run the same "
-                       "program with the same config?");
+      throw UsageError("ddp: ", difference_of_shapes(module, group),
+                       "; do all ranks run the same program with the same config?");
   if (tensors.empty()) return;
   group.guarded("broadcast", [&] { c10d::broadcast_coalesced(group.raw(), tensors, kBroadcastBytes); });
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <levin/trainer/core/ranks/process_group.h>
+#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
 #include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
@@ -81,10 +82,13 @@ class GradientReducer {
 
   /// Returns whether a parameter now requires a gradient that did not at construction or at the last `follow_module`.
   bool has_unfrozen() const;
-  /// From the next backward on, reduces the gradients of all current parameters of the module that require one; new
-  /// parameters are broadcast from rank 0. Parameters that were reduced before stay, even if they currently require no
-  /// gradient. Collective: all ranks call it in the same step. With `shard_gradients`, new parameters get separate
-  /// buckets after the others, and levin::UsageError is thrown if the module has lost a parameter.
+  /// Returns whether a parameter was given other rows (optim::keep_rows and others) since then.
+  bool has_other_rows() const;
+  /// From the next backward on, reduces the gradients of all current parameters of the module that require one, with
+  /// their present rows; new parameters are broadcast from rank 0. Parameters that were reduced before stay, even if
+  /// they currently require no gradient. Collective: all ranks call it in the same step. With `shard_gradients`, new
+  /// parameters get separate buckets after the others, and levin::UsageError is thrown if the module has lost a
+  /// parameter.
   void follow_module();
 
   /// Returns the parameters of each bucket, in memory order. The buckets stay the same over time only with
@@ -109,8 +113,9 @@ class GradientReducer {
   DistributedDataParallelOptions options_;
   int64_t source_of_buffers_ = 0;
   std::vector<std::string> names_ = {};
-  std::vector<at::Tensor> parameters_ = {};  ///< parameters that require gradients, without duplicates
-  std::vector<at::Tensor> frozen_ = {};      ///< the module's other parameters
+  std::vector<at::Tensor> parameters_ = {};                   ///< parameters that require gradients, without duplicates
+  std::vector<torch_compat::NodePointer> accumulators_ = {};  ///< of the parameters' gradients, which the engine hooks
+  std::vector<at::Tensor> frozen_ = {};                       ///< the module's other parameters
   std::unique_ptr<Engine> engine_;
 };
 

@@ -89,10 +89,21 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, const Gra
   if (!state.is_none()) load_state_dict(state);
 }
 
+bool ShardedOptimizer::has_rows_of(const at::Tensor& parameter) const {
+  return std::any_of(parameters_.begin(), parameters_.end(), [&](const auto& one) { return one.is_same(parameter); });
+}
+
+void ShardedOptimizer::prepare(const at::Tensor& parameter, const optim::detail::RowChange& /*change*/,
+                               optim::detail::RowCommit& /*commit*/) {
+  throw UsageError("zero1: the rows of a parameter of shape ", parameter.sizes(),
+                   " cannot change, since its state is divided among the ranks; use ddp");
+}
+
 void ShardedOptimizer::follow() {
   check_groups();
   const std::vector<torch::optim::OptimizerParamGroup>& groups = optimizer_.param_groups();
   for (size_t g = group_sizes_.size(); g < groups.size(); ++g) {
+    const optim::detail::RowLock lock;
     group_sizes_.push_back(groups[g].params().size());
     parameters_.insert(parameters_.end(), groups[g].params().begin(), groups[g].params().end());
   }
@@ -166,6 +177,7 @@ void ShardedOptimizer::flatten_bucket(const std::vector<at::Tensor>& bucket) {
 /// since the optimizer's state is keyed by tensor.
 void ShardedOptimizer::make_parts() {
   const at::NoGradGuard no_grad;
+  const optim::detail::RowLock lock;
   std::unordered_map<const void*, size_t> places;
   for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
   std::unordered_map<size_t, at::Tensor> known;

@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/optim/engine/row_change.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/trainer/core/state/state.h>
 #include <torch/optim/optimizer.h>
@@ -74,6 +75,10 @@ class ShardedOptimizer {
     int64_t begin = 0;     ///< first element, in memory order
     at::Tensor values = {};
   };
+  friend class optim::detail::RowSubscription;
+  bool has_rows_of(const at::Tensor& parameter) const;
+  /// Throws levin::UsageError: rows of a sharded parameter cannot change.
+  void prepare(const at::Tensor& parameter, const optim::detail::RowChange& change, optim::detail::RowCommit& commit);
   void flatten_bucket(const std::vector<at::Tensor>& bucket);
   void make_parts();
   void check_groups() const;
@@ -86,6 +91,7 @@ class ShardedOptimizer {
   std::vector<at::Tensor> parameters_ = {};  ///< parameters of all groups
   std::vector<Memory> memories_ = {};
   std::vector<Part> parts_ = {};  ///< in the order of the parameters
+  optim::detail::RowSubscription rows_{*this};
 };
 
 }  // namespace levin::parallel

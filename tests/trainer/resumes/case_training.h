@@ -107,6 +107,7 @@ struct Learner : levin::LightningModule {
         dropout(register_module("dropout", torch::nn::Dropout(c.dropout ? 0.2 : 0.0))),
         head(register_module("head", torch::nn::Linear(12, kClasses))),
         late(register_parameter("late", torch::zeros({kClasses}))),
+        rows(register_parameter("rows", torch::linspace(-0.5, 0.5, 3 * kFeatures).reshape({3, kFeatures}))),
         train_accuracy({.task = "multiclass", .num_classes = kClasses}),
         val_accuracy({.task = "multiclass", .num_classes = kClasses}) {
     automatic_optimization = !c.two_optimizers;
@@ -118,7 +119,8 @@ struct Learner : levin::LightningModule {
   torch::Tensor forward(const torch::Tensor& input) {
     auto hidden = body->forward(input);
     if (norm) hidden = norm->forward(hidden);
-    return head->forward(dropout->forward(torch::tanh(hidden))) + late;
+    return head->forward(dropout->forward(torch::tanh(hidden))) + late +
+           input.matmul(rows.t()).tanh().mean(1, true) * late.new_ones({kClasses}).cumsum(0);
   }
 
   levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
@@ -147,8 +149,16 @@ struct Learner : levin::LightningModule {
     log("val_acc", val_accuracy);
   }
 
-  void on_train_batch_end(levin::Run&) override {
+  void on_train_batch_end(levin::Run& run) override {
     if (average) average->update();
+    if (case_.rows_change && run.batch_idx() % 3 == 1) change_rows();
+  }
+  /// Also in the middle of an accumulation window.
+  void change_rows() {
+    if (rows.size(0) > 6)
+      levin::optim::keep_rows(rows, torch::tensor({4, 1, 0, 5}));
+    else
+      levin::optim::append_rows(rows, rows.detach().narrow(0, 0, 2) * 0.5);
   }
   void on_train_epoch_end(levin::Run&) override {
     if (case_.two_optimizers)
@@ -158,6 +168,7 @@ struct Learner : levin::LightningModule {
     if (average) checkpoint["average"] = average->state_dict();
   }
   void on_load_checkpoint(levin::Run&, const levin::State& checkpoint) override {
+    levin::optim::take_row_counts(*this, checkpoint.at("state_dict"));
     if (average) average->load_state_dict(checkpoint.at("average"));
   }
 
@@ -167,6 +178,7 @@ struct Learner : levin::LightningModule {
     if (norm)
       for (const auto& parameter : norm->parameters()) first.push_back(parameter);
     second.push_back(late);
+    second.push_back(rows);
     levin::OptimizerConfig both = with_scheduler(make(first));
     both.entries.emplace_back(make(second));
     return both;
@@ -177,7 +189,7 @@ struct Learner : levin::LightningModule {
   torch::nn::BatchNorm1d norm;
   torch::nn::Dropout dropout;
   torch::nn::Linear head;
-  torch::Tensor late;
+  torch::Tensor late, rows;
   levin::metrics::Accuracy train_accuracy, val_accuracy;
   std::optional<levin::optim::EMA> average = {};
 

@@ -22,7 +22,7 @@ struct RandomCase {
   std::string clip_algorithm = "norm", partial_round = "uneven", monitor = "val_loss";
   bool two_optimizers = false, ema = false, dropout = false, batch_norm = false, shuffle = false, drop_last = false;
   bool weights_are_counts = false, empty_batches_are_nan = false, skips_batches = false;
-  bool accumulation_table = false, stops_early = false, metric_is_registered = true;
+  bool accumulation_table = false, stops_early = false, metric_is_registered = true, rows_change = false;
   int64_t samples = 30, batch_size = 4, workers = 0, accumulate = 1, epochs = 2, frequency = 1, log_every = 1;
   int64_t every_n_train_steps = 1, top_k = 1, sanity_steps = 0, check_val_every_n_epoch = 1, reload_every = 0;
   int64_t max_steps = -1;
@@ -115,6 +115,8 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
   if (comparable && c.drop_last && c.data == "divided") c.data = "stream";
   // A zero1 rank has only the gradients of its own shard.
   if (c.two_optimizers && c.strategy == "zero1") c.strategy = "ddp";
+  // zero1 refuses changes of rows.
+  c.rows_change = dice.one_in(4) && c.strategy != "zero1";
   // After a validation in the middle of an epoch there is no new epoch value of the training to monitor.
   if (c.check_val_every_n_epoch == 2) c.monitor = "train_loss_epoch";
   return c;
@@ -131,7 +133,8 @@ inline std::string RandomCase::describe() const {
        << (dropout ? ", dropout" : "") << (batch_norm ? ", BatchNorm" : "")
        << (weights_are_counts ? ", counts as weights" : "") << (empty_batches_are_nan ? ", NaN where empty" : "")
        << (skips_batches ? ", skips" : "") << (stops_early ? ", stops early" : "")
-       << (metric_is_registered ? "" : ", metric not registered") << ", reload " << reload_every << ", saves every "
-       << every_n_train_steps << " steps, sanity " << sanity_steps << ", log every " << log_every;
+       << (rows_change ? ", rows change" : "") << (metric_is_registered ? "" : ", metric not registered") << ", reload "
+       << reload_every << ", saves every " << every_n_train_steps << " steps, sanity " << sanity_steps << ", log every "
+       << log_every;
   return text.str();
 }

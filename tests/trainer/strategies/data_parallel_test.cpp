@@ -55,7 +55,37 @@ Trained train_images(int count, const std::string& net, const char* precision = 
   return {copies(module->parameters()), copies(module->buffers()), result.metrics};
 }
 
+/// Gains two rows in each epoch, and loses one.
+struct GrowingModule : levin::LightningModule {
+  levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+    return (batch.input().matmul(table.t()).sin().mean(1, true) - batch.target()).square().mean();
+  }
+  void on_train_batch_end(levin::Run& run) override {
+    if (run.batch_idx() == 0) levin::optim::append_rows(table, table.detach().narrow(0, 0, 2) / 3);
+    if (run.batch_idx() == 2) levin::optim::keep_rows(table, torch::arange(1, table.size(0)));
+  }
+  levin::OptimizerConfig configure_optimizers() override {
+    return torch::optim::Adam(parameters(), torch::optim::AdamOptions(0.01));
+  }
+  torch::Tensor table = register_parameter("table", torch::ones({2, 4}, torch::kDouble) / 4);
+};
+
 }  // namespace
+
+TEST_CASE("parameters whose rows change train under dp as on one device, with an optimizer of LibTorch") {
+  std::vector<torch::Tensor> tables;
+  const auto input = torch::arange(26 * 4, torch::kDouble).mul(0.7).sin().reshape({26, 4});
+  for (const int count : {1, 2, 3}) {
+    const TemporaryFolder folder;
+    const auto module = levin::make_module<GrowingModule>();
+    const levin::data::DataLoader loader(levin::data::TensorDataset(input, input.sum(1, true)), {.batch_size = 8});
+    levin::Trainer(on_cpus(folder, count)).fit(*module, loader);
+    tables.push_back(module->table.detach());
+  }
+  REQUIRE(tables[0].size(0) == 4);
+  CHECK(torch::allclose(tables[1], tables[0], 1e-10));
+  CHECK(torch::allclose(tables[2], tables[0], 1e-10));
+}
 
 TEST_CASE("dp trains as one device does, whatever the optimizer and the number of replicas") {
   const std::vector<std::pair<std::string, MakeConfig>> optimizers = {

@@ -1,14 +1,15 @@
 // Training on ranks if parameters join the optimizer during the fit, or ranks have unequal weights.
 #include <cmath>
 
+#include "tests/error_text.h"
 #include "tests/trainer/launch/ranks.h"
 
 namespace {
 
 /// Fits of the program rank_learner in a temporary folder.
 struct Learner {
-  std::vector<double> weights(const std::string& strategy, int ranks, const std::string& what,
-                              const std::string& checkpoint = {}) const {
+  /// Runs the program; returns its exit code. Its output is in the files `out` and `log`.
+  int run(const std::string& strategy, int ranks, const std::string& what, const std::string& checkpoint = {}) const {
     const char* const program = std::getenv("LEVIN_RANK_LEARNER");
     REQUIRE(program != nullptr);
     const std::string out = (folder / "out").string();
@@ -21,20 +22,26 @@ struct Learner {
                                       std::to_string(ranks),
                                       what};
     if (!checkpoint.empty()) words.push_back(checkpoint);
-    const int code = Spawned(words, folder / "log").wait();
+    return Spawned(words, folder / "log").wait();
+  }
+  std::vector<double> weights(const std::string& strategy, int ranks, const std::string& what,
+                              const std::string& checkpoint = {}) const {
+    const int code = run(strategy, ranks, what, checkpoint);
     INFO(strategy << " " << what << ": " << read_bytes(folder / "log"));
     REQUIRE(code == 0);
     std::vector<double> values;
-    std::ifstream in(out);
+    std::ifstream in(folder / "out");
     for (std::string line; std::getline(in, line);) values.push_back(std::stod(line));
-    REQUIRE(values.size() == 4 * 5 + 5 + 5 + 1);
+    REQUIRE(values.size() >= 4 * 5 + 5 + 5 + 1 + 2 * 4);
     return values;
   }
+  std::string log() const { return read_bytes(folder / "log"); }
   std::string middle() const { return (folder / "middle.ckpt").string(); }
   TemporaryFolder folder;
 };
 
 double difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::isfinite(a[i]) ? std::abs(a[i] - b[i]) : 1e9);
   return largest;
@@ -69,4 +76,24 @@ TEST_CASE("ranks with unequal weights resume to the bit from the middle of a win
   const Learner learner;
   const auto unbroken = learner.weights("ddp", 2, "unequal_weights");
   CHECK(difference(learner.weights("ddp", 2, "unequal_weights", learner.middle()), unbroken) == 0);
+}
+
+TEST_CASE("parameters whose rows change train on ranks as on one device, and resume to the bit") {
+  const Learner learner;
+  const auto expected = learner.weights("single_device", 1, "rows");
+  CHECK(expected.size() == 4 * 5 + 5 + 5 + 1 + 5 * 4);
+  const auto unbroken = learner.weights("ddp", 2, "rows");
+  CHECK(difference(unbroken, expected) < 1e-10);
+  CHECK(difference(learner.weights("ddp", 2, "rows", learner.middle()), unbroken) == 0);
+}
+
+TEST_CASE("ranks that change rows differently are told which parameter differs") {
+  const Learner learner;
+  CHECK(learner.run("ddp", 2, "rows_differ") != 0);
+  CHECK(contains(learner.log(),
+                 "table has the shape [3, 4] in Double on rank 0 and the shape [4, 4] in Double on rank 1"));
+  CHECK(learner.run("ddp", 2, "rows_on_one_rank") != 0);
+  CHECK(contains(learner.log(), "change on all ranks or on none"));
+  CHECK(learner.run("zero1", 2, "rows") != 0);
+  CHECK(contains(learner.log(), "zero1: the rows of a parameter of shape [2, 4] cannot change"));
 }

@@ -18,7 +18,8 @@ struct Net : levin::LightningModule {
   bool unfreezes() const { return what.rfind("unfreezes", 0) == 0; }
 
   levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
-    const auto loss = torch::mse_loss(head(body(batch.input()).tanh()), batch.target());
+    const auto output = head(body(batch.input()).tanh()) + batch.input().matmul(table.t()).sin().mean(1, true);
+    const auto loss = torch::mse_loss(output, batch.target());
     const int64_t rank = run().comm().rank();
     if (what == "first_weighs_nothing" && rank == 0 && batch_idx == 0) return {loss, 0};
     if (what == "unequal_weights") return {loss, static_cast<double>(1 + 3 * rank + batch_idx % 3)};
@@ -42,13 +43,22 @@ struct Net : levin::LightningModule {
   /// A group that was added before the save exists from the start of the resumed run.
   void on_load_checkpoint(levin::Run&, const levin::State& checkpoint) override {
     joined = checkpoint.at("optimizer_states").items()[0].at("param_groups").size() == 2;
+    levin::optim::take_row_counts(*this, checkpoint.at("state_dict"));
   }
   void on_train_batch_end(levin::Run& run) override {
     // In the second epoch, in the middle of a window of two.
     if (current_epoch() == 1 && run.batch_idx() == 2) run.save_checkpoint(middle);
+    if (what.rfind("rows", 0) == 0 && run.batch_idx() == 1) change_rows(run.comm().rank());
+  }
+  void change_rows(int64_t rank) const {
+    if (what == "rows_on_one_rank" && rank == 1) return;
+    const int64_t more = what == "rows_differ" ? rank : 0;
+    levin::optim::append_rows(table, table.detach().narrow(0, 0, 1 + more) / 2);
   }
   levin::OptimizerConfig configure_optimizers() override {
-    levin::optim::Adam optimizer(unfreezes() ? head->parameters() : parameters(), {.lr = 0.05});
+    std::vector<torch::Tensor> first = head->parameters();
+    first.push_back(table);
+    levin::optim::Adam optimizer(unfreezes() ? first : parameters(), {.lr = 0.05});
     if (joined) join(optimizer);
     return optimizer;
   }
@@ -58,6 +68,7 @@ struct Net : levin::LightningModule {
   std::filesystem::path middle;
   torch::nn::Linear body = register_module("body", torch::nn::Linear(4, 5));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
+  torch::Tensor table = register_parameter("table", torch::ones({2, 4}) / 4);
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <memory>
 #include <type_traits>
@@ -19,6 +20,20 @@ NodePointer make_node(Args&&... args) {
   } else {
     return c10::make_intrusive<N>(std::forward<Args>(args)...);
   }
+}
+
+namespace detail {
+
+template <class WeakPointer>
+void renew_grad_accumulator(void (*set)(const at::Tensor&, WeakPointer), const at::Tensor& leaf) {
+  set(leaf, WeakPointer(NodePointer()));
+}
+
+}  // namespace detail
+
+/// Makes the next graph that a leaf is part of use a new accumulator for its gradient: one records the leaf's shape.
+inline void renew_grad_accumulator(const at::Tensor& leaf) {
+  detail::renew_grad_accumulator(&torch::autograd::impl::set_grad_accumulator, leaf);
 }
 
 }  // namespace levin::torch_compat
