@@ -17,6 +17,7 @@
 #include <levin/callbacks/terminate_on_nan.h>
 #include <levin/callbacks/timer.h>
 #include <levin/data/batch.h>
+#include <levin/data/batch_fields.h>
 #include <levin/data/collate.h>
 #include <levin/data/combined_loader.h>
 #include <levin/data/data_loader.h>
@@ -37,7 +38,9 @@
 #include <levin/data/loader.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/registry.h>
+#include <levin/data/replay.h>
 #include <levin/data/rng.h>
+#include <levin/data/rollout.h>
 #include <levin/data/sampler.h>
 #include <levin/data/transforms/color_jitter.h>
 #include <levin/data/transforms/compose.h>
