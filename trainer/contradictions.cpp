@@ -148,6 +148,21 @@ class Check {
       contradict("fast_dev_run", "auto_scale_batch_size", "a test of one batch looks for no batch size");
   }
 
+  void settings() {
+    if (!o.keep_torch_settings) return;
+    const auto refuse = [&](const char* option, bool set) {
+      if (set)
+        contradict("keep_torch_settings", option,
+                   c10::str("LibTorch's settings are left alone, and ", option, " is one of them"));
+    };
+    refuse("deterministic", static_cast<bool>(o.deterministic));
+    refuse("benchmark", o.benchmark);
+    refuse("detect_anomaly", o.detect_anomaly);
+    refuse("flush_denormal", o.flush_denormal);
+    refuse("num_threads", o.num_threads.has_value());
+    refuse("float32_matmul_precision", o.float32_matmul_precision.has_value());
+  }
+
   void barebones() {
     if (!o.barebones) return;
     const TrainerOptions defaults;
@@ -206,6 +221,7 @@ std::vector<Contradiction> contradictions(const TrainerOptions& options) {
   check.samplers();
   check.callbacks();
   check.searches();
+  check.settings();
   check.barebones();
   return check.found;
 }

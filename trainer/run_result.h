@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace levin {
 
@@ -19,6 +20,7 @@ struct RunResult {
   std::filesystem::path best_checkpoint = {};  ///< empty without checkpoints
   std::optional<double> best_score = {};       ///< of best_checkpoint, if a ModelCheckpoint has a monitor
   std::filesystem::path folder = {};           ///< the run's folder; empty if the run wrote no files
+  std::vector<std::string> warnings = {};      ///< what the run warned of, each text once; not in the file
 };
 
 }  // namespace levin

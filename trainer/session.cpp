@@ -36,6 +36,7 @@ class Session::Impl {
   void finish_or_fail() noexcept;
 
   RunContext& run() { return run_; }
+  const Assembly& assembly() const { return assembly_; }
   const RunContext& run() const { return run_; }
   bool is_over();
   bool is_running() const { return phase_ == Phase::Running; }
@@ -374,7 +375,10 @@ Session& Session::operator=(Session&& other) noexcept {
   return *this;
 }
 Session::~Session() {
-  if (impl_) impl_->finish_or_fail();
+  if (!impl_) return;
+  const RunScope scope = impl_->assembly().scope();  // loaders may warn when they end
+  impl_->finish_or_fail();
+  impl_.reset();
 }
 
 Session::Impl& Session::impl() const {
@@ -433,6 +437,9 @@ void Session::resume() { impl().control.resume(); }
 SessionState Session::state() const { return impl().control.state(); }
 PublishedWeights Session::published() const { return impl().weights->newest(); }
 std::unique_lock<std::mutex> Session::update_lock() const { return std::unique_lock(impl().updates); }
+
+std::vector<std::string> Session::warnings() const { return impl().assembly().warnings(); }
+at::Generator Session::generator() const { return impl().assembly().generator(); }
 
 void Session::publish() {
   impl().check_running("publish");

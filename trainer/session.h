@@ -1,4 +1,5 @@
 #pragma once
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <levin/data/batch.h>
 #include <levin/data/loader.h>
@@ -68,9 +69,9 @@ class SessionLoader;
 /// epoch's end run in the next call of is_over or step, so that the host can validate before them. A host that uses
 /// neither trains one epoch without an end.
 ///
-/// One thread makes the calls; request_stop, request_save, pause, resume, state, published and update_lock may be
-/// called from any thread. After an exception the session has failed: on_exception was called, the logs are closed, and
-/// each further call throws. A session does not need its Trainer once it has begun.
+/// One thread makes the calls; request_stop, request_save, pause, resume, state, warnings, published and update_lock
+/// may be called from any thread. After an exception the session has failed: on_exception was called, the logs are
+/// closed, and each further call throws. A session does not need its Trainer once it has begun.
 class Session {
  public:
   Session(Session&& other) noexcept;
@@ -143,6 +144,8 @@ class Session {
   void resume();
   /// Returns the position after the newest step.
   SessionState state() const;
+  /// Returns what the run has warned of until now, each text once.
+  std::vector<std::string> warnings() const;
   /// Returns the weights that were published last. Wait-free.
   PublishedWeights published() const;
   /// Returns a lock that no step or validation runs under, for reading weights where they are.
@@ -155,6 +158,9 @@ class Session {
   /// Calls `callback` in this thread after a step, at most once in `every_seconds`.
   void on_progress(std::function<void(const SessionState&)> callback, double every_seconds = 0.1);
   LightningModule& module();
+  /// The CPU generator that steps draw from: the session's own, or LibTorch's default (see random_generator). Its state
+  /// is in the checkpoints, so draws of the host from it continue in a resumed session.
+  at::Generator generator() const;
   /// The run, as hooks see it.
   Run& run();
   /// Returns the handle of an optimizer. Throws levin::UsageError if there is none with this number.

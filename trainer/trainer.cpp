@@ -44,6 +44,7 @@ Trainer::Trainer(TrainerOptions given)
     given.strategy = placement_.strategy.name();  // a launcher makes it ddp if the options name no strategy
     check_options(given);
   }
+  if (!options_.print_warnings) return;  // then each run has them
   for (const std::string& warning : options_.warnings()) console::warn(warning);
 }
 
@@ -133,6 +134,7 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
   refuse_untuned();
   fit_.reset();
   fit_ = std::make_shared<Assembly>(options_, placement_, ranks(), module, inputs.data_module, Stage::Fit, trials_);
+  const RunScope scope = fit_->scope();
   try {
     FitSession session(*fit_, {.inputs = inputs,
                                .config = config_,
@@ -172,6 +174,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointO
 
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& inputs, Stage stage) {
   Assembly parts(options_, placement_, ranks(), module, inputs.data_module, stage);
+  const RunScope scope = parts.scope();
   RunContext& run = parts.run();
   const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, run.comm());
   if (found) print_weights_file(run, stage, found->checkpoint.file);
@@ -191,6 +194,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& 
 
 std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const RunInputs& inputs) {
   Assembly parts(options_, placement_, ranks(), module, inputs.data_module, Stage::Predict);
+  const RunScope scope = parts.scope();
   std::vector<std::vector<Batch>> predictions;
   const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, parts.run().comm());
   if (found) print_weights_file(parts.run(), Stage::Predict, found->checkpoint.file);

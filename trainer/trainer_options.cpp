@@ -9,6 +9,21 @@
 
 namespace levin {
 
+TrainerOptions TrainerOptions::embedded() {
+  TrainerOptions options;
+  options.logger = false;
+  options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
+  options.quiet = true;
+  options.print_warnings = false;
+  options.launcher = "none";
+  options.handle_signals = false;
+  options.on_sigusr1 = options.on_sigusr2 = "ignore";
+  options.keep_freed_memory = false;
+  options.keep_torch_settings = true;
+  options.random_generator = "own";
+  return options;
+}
+
 std::optional<StrategyKind> asked_strategy(const TrainerOptions& given) {
   return strategy_named(given.distributed_backend ? *given.distributed_backend : given.strategy);
 }

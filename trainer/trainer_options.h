@@ -171,6 +171,29 @@ struct TrainerOptions {
       {.choices = {"auto", "mpi"}});
   bool quiet = LEVIN_OPTION(quiet, false,
                             "Print nothing but warnings, errors and results: no start line, progress bar or summary");
+  bool print_warnings = LEVIN_OPTION(
+      print_warnings, true, "Print warnings; false: only the run's result, and a session, have them as a list");
+  bool keep_torch_settings = LEVIN_OPTION(
+      keep_torch_settings, false,
+      "Change none of LibTorch's process-wide settings: compute threads, denormals, algorithms, anomaly mode");
+  std::string random_generator = LEVIN_OPTION(
+      random_generator, "auto",
+      "Where a run with a seed draws on the CPU; own: a generator of its own, so that neither the program nor runs in "
+      "other threads share it; default: LibTorch's one; auto: own if another run is in progress when it starts",
+      {.choices = {"auto", "own", "default"}});
+  bool handle_signals = LEVIN_OPTION(
+      handle_signals, true, "The levin program handles SIGTERM, SIGINT, SIGUSR1 and SIGUSR2; library calls never do");
+  std::string resume_optimizer_options =
+      LEVIN_OPTION(resume_optimizer_options, "saved",
+                   "Learning rate, weight decay, other options of the optimizers' groups, and schedules of a run that "
+                   "is resumed: the checkpoint's, or the present ones of configure_optimizers",
+                   {.choices = {"saved", "present"}});
+
+  /// Returns options for a run inside of a program that keeps its process to itself: nothing is printed, no file is
+  /// written, no process is started, no signal is handled, and nothing of the process is changed (compute threads,
+  /// denormals, heap, LibTorch's generator if `seed` is set). Errors are exceptions, and warnings are in
+  /// RunResult::warnings. docs/embedding.md lists the options that it sets; each can be set back.
+  static TrainerOptions embedded();
 };
 
 /// Returns the strategy that options name, in the early or the present spelling; nullopt if they leave it to `devices`.

@@ -3,6 +3,7 @@
 #include <levin/data/loading/worker_thread.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/warnings.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -189,7 +190,10 @@ void BatchQueue::start_workers() {
       const Shared::Lock lock(shared_->mutex);
       shared_->threads += 1;
     }
-    threads_.emplace_back([shared = shared_] { work(shared); });
+    threads_.emplace_back([shared = shared_, warnings = console::WarningScope::list()] {
+      const console::WarningScope scope(warnings);  // the dataset's warnings are the run's
+      work(shared);
+    });
   }
 }
 

@@ -48,6 +48,11 @@ TorchSettingsOptions settings_of(const ResolvedOptions& options) {
           .float32_matmul_precision = options.float32_matmul_precision};
 }
 
+RunDraws::Generator generator_named(const std::string& name) {
+  if (name == "own") return RunDraws::Generator::Own;
+  return name == "default" ? RunDraws::Generator::Default : RunDraws::Generator::Auto;
+}
+
 /// Returns whether the user has placed parts of the module on other devices than the CPU.
 bool is_placed_by_user(const LightningModule& module) {
   const std::vector<at::Tensor> parameters = module.parameters();
@@ -101,7 +106,7 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
       placement_(placement),
       ranks_(ranks),
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
-      settings_(std::in_place, settings_of(options)),
+      warnings_(std::make_shared<console::WarningList>(options.print_warnings)),
       strategy_(make_wrapped_strategy(placement, options, ranks, module_)),
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device())),
       parts_{.options = options,
@@ -113,22 +118,44 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .trial = trial,
              .channels_last = options.memory_format == "channels_last"},
       run_(parts_, checkpoint_of) {
+  if (!options.keep_torch_settings) settings_.emplace(settings_of(options));
   if (options.keep_freed_memory) heap_.emplace();
-  in_progress_.emplace(options.seed.has_value());
-  if (options.seed) {
-    generator_as_before_.emplace();
-    // Each rank has its own random numbers. Weights are those of rank 0, and the order of samples has its own seed.
-    at::manual_seed(static_cast<uint64_t>(*options.seed + strategy_->comm().rank()));
-  }
+  for (const std::string& warning : options.warnings()) warnings_->add(warning);
+  seed_run();
+  const RunScope scope = this->scope();
+  add_callbacks();
+}
+
+void Assembly::seed_run() {
+  const ResolvedOptions& options = parts_.options;
+  const console::WarningScope scope(warnings_);
+  in_progress_.emplace(RunDraws{.generator = generator_named(options.random_generator),
+                                .is_seeded = options.seed.has_value(),
+                                .in_own_scope = levin::has_own_generator(),
+                                .on_gpu = strategy_->device().is_cuda()});
+  if (!options.seed) return;
+  // Each rank has its own random numbers. Weights are those of rank 0, and the order of samples has its own seed.
+  const auto seed = static_cast<uint64_t>(*options.seed + strategy_->comm().rank());
+  if (in_progress_->has_own_generator())
+    generator_ = make_generator(seed);
+  else if (levin::has_own_generator())
+    generator_ = at::Generator();  // LibTorch's, though the run starts inside another one
+  const GeneratorScope generator(generator_);
+  if (!in_progress_->has_own_generator() || strategy_->device().is_cuda()) generator_as_before_.emplace();
+  if (generator_as_before_) seed_generators(seed);
+}
+
+void Assembly::add_callbacks() {
+  const ResolvedOptions& options = parts_.options;
   for (const CallbackEntry& entry : options.callbacks)
     if (options.saves_checkpoints() || !saves_checkpoints(entry)) add(entry);
   if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());
   if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
-  if (!trial)
+  if (!parts_.trial)
     for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
-  if (stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
+  if (parts_.stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
-  parts_.hooks.add(module_, module.overrides.hooks);
+  parts_.hooks.add(module_, parts_.module.overrides.hooks);
   for (const CallbackEntry& entry : parts_.callbacks)
     if (entry.callback->is_monitoring()) parts_.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
 }
@@ -230,7 +257,13 @@ void Assembly::end() {
   settings_.reset();
 }
 
+at::Generator Assembly::generator() const {
+  const RunScope scope = this->scope();
+  return default_generator();
+}
+
 void Assembly::guarded(const std::function<void()>& body) {
+  const RunScope scope = this->scope();
   try {
     body();
   } catch (const std::exception& error) {

@@ -7,9 +7,11 @@
 #include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/core/system/heap.h>
 #include <levin/trainer/core/system/runs_in_progress.h>
+#include <levin/trainer/core/system/warnings.h>
 #include <levin/trainer/precision/make_precision.h>
 #include <levin/trainer/run/run_context.h>
 #include <levin/trainer/run/run_parts.h>
+#include <levin/trainer/run/run_scope.h>
 #include <levin/trainer/strategies/strategy.h>
 
 #include <exception>
@@ -17,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace levin {
 
@@ -32,8 +35,8 @@ struct FoundRate {
 class Assembly {
  public:
   /// `options`, `placement` and `ranks` must outlive the assembly; `ranks` is null without ddp or zero1. Sets
-  /// process-wide state: seed, threads and LibTorch's switches. In a trial the module's configure_callbacks() is not
-  /// called.
+  /// process-wide state, as far as the options allow it: seed, threads, LibTorch's switches, the heap. In a trial the
+  /// module's configure_callbacks() is not called.
   Assembly(const ResolvedOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
            const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
 
@@ -56,6 +59,12 @@ class Assembly {
   /// Runs `body`. If it throws, calls on_exception and closes the loggers, then rethrows. The handling runs on this
   /// rank alone: logged values are this rank's own, and a collective throws.
   void guarded(const std::function<void()>& body);
+  /// While the result lives, this thread works for the run. `guarded` makes one.
+  RunScope scope() const { return {warnings_, generator_}; }
+  /// Returns the warnings of the run until now.
+  std::vector<std::string> warnings() const { return warnings_->messages(); }
+  /// The CPU generator that the run draws from: its own, or LibTorch's default.
+  at::Generator generator() const;
 
   RunContext& run() { return run_; }
   const Placement& placement() const { return placement_; }
@@ -65,6 +74,8 @@ class Assembly {
  private:
   /// Runs the prepare_data hooks once on each machine; the other ranks wait.
   void prepare_data();
+  void seed_run();
+  void add_callbacks();
   void add(const CallbackEntry& entry);
   template <class C>
   bool has() const;
@@ -74,11 +85,13 @@ class Assembly {
   const Placement& placement_;
   ProcessGroup* ranks_;
   bool first_of_machine_;
-  std::optional<TorchSettings> settings_;
+  std::shared_ptr<console::WarningList> warnings_;
+  std::optional<TorchSettings> settings_ = {};
   std::optional<HeapRetention> heap_ = {};
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<PrecisionPlugin> precision_;
   std::optional<RunInProgress> in_progress_ = {};
+  std::optional<at::Generator> generator_ = {};  ///< own, or undefined for LibTorch's; unset: as the caller draws
   std::optional<RngGuard> generator_as_before_ = {};
   RunParts parts_;
   RunContext run_;

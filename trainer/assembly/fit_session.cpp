@@ -47,6 +47,7 @@ FitSession::FitSession(Assembly& assembly, Request request)
       run_(assembly.run()),
       request_(std::move(request)),
       given_(request_.inputs.loaders(run_.module(), Stage::Fit)) {
+  const RunScope scope = assembly_.scope();
   run_.set_estimate([this] { return estimated_steps(); });
   const StartIdentity& start = request_.start;
   const std::string& ckpt_path = request_.inputs.ckpt_path;
@@ -82,19 +83,21 @@ void FitSession::train() {
 }
 
 RunResult FitSession::end() {
+  const RunScope scope = assembly_.scope();
   guarded([&] {
     run_.parts().hooks.on_fit_end(run_);
     run_.save_if_asked();
     run_.finish_saves();
     assembly_.teardown();
   });
-  const RunResult result = result_of(run_);
+  RunResult result = result_of(run_);
   for (const auto& logger : run_.parts().loggers) logger->finalize(result.status);
   if (run_.parts().is_rank_zero()) {
     if (!result.folder.empty()) save_weights(run_.module(), result.folder / "weights.pt");
     run_.run_folder().write_summary(result);
   }
   assembly_.end();
+  result.warnings = assembly_.warnings();
   return result;
 }
 
@@ -151,7 +154,9 @@ void FitSession::end_failed() {
   if (run_.state().batches_seen == 0 && request_.start.is_unique) run_.run_folder().remove_if_bare();
 }
 
-data::Loaders FitSession::make_train_loaders() { return ready_for_training(run_.parts(), given_.train()); }
+data::Loaders FitSession::make_train_loaders() {
+  return ready_for_training(run_.parts(), given_.train());
+}
 
 data::Loaders FitSession::take_train_loaders() {
   if (!made_early_) return make_train_loaders();

@@ -119,7 +119,7 @@ State rng_of_new_rank(const State& of_rank_zero, int64_t rank) {
   const RngGuard generator_as_before;
   load_rng_state(of_rank_zero);
   const auto drawn = at::randint(int64_t{1} << 62, {1}, at::TensorOptions(at::kLong)).item<int64_t>();
-  at::manual_seed(static_cast<uint64_t>(drawn + rank));
+  seed_generators(static_cast<uint64_t>(drawn + rank));
   return rng_state();
 }
 

@@ -1,4 +1,4 @@
-// Several trainers in one process, which share one generator of random numbers.
+// Several trainers in one process, which share LibTorch's generator of random numbers unless they have their own.
 #include <atomic>
 #include <thread>
 
@@ -12,7 +12,8 @@ namespace {
 constexpr const char* kWarning = "two threads run trainers at the same time";
 
 /// Trains one epoch; each batch waits until as many runs are in their first batch.
-void train_beside(std::atomic<int>& running, int wanted, std::optional<int64_t> seed) {
+void train_beside(std::atomic<int>& running, int wanted, std::optional<int64_t> seed,
+                  const std::string& generator = "default") {
   struct Waiting : ToyModule {
     levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
       if (batch_idx == 0) *running += 1;
@@ -26,6 +27,7 @@ void train_beside(std::atomic<int>& running, int wanted, std::optional<int64_t> 
   levin::TrainerOptions options = quiet(folder);
   options.max_epochs = 1;
   options.seed = seed;
+  options.random_generator = generator;
   Waiting module;
   module.running = &running;
   module.wanted = wanted;
@@ -33,6 +35,20 @@ void train_beside(std::atomic<int>& running, int wanted, std::optional<int64_t> 
 }
 
 }  // namespace
+
+TEST_CASE("runs with generators of their own do not warn") {
+  const CapturedStderr captured;
+  std::atomic<int> running = 0;
+  std::thread other([&] { train_beside(running, 2, {}); });
+  train_beside(running, 2, 7, "own");
+  other.join();
+  running = 0;
+  // Of two that choose for themselves, the second one takes its own.
+  std::thread another([&] { train_beside(running, 2, 4, "auto"); });
+  train_beside(running, 2, 7, "auto");
+  another.join();
+  CHECK_FALSE(contains(captured.text(), kWarning));
+}
 
 TEST_CASE("a seeded run beside a run in another thread warns once that the seed does not decide") {
   const CapturedStderr captured;

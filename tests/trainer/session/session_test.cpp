@@ -1,36 +1,12 @@
 // A session beside fit: the same batches give the same bits; requests of other threads; the host's state; errors.
-#include <levin/levin.h>
-
 #include <atomic>
 #include <thread>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
-#include "tests/small_modules.h"
+#include "tests/trainer/session/sessions.h"
 
 namespace {
-
-levin::TrainerOptions options_in(const TemporaryFolder& folder) {
-  levin::TrainerOptions options = quiet(folder);
-  options.seed = 5;
-  options.num_threads = 1;
-  options.log_every_n_steps = 2;
-  return options;
-}
-
-std::shared_ptr<ToyModule> new_module(uint64_t seed = 1) {
-  torch::manual_seed(seed);
-  return std::make_shared<ToyModule>(0.2);
-}
-
-/// A module that makes its own data.
-struct OwnData : ToyModule {
-  levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
-    CHECK(batch.empty());
-    const auto input = torch::randn({3, 4});
-    return loss_of({input, input.sum(1, true)});
-  }
-};
 
 /// Counts what it sees, as a host's buffer or environment would.
 struct HostState {

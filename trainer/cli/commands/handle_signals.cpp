@@ -17,6 +17,7 @@ SignalAction action_named(const std::string& name) {
 }  // namespace
 
 std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& options) {
+  if (!options.handle_signals) return {};
   return {{SIGTERM, SignalAction::Stop},
           {SIGINT, SignalAction::Stop},
           {SIGUSR1, action_named(options.on_sigusr1)},

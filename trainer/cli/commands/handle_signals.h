@@ -18,6 +18,7 @@ class Interrupted : public Error {
 };
 
 /// Returns the actions of signals: SIGTERM and SIGINT stop, SIGUSR1 and SIGUSR2 act according to the trainer's options.
+/// None if handle_signals is false.
 std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& options);
 
 /// Handles the signals that SignalGuard has recorded: saves checkpoints; saves and ends a fit after the current step

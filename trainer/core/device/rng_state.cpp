@@ -1,6 +1,6 @@
 #include <levin/trainer/core/device/rng_state.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <levin/trainer/core/device/own_generator.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -32,15 +32,17 @@ at::Generator cuda_generator(int64_t device) {
 }  // namespace
 
 State rng_state() {
-  State state = State::dict({{"cpu", state_of(at::detail::getDefaultCPUGenerator())}, {"cuda", State::list()}});
+  State state = State::dict({{"cpu", state_of(default_generator())}, {"cuda", State::list()}});
   // Reading the state would initialize a device that is not in use yet.
   if (!at::globalContext().hasCUDA() || !at::detail::getCUDAHooks().hasPrimaryContext(0)) return state;
   for (int64_t device = 0; device < cuda_devices(); ++device) state["cuda"].push_back(state_of(cuda_generator(device)));
   return state;
 }
 
-void load_rng_state(const State& state) {
-  set_state(at::detail::getDefaultCPUGenerator(), state.at("cpu").to_tensor());
+void load_rng_state(const State& state) { load_rng_state(state, default_generator()); }
+
+void load_rng_state(const State& state, const at::Generator& cpu) {
+  set_state(cpu, state.at("cpu").to_tensor());
   const State::List& saved = state.at("cuda").items();
   const int64_t devices = std::min(cuda_devices(), static_cast<int64_t>(saved.size()));
   for (int64_t device = 0; device < devices; ++device)

@@ -32,6 +32,6 @@ std::shared_ptr<spdlog::logger> logger() {
 }  // namespace
 
 void info(const std::string& message) { logger()->info("{}", message); }
-void warn(const std::string& message) { logger()->warn("warning: {}", message); }
+void print_warning(const std::string& message) { logger()->warn("warning: {}", message); }
 
 }  // namespace levin::console

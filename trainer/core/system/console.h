@@ -6,6 +6,10 @@
 namespace levin::console {
 
 void info(const std::string& message);
+/// Prints a warning, or adds it to the list of the innermost WarningScope of this thread.
 void warn(const std::string& message);
+
+/// Prints a warning, whatever the scope is.
+void print_warning(const std::string& message);
 
 }  // namespace levin::console
