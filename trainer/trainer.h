@@ -40,8 +40,9 @@ struct RunInputs;
 ///     levin::RunResult result = trainer.fit(*model, data);
 ///
 /// The caller keeps ownership of modules and data modules. Batches come from a data module, from loaders, or from the
-/// module's train_dataloader() and similar methods. After an exception from a hook, a step or a loader, the trainer
-/// calls on_exception, closes the logs and rethrows.
+/// module's train_dataloader() and similar methods. If there is no training loader at all and max_steps or max_time is
+/// set, training_step gets empty batches, one epoch without end, as from Session::step(). After an exception from a
+/// hook, a step or a loader, the trainer calls on_exception, closes the logs and rethrows.
 ///
 /// `ckpt_path` is a checkpoint of levin or PyTorch Lightning. fit resumes from it bit for bit; the other calls load
 /// only its weights. Its values:

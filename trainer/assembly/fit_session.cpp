@@ -6,6 +6,7 @@
 #include <levin/trainer/checkpoint/apply_checkpoint.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/launch/supervisor.h>
+#include <levin/trainer/loops/empty_batches.h>
 #include <levin/trainer/run/training_length.h>
 
 #include <string>
@@ -155,7 +156,11 @@ void FitSession::end_failed() {
 }
 
 data::Loaders FitSession::make_train_loaders() {
-  return ready_for_training(run_.parts(), given_.train());
+  data::Loaders loaders = given_.train();
+  const ResolvedOptions& options = run_.parts().options;
+  const bool ends_by_itself = options.max_steps >= 0 || options.max_time;
+  if (loaders.empty() && ends_by_itself) loaders = EmptyBatches();
+  return ready_for_training(run_.parts(), loaders);
 }
 
 data::Loaders FitSession::take_train_loaders() {

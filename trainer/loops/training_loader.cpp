@@ -17,7 +17,9 @@ data::Loaders one_of(const data::Loaders& loaders) {
 
 data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loaders) {
   if (loaders.empty())
-    throw UsageError("fit: there is no training loader; give one to fit, or override train_dataloader()");
+    throw UsageError(
+        "fit: there is no training loader; give one to fit, or override train_dataloader(). A module that makes its "
+        "own data needs none: set trainer.max_steps or trainer.max_time");
   data::Loaders ready = one_of(loaders);
   if (parts.options.seed) ready[0].set_default_seed(static_cast<uint64_t>(*parts.options.seed));
   divide_among_ranks(parts, ready);
