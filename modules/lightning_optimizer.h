@@ -41,6 +41,20 @@ class LightningOptimizer {
     driver_->clip_gradients(index_, value, algorithm);
   }
   size_t index() const { return index_; }
+
+  /// Returns the number of parameter groups.
+  size_t groups();
+  /// Returns the learning rate of a group. Throws levin::UsageError if there is no such group, or if the optimizer has
+  /// no learning rate.
+  double lr(size_t group = 0);
+  /// Sets the learning rate of all groups, from the next step on. A scheduler's next step sets rates again: docs/
+  /// schedulers.md says which of them continue from this rate. All ranks must set the same. Throws as `lr`, and for a
+  /// rate that is negative or not finite.
+  void set_lr(double lr);
+  /// Sets the learning rate of one group. A parameter with a rate of its own needs a group of its own in
+  /// configure_optimizers.
+  void set_lr(double lr, size_t group);
+
   /// Returns the underlying LibTorch optimizer; its steps bypass the trainer.
   torch::optim::Optimizer& raw() { return driver_->raw(index_); }
 
