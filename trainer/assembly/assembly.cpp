@@ -209,6 +209,8 @@ void Assembly::configure_optimizers(const FoundRate& found) {
     if (found.lr) optim::set_lr(*optimizer, optim::lr_shares(*optimizer), *found.lr);
     if (found.factor != 1) optim::scale_lr(*optimizer, found.factor);
   }
+  for (const auto& optimizer : parts_.optimizers)
+    parts_.optimizer_parameters.push_back(names_of_groups(*optimizer, module_));  // strategies replace the tensors
   strategy_->attach(parts_.optimizers);
   precision_->attach(parts_.optimizers);
   for (OptimizerEntry& entry : config.entries) {

@@ -7,6 +7,7 @@
 #include <levin/modules/weights.h>
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
+#include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/trainer/checkpoint/precision_state.h>
 #include <levin/trainer/checkpoint/rank_sections.h>
 #include <levin/trainer/core/run/logged_metric.h>
@@ -51,15 +52,56 @@ void check_resumable(const State& checkpoint) {
   }
 }
 
+bool keeps_present_options(const RunContext& run) { return run.parts().options.resume_optimizer_options == "present"; }
+
 void check_optimizers(const RunContext& run, const State& checkpoint) {
   const State& optimizers = checkpoint.at("optimizer_states");
   const State& schedulers = checkpoint.at("lr_schedulers");
   if (optimizers.size() != run.parts().optimizers.size())
     throw UsageError("it has ", optimizers.size(), " optimizers, configure_optimizers returned ",
                      run.parts().optimizers.size());
-  if (schedulers.size() != run.parts().schedulers.size())
+  if (!keeps_present_options(run) && schedulers.size() != run.parts().schedulers.size())
     throw UsageError("it has ", schedulers.size(), " learning-rate schedulers, configure_optimizers returned ",
                      run.parts().schedulers.size());
+}
+
+/// Returns an optimizer's saved state as it is to be loaded: with the saved options, or with the present ones.
+State state_to_load(RunContext& run, size_t index, const State& saved, const State* own) {
+  if (!keeps_present_options(run)) return saved;
+  const State* const all_names = own != nullptr ? own->find("optimizer_parameters") : nullptr;
+  const State* const names = all_names != nullptr ? &all_names->items().at(index) : nullptr;
+  const GroupNames& present = run.parts().optimizer_parameters.at(index);
+  if (run.parts().precision.master_weights(index) != nullptr && !has_same_order(present, names))
+    throw UsageError(
+        "trainer.resume_optimizer_options: present: the float32 copies of amp_level O2 were saved in the order of the "
+        "optimizer's parameters, which is another one now; keep the order");
+  return with_present_groups(*run.parts().optimizers[index], present, saved, names);
+}
+
+void apply_optimizers(RunContext& run, const State& checkpoint, const State* own) {
+  const State::List& optimizers = checkpoint.at("optimizer_states").items();
+  for (size_t i = 0; i < optimizers.size(); ++i)
+    if (!optimizers[i].is_none())
+      run.parts().strategy.load_optimizer_state(*run.parts().optimizers[i], state_to_load(run, i, optimizers[i], own));
+  if (keeps_present_options(run)) return;
+  const State::List& schedulers = checkpoint.at("lr_schedulers").items();
+  for (size_t i = 0; i < schedulers.size(); ++i) run.parts().schedulers[i]->load_state_dict(schedulers[i]);
+}
+
+/// Steps the present schedulers, which are at their beginning, as often as the finished part of the run would have done
+/// it. Those that follow a metric stay at their beginning.
+void step_to_present_place(RunContext& run) {
+  if (!keeps_present_options(run)) return;
+  const RunParts& parts = run.parts();
+  const TrainerState& counters = run.state();
+  const bool epoch_was_stepped = counters.last_batch && counters.batch_in_epoch > 0;
+  for (size_t i = 0; i < parts.schedulers.size(); ++i) {
+    const LRSchedulerConfig& config = parts.scheduler_configs[i];
+    const int64_t intervals =
+        config.interval == "step" ? counters.global_step - counters.skipped_steps : counters.epoch + epoch_was_stepped;
+    if (parts.schedulers[i]->needs_metric()) continue;
+    for (int64_t step = 0; step < intervals / config.frequency; ++step) parts.schedulers[i]->step();
+  }
 }
 
 /// Sets each gradient to the sum over the sections.
@@ -186,12 +228,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
     // The strategy may shard the optimizers' state, so it comes first.
     if (const State* strategy = own != nullptr ? own->find("strategy") : nullptr)
       run.parts().strategy.load_state_dict(*strategy);
-    const State::List& optimizers = checkpoint.at("optimizer_states").items();
-    for (size_t i = 0; i < optimizers.size(); ++i)
-      if (!optimizers[i].is_none())
-        run.parts().strategy.load_optimizer_state(*run.parts().optimizers[i], optimizers[i]);
-    const State::List& schedulers = checkpoint.at("lr_schedulers").items();
-    for (size_t i = 0; i < schedulers.size(); ++i) run.parts().schedulers[i]->load_state_dict(schedulers[i]);
+    apply_optimizers(run, checkpoint, own);
     load_module_state_dict(run.module(), weights_of(checkpoint));
     load_precision_state(run, checkpoint);
     if (const State* callbacks = checkpoint.find("callbacks"))
@@ -202,6 +239,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
       apply_levin_section(run, *own, goes_on);
     else
       apply_lightning_loops(run, checkpoint);
+    step_to_present_place(run);
     run.clock().continue_from(run.counters().elapsed_seconds);
     run.resumption().begin();
   });

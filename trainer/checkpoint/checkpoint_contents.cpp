@@ -4,6 +4,7 @@
 #include <levin/modules/module_modes.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
+#include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/trainer/checkpoint/precision_state.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/run/logged_metric.h>
@@ -53,6 +54,18 @@ State optimizer_states(RunContext& run) {
   State states = State::list();
   for (const auto& optimizer : run.parts().optimizers) states.push_back(optimizer_state(run, *optimizer));
   return states;
+}
+
+/// Returns the names of each optimizer's parameters, by which a run with other groups finds their state.
+State optimizer_parameters(RunContext& run, const State& states) {
+  State names = State::list();
+  for (size_t i = 0; i < run.parts().optimizers.size(); ++i) {
+    // Hooks may have added groups; zero1 and master weights have replaced the tensors.
+    State now = state_of_names(names_of_groups(*run.parts().optimizers[i], run.module()), states.items()[i]);
+    names.push_back(now.is_none() ? state_of_names(run.parts().optimizer_parameters[i], states.items()[i])
+                                  : std::move(now));
+  }
+  return names;
 }
 
 State scheduler_states(RunContext& run) {
@@ -158,6 +171,7 @@ State checkpoint_of(RunContext& run, bool weights_only) {
     checkpoint["optimizer_states"] = optimizer_states(run);
     checkpoint["lr_schedulers"] = scheduler_states(run);
     checkpoint["levin"] = levin_section(run);
+    checkpoint["levin"]["optimizer_parameters"] = optimizer_parameters(run, checkpoint.at("optimizer_states"));
     save_precision_state(run, checkpoint);
   }
   if (const std::string& hyperparameters = run.config().hyperparameters; hyperparameters != "{}") {

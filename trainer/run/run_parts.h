@@ -2,6 +2,7 @@
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/trainer/core/run/callback_entry.h>
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/loggers/logger.h>
@@ -31,6 +32,7 @@ struct RunParts {
   std::vector<CallbackEntry> callbacks = {};
   std::vector<std::shared_ptr<Logger>> loggers = {};
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers = {};
+  std::vector<GroupNames> optimizer_parameters = {};  ///< one per optimizer, as configure_optimizers made it
   std::vector<std::shared_ptr<LRScheduler>> schedulers = {};
   std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one per scheduler
 
