@@ -1,6 +1,7 @@
 #include <levin/trainer/loops/automatic_step.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/data/loading/batch_weight.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <utility>
@@ -28,6 +29,7 @@ AutomaticStep::AutomaticStep(const StepParts& parts)
       gradient_clip_algorithm_(parts.options.gradient_clip_algorithm == "value" ? GradientClipAlgorithm::Value
                                                                                 : GradientClipAlgorithm::Norm),
       zero_grad_overridden_(parts.overrides.has(ModuleMethod::optimizer_zero_grad)),
+      returns_mean_(size() == 1 && optim::detail::repeats_closure(raw(0))),
       captured_(make_captured_step(parts)) {
   if (size() > 1)
     throw UsageError("configure_optimizers returned ", size(),
@@ -139,7 +141,7 @@ at::Tensor AutomaticStep::compute_gradients() {
   if (!total) return loss;
   total_weight_ = total->finish();
   for (size_t i = 0; i < size(); ++i) finish_gradients(i);
-  return loss;
+  return returns_mean_ ? sync.mean_loss(loss, weight) : loss;
 }
 
 double AutomaticStep::weight_of_output() const {

@@ -17,7 +17,8 @@ namespace levin {
 ///               in the window's last: gradients * k * ranks * w0 / sum(w), unscaled, on_before_optimizer_step, clipped
 ///     in the window's last: module.optimizer_step(optimizer, closure)
 ///
-/// A micro-batch without a loss, or of weight 0, adds nothing. AccumulationWindow has the arithmetic.
+/// The closure returns this rank's loss; to an optimizer that evaluates it several times (LBFGS), the mean of all
+/// ranks. A micro-batch without a loss, or of weight 0, adds nothing. AccumulationWindow has the arithmetic.
 class AutomaticStep final : public TrainingStep {
  public:
   /// Throws levin::UsageError if the module has several optimizers.
@@ -51,6 +52,7 @@ class AutomaticStep final : public TrainingStep {
   std::optional<double> gradient_clip_val_;
   GradientClipAlgorithm gradient_clip_algorithm_;
   bool zero_grad_overridden_;
+  bool returns_mean_;  ///< the optimizer decides by the loss (LBFGS), which is therefore the same on all ranks
   std::unique_ptr<CapturedStep> captured_;  ///< null without cuda_graphs
 
   const Batch* batch_ = nullptr;  ///< null while a window ends without a further micro-batch

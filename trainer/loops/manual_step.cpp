@@ -1,5 +1,6 @@
 #include <levin/trainer/loops/manual_step.h>
 #include <ATen/TensorOperators.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/trainer/core/system/error.h>
 
 namespace levin {
@@ -38,8 +39,18 @@ void ManualStep::step(size_t index, const Closure& closure) {
     optimizers_.unscale_once(index);
   }
   parts_.hooks.on_before_optimizer_step(parts_.run, raw(index));
-  updated_ |= optimizers_.step(index, scales ? nullptr : closure);
+  updated_ |= optimizers_.step(index, scales ? nullptr : on_all_ranks(index, closure));
   stepped_ = true;
+}
+
+/// An optimizer that decides by the loss gets the mean of all ranks, so that they decide alike.
+Closure ManualStep::on_all_ranks(size_t index, const Closure& closure) {
+  if (!closure || parts_.strategy.comm().world_size() == 1 || !optim::detail::repeats_closure(raw(index)))
+    return closure;
+  return [this, closure] {
+    const at::Tensor loss = closure();
+    return parts_.strategy.rank_sync().mean_loss(loss, on_ranks_.is_idle ? 0 : 1);
+  };
 }
 
 /// The strategy averages over all ranks; this factor makes that the mean over the ranks that have a batch.

@@ -19,6 +19,7 @@ class ManualStep final : public TrainingStep {
   void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) override;
 
  private:
+  Closure on_all_ranks(size_t index, const Closure& closure);
   at::Tensor share_of_mean(const at::Tensor& loss) const;
 
   BatchOnRanks on_ranks_ = {};

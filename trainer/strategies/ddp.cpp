@@ -1,5 +1,4 @@
 #include <levin/trainer/strategies/ddp.h>
-#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
@@ -33,11 +32,6 @@ void DdpStrategy::place(LightningModule& module) {
 }
 
 void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
-  for (const auto& optimizer : optimizers)
-    if (optim::detail::repeats_closure(*optimizer))
-      throw UsageError("strategy ", name(),
-                       " does not run LBFGS, which evaluates a batch as often as its own gradients ask for; use one "
-                       "device");
   if (optimizers.empty()) return;
   watch_ = optim::ParameterWatch(optimizers);
   reducer_.emplace(*module_, group_, options_);

@@ -55,6 +55,19 @@ double RankSync::PendingSum::finish() {
   return *message_.const_data_ptr<double>();
 }
 
+at::Tensor RankSync::mean_loss(const at::Tensor& loss, double weight) const {
+  if (group_ == nullptr || group_->world_size() == 1) return loss;
+  at::Tensor sums = at::zeros({2}, at::TensorOptions(at::kDouble));
+  auto* const values = sums.mutable_data_ptr<double>();
+  if (loss.defined() && weight > 0) {
+    values[0] = loss.item<double>() * weight;  // host sync on a GPU
+    values[1] = weight;
+  }
+  group_->all_reduce(sums, ReduceOp::Sum);
+  if (values[1] == 0) return {};
+  return at::full({}, values[0] / values[1], loss.defined() ? loss.options() : at::TensorOptions(at::kDouble));
+}
+
 uint64_t RankSync::agree(uint64_t bits) {
   if (group_ == nullptr) return bits;
   own_bits_ |= bits;

@@ -36,6 +36,10 @@ class RankSync {
   /// Starts sending this rank's weight of the window to the others, without waiting. Call it before the backward that
   /// ends the window, and PendingSum::finish after that backward. Collective: all ranks call both.
   PendingSum begin(double weight);
+  /// Returns the mean of the ranks' losses, weighted by their `weight`, the same on all ranks. `loss` has one element;
+  /// undefined or with a weight of 0 it adds nothing. Undefined if no rank adds anything, and `loss` itself with one
+  /// process. Collective: all ranks call it.
+  at::Tensor mean_loss(const at::Tensor& loss, double weight) const;
   /// Passes on this rank's requests, as bits, and returns the bits that any rank has set, the same on all ranks. It
   /// sends no message itself: `bits` go with the weights of the next window, and the result was sent with the weights
   /// of the last one.

@@ -1,4 +1,5 @@
-// Training on ranks if parameters join the optimizer during the fit, or ranks have unequal weights.
+// Training on ranks if parameters join the optimizer during the fit, ranks have unequal weights, or LBFGS evaluates a
+// batch several times.
 #include <cmath>
 
 #include "tests/error_text.h"
@@ -96,4 +97,13 @@ TEST_CASE("ranks that change rows differently are told which parameter differs")
   CHECK(contains(learner.log(), "change on all ranks or on none"));
   CHECK(learner.run("zero1", 2, "rows") != 0);
   CHECK(contains(learner.log(), "zero1: the rows of a parameter of shape [2, 4] cannot change"));
+
+TEST_CASE("LBFGS takes the same way on ranks as on one device") {
+  const Learner learner;
+  // The rounding of sums differs, and each step multiplies the difference.
+  CHECK(difference(learner.weights("ddp", 2, "lbfgs"), learner.weights("single_device", 1, "lbfgs")) < 1e-6);
+  CHECK(difference(learner.weights("ddp", 2, "lbfgs_by_hand"), learner.weights("single_device", 1, "lbfgs_by_hand")) <
+        1e-6);
+  const auto unbroken = learner.weights("ddp", 2, "lbfgs");
+  CHECK(difference(learner.weights("ddp", 2, "lbfgs", learner.middle()), unbroken) == 0);
 }

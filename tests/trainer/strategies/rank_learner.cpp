@@ -23,6 +23,15 @@ struct Net : levin::LightningModule {
     const int64_t rank = run().comm().rank();
     if (what == "first_weighs_nothing" && rank == 0 && batch_idx == 0) return {loss, 0};
     if (what == "unequal_weights") return {loss, static_cast<double>(1 + 3 * rank + batch_idx % 3)};
+    if (what == "lbfgs_by_hand") {
+      optimizer().step([&] {
+        optimizer().zero_grad();
+        const auto again = torch::mse_loss(head(body(batch.input()).tanh()), batch.target());
+        manual_backward(again);
+        return again;
+      });
+      return {};
+    }
     if (!automatic_optimization) {
       optimizer().zero_grad();
       manual_backward(loss);
@@ -55,10 +64,23 @@ struct Net : levin::LightningModule {
     const int64_t more = what == "rows_differ" ? rank : 0;
     levin::optim::append_rows(table, table.detach().narrow(0, 0, 1 + more) / 2);
   }
+  bool by_lbfgs() const { return what.rfind("lbfgs", 0) == 0; }
+  /// The ranks have taken the same way if they have the same bits.
+  void on_train_end(levin::Run& run) override {
+    if (!by_lbfgs()) return;
+    const auto own = torch::nn::utils::parameters_to_vector(parameters()).detach();
+    for (const auto& one : run.comm().all_gather(own))
+      if (!torch::equal(one, own)) throw std::runtime_error("the ranks have different weights");
+  }
   levin::OptimizerConfig configure_optimizers() override {
     std::vector<torch::Tensor> first = head->parameters();
     first.push_back(table);
     levin::optim::Adam optimizer(unfreezes() ? first : parameters(), {.lr = 0.05});
+
+    if (by_lbfgs())
+      return levin::OptimizerConfig(
+          levin::optim::LBFGS(parameters(), {.max_iter = 6, .line_search_fn = "strong_wolfe"}));
+    levin::optim::Adam optimizer(unfreezes() ? head->parameters() : parameters(), {.lr = 0.05});
     if (joined) join(optimizer);
     return optimizer;
   }
@@ -86,13 +108,14 @@ int main(int argc, char** argv) {
     options.precision = "64-true";
     options.max_epochs = 3;
     options.accumulate_grad_batches = what == "unequal_weights" ? 2 : 1;
-    options.gradient_clip_val = what == "unfreezes_by_hand" ? std::nullopt : std::optional<double>(0.5);
+    options.gradient_clip_val =
+        what == "unfreezes_by_hand" || what.rfind("lbfgs", 0) == 0 ? std::nullopt : std::optional<double>(0.5);
     options.timeout_seconds = 30;
     options.default_root_dir = argv[1];
     options.enable_progress_bar = options.enable_model_summary = options.enable_checkpointing = false;
     levin::Trainer trainer(options);
     Net net(what);
-    net.automatic_optimization = what != "unfreezes_by_hand";
+    net.automatic_optimization = what != "unfreezes_by_hand" && what != "lbfgs_by_hand";
     net.middle = std::filesystem::path(argv[1]) / "middle.ckpt";
     const levin::data::DataLoader loader(levin::data::TensorDataset(input, target),
                                          {.batch_size = kGlobalBatch / ranks});
