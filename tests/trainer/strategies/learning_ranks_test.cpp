@@ -97,6 +97,7 @@ TEST_CASE("ranks that change rows differently are told which parameter differs")
   CHECK(contains(learner.log(), "change on all ranks or on none"));
   CHECK(learner.run("zero1", 2, "rows") != 0);
   CHECK(contains(learner.log(), "zero1: the rows of a parameter of shape [2, 4] cannot change"));
+}
 
 TEST_CASE("LBFGS takes the same way on ranks as on one device") {
   const Learner learner;

@@ -17,16 +17,19 @@ struct Net : levin::LightningModule {
   }
   bool unfreezes() const { return what.rfind("unfreezes", 0) == 0; }
 
-  levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+  torch::Tensor loss_of(const levin::Batch& batch) {
     const auto output = head(body(batch.input()).tanh()) + batch.input().matmul(table.t()).sin().mean(1, true);
-    const auto loss = torch::mse_loss(output, batch.target());
+    return torch::mse_loss(output, batch.target());
+  }
+  levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+    const auto loss = loss_of(batch);
     const int64_t rank = run().comm().rank();
     if (what == "first_weighs_nothing" && rank == 0 && batch_idx == 0) return {loss, 0};
     if (what == "unequal_weights") return {loss, static_cast<double>(1 + 3 * rank + batch_idx % 3)};
     if (what == "lbfgs_by_hand") {
       optimizer().step([&] {
         optimizer().zero_grad();
-        const auto again = torch::mse_loss(head(body(batch.input()).tanh()), batch.target());
+        const auto again = loss_of(batch);
         manual_backward(again);
         return again;
       });
@@ -75,12 +78,10 @@ struct Net : levin::LightningModule {
   levin::OptimizerConfig configure_optimizers() override {
     std::vector<torch::Tensor> first = head->parameters();
     first.push_back(table);
-    levin::optim::Adam optimizer(unfreezes() ? first : parameters(), {.lr = 0.05});
-
     if (by_lbfgs())
       return levin::OptimizerConfig(
           levin::optim::LBFGS(parameters(), {.max_iter = 6, .line_search_fn = "strong_wolfe"}));
-    levin::optim::Adam optimizer(unfreezes() ? head->parameters() : parameters(), {.lr = 0.05});
+    levin::optim::Adam optimizer(unfreezes() ? first : parameters(), {.lr = 0.05});
     if (joined) join(optimizer);
     return optimizer;
   }
