@@ -25,7 +25,7 @@ at::Tensor RankSync::message(double kind, double weight, uint64_t bits) {
 
 void RankSync::check_kind(const at::Tensor& message, double kind) const {
   // No kind reaches the next one, however many ranks there are.
-  if (message.const_data_ptr<double>()[1] == kind * static_cast<double>(group_->world_size())) return;
+  if (message.const_data_ptr<double>()[1] == kind * static_cast<double>(group_->present_ranks())) return;
   throw Error("rank ", group_->rank(), " of ", group_->world_size(), ": another rank is not in the same place: it ",
               kind == kOfWeights ? "does not end a window" : "ends a window",
               " here; do all ranks make the same steps, and call together what all must call? Rows of parameters "
@@ -99,7 +99,7 @@ bool RankSync::is_same_on_ranks(uint32_t number) {
   group_->all_reduce(sums, ReduceOp::Sum);
   check_kind(sums, kOfNumbers);
   // The numbers are the same if, and only if, their variance is 0.
-  const auto ranks = static_cast<double>(group_->world_size());
+  const auto ranks = static_cast<double>(group_->present_ranks());
   return values[3] * ranks == values[2] * values[2] && values[5] * ranks == values[4] * values[4];
 }
 

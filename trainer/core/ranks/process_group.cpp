@@ -105,6 +105,7 @@ struct ProcessGroup::Parts {
   RankStore met_at;
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
+  bool is_stub = false;  ///< made by of_absent_ranks
 };
 
 ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
@@ -132,8 +133,11 @@ ProcessGroup::ProcessGroup(int64_t world_size) : rank_(0), world_size_(world_siz
 std::shared_ptr<ProcessGroup> ProcessGroup::of_absent_ranks(int64_t world_size, c10::Device device) {
   std::shared_ptr<ProcessGroup> ranks(new ProcessGroup(world_size));
   ranks->parts_->group = make_absent_ranks(world_size, device);
+  ranks->parts_->is_stub = true;
   return ranks;
 }
+
+int64_t ProcessGroup::present_ranks() const { return parts_->is_stub ? 1 : world_size_; }
 
 ProcessGroup::~ProcessGroup() = default;
 
