@@ -58,6 +58,7 @@
 #include <levin/data/transforms/transform.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/autocast.h>
+#include <levin/modules/imported_module.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lightning_optimizer.h>
 #include <levin/modules/load_from_checkpoint.h>
@@ -136,6 +137,7 @@
 #include <levin/modules/parallel/replicas/parallel_apply.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/script_file.h>
+#include <levin/modules/program_module.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/step_output.h>
 #include <levin/modules/summary.h>

@@ -2,6 +2,7 @@
 #include <levin/modules/nn/image_classifier.h>
 #include <levin/modules/nn/language_model.h>
 #include <levin/modules/nn/tabular.h>
+#include <levin/modules/program_module.h>
 #include <levin/modules/script_module.h>
 
 namespace levin {
@@ -14,6 +15,8 @@ void register_builtins(Registry<ModuleKind::Entry>& registry) {
   add_module<nn::MLPClassifier>(registry, "MLPClassifier",
                                 "Predicts classes from tables, with embeddings of categories");
   add_module<nn::MLPRegressor>(registry, "MLPRegressor", "Predicts numbers from tables, with embeddings of categories");
+  add_module<ProgramModule>(registry, "ProgramModule",
+                            "A model that Python exported by torch.export, trained without Python");
   add_module<ScriptModule>(registry, "ScriptModule",
                            "A model that Python saved as TorchScript, trained without Python");
 }

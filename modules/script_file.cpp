@@ -40,8 +40,8 @@ void check_script_file(const fs::path& path) {
     throw UsageError(name, ": holds what torch.save wrote (a state dict or a checkpoint), no TorchScript", kInstead);
   if (reader.hasRecord("archive_format"))
     throw UsageError(name,
-                     ": written by torch.export, whose programs cannot be trained; save the model by "
-                     "torch.jit.script(model).save(path)");
+                     ": written by torch.export; train it as ProgramModule, by --model.class ProgramModule "
+                     "--model.program");
   throw UsageError(name, ": not a TorchScript file, it has no constants.pkl");
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/lightning_module.h>
+#include <levin/modules/imported_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/nn/initial_weights.h>
 #include <levin/modules/optim/registry.h>
@@ -33,14 +33,12 @@ struct ScriptModuleOptions {
 /// Python.
 ///
 /// Parameters and buffers have Python's names and are shared with the script, which sees every change that an
-/// optimizer, `to` or `load_weights` makes. All parts start in train mode, whatever mode the file was saved in. Logs
-/// train_loss; val_loss and test_loss; with the losses cross_entropy and nll_loss also val_acc and test_acc. The script
-/// receives the batch entries listed in `inputs`, by default the entries named like forward's parameters, except that a
-/// first parameter of another name receives `input`. The result is compared to `target`. A script method
-/// `loss(inputs..., target)` receives the inputs and the target.
-class ScriptModule : public LightningModule {
+/// optimizer, `to` or `load_weights` makes. All parts start in train mode, whatever mode the file was saved in. A
+/// script method `loss(inputs..., target)` receives the inputs and the target.
+class ScriptModule : public ImportedModule {
  public:
   using Options = ScriptModuleOptions;
+  using ImportedModule::forward;
 
   /// Throws levin::UsageError for bad options, a file that is missing, damaged or not TorchScript, and a script without
   /// forward, without parameters (frozen ones are constants), without the requested loss, or with another number of
@@ -48,41 +46,24 @@ class ScriptModule : public LightningModule {
   explicit ScriptModule(Options options);
 
   /// Calls the script's forward. Throws levin::UsageError if the result is not a tensor.
-  at::Tensor forward(const at::Tensor& input) { return forward(std::vector<at::Tensor>{input}); }
-  at::Tensor forward(const std::vector<at::Tensor>& inputs);
-  /// Computes the loss of a batch from `forward` and `target`, or by the script's own loss. Throws levin::UsageError if
-  /// the loss does not support these tensors, or if `auto` is ambiguous.
-  at::Tensor loss(const at::Tensor& input, const at::Tensor& target) {
-    return loss(std::vector<at::Tensor>{input}, target);
-  }
-  at::Tensor loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target);
+  at::Tensor forward(const std::vector<at::Tensor>& inputs) override;
 
   /// Writes the current model, on the CPU, as TorchScript that `torch.jit.load` opens in Python and in C++. The write
   /// is atomic. Throws as AtomicFile does.
   void save_script(const std::filesystem::path& path);
 
-  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
-  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  /// Returns the result of forward.
-  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  OptimizerConfig configure_optimizers() override;
-  /// Writes `save_to`, with the model in eval mode, on rank 0.
-  void on_fit_end(Run& run) override;
   void train(bool on = true) override;
 
   Options options;
 
  private:
+  Choices choices() const override;
+  bool has_own_loss() const override;
+  at::Tensor own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) override;
+  void save(const std::filesystem::path& path) override { save_script(path); }
   c10::IValue call(const std::string& method, std::vector<c10::IValue> arguments);
-  void evaluate(const Batch& batch, const std::string& stage);
-  std::vector<at::Tensor> inputs_of(const Batch& batch);
-  void warn_of_unused(const Batch& batch, const std::vector<std::string>& used);
 
   torch::jit::Module script_;
-  std::vector<std::string> parameter_names_;  ///< forward's parameters
-  size_t required_inputs_ = 0;                ///< forward's parameters without a default
-  bool looked_for_unused_ = false;
   ScriptTensors tensors_ = {};
 };
 

@@ -1,0 +1,122 @@
+#include <levin/modules/imported_module.h>
+#include <levin/modules/nn/configured_optimizer.h>
+#include <levin/modules/nn/named_loss.h>
+#include <levin/trainer/core/run/run.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace levin {
+namespace {
+
+std::string joined_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// "features.ids" is also found as "ids".
+std::string last_part_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+}  // namespace
+
+void ImportedModule::set_parameter_names(std::vector<std::string> names, size_t required) {
+  parameter_names_ = std::move(names);
+  required_inputs_ = required;
+  const size_t given = choices().inputs.size();
+  if (given > 0 && (given < required_inputs_ || given > parameter_names_.size()))
+    throw UsageError("model.inputs: names ", given, " entries of the batch (", joined_names(choices().inputs),
+                     "), and forward of ", choices().file, " takes ", parameter_names_.size(), " (",
+                     joined_names(parameter_names_), ")");
+}
+
+at::Tensor ImportedModule::loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) {
+  if (has_own_loss()) return own_loss(inputs, target);
+  const at::Tensor output = forward(inputs);
+  return loss_by_name(choices().loss == "auto" ? loss_for(output, target) : choices().loss, output, target);
+}
+
+std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
+  std::vector<std::string> used = choices().inputs;
+  for (size_t i = 0; choices().inputs.empty() && i < parameter_names_.size(); ++i) {
+    std::string name = parameter_names_[i];
+    if (!batch.contains(name)) name = last_part_of(name);
+    const bool has_it = (name != "target" || takes_target()) && batch.contains(name);
+    if (!has_it && i > 0 && i >= required_inputs_) break;
+    if (!has_it && i > 0 && takes_target() && i + 1 == parameter_names_.size()) {
+      used.emplace_back("target");
+      break;
+    }
+    if (!has_it && i > 0)
+      throw UsageError("model.inputs: forward of ", choices().file, " takes ", joined_names(parameter_names_),
+                       "; the batch has no '", name, "', it has ", joined_names(batch.names()),
+                       "; name its entries in forward's order with --model.inputs");
+    used.push_back(has_it ? name : "input");
+  }
+  if (choices().inputs.empty()) warn_of_unused(batch, used);
+  std::vector<at::Tensor> inputs;
+  for (const std::string& name : used) inputs.push_back(batch[name]);
+  return inputs;
+}
+
+/// Warns once about batch entries that forward never receives.
+void ImportedModule::warn_of_unused(const Batch& batch, const std::vector<std::string>& used) {
+  if (std::exchange(looked_for_unused_, true)) return;
+  for (const std::string& name : batch.names())
+    if (name != "target" && std::ranges::count(used, name) == 0)
+      console::warn("the batch has '" + name + "', which forward of " + choices().file + " (" +
+                    joined_names(parameter_names_) +
+                    ") does not get; give it a parameter of this name, or name its "
+                    "inputs with --model.inputs");
+}
+
+StepOutput ImportedModule::training_step(const Batch& batch, int64_t /*batch_idx*/) {
+  const at::Tensor value = loss(inputs_of(batch), batch.target());
+  log("train_loss", value, {.prog_bar = true});
+  return value;
+}
+
+void ImportedModule::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "val");
+}
+
+void ImportedModule::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  evaluate(batch, "test");
+}
+
+void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
+  if (has_own_loss()) {
+    log(stage + "_loss", loss(inputs_of(batch), batch.target()), {.prog_bar = true});
+    return;
+  }
+  const at::Tensor output = forward(inputs_of(batch));
+  const std::string name = choices().loss == "auto" ? loss_for(output, batch.target()) : choices().loss;
+  const bool has_classes = compares_classes(name) && !batch.target().is_floating_point();
+  log(stage + "_loss", loss_by_name(name, output, batch.target()), {.prog_bar = !has_classes});
+  if (has_classes) log(stage + "_acc", output.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
+}
+
+Batch ImportedModule::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+  return Batch(forward(inputs_of(batch)));
+}
+
+OptimizerConfig ImportedModule::configure_optimizers() {
+  // Python counts a parameter that is registered twice once.
+  std::vector<at::Tensor> unique;
+  std::unordered_set<const at::TensorImpl*> known;
+  for (const at::Tensor& parameter : parameters())
+    if (known.insert(parameter.unsafeGetTensorImpl()).second) unique.push_back(parameter);
+  return configured_optimizer(choices().optimizer, choices().lr_scheduler, std::move(unique));
+}
+
+void ImportedModule::on_fit_end(Run& run) {
+  if (choices().save_to.empty() || run.comm().rank() != 0) return;
+  on_validation_model_eval();
+  save(choices().save_to);
+  restore_training_modes();
+}
+
+}  // namespace levin

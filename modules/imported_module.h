@@ -1,0 +1,72 @@
+#pragma once
+#include <levin/modules/lightning_module.h>
+#include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/optim/registry.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// A module whose forward Python has saved to a file: what ScriptModule and ProgramModule share. Logs train_loss;
+/// val_loss and test_loss; with the losses cross_entropy and nll_loss also val_acc and test_acc. forward receives the
+/// entries of the batch that are named like its parameters, except that a first parameter of another name receives
+/// `input`. The result is compared to `target`.
+class ImportedModule : public LightningModule {
+ public:
+  /// Calls the model's forward. Throws levin::UsageError if the inputs or the result do not fit.
+  virtual at::Tensor forward(const std::vector<at::Tensor>& inputs) = 0;
+  at::Tensor forward(const at::Tensor& input) { return forward(std::vector<at::Tensor>{input}); }
+  /// Computes the loss of a batch from `forward` and `target`, or by the model's own loss. Throws levin::UsageError if
+  /// the loss does not support these tensors, or if `auto` is ambiguous.
+  at::Tensor loss(const at::Tensor& input, const at::Tensor& target) {
+    return loss(std::vector<at::Tensor>{input}, target);
+  }
+  at::Tensor loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target);
+
+  StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  /// Returns the result of forward.
+  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  OptimizerConfig configure_optimizers() override;
+  /// Writes `save_to`, with the model in eval mode, on rank 0.
+  void on_fit_end(Run& run) override;
+
+ protected:
+  using LightningModule::LightningModule;
+
+  /// The options that such modules share.
+  struct Choices {
+    const std::string& file;
+    const std::string& loss;
+    const std::vector<std::string>& inputs;
+    const std::string& save_to;
+    const ClassChoice<optim::OptimizerKind>& optimizer;
+    const ClassChoice<LRSchedulerKind>& lr_scheduler;
+  };
+  virtual Choices choices() const = 0;
+  /// Returns whether `loss` is the one that the file computes itself.
+  virtual bool has_own_loss() const = 0;
+  virtual at::Tensor own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) = 0;
+  virtual void save(const std::filesystem::path& path) = 0;
+  /// Returns whether the inputs of `own_loss` include the target.
+  virtual bool takes_target() const { return false; }
+
+  /// Sets the names of forward's parameters, of which the first `required` have no default. Throws levin::UsageError if
+  /// `inputs` names another number of them.
+  void set_parameter_names(std::vector<std::string> names, size_t required);
+
+ private:
+  void evaluate(const Batch& batch, const std::string& stage);
+  std::vector<at::Tensor> inputs_of(const Batch& batch);
+  void warn_of_unused(const Batch& batch, const std::vector<std::string>& used);
+
+  std::vector<std::string> parameter_names_ = {};  ///< forward's parameters
+  size_t required_inputs_ = 0;                     ///< forward's parameters without a default
+  bool looked_for_unused_ = false;
+};
+
+}  // namespace levin

@@ -1,0 +1,54 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/modules/program/exported_program.h>
+#include <levin/modules/program/program_json.h>
+#include <levin/trainer/core/state/file_bytes.h>
+#include <levin/trainer/core/state/format/zip_reader.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace levin::program {
+
+/// A file of torch.export.save: the program, and the tensors that it starts with. It is read as data alone: nothing in
+/// it is executed or unpickled, and each number is checked before it is used.
+class ProgramArchive {
+ public:
+  /// Opens and parses a file. Throws levin::UsageError that says what the file is if it is no such program.
+  explicit ProgramArchive(const std::filesystem::path& path);
+
+  const ExportedProgram& program() const { return program_; }
+  const std::string& file() const { return bytes_.name; }
+  /// Parameters and persistent buffers by name.
+  const std::map<std::string, StoredTensor>& weights() const { return weights_; }
+  /// Returns a new CPU tensor of a parameter or persistent buffer. Throws levin::UsageError if its memory is missing.
+  at::Tensor weight(const std::string& name) const;
+  /// Returns the same for a constant or a buffer that is not persistent.
+  at::Tensor constant(const std::string& name) const;
+
+  /// Writes the program with other parameters and buffers, and with the nodes' flags of train or eval mode as `json`
+  /// has them, to a file that Python's torch.export.load opens. The file appears whole or not at all.
+  void save(const std::filesystem::path& path, const std::map<std::string, at::Tensor>& weights,
+            const std::string& json) const;
+  /// The text of models/model.json.
+  std::string json() const { return read(*model_); }
+
+ private:
+  const ZipRecord* find(const std::string& name) const { return zip_.find(folder_ + name); }
+  const ZipRecord& model_record() const;
+  std::string find_folder() const;
+  std::string read(const ZipRecord& record) const;
+  std::map<std::string, StoredTensor> read_config(const std::string& name) const;
+  at::Tensor tensor(const std::string& name, const std::map<std::string, StoredTensor>& config,
+                    const std::string& folder) const;
+
+  FileBytes bytes_;
+  ZipReader zip_;
+  std::string folder_;  ///< of all records, with its slash
+  const ZipRecord* model_;
+  ExportedProgram program_;
+  std::map<std::string, StoredTensor> weights_, constants_;
+};
+
+}  // namespace levin::program

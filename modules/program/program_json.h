@@ -1,0 +1,25 @@
+#pragma once
+#include <levin/modules/program/exported_program.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace levin::program {
+
+/// Where an archive keeps one tensor.
+struct StoredTensor {
+  std::string record;  ///< file name within the folder
+  bool is_parameter = false;
+  TensorMeta meta = {};
+};
+
+/// Parses models/model.json. `file` is for messages. Throws levin::UsageError for text that is no program, a schema of
+/// another major version, a program that was decomposed for inference, and what levin cannot run: higher-order
+/// operators, custom objects, tokens, mutated inputs.
+ExportedProgram parse_program(std::string_view json, const std::string& file);
+
+/// Parses model_weights_config.json or model_constants_config.json: tensors by name.
+std::map<std::string, StoredTensor> parse_stored_tensors(std::string_view json, const std::string& file);
+
+}  // namespace levin::program

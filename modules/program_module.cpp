@@ -1,0 +1,274 @@
+#include <levin/modules/program_module.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/modules/nn/named_loss.h>
+#include <levin/modules/program/blocks.h>
+#include <levin/modules/program/input_check.h>
+#include <levin/modules/program/input_structure.h>
+#include <levin/modules/program/mode_switch.h>
+#include <levin/modules/program/mode_text.h>
+#include <levin/modules/program/program_archive.h>
+#include <levin/modules/program/program_part.h>
+#include <levin/modules/program/runner.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace levin {
+namespace {
+
+using program::InputKind;
+using program::OutputKind;
+
+constexpr const char* kOwnLoss = "output";
+
+const std::filesystem::path checked_file(const ProgramModuleOptions& options) {
+  schema_of<ProgramModuleOptions>().check(&options, "model");
+  if (options.program.empty())
+    throw UsageError("model.program: missing; name a file of torch.export.save with --model.program");
+  return options.program;
+}
+
+/// The names of leaves that are tensors: paths if the structure is known, else the names in the graph.
+std::vector<std::string> input_names_of(const program::ExportedProgram& exported) {
+  std::vector<const program::Input*> leaves;
+  for (const program::Input& input : exported.inputs)
+    if (input.kind == InputKind::UserTensor || input.kind == InputKind::UserConstant) leaves.push_back(&input);
+  const std::vector<std::string> paths = program::input_paths(exported.in_spec, exported.argument_names);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (leaves[i]->kind == InputKind::UserTensor)
+      names.push_back(paths.size() == leaves.size() ? paths[i] : leaves[i]->value);
+  return names;
+}
+
+std::vector<std::string> output_names_of(const program::ExportedProgram& exported) {
+  const auto count = static_cast<size_t>(std::ranges::count_if(
+      exported.outputs, [](const program::Output& output) { return output.kind != OutputKind::BufferMutation; }));
+  std::vector<std::string> names = program::output_paths(exported.out_spec);
+  if (names.size() == count) return names;
+  names.clear();
+  for (size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+std::set<std::string> paths_of(const std::map<std::string, program::Stretch>& blocks) {
+  std::set<std::string> paths;
+  for (const auto& [path, stretch] : blocks) paths.insert(path);
+  return paths;
+}
+
+}  // namespace
+
+std::vector<std::string> program_losses() {
+  std::vector<std::string> losses = named_losses();
+  losses.insert(losses.begin(), {"auto", kOwnLoss});
+  return losses;
+}
+
+/// The program, and the module's tensors that it reads.
+class ProgramModule::Impl {
+ public:
+  Impl(torch::nn::Module& root, const ProgramModuleOptions& options)
+      : archive_(checked_file(options)),
+        runner_(exported(), archive_.file(), options.operators),
+        blocks_(program::find_blocks(exported(), runner_.plan())),
+        tree_(root, archive_, paths_of(blocks_)),
+        input_names(input_names_of(exported())),
+        output_names(output_names_of(exported())),
+        check_(exported(), archive_.file(), input_names) {
+    runner_.follow_modes([this](const std::string& path) -> const torch::nn::Module* { return tree_.part(path); });
+    bind_values();
+    find_uncounted_batches();
+    result = find_output(options.output);
+  }
+
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) {
+    check_(inputs);
+    follow_module();
+    std::vector<c10::IValue> values = values_;
+    size_t next = 0;
+    for (const size_t slot : user_slots_) values[slot] = inputs[next++];
+    for (const auto& [slot, output] : assigned_) values[slot] = values[slot].toTensor().clone();
+    std::vector<at::Tensor> results = runner_.run(std::move(values));
+    const c10::NoGradGuard no_grad;
+    for (const auto& [slot, output] : assigned_) values_[slot].toTensor().copy_(results[output]);
+    for (const auto& [part, count] : uncounted_)
+      if (part->is_training()) at::Tensor(count).add_(1);
+    results.erase(std::ranges::remove_if(results,
+                                         [&, i = size_t{0}](const at::Tensor&) mutable {
+                                           return exported().outputs[i++].kind == OutputKind::BufferMutation;
+                                         })
+                      .begin(),
+                  results.end());
+    return results;
+  }
+
+  /// Whether the chosen output is one floating-point number, as a loss is.
+  bool makes_one_number() const {
+    size_t index = 0;
+    for (const program::Output& output : exported().outputs) {
+      if (output.kind == OutputKind::BufferMutation || index++ != result) continue;
+      const auto meta = exported().tensors.find(output.value);
+      return meta != exported().tensors.end() && meta->second.sizes.empty() && c10::isFloatingType(meta->second.dtype);
+    }
+    return false;
+  }
+
+  void save(const std::filesystem::path& path) const {
+    archive_.save(path, tree_.tensors(),
+                  program::with_modes(archive_.json(), exported(),
+                                      [this](const std::string& part) { return tree_.part(part)->is_training(); }));
+  }
+
+  const std::string& file() const { return archive_.file(); }
+
+ private:
+  const program::ExportedProgram& exported() const { return archive_.program(); }
+
+  /// Puts parameters, buffers and constants into their slots.
+  void bind_values() {
+    const std::vector<program::Input>& inputs = exported().inputs;
+    values_.resize(inputs.size());
+    std::map<std::string, size_t> buffers;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const program::Input& input = inputs[i];
+      if (input.kind == InputKind::UserTensor) user_slots_.push_back(i);
+      if (input.kind == InputKind::Buffer) buffers[input.target] = i;
+      if (input.kind == InputKind::Parameter || (input.kind == InputKind::Buffer && input.persistent)) {
+        values_[i] = tree_.tensor(input.target);
+        if (input.kind == InputKind::Parameter && !leader_.defined()) leader_ = tree_.tensor(input.target);
+      } else if (input.kind == InputKind::Constant || input.kind == InputKind::Buffer) {
+        values_[i] = archive_.constant(input.target);
+        constants_.push_back(i);
+      }
+    }
+    for (size_t i = 0; i < exported().outputs.size(); ++i) {
+      const program::Output& output = exported().outputs[i];
+      if (output.kind != OutputKind::BufferMutation) continue;
+      if (!buffers.contains(output.buffer))
+        throw UsageError(file(), ": assigns '", output.buffer, "', which is no buffer of it");
+      assigned_.emplace_back(buffers.at(output.buffer), i);
+    }
+    if (leader_.defined()) exported_dtype_ = dtype_ = leader_.scalar_type();
+  }
+
+  /// A batch norm that was exported in evaluation does not count its batches.
+  void find_uncounted_batches() {
+    const program::ModeSwitches modes(exported());
+    if (!modes.exported_in_evaluation()) return;
+    for (const program::Input& input : exported().inputs) {
+      if (input.kind != InputKind::Buffer || !input.target.ends_with("num_batches_tracked")) continue;
+      const std::string path = input.target.substr(0, input.target.find_last_of('.'));
+      uncounted_.emplace_back(tree_.part(input.target.find('.') == std::string::npos ? "" : path),
+                              tree_.tensor(input.target));
+    }
+    for (const auto& [name, tensor] : tree_.tensors()) {
+      const bool known =
+          std::ranges::any_of(uncounted_, [&](const auto& entry) { return entry.second.is_same(tensor); });
+      if (known || !name.ends_with(".num_batches_tracked")) continue;
+      uncounted_.emplace_back(tree_.part(name.substr(0, name.find_last_of('.'))), tensor);
+    }
+  }
+
+  size_t find_output(const std::string& wanted) const {
+    if (output_names.empty()) throw UsageError(file(), ": forward returns nothing");
+    if (wanted.empty()) return 0;
+    for (size_t i = 0; i < output_names.size(); ++i)
+      if (output_names[i] == wanted || std::to_string(i) == wanted) return i;
+    std::string names;
+    for (const std::string& name : output_names) names += (names.empty() ? "" : ", ") + name;
+    throw UsageError("model.output: ", file(), " has no output '", wanted, "'; it has ", names);
+  }
+
+  /// Device, dtype and recomputed blocks are those of the module now.
+  void follow_module() {
+    const std::lock_guard lock(mutex_);
+    std::vector<program::Stretch> stretches;
+    for (const auto& [path, stretch] : blocks_)
+      if (static_cast<const program::ProgramBlock*>(tree_.part(path))->checkpoint_activations)
+        stretches.push_back(stretch);
+    if (stretches.size() != recomputed_) {
+      recomputed_ = stretches.size();
+      std::ranges::sort(stretches, {}, &program::Stretch::begin);
+      runner_.set_recomputed(std::move(stretches));
+    }
+    if (!leader_.defined() || (leader_.device() == device_ && leader_.scalar_type() == dtype_)) return;
+    const c10::NoGradGuard no_grad;
+    device_ = leader_.device();
+    dtype_ = leader_.scalar_type();
+    for (const size_t slot : constants_) {
+      const at::Tensor constant = values_[slot].toTensor();
+      const bool follows =
+          constant.is_floating_point() && exported().tensors.at(exported().inputs[slot].value).dtype == exported_dtype_;
+      values_[slot] = constant.to(device_, follows ? dtype_ : constant.scalar_type());
+    }
+    runner_.move(device_, dtype_);
+  }
+
+  program::ProgramArchive archive_;
+  program::Runner runner_;
+  std::map<std::string, program::Stretch> blocks_;  ///< by path
+  program::ModelTree tree_;
+
+ public:
+  const std::vector<std::string> input_names, output_names;
+  size_t result = 0;  ///< the output that the option `output` names
+
+ private:
+  program::InputCheck check_;
+  std::vector<c10::IValue> values_ = {};  ///< by slot: all but the user's inputs
+  std::vector<size_t> user_slots_ = {}, constants_ = {};
+  std::vector<std::pair<size_t, size_t>> assigned_ = {};  ///< buffers that get an output: slot, output
+  std::vector<std::pair<const torch::nn::Module*, at::Tensor>> uncounted_ = {};
+  at::Tensor leader_ = {};  ///< the parameter whose device and dtype new tensors follow
+  std::mutex mutex_ = {};
+  c10::Device device_ = c10::kCPU;
+  at::ScalarType exported_dtype_ = at::kFloat, dtype_ = at::kFloat;
+  size_t recomputed_ = 0;
+};
+
+ProgramModule::ProgramModule(Options options_) : ImportedModule("ProgramModule"), options(std::move(options_)) {
+  impl_ = std::make_unique<Impl>(*this, options);
+  save_hyperparameters(options);
+  if (options.loss == "auto" && impl_->makes_one_number()) options.loss = kOwnLoss;
+  set_parameter_names(impl_->input_names, impl_->input_names.size());
+  if (parameters().empty()) throw UsageError(options.program, ": the program has no parameters to train");
+  load_initial_weights(*this, options.initial);
+  train();
+}
+
+ProgramModule::~ProgramModule() = default;
+
+std::vector<at::Tensor> ProgramModule::run_program(const std::vector<at::Tensor>& inputs) { return impl_->run(inputs); }
+
+at::Tensor ProgramModule::forward(const std::vector<at::Tensor>& inputs) {
+  at::Tensor output = impl_->run(inputs).at(impl_->result);
+  if (!output.defined())
+    throw UsageError("model.output: output '", impl_->output_names[impl_->result], "' of ", options.program,
+                     " is no tensor; choose another one");
+  return output;
+}
+
+const std::vector<std::string>& ProgramModule::input_names() const { return impl_->input_names; }
+const std::vector<std::string>& ProgramModule::output_names() const { return impl_->output_names; }
+void ProgramModule::save_program(const std::filesystem::path& path) const { impl_->save(path); }
+
+ImportedModule::Choices ProgramModule::choices() const {
+  return {options.program, options.loss, options.inputs, options.save_to, options.optimizer, options.lr_scheduler};
+}
+
+bool ProgramModule::has_own_loss() const { return options.loss == kOwnLoss; }
+
+at::Tensor ProgramModule::own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& /*target*/) {
+  at::Tensor loss = forward(inputs);
+  if (loss.numel() != 1)
+    throw UsageError("model.loss: the output of ", options.program, " is ", loss.sizes(),
+                     ", and a loss is one number; choose a loss by name");
+  return loss;
+}
+
+}  // namespace levin
