@@ -18,8 +18,11 @@ std::string joined_names(const std::vector<std::string>& names) {
   return text;
 }
 
-/// "features.ids" is also found as "ids".
-std::string last_part_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+/// "features.pair.0" is also found as "pair.0", and as "0".
+std::string name_in(const Batch& batch, std::string name) {
+  while (!batch.contains(name) && name.find('.') != std::string::npos) name.erase(0, name.find('.') + 1);
+  return name;
+}
 
 }  // namespace
 
@@ -42,8 +45,7 @@ at::Tensor ImportedModule::loss(const std::vector<at::Tensor>& inputs, const at:
 std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
   std::vector<std::string> used = choices().inputs;
   for (size_t i = 0; choices().inputs.empty() && i < parameter_names_.size(); ++i) {
-    std::string name = parameter_names_[i];
-    if (!batch.contains(name)) name = last_part_of(name);
+    const std::string name = name_in(batch, parameter_names_[i]);
     const bool has_it = (name != "target" || takes_target()) && batch.contains(name);
     if (!has_it && i > 0 && i >= required_inputs_) break;
     if (!has_it && i > 0 && takes_target() && i + 1 == parameter_names_.size()) {
@@ -52,7 +54,7 @@ std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
     }
     if (!has_it && i > 0)
       throw UsageError("model.inputs: forward of ", choices().file, " takes ", joined_names(parameter_names_),
-                       "; the batch has no '", name, "', it has ", joined_names(batch.names()),
+                       "; the batch has no '", parameter_names_[i], "', it has ", joined_names(batch.names()),
                        "; name its entries in forward's order with --model.inputs");
     used.push_back(has_it ? name : "input");
   }

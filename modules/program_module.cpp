@@ -158,19 +158,11 @@ class ProgramModule::Impl {
 
   /// A batch norm that was exported in evaluation does not count its batches.
   void find_uncounted_batches() {
-    const program::ModeSwitches modes(exported());
-    if (!modes.exported_in_evaluation()) return;
-    for (const program::Input& input : exported().inputs) {
-      if (input.kind != InputKind::Buffer || !input.target.ends_with("num_batches_tracked")) continue;
-      const std::string path = input.target.substr(0, input.target.find_last_of('.'));
-      uncounted_.emplace_back(tree_.part(input.target.find('.') == std::string::npos ? "" : path),
-                              tree_.tensor(input.target));
-    }
-    for (const auto& [name, tensor] : tree_.tensors()) {
-      const bool known =
-          std::ranges::any_of(uncounted_, [&](const auto& entry) { return entry.second.is_same(tensor); });
-      if (known || !name.ends_with(".num_batches_tracked")) continue;
-      uncounted_.emplace_back(tree_.part(name.substr(0, name.find_last_of('.'))), tensor);
+    for (const std::string& name : program::ModeSwitches(exported()).uncounted()) {
+      const auto counter = tree_.tensors().find(name);
+      if (counter == tree_.tensors().end()) continue;
+      const size_t dot = name.rfind('.');
+      uncounted_.emplace_back(tree_.part(dot == std::string::npos ? "" : name.substr(0, dot)), counter->second);
     }
   }
 

@@ -39,7 +39,7 @@ struct ProgramModuleOptions {
 /// and precision follow the module. The file is data: it is checked, and it can only call operators that compute.
 ///
 /// Inputs are the tensors of forward's arguments in order; those in dicts and lists are named by their paths,
-/// "features.ids", and batches may name them by the last part, "ids".
+/// "features.ids", and batches may name them by the end of it, "ids".
 class ProgramModule : public ImportedModule {
  public:
   using Options = ProgramModuleOptions;

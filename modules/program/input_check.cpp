@@ -39,7 +39,8 @@ InputCheck::InputCheck(const ExportedProgram& program, std::string file, std::ve
   for (const std::string& symbol : symbols_) {
     const auto range = program.ranges.find(symbol);
     ranges_.push_back(range == program.ranges.end() ? Range{} : range->second);
-    // Tracing takes sizes of 0 and 1 for special ones, so a bound of 2 says nothing of the model. Python ignores it too.
+    // Tracing takes sizes of 0 and 1 for special ones, so a bound of 2 says nothing of the model. Python ignores it
+    // too.
     if (ranges_.back().least.value_or(0) <= 2) ranges_.back().least.reset();
   }
 }

@@ -7,6 +7,8 @@
 namespace levin::program {
 namespace {
 
+constexpr const char* kCount = "num_batches_tracked";
+
 struct Flag {
   std::string_view base;  ///< the operator's name, without overload and without the _ of those in place
   std::string_view argument;
@@ -71,12 +73,26 @@ ModeSwitches::ModeSwitches(const ExportedProgram& program) {
       if (const auto* made = std::get_if<std::optional<Name>>(&node.outputs.front()); made != nullptr && *made)
         buffers_[(*made)->text] = buffers_.at(std::get<Name>(node.inputs.front().value).text);
     const std::optional<ModeSwitch> found = switch_of(node);
-    const Argument* value = found ? find(node, found->argument) : nullptr;
-    if (value == nullptr) continue;
-    has_flag = has_flag || std::holds_alternative<bool>(*value);
-    has_training = has_training || trains(*value);
+    if (!found) continue;
+    // A flag that is left out has the operator's default, false.
+    const Argument* value = find(node, found->argument);
+    has_flag = has_flag || value == nullptr || std::holds_alternative<bool>(*value);
+    has_training = has_training || (value != nullptr && trains(*value));
   }
   exported_in_evaluation_ = has_flag && !has_training;
+  if (exported_in_evaluation_) find_uncounted(program);
+}
+
+void ModeSwitches::find_uncounted(const ExportedProgram& program) {
+  for (const Node& node : program.nodes) {
+    const Argument* mean = base_of(node.target) == "batch_norm" ? find(node, "running_mean") : nullptr;
+    const auto* name = mean == nullptr ? nullptr : std::get_if<Name>(mean);
+    const auto buffer = name == nullptr ? buffers_.end() : buffers_.find(name->text);
+    if (buffer == buffers_.end()) continue;
+    const size_t dot = buffer->second.rfind('.');
+    uncounted_.push_back(dot == std::string::npos ? "" : buffer->second.substr(0, dot + 1));
+    uncounted_.back() += kCount;
+  }
 }
 
 std::optional<ModeSwitch> ModeSwitches::switch_of(const Node& node) const {
@@ -107,8 +123,10 @@ bool ModeSwitches::counts_batches(const Node& node) const {
   const auto* self = std::get_if<Name>(&node.inputs.front().value);
   if (self == nullptr) return false;
   const auto buffer = buffers_.find(self->text);
-  return buffer != buffers_.end() && buffer->second.ends_with("num_batches_tracked");
+  return buffer != buffers_.end() && buffer->second.ends_with(kCount);
 }
+
+std::vector<std::string> ModeSwitches::uncounted() const { return uncounted_; }
 
 bool ModeSwitches::keeps_samples(const Node& node) const {
   return node.target == "torch.ops.aten.bernoulli_.float" && is_stochastic_depth(node);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace levin::program {
 
@@ -28,14 +29,19 @@ class ModeSwitches {
   bool counts_batches(const Node& node) const;
   /// Returns whether the node draws the samples that stochastic depth keeps, which in evaluation are all.
   bool keeps_samples(const Node& node) const;
+  /// Returns the names of the buffers in which the batch norms of a program that was exported in evaluation would count
+  /// their batches: its nodes do not. A name is there once for each use; not all are buffers of the program.
+  std::vector<std::string> uncounted() const;
   /// Returns whether the program was exported after model.eval(): it has such nodes, and none trains.
   bool exported_in_evaluation() const { return exported_in_evaluation_; }
 
  private:
   std::optional<ModeSwitch> switch_of(const Node& node) const;
+  void find_uncounted(const ExportedProgram& program);
 
   bool exported_in_evaluation_ = false;
   std::map<std::string, std::string> buffers_ = {};  ///< names of buffers by value
+  std::vector<std::string> uncounted_ = {};
 };
 
 }  // namespace levin::program

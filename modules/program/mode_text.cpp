@@ -54,10 +54,16 @@ class Writer {
     const bool trains = is_training_(node.modules.empty() ? "" : node.modules.back().first);
     if (!trains && modes_.counts_batches(node)) json["inputs"][1]["arg"] = {{"as_int", 0}};
     if (!trains && modes_.keeps_samples(node)) fill_in_place_of_drawing(json);
-    if (const std::optional<ModeSwitch> found = modes_.of(node))
-      for (Json& input : json["inputs"])
-        if (input["name"] == found->argument)
-          input["arg"] = argument_of(trains ? found->in_training : found->in_evaluation);
+    const std::optional<ModeSwitch> found = modes_.of(node);
+    if (!found) return;
+    const Json value = argument_of(trains ? found->in_training : found->in_evaluation);
+    bool is_given = false;
+    for (Json& input : json["inputs"]) {
+      if (input["name"] != found->argument) continue;
+      input["arg"] = value;
+      is_given = true;
+    }
+    if (!is_given) json["inputs"].push_back({{"name", found->argument}, {"arg", value}, {"kind", 2}});
   }
 
   const ExportedProgram& program_;

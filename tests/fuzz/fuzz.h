@@ -32,6 +32,11 @@ void fuzz_tar(const std::string& input);
 void fuzz_state_file(const std::string& input);
 void fuzz_pickle(const std::string& input);
 
+/// Reads `input` as the JSON of an exported program, or as choices of operators and arguments, and runs the program.
+/// Only errors of the program are allowed, and are caught: no operator may crash the process.
+void fuzz_program(const std::string& input);
+void fuzz_program_operators(const std::string& input);
+
 /// Initial inputs of the fuzz targets.
 const std::vector<std::string>& config_seeds();
 const std::vector<std::string>& flag_seeds();
@@ -43,5 +48,7 @@ const std::vector<std::string>& csv_seeds();
 const std::vector<std::string>& tar_seeds();
 const std::vector<std::string>& state_file_seeds();
 const std::vector<std::string>& pickle_seeds();
+const std::vector<std::string>& program_seeds();
+const std::vector<std::string>& program_operators_seeds();
 
 }  // namespace levin::testing

@@ -137,7 +137,7 @@ std::string refusal(const ProgramModuleOptions& options) {
 
 TEST_CASE("programs of torch.export train as their models do in Python, bit for bit") {
   if (!programs().made) return;
-  const Json cases = {"net", "nested", "loss", "layers", "frozen", "no_grad"};
+  const Json cases = {"net", "nested", "loss", "layers", "frozen", "no_grad", "normed"};
   const auto trained = python_reference("train", cases, programs().folder.path().string());
   REQUIRE(trained);
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -162,11 +162,17 @@ TEST_CASE("programs of torch.export train as their models do in Python, bit for 
 
 TEST_CASE("a program that was exported in eval mode trains: dropout and batch norm follow the mode") {
   if (!programs().made) return;
-  const auto trained = python_reference("train", Json::array({"evaluated"}), programs().folder.path().string());
+  const Json cases = {"evaluated", "normed_evaluated"};
+  const auto trained = python_reference("train", cases, programs().folder.path().string());
   REQUIRE(trained);
-  ProgramModule module(options_of("evaluated.pt2"));
-  train_by_hand(module);
-  CHECK(difference(module, trained->at(0).at("values")) == 0);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i]);
+    ProgramModuleOptions options = options_of(cases[i].get<std::string>() + ".pt2");
+    options.loss = "cross_entropy";
+    ProgramModule module(options);
+    train_by_hand(module);
+    CHECK(difference(module, trained->at(i).at("values")) == 0);
+  }
 }
 
 TEST_CASE("a part of a program that is in eval mode behaves so, as in Python") {
@@ -201,6 +207,52 @@ TEST_CASE("fit trains a program, and Python opens what it writes") {
   ProgramModule again({.program = options.save_to, .optimizer = options.optimizer});
   fit(again);
   CHECK(again.named_buffers()["block.1.num_batches_tracked"].item<int64_t>() == 20);
+}
+
+TEST_CASE("a fit of a program with dropout that is cut inside an epoch resumes to the bit") {
+  if (!programs().made) return;
+  levin::TrainerOptions options = quiet();
+  options.barebones = false;
+  options.enable_progress_bar = false;
+  options.enable_model_summary = false;
+  ProgramModule whole(options_of("net.pt2")), cut(options_of("net.pt2")), resumed(options_of("net.pt2"));
+  options.name = "whole";
+  fit(whole, options);
+  options.name = "cut";
+  options.max_steps = 7;
+  levin::Trainer trainer(options);
+  trainer.fit(cut, batches());
+  trainer.save_checkpoint(programs().folder / "cut.ckpt");
+  options.max_steps = -1;
+  levin::Trainer(options).fit(resumed, batches(), {}, (programs().folder / "cut.ckpt").string());
+  const levin::State a = levin::module_state_dict(whole), b = levin::module_state_dict(resumed);
+  for (const auto& [key, value] : a.to_dict()) {
+    INFO(levin::to_text(key));
+    CHECK(torch::equal(value.to_tensor(), b.at(levin::to_text(key)).to_tensor()));
+  }
+  CHECK_FALSE(torch::equal(whole.parameters()[0], cut.parameters()[0]));
+}
+
+TEST_CASE("replicas of a program on two devices train as one does on one") {
+  if (!programs().made) return;
+  ProgramModuleOptions model = options_of("nested.pt2");
+  model.output = "logits";
+  model.loss = "cross_entropy";
+  std::vector<levin::Batch> list;
+  for (int64_t i = 0; i < 40; i += 8) list.push_back(nested_batch_of(i, i + 8));
+  levin::TrainerOptions options = quiet();
+  options.precision = "64-true";
+  std::vector<std::vector<at::Tensor>> weights;
+  for (const char* strategy : {"auto", "dp"}) {
+    options.strategy = strategy;
+    options.accelerator = "cpu";
+    options.devices = std::string(strategy) == "dp" ? 2 : 1;
+    const auto module = levin::make_module<ProgramModule>(model);
+    levin::Trainer(options).fit(*module, levin::data::BatchListLoader(list));
+    weights.push_back(module->parameters());
+  }
+  for (size_t i = 0; i < weights[0].size(); ++i)
+    CHECK((weights[0][i] - weights[1][i]).abs().max().item<double>() < 1e-12);
 }
 
 TEST_CASE("weights of Python's state dict fit a program") {

@@ -94,6 +94,22 @@ class NoGrad(Net):
         return self.head(kept + scaled) + super().forward(x)
 
 
+class Normed(torch.nn.Module):
+    """Layers with statistics and modes of their own kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(5, 8)
+        self.norm = torch.nn.InstanceNorm1d(2, affine=True, track_running_stats=True)
+        self.batch = torch.nn.BatchNorm1d(8)
+        self.act = torch.nn.RReLU()
+        self.head = torch.nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = self.norm(self.body(x).reshape(-1, 2, 4)).reshape(-1, 8)
+        return self.head(self.act(self.batch(x)))
+
+
 class Branch(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -118,7 +134,7 @@ BATCH = Dim("batch", min=2, max=512)
 def models():
     torch.manual_seed(3)
     return {"net": Net(), "loss": WithLoss(), "nested": Nested(), "layers": Layers(), "frozen": Frozen().train(),
-            "no_grad": NoGrad(), "evaluated": Net().eval(), "static": Net()}
+            "no_grad": NoGrad(), "normed": Normed(), "normed_evaluated": Normed().eval(), "evaluated": Net().eval(), "static": Net()}
 
 
 def export(name, model):
