@@ -153,7 +153,10 @@ class ProgramModule::Impl {
         throw UsageError(file(), ": assigns '", output.buffer, "', which is no buffer of it");
       assigned_.emplace_back(buffers.at(output.buffer), i);
     }
-    if (leader_.defined()) exported_dtype_ = dtype_ = leader_.scalar_type();
+    if (!leader_.defined()) return;
+    dtype_ = leader_.scalar_type();
+    for (const size_t slot : constants_)
+      if (dtype_ == values_[slot].toTensor().scalar_type() && c10::isFloatingType(dtype_)) follow_dtype_.insert(slot);
   }
 
   /// A batch norm that was exported in evaluation does not count its batches.
@@ -194,8 +197,7 @@ class ProgramModule::Impl {
     dtype_ = leader_.scalar_type();
     for (const size_t slot : constants_) {
       const at::Tensor constant = values_[slot].toTensor();
-      const bool follows =
-          constant.is_floating_point() && exported().tensors.at(exported().inputs[slot].value).dtype == exported_dtype_;
+      const bool follows = follow_dtype_.contains(slot);
       values_[slot] = constant.to(device_, follows ? dtype_ : constant.scalar_type());
     }
     runner_.move(device_, dtype_);
@@ -214,12 +216,13 @@ class ProgramModule::Impl {
   program::InputCheck check_;
   std::vector<c10::IValue> values_ = {};  ///< by slot: all but the user's inputs
   std::vector<size_t> user_slots_ = {}, constants_ = {};
+  std::set<size_t> follow_dtype_ = {};                    ///< constants that have the parameters' dtype
   std::vector<std::pair<size_t, size_t>> assigned_ = {};  ///< buffers that get an output: slot, output
   std::vector<std::pair<const torch::nn::Module*, at::Tensor>> uncounted_ = {};
   at::Tensor leader_ = {};  ///< the parameter whose device and dtype new tensors follow
   std::mutex mutex_ = {};
   c10::Device device_ = c10::kCPU;
-  at::ScalarType exported_dtype_ = at::kFloat, dtype_ = at::kFloat;
+  at::ScalarType dtype_ = at::kFloat;
   size_t recomputed_ = 0;
 };
 

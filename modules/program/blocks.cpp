@@ -120,8 +120,11 @@ std::map<std::string, Stretch> find_blocks(const ExportedProgram& program, const
       if (makes_tensors) tensors.insert(instruction.results[i].begin(), instruction.results[i].end());
     }
   }
+  constexpr size_t kMostBlocks = 1000;  // each is looked for in the whole program
   std::map<std::string, Stretch> blocks;
-  for (const std::string& path : candidates_of(program)) {
+  const std::vector<std::string> candidates = candidates_of(program);
+  if (candidates.size() > kMostBlocks) return blocks;
+  for (const std::string& path : candidates) {
     std::optional<Stretch> stretch = stretch_of(path, program, plan);
     if (stretch && connect(*stretch, program, plan, tensors)) blocks.emplace(path, std::move(*stretch));
   }

@@ -106,15 +106,15 @@ class Planner {
 
   void add_mode(const Node& node, Instruction& instruction) const {
     if (modes_.counts_batches(node)) {
-      instruction.mode.emplace();
+      instruction.mode = InstructionMode{};
       instruction.mode->only_in_training = true;
     } else if (modes_.keeps_samples(node)) {
-      instruction.mode.emplace();
+      instruction.mode = InstructionMode{};
       instruction.mode->op_in_evaluation = find_operator("torch.ops.aten.fill_.Scalar", {});
     } else if (const std::optional<ModeSwitch> found = modes_.of(node)) {
       const std::optional<size_t> operand = operand_named(instruction, found->argument);
       if (operand && instruction.operands[*operand].is_constant())
-        instruction.mode = Instruction::Mode{*operand, found->in_training, found->in_evaluation};
+        instruction.mode = InstructionMode{*operand, found->in_training, found->in_evaluation};
     }
   }
 

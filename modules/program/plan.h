@@ -14,18 +14,18 @@ class Module;
 
 namespace levin::program {
 
+/// Another value for one operand, and what is done otherwise, in a part of the model that is in the other mode.
+struct InstructionMode {
+  size_t operand = 0;
+  c10::IValue in_training = {}, in_evaluation = {};
+  bool only_in_training = false;  ///< in evaluation its result is its first operand, as it is
+  /// Runs in evaluation in place of `op`, with its first two operands.
+  std::optional<c10::OperatorHandle> op_in_evaluation = {};
+  const torch::nn::Module* part = nullptr;  ///< whose mode counts
+};
+
 /// One node of a program, ready to run: the operator is found, its arguments are in the operator's order.
 struct Instruction {
-  /// Another value for one operand, and what is done otherwise, in a part of the model that is in the other mode.
-  struct Mode {
-    size_t operand = 0;
-    c10::IValue in_training = {}, in_evaluation = {};
-    bool only_in_training = false;  ///< in evaluation its result is its first operand, as it is
-    /// Runs in evaluation in place of `op`, with its first two operands.
-    std::optional<c10::OperatorHandle> op_in_evaluation = {};
-    const torch::nn::Module* part = nullptr;  ///< whose mode counts
-  };
-
   size_t node = 0;                             ///< index in the program
   std::optional<c10::OperatorHandle> op = {};  ///< unset: `function`
   NumberFunction function = nullptr;
@@ -33,7 +33,7 @@ struct Instruction {
   std::vector<std::vector<Slot>> results = {};  ///< of each result: one slot, or one for each tensor of a list
   std::vector<bool> is_list = {};               ///< of each result
   std::vector<Slot> dead = {};                  ///< results that nobody uses
-  std::optional<Mode> mode = {};
+  std::optional<InstructionMode> mode = {};
   std::string module = {};             ///< path of the innermost part of the model; "" of the model itself
   std::optional<size_t> device = {};   ///< the operand that names a device
   std::optional<size_t> dtype = {};    ///< the operand of a new tensor that names the model's dtype

@@ -1,6 +1,7 @@
 #include <levin/modules/program/program_part.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace levin::program {
@@ -49,6 +50,8 @@ void ModelTree::add_parts(const ProgramArchive& archive) {
 torch::nn::Module* ModelTree::part_to_make(const std::string& path) {
   if (path.empty()) return root_;
   if (const auto found = parts_.find(path); found != parts_.end()) return found->second;
+  constexpr auto kMostDepth = 100;
+  if (std::ranges::count(path, '.') > kMostDepth) throw UsageError("a part of the model is nested too deeply: ", path);
   const auto [parent, name] = split(path);
   torch::nn::Module* above = part_to_make(parent);
   const auto known = classes_.find(path);

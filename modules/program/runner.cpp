@@ -55,7 +55,7 @@ void Runner::move(c10::Device device, at::ScalarType dtype) {
 }
 
 void Runner::execute(const Instruction& instruction, Values& values) const {
-  const Instruction::Mode* mode = instruction.mode && instruction.mode->part != nullptr ? &*instruction.mode : nullptr;
+  const InstructionMode* mode = instruction.mode && instruction.mode->part != nullptr ? &*instruction.mode : nullptr;
   const bool in_evaluation = mode != nullptr && !mode->part->is_training();
   if (in_evaluation && mode->only_in_training)
     return put(values, instruction.results.front().front(), instruction.operands.front().take(values));
