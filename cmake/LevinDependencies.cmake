@@ -45,3 +45,16 @@ if("USE_C10D_MPI" IN_LIST levin_torch_definitions)
   find_package(MPI QUIET COMPONENTS CXX)
   set(LEVIN_HAS_MPI ${MPI_CXX_FOUND})
 endif()
+
+# Packages of compiled steps are run by AOTInductor, which Debian's LibTorch is built without.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES levin::torch)
+set(CMAKE_REQUIRED_FLAGS -std=c++20)
+check_cxx_source_compiles("
+  #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+  int main(int, char** arguments) {
+    torch::inductor::AOTIModelPackageLoader code(arguments[0], \"model\", true);
+    return static_cast<int>(code.run({}).size());
+  }" LEVIN_HAS_AOTI)
+unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_REQUIRED_FLAGS)

@@ -105,6 +105,25 @@ class Check {
     refuse(option_of_strategy(), choice.kind != StrategyKind::SingleDevice, "a graph is of one device");
   }
 
+  void compiled() {
+    if (o.compiled_step.empty()) return;
+    const auto refuse = [&](const char* option, bool set, const char* why) {
+      if (set) contradict("compiled_step", option, why);
+    };
+    refuse("cuda_graphs", o.cuda_graphs, "one step is compiled for the CPU, the other captured on a GPU");
+    refuse("accelerator", o.accelerator == "gpu" || o.accelerator == "cuda", "steps are compiled for the CPU");
+    refuse("gpus", o.gpus.is_set() && (o.gpus.is_list() || o.gpus.count(/*all=*/1) > 0),
+           "steps are compiled for the CPU");
+    refuse("auto_microbatch", o.auto_microbatch, "a compiled step cannot be split");
+    refuse("activation_checkpointing", o.activation_checkpointing, "the compiler decides what is computed again");
+    refuse("detect_anomaly", o.detect_anomaly, "a compiled backward has no operations to look at");
+    refuse("deterministic", static_cast<bool>(o.deterministic), "compiled code does not look at the switch");
+    refuse("sync_batchnorm", o.sync_batchnorm, "a compiled step sends nothing to other ranks");
+    if (choice.kind == StrategyKind::DataParallel)
+      contradict("compiled_step", option_of_strategy(),
+                 "dp trains copies of the module, and a step is compiled for one");
+  }
+
   void ranks() {
     if (!choice.has_ranks()) return;
     const auto refuse = [&](const char* option, bool set, const char* why) {
@@ -217,6 +236,7 @@ std::vector<Contradiction> contradictions(const TrainerOptions& options) {
   check.strategies();
   check.precision();
   check.graphs();
+  check.compiled();
   check.ranks();
   check.samplers();
   check.callbacks();

@@ -344,7 +344,7 @@ RunResult Session::Impl::finish() {
     const at::AutoGradMode gradients(true);
     finish_turn();
     if (steps_.is_inside_epoch()) steps_.end_epoch();
-    run_.parts().hooks.on_train_end(run_);
+    steps_.end();
     run_.hold_saves(false);
     run_.save_if_any_rank_asks();
   });

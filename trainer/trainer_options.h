@@ -189,6 +189,11 @@ struct TrainerOptions {
                    "is resumed: the checkpoint's, or the present ones of configure_optimizers",
                    {.choices = {"saved", "present"}});
 
+  std::string compiled_step = LEVIN_OPTION(
+      compiled_step, "",
+      "Package of `levin compile` that runs in place of forward and backward (CPU); it is code, which the run loads; "
+      "empty: none");
+
   /// Returns options for a run inside of a program that keeps its process to itself: nothing is printed, no file is
   /// written, no process is started, no signal is handled, and nothing of the process is changed (compute threads,
   /// denormals, heap, LibTorch's generator if `seed` is set). Errors are exceptions, and warnings are in

@@ -41,4 +41,12 @@ std::string sha256_of(const std::filesystem::path& path) {
   return hex_digits({reinterpret_cast<const char*>(digest.data()), length});
 }
 
+std::string sha256_of_bytes(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned length = 0;
+  if (!EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr))
+    throw Error("OpenSSL cannot compute a SHA-256");
+  return hex_digits({reinterpret_cast<const char*>(digest.data()), length});
+}
+
 }  // namespace levin::data

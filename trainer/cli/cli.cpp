@@ -28,6 +28,8 @@ Usage: levin COMMAND [ARGUMENTS]
   fit --dry-run     Try one batch of each loader and say what the fit would do; nothing is written
   launch --hosts a,b,c fit --config FILE...
                     Print the commands that train on several machines, or run them by ssh; `levin launch --help`
+  compile --config FILE... --out step.pt2
+                    Compile forward and backward of a config's training step, once, for fit --compiled-step step.pt2
   verify-resume --config FILE... [--steps 20]
                     Prove that a run of this config can be stopped and continued: train so many steps, and again with
                     a stop in the middle, and compare everything
@@ -112,6 +114,7 @@ int dispatch(const std::vector<std::string>& arguments) {
   }
   if (is_run_command(command)) return run_from_arguments(command, rest);
   if (command == "launch") return launch_command(rest);
+  if (command == "compile") return compile_command(rest);
   if (command == "verify-resume") return verify_from_arguments(rest);
   if (command == "config") {
     config_command(rest);
@@ -123,10 +126,11 @@ int dispatch(const std::vector<std::string>& arguments) {
   }
   if (command == "ckpt") return ckpt_command(rest);
   if (command != "list")
-    throw UsageError("no command '", command, "'",
-                     did_you_mean(command, {"fit", "validate", "test", "predict", "launch", "verify-resume", "config",
-                                            "data", "ckpt", "list"}),
-                     "; there are: fit, validate, test, predict, launch, verify-resume, config, data, ckpt, list");
+    throw UsageError(
+        "no command '", command, "'",
+        did_you_mean(command, {"fit", "validate", "test", "predict", "launch", "compile", "verify-resume", "config",
+                               "data", "ckpt", "list"}),
+        "; there are: fit, validate, test, predict, launch, compile, verify-resume, config, data, ckpt, list");
   list_command(rest);
   return 0;
 }

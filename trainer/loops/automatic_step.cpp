@@ -30,7 +30,8 @@ AutomaticStep::AutomaticStep(const StepParts& parts)
                                                                                 : GradientClipAlgorithm::Norm),
       zero_grad_overridden_(parts.overrides.has(ModuleMethod::optimizer_zero_grad)),
       returns_mean_(size() == 1 && optim::detail::repeats_closure(raw(0))),
-      captured_(make_captured_step(parts)) {
+      captured_(make_captured_step(parts)),
+      compiled_(make_compiled_step(parts)) {
   if (size() > 1)
     throw UsageError("configure_optimizers returned ", size(),
                      " optimizers, and automatic optimization drives one; set automatic_optimization = false in the "
@@ -122,7 +123,7 @@ void AutomaticStep::refuse_second_closure() const {
 
 at::Tensor AutomaticStep::compute_gradients() {
   if (std::exchange(closure_ran_, true)) refuse_second_closure();
-  const at::Tensor loss = batch_ != nullptr ? run_training_step(*batch_, batch_idx_) : at::Tensor();
+  const at::Tensor loss = batch_ != nullptr ? run_forward() : at::Tensor();
   if (window_.is_first())
     for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
   const double own = loss.defined() ? weight_of_output() : 0;  // an idle rank's too
@@ -133,8 +134,7 @@ at::Tensor AutomaticStep::compute_gradients() {
   std::optional<RankSync::PendingSum> total;
   if (window_.is_last()) total = sync.begin(window_.sum_of_weights());
   if (own > 0) {
-    check_loss(loss);
-    call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
+    run_backward(loss, weight);
   } else if (window_.is_last()) {
     parts_.strategy.backward_without_loss();
   }
@@ -142,6 +142,21 @@ at::Tensor AutomaticStep::compute_gradients() {
   total_weight_ = total->finish();
   for (size_t i = 0; i < size(); ++i) finish_gradients(i);
   return returns_mean_ ? sync.mean_loss(loss, weight) : loss;
+}
+
+at::Tensor AutomaticStep::run_forward() {
+  const bool is_compiled = compiled_ && compiled_->takes(*batch_);
+  return run_training_step(is_compiled ? compiled_->as_batch() : *batch_, batch_idx_);
+}
+
+void AutomaticStep::run_backward(const at::Tensor& loss, double weight) {
+  if (compiled_ && compiled_->has_gradients()) {
+    compiled_->give_gradients(window_.loss_share(weight) / static_cast<double>(window_.size()));
+    parts_.hooks.on_after_backward(parts_.run);
+    return;
+  }
+  check_loss(loss);
+  call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
 }
 
 double AutomaticStep::weight_of_output() const {

@@ -1,11 +1,13 @@
 #pragma once
 #include <levin/trainer/loops/accumulation_window.h>
 #include <levin/trainer/loops/captured_step.h>
+#include <levin/trainer/loops/compiled_step.h>
 #include <levin/trainer/loops/training_step.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace levin {
 
@@ -26,6 +28,7 @@ class AutomaticStep final : public TrainingStep {
 
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) override;
   Outcome finish_window() override;
+  std::string summary() const override { return compiled_ ? compiled_->summary() : std::string(); }
 
   void step(size_t index, const Closure& closure) override;
   void backward(const at::Tensor& loss) override;
@@ -42,6 +45,10 @@ class AutomaticStep final : public TrainingStep {
   /// Runs the batch forward and backward, as the optimizer's closure; returns the loss.
   at::Tensor compute_gradients();
   void refuse_second_closure() const;
+  /// Runs training_step, or the compiled step.
+  at::Tensor run_forward();
+  /// Backward of the micro-batch's loss, of this weight.
+  void run_backward(const at::Tensor& loss, double weight);
   double weight_of_output() const;
   at::Tensor scaled(const at::Tensor& loss, double weight) const;
   void call_zero_grad(size_t index);
@@ -54,6 +61,7 @@ class AutomaticStep final : public TrainingStep {
   bool zero_grad_overridden_;
   bool returns_mean_;  ///< the optimizer decides by the loss (LBFGS), which is therefore the same on all ranks
   std::unique_ptr<CapturedStep> captured_;  ///< null without cuda_graphs
+  std::unique_ptr<CompiledStep> compiled_;  ///< null without compiled_step
 
   const Batch* batch_ = nullptr;  ///< null while a window ends without a further micro-batch
   int64_t batch_idx_ = 0;

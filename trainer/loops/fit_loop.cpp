@@ -42,7 +42,7 @@ void FitLoop::run() {
     if (!resumed) reload_loaders_if_due();
     run_epoch(resumed);
   }
-  parts_.hooks.on_train_end(run_);
+  steps_.end();
   run_.save_if_asked();
 }
 

@@ -3,6 +3,7 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
 
+#include <string>
 #include <utility>
 
 namespace levin {
@@ -101,6 +102,12 @@ void FitSteps::end_epoch() {
   counters_.batches_of_last_epoch = std::exchange(counters_.batch_in_epoch, 0);
   run_.save_if_asked();
   agreement_->now();
+}
+
+void FitSteps::end() {
+  parts_.hooks.on_train_end(run_);
+  const std::string summary = step_->summary();
+  if (!summary.empty() && parts_.is_rank_zero() && !parts_.options.quiet && !parts_.trial) console::info(summary);
 }
 
 void FitSteps::advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome) {

@@ -63,6 +63,9 @@ class FitSteps {
   /// If the epoch's last batch is done, the epoch counts as finished; else a resumed run continues in it.
   void end_epoch();
 
+  /// Calls on_train_end, once all batches are trained.
+  void end();
+
   /// Returns whether max_epochs or max_steps is reached.
   bool limits_reached() const;
   /// Returns whether training ends here: at a limit, or at a request to stop on which all ranks have agreed.

@@ -19,6 +19,8 @@ ManualStep::ManualStep(const StepParts& parts) : TrainingStep(parts) {
         options.accumulate_grad_batches, " batches in training_step");
   if (options.cuda_graphs)
     throw UsageError("trainer.cuda_graphs: manual optimization cannot be captured; set cuda_graphs to false");
+  if (!options.compiled_step.empty())
+    throw UsageError("trainer.compiled_step: manual optimization calls backward itself; leave compiled_step unset");
 }
 
 TrainingStep::Outcome ManualStep::run(const Batch& batch, int64_t batch_idx, bool /*last_of_epoch*/,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace levin {
 
@@ -32,6 +33,9 @@ class TrainingStep : public OptimizerDriver {
   virtual Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) = 0;
   /// Ends an open window without a further micro-batch, if an epoch ends where nobody expected it.
   virtual Outcome finish_window() = 0;
+
+  /// Returns what the user should know at the end about how the steps ran; empty if there is nothing to say.
+  virtual std::string summary() const { return {}; }
 
   /// Returns the loss of the newest batch; undefined if the batch counts for nothing.
   at::Tensor counted_loss() const { return counts_ ? output_.loss : at::Tensor(); }

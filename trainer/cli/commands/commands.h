@@ -45,6 +45,10 @@ int ckpt_command(const std::vector<std::string>& arguments);
 /// the exit code. Throws UsageError for wrong arguments.
 int launch_command(std::vector<std::string> arguments);
 
+/// `levin compile --out step.pt2`: compiles the training step of a config with the help of Python. Returns the exit
+/// code. Throws UsageError for wrong arguments, a step that cannot be compiled, and a Python that cannot do it.
+int compile_command(std::vector<std::string> arguments);
+
 /// Returns the versions of levin, LibTorch, CUDA, NCCL and the compiler, one line each.
 std::string version_text();
 

@@ -30,7 +30,7 @@ const std::vector<OptionGroup>& option_groups() {
        {"accelerator", "devices", "precision", "inference_mode", "deterministic", "benchmark",
         "float32_matmul_precision", "flush_denormal", "num_threads", "memory_format", "keep_freed_memory",
         "keep_torch_settings", "random_generator"},
-       {"cuda_graphs", "auto_microbatch", "activation_checkpointing"}},
+       {"cuda_graphs", "compiled_step", "auto_microbatch", "activation_checkpointing"}},
       {"Trainer: several devices and machines",
        {"strategy", "num_nodes", "launcher", "process_group_backend", "timeout_seconds", "use_distributed_sampler",
         "output_device"},

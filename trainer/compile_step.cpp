@@ -1,0 +1,169 @@
+#include <levin/trainer/compile_step.h>
+#include <ATen/Context.h>
+#include <dlfcn.h>
+#include <levin/callbacks/callback.h>
+#include <levin/trainer/compiled/compile_step_source.h>
+#include <levin/trainer/compiled/step_check.h>
+#include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/private_folder.h>
+#include <levin/trainer/run/run_context.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <system_error>
+
+namespace levin {
+namespace fs = std::filesystem;
+namespace {
+
+/// Returns the Python whose torch LibTorch is a part of; python3 if it is of no Python.
+std::string python_of_libtorch() {
+  Dl_info library = {};
+  if (dladdr(reinterpret_cast<const void*>(&at::globalContext), &library) == 0) return "python3";
+  // <prefix>/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so
+  const fs::path packages = fs::path(library.dli_fname).parent_path().parent_path().parent_path();
+  const fs::path python = packages.parent_path().parent_path().parent_path() / "bin" / "python3";
+  std::error_code ignored;
+  return packages.filename() == "site-packages" && fs::exists(python, ignored) ? python.string() : "python3";
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::string last_lines(const std::string& text) {
+  constexpr size_t kMost = 1500;
+  return text.size() <= kMost ? text : "..." + text.substr(text.size() - kMost);
+}
+
+/// Quotes a word for the shell.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// Runs Python on the program, which writes step.pt2 to `folder`; returns what the script says of it.
+nlohmann::json run_python(const CompileStepOptions& options, const compiled::StepProgram& program,
+                          const PrivateFolder& folder) {
+  std::ofstream(folder / "compile_step.py") << compiled::compile_step_source();
+  std::ofstream(folder / "program.json") << program.json.dump();
+  State::List constants;
+  for (const at::Tensor& constant : program.constants) constants.push_back(constant);
+  save_state(State(std::move(constants)), folder / "constants.pt");
+  const std::string python = options.python.empty() ? python_of_libtorch() : options.python;
+  std::string command = quoted(python);
+  for (const char* file : {"compile_step.py", "program.json", "constants.pt", "step.pt2"})
+    command += " " + quoted((folder / file).string());
+  command += " " + std::to_string(options.threads) + " > " + quoted((folder / "answer").string()) + " 2> " +
+             quoted((folder / "errors").string());
+  if (std::system(command.c_str()) != 0 || !fs::exists(folder / "step.pt2"))
+    throw UsageError(
+        "compile: ", python, " could not compile the step (it needs torch ", program.json["torch"].get<std::string>(),
+        " and a C++ compiler; name another Python with --python):\n", last_lines(text_of(folder / "errors")));
+  const std::string answer = text_of(folder / "answer");
+  return nlohmann::json::parse(answer.substr(answer.rfind('{')));
+}
+
+/// Moves a file to a place where readers find the old one or the whole new one.
+void place(const fs::path& from, const fs::path& to) {
+  const fs::path part = to.string() + ".part";
+  std::error_code error;
+  fs::copy_file(from, part, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::rename(part, to, error);
+  if (error) throw UsageError("compile: ", to.string(), " cannot be written: ", error.message());
+}
+
+void compare(const compiled::TracedParts& parts, const Batch& batch, const compiled::StepDescription& description,
+             const fs::path& package, CompileStepResult& result) {
+  const std::unique_ptr<compiled::CompiledCode> code = compiled::load_compiled_code(package);
+  const compiled::StepDifference found = compiled::compare_with_eager(parts, batch, description, *code);
+  result.loss_difference = found.loss;
+  result.gradient_difference = found.gradient;
+  constexpr double kMost = 0.02;  // the gradients of bf16-mixed are this far from each other
+  if (!(found.loss < kMost && found.gradient < kMost))
+    throw Error("compile: nothing was written: from the eager step the loss differs by ", found.loss,
+                ", a gradient by ", found.gradient, " of the largest");
+}
+
+/// Compiles the step at the first training batch, when all is as in the run.
+class CompileStep : public Callback {
+ public:
+  CompileStep(CompileStepOptions options, CompileStepResult& result) : options_(std::move(options)), result_(result) {}
+
+  void on_train_batch_start(Run& run) override {
+    const StepParts parts = dynamic_cast<RunContext&>(run).step_parts();
+    const compiled::TracedParts traced = {
+        .module = parts.module, .context = parts.context, .precision = parts.precision};
+    const auto start = std::chrono::steady_clock::now();
+    compiled::StepProgram program = compiled::make_step_program(traced, run.batch(), result_.why_fixed);
+    program.json["levin"] = compiled::levin_version();
+    const PrivateFolder folder("compile");
+    const nlohmann::json answer = run_python(options_, program, folder);
+    const fs::path package = folder / "step.pt2";
+    const compiled::StepDescription description = compiled::read_step_description(package);
+    compiled::check_machine(description, package);
+    if (result_.why_fixed.empty()) result_.why_fixed = answer.at("why").get<std::string>();
+    result_.any_batch_size = description.least_samples != description.most_samples;
+    result_.batch_size = description.batch_size;
+    result_.draws_random_numbers = !description.draws.empty();
+    if (!result_.draws_random_numbers) compare(traced, run.batch(), description, package, result_);
+    place(package, options_.out);
+    result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    throw Done();
+  }
+
+  /// Ends the run before anything is trained.
+  struct Done {};
+
+ private:
+  CompileStepOptions options_;
+  CompileStepResult& result_;
+};
+
+CompileStepResult compile_in(const Trainer& trainer, const CompileStepOptions& options,
+                             const std::function<void(Trainer&)>& fit) {
+  if (options.out.extension() != ".pt2")
+    throw UsageError("compile: name the package with --out FILE.pt2",
+                     options.out.empty() ? "" : "; got --out " + options.out.string());
+  CompileStepResult result;
+  TrainerOptions changed = trainer.options();
+  changed.fast_dev_run = true;
+  changed.overfit_batches = 0.0;
+  changed.limit_val_batches = 0.0;
+  changed.auto_lr_find = changed.barebones = false;
+  changed.auto_scale_batch_size = changed.scale_lr = {};
+  changed.enable_progress_bar = changed.enable_model_summary = false;
+  changed.quiet = true;
+  changed.compiled_step = "";
+  changed.callbacks = {std::make_shared<CompileStep>(options, result)};
+  const std::unique_ptr<Trainer> made = Trainer::for_dry_run(std::move(changed));
+  try {
+    fit(*made);
+    throw UsageError("compile: the training loader gave no batch");
+  } catch (const CompileStep::Done&) {
+  }
+  return result;
+}
+
+}  // namespace
+
+CompileStepResult compile_step(const Trainer& trainer, ModuleRef module, data::DataModuleRef data,
+                               const CompileStepOptions& options) {
+  return compile_in(trainer, options, [&](Trainer& made) { made.fit(module, data); });
+}
+
+CompileStepResult compile_step(const Trainer& trainer, ModuleRef module, data::Loaders train,
+                               const CompileStepOptions& options) {
+  return compile_in(trainer, options, [&](Trainer& made) { made.fit(module, std::move(train)); });
+}
+
+}  // namespace levin

@@ -1,0 +1,234 @@
+"""Compiles a training step that levin traced: compile_step.py PROGRAM.json CONSTANTS.pt OUT.pt2 [THREADS]
+
+PROGRAM.json lists calls of ATen's operators. They are replayed under make_fx together with the gradients of the loss, and
+the graph is compiled by AOTInductor. The package also holds levin_step.json: the program without its calls, and what was
+compiled. Inputs of the compiled step: the program's inputs in their order. Results: the outputs, then the gradients of
+the parameters in "gradients". Buffers that the step writes are changed in place.
+"""
+
+import json
+import os
+import sys
+
+try:
+    import torch
+except ImportError as error:
+    sys.exit(f"this Python ({sys.executable}) has no torch: {error}")
+
+from torch.fx.experimental.proxy_tensor import make_fx
+
+
+class Step:
+    """The step of a program as a function of its inputs."""
+
+    def __init__(self, program, constants):
+        self.program = program
+        self.constants = constants
+        self.calls = [(self.operator(call["op"]), call["in"], call["out"]) for call in program["calls"]]
+        self.kinds = [item["kind"] for item in program["inputs"]]
+        self.sized = next((i for i, item in enumerate(program["inputs"]) if is_sized(item["shape"])), None)
+        self.gradients = None
+
+    @staticmethod
+    def operator(name):
+        if name == "unpack":
+            return None
+        operator, overload = name.removeprefix("aten::").rsplit(".", 1)
+        return getattr(getattr(torch.ops.aten, operator), overload)
+
+    def argument(self, given, values, schema):
+        if isinstance(given, dict):
+            kind, content = next(iter(given.items()))
+            if kind == "v":
+                return values[content]
+            if kind == "t":
+                return self.constants[content]
+            if kind == "l":
+                return [self.argument(item, values, schema) for item in content]
+            if kind == "s":
+                return content[0] * values[self.sized].shape[0] + content[1]
+            if kind == "f":
+                return float(content)
+            return torch.device(content)
+        if isinstance(given, int) and not isinstance(given, bool):
+            of_type = str(schema)
+            if "ScalarType" in of_type:
+                return DTYPES[given]
+            if "MemoryFormat" in of_type:
+                return MEMORY_FORMATS[given]
+            if "Layout" in of_type:
+                return torch.strided
+        return given
+
+    def call(self, operator, given, values):
+        arguments, named = [], {}
+        for argument, schema in zip(given, operator._schema.arguments):
+            value = self.argument(argument, values, schema.real_type)
+            if schema.kwarg_only:
+                named[schema.name] = value
+            else:
+                arguments.append(value)
+        return operator(*arguments, **named)
+
+    def forward(self, inputs):
+        values = dict(enumerate(inputs))
+        for operator, given, results in self.calls:
+            if operator is None:
+                made = self.argument(given[0], values, None)
+            else:
+                made = self.call(operator, given, values)
+                made = made if len(results) != 1 else [made]
+            values.update(zip(results, made))
+        return [self.argument(output, values, None) for output in self.program["outputs"]]
+
+    def __call__(self, *inputs):
+        written = [i for i, item in enumerate(self.program["inputs"]) if item["is_written"]]
+        values = [x.detach().requires_grad_() if kind == "parameter" else x for x, kind in zip(inputs, self.kinds)]
+        for i in written:
+            values[i] = inputs[i].clone()
+        outputs = self.forward(values)
+        parameters = [i for i, kind in enumerate(self.kinds) if kind == "parameter"]
+        found = torch.autograd.grad(outputs[0], [values[i] for i in parameters], allow_unused=True)
+        self.gradients = [i for i, gradient in zip(parameters, found) if gradient is not None]
+        gradients = [like(gradient, inputs[i]) for i, gradient in zip(parameters, found) if gradient is not None]
+        with torch.no_grad():
+            for i in written:
+                inputs[i].copy_(values[i])
+        # An output may be an input, or the same tensor twice: a result of its own each.
+        return [output.detach().clone() for output in outputs] + gradients
+
+
+def like(gradient, parameter):
+    """Returns the gradient with the parameter's strides, which optimizers and .grad expect."""
+    gradient = gradient.detach()
+    if gradient.stride() == parameter.stride():
+        return gradient
+    return torch.empty_strided(
+        parameter.shape, parameter.stride(), dtype=gradient.dtype, device=gradient.device
+    ).copy_(gradient)
+
+
+DTYPES = [
+    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64,
+    torch.complex32, torch.complex64, torch.complex128, torch.bool, None, None, None, torch.bfloat16,
+]  # fmt: skip
+MEMORY_FORMATS = [
+    torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d
+]  # fmt: skip
+
+
+def is_sized(numbers):
+    return any(isinstance(number, dict) for number in numbers)
+
+
+def resolved(item, size):
+    """Returns shape or strides at a batch size."""
+    return [n["s"][0] * size + n["s"][1] if isinstance(n, dict) else n for n in item]
+
+
+def example_size(program):
+    """Returns a batch size that no fixed number of the shapes equals: the compiler takes equal numbers for one."""
+    if program["fixed"]:
+        return program["batch_size"]
+    fixed = {n for item in program["inputs"] for n in item["shape"] if not isinstance(n, dict)}
+    size = max(program["batch_size"], 4)
+    while size in fixed:
+        size += 1
+    return size
+
+
+def example_inputs(program, size):
+    torch.manual_seed(0)
+    inputs = []
+    for item in program["inputs"]:
+        dtype = getattr(torch, item["dtype"])
+        x = torch.empty_strided(resolved(item["shape"], size), resolved(item["strides"], size), dtype=dtype)
+        inputs.append(x.zero_())
+    return inputs
+
+
+class Graph(torch.nn.Module):
+    def __init__(self, graph):
+        super().__init__()
+        self.graph_module = graph
+
+    def forward(self, *inputs):
+        return self.graph_module(*inputs)
+
+
+MOST = 1 << 20
+
+
+def exported(program, constants, inputs, fixed):
+    step = Step(program, constants)
+    graph = make_fx(step, tracing_mode="fake" if fixed else "symbolic", _allow_non_fake_inputs=True)(*inputs)
+    shapes = None
+    if not fixed:
+        batch = torch.export.Dim("batch", min=2, max=MOST)
+        shapes = (
+            tuple(
+                {d: batch for d, n in enumerate(item["shape"]) if isinstance(n, dict)} or None
+                for item in program["inputs"]
+            ),
+        )
+    return step, torch.export.export(Graph(graph), tuple(inputs), dynamic_shapes=shapes, strict=False)
+
+
+def draws_random_numbers(program_of_step):
+    """Returns the names of operators of the exported step that draw."""
+    tag = torch.Tag.nondeterministic_seeded
+    return sorted(
+        {
+            str(node.target)
+            for node in program_of_step.graph.nodes
+            if isinstance(node.target, torch._ops.OpOverload) and tag in node.target.tags
+        }
+    )
+
+
+def main():
+    program_file, constants_file, out = sys.argv[1:4]
+    threads = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    with open(program_file) as file:
+        program = json.load(file)
+    here = torch.__version__.split("+")[0]
+    if here != program["torch"]:
+        sys.exit(f"this Python ({sys.executable}) has torch {here}, and levin runs with LibTorch {program['torch']}")
+    constants = torch.load(constants_file, weights_only=True)
+    fixed, why = program["fixed"], ""
+    size = example_size(program)
+    try:
+        step, exported_step = exported(program, constants, example_inputs(program, size), fixed)
+    except Exception as error:
+        if fixed:
+            raise
+        fixed, why = True, f"{type(error).__name__}: {str(error).splitlines()[0][:300]}"
+        size = program["batch_size"]
+        step, exported_step = exported(program, constants, example_inputs(program, size), fixed)
+
+    options = {"aot_inductor.package": True}
+    if threads:
+        options["cpp.threads"] = threads
+    else:
+        options["cpp.dynamic_threads"] = True
+    files = torch._inductor.aot_compile(
+        exported_step.module(check_guards=False), tuple(example_inputs(program, size)), options=options
+    )
+    from torch.export.pt2_archive._package import package_pt2
+
+    description = {key: value for key, value in program.items() if key not in ("calls", "outputs", "fixed")}
+    description["inputs"] = [
+        {**item, "shape": item["shape"] if not fixed else resolved(item["shape"], size),
+         "strides": item["strides"] if not fixed else resolved(item["strides"], size)}
+        for item in program["inputs"]
+    ]  # fmt: skip
+    description["batch"] = [size, size] if fixed else [2, MOST]
+    description["gradients"] = step.gradients
+    description["threads"] = threads
+    description["draws"] = draws_random_numbers(exported_step)
+    package_pt2(out, aoti_files=files, extra_files={"levin_step.json": json.dumps(description)})
+    print(json.dumps({"fixed": fixed, "why": why}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+#include <levin/trainer/compiled/operator_graph.h>
+#include <levin/trainer/core/system/error.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <cmath>
+#include <string>
+#include <unordered_map>
+
+namespace levin::compiled {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using torch::jit::Node, torch::jit::Value;
+
+[[noreturn]] void refuse_operator(const std::string& what) {
+  throw UsageError("trainer.compiled_step: training_step ", what,
+                   ", which cannot be compiled; leave compiled_step unset");
+}
+
+bool views_the_same(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_same(b) || (a.has_storage() && b.has_storage() && a.scalar_type() == b.scalar_type() &&
+                          a.storage().is_alias_of(b.storage()) && a.storage_offset() == b.storage_offset() &&
+                          a.sizes() == b.sizes() && a.strides() == b.strides());
+}
+
+class Converter {
+ public:
+  Converter(const torch::jit::Graph& graph, const std::vector<at::Tensor>& inputs) : inputs_(inputs) {
+    for (const Value* input : graph.inputs()) name(*input);
+    for (const Node* node : graph.nodes()) convert(*node);
+    for (const Value* output : graph.outputs()) result_.outputs.push_back(argument(*output));
+  }
+  OperatorGraph take() { return std::move(result_); }
+
+ private:
+  int64_t name(const Value& value) {
+    arguments_[&value] = {{"v", next_}};
+    return next_++;
+  }
+
+  const Json& argument(const Value& value) const { return arguments_.at(&value); }
+
+  Json list(const Node& node) const {
+    Json items = Json::array();
+    for (const Value* input : node.inputs()) items.push_back(argument(*input));
+    return {{"l", std::move(items)}};
+  }
+
+  Json constant(const at::Tensor& tensor) {
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (views_the_same(tensor, inputs_[i])) return {{"v", i}};
+    for (size_t i = 0; i < result_.constants.size(); ++i)
+      if (views_the_same(tensor, result_.constants[i])) return {{"t", i}};
+    result_.constants.push_back(tensor.detach());
+    return {{"t", result_.constants.size() - 1}};
+  }
+
+  Json constant(const c10::IValue& value) {
+    if (value.isNone()) return nullptr;
+    if (value.isTensor()) return constant(value.toTensor());
+    if (value.isBool()) return value.toBool();
+    if (value.isInt()) return value.toInt();
+    if (value.isString()) return value.toStringRef();
+    if (value.isDevice()) return {{"d", value.toDevice().str()}};
+    if (value.isDouble()) {
+      const double number = value.toDouble();
+      if (std::isfinite(number)) return number;
+      return {{"f", std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf"}};
+    }
+    if (value.isList()) {
+      Json items = Json::array();
+      for (const c10::IValue& item : value.toListRef()) items.push_back(constant(item));
+      return {{"l", std::move(items)}};
+    }
+    refuse_operator("uses a constant of type " + value.tagKind());
+  }
+
+  void convert(const Node& node) {
+    if (node.kind() == c10::prim::Constant) {
+      arguments_[node.output()] = constant(*torch::jit::toIValue(node.output()));
+    } else if (node.kind() == c10::prim::ListConstruct || node.kind() == c10::prim::TupleConstruct) {
+      arguments_[node.output()] = list(node);
+    } else {
+      Json call = {{"op", operator_of(node)}, {"in", Json::array()}, {"out", Json::array()}};
+      for (const Value* input : node.inputs()) call["in"].push_back(argument(*input));
+      for (const Value* output : node.outputs()) call["out"].push_back(name(*output));
+      result_.calls.push_back(std::move(call));
+    }
+  }
+
+  static std::string operator_of(const Node& node) {
+    if (node.kind() == c10::prim::ListUnpack || node.kind() == c10::prim::TupleUnpack) return "unpack";
+    const c10::FunctionSchema* const schema = node.maybeSchema();
+    if (schema == nullptr || schema->name().rfind("aten::", 0) != 0)
+      refuse_operator(std::string("calls ") + node.kind().toQualString() + ", no operator of ATen");
+    return schema->name() + "." + (schema->overload_name().empty() ? "default" : schema->overload_name());
+  }
+
+  const std::vector<at::Tensor>& inputs_;
+  OperatorGraph result_ = {};
+  std::unordered_map<const Value*, Json> arguments_ = {};
+  int64_t next_ = 0;
+};
+
+}  // namespace
+
+OperatorGraph operators_of(const torch::jit::Graph& graph, const std::vector<at::Tensor>& inputs) {
+  return Converter(graph, inputs).take();
+}
+
+}  // namespace levin::compiled

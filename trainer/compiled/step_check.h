@@ -1,0 +1,18 @@
+#pragma once
+#include <levin/trainer/compiled/compiled_code.h>
+#include <levin/trainer/compiled/step_description.h>
+#include <levin/trainer/compiled/step_trace.h>
+
+namespace levin::compiled {
+
+/// How far a compiled step is from the eager one.
+struct StepDifference {
+  double loss = 0;      ///< relative to the eager loss, or absolute where that is below 1
+  double gradient = 0;  ///< the largest of any gradient, relative to the largest gradient of the step
+};
+
+/// Runs both on one batch. Buffers and gradients are afterwards as before. The step must draw no random numbers.
+StepDifference compare_with_eager(const TracedParts& parts, const Batch& batch, const StepDescription& description,
+                                  CompiledCode& code);
+
+}  // namespace levin::compiled

@@ -1,0 +1,201 @@
+#include <levin/trainer/loops/compiled_step.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <levin/data/loading/batch_tensors.h>
+#include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/strategies/own_loss.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <algorithm>
+
+namespace levin {
+namespace {
+
+using compiled::InputKind, compiled::StepInput;
+using torch::autograd::variable_list;
+
+/// A graph node whose backward gives the gradients that the step has already computed.
+class GradientsOfStep final : public torch::autograd::Node {
+ public:
+  GradientsOfStep(torch::autograd::edge_list&& parameters, std::vector<at::Tensor> gradients)
+      : Node(std::move(parameters)), gradients_(std::move(gradients)) {}
+  std::string name() const override { return "CompiledStep"; }
+
+ private:
+  variable_list apply(variable_list&& of_loss) override {
+    if (gradients_.empty()) throw Error("backward of a compiled step ran twice; its gradients are given once");
+    if (of_loss.front().defined()) {
+      const double factor = of_loss.front().item<double>();
+      if (factor != 1)
+        for (at::Tensor& gradient : gradients_) gradient.mul_(factor);
+    }
+    return std::exchange(gradients_, {});
+  }
+  void release_variables() override { gradients_.clear(); }
+
+  std::vector<at::Tensor> gradients_;
+};
+
+at::Tensor with_gradients(const at::Tensor& loss, const std::vector<at::Tensor>& parameters,
+                          std::vector<at::Tensor> gradients) {
+  at::Tensor result = loss;
+  torch::autograd::create_gradient_edge(
+      result,
+      torch_compat::make_node<GradientsOfStep>(torch::autograd::collect_next_edges(parameters), std::move(gradients)));
+  return result;
+}
+
+bool has_hooks(const at::Tensor& parameter) {
+  const auto* const meta = torch::autograd::impl::get_autograd_meta(parameter);
+  return meta != nullptr && (!meta->hooks_.empty() || meta->post_acc_grad_hooks_ != nullptr);
+}
+
+[[noreturn]] void refuse_run(const std::string& why) {
+  throw UsageError("trainer.compiled_step: ", why, "; leave compiled_step unset");
+}
+
+}  // namespace
+
+CompiledStep::CompiledStep(const StepParts& parts, std::filesystem::path path, compiled::StepDescription description,
+                           std::unique_ptr<compiled::CompiledCode> code)
+    : parts_(parts),
+      path_(std::move(path)),
+      description_(std::move(description)),
+      code_(std::move(code)),
+      as_batch_(OwnLoss{[this] { return run(); }}),
+      one_rank_(parts.strategy.comm().world_size() == 1 && !parts.overrides.has(ModuleMethod::backward) &&
+                !parts.hooks.anyone_overrides(Hook::on_before_backward)) {}
+
+bool CompiledStep::takes(const Batch& batch) {
+  gradients_.clear();
+  if (batch.is_own()) return run_eagerly("a batch of the program's own type");
+  if (!is_checked_ || !is_as_traced()) look_at_module(batch);
+  if (!is_as_traced()) return run_eagerly("the module was in another mode, or had other parameters");
+  if (!take_batch(batch)) return run_eagerly("another shape, dtype or number of samples");
+  if (!std::exchange(is_checked_, true)) check(batch);
+  return true;
+}
+
+void CompiledStep::look_at_module(const Batch& batch) {
+  const std::vector<StepInput> inputs = compiled::inputs_of_step(parts_.module, batch);
+  if (!is_checked_) compiled::check_inputs(description_, inputs, path_);
+  inputs_.clear();
+  for (const StepInput& input : inputs) inputs_.push_back(input.tensor);
+  parameters_.clear();
+  for (const size_t index : description_.gradients) parameters_.push_back(inputs_.at(index));
+  if (is_checked_) return;
+  for (const auto& part : parts_.module.modules()) modes_.emplace_back(part.get(), part->is_training());
+}
+
+/// Compares the step with the one that was compiled.
+void CompiledStep::check(const Batch& batch) {
+  const std::optional<Batch> like_traced = compiled::resized(batch, description_.batch_size);
+  const compiled::StepTrace trace =
+      compiled::trace_step({.module = parts_.module, .context = parts_.context, .precision = parts_.precision},
+                           like_traced.value_or(batch), 0);
+  if (trace.digest() != description_.digest)
+    throw UsageError("trainer.compiled_step: ", path_.string(), ": was compiled from another training_step of ",
+                     description_.model, " (precision ", description_.precision, ", LibTorch ", description_.torch,
+                     "): its code, its options or its constants differ", compiled::make_anew(path_));
+  logged_ = trace.log.entries();
+}
+
+bool CompiledStep::is_as_traced() const {
+  if (inputs_.size() != description_.inputs.size()) return false;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const compiled::StepDescription::Input& expected = description_.inputs[i];
+    if (expected.kind == InputKind::Batch) break;
+    if (!expected.takes(inputs_[i], 0) || !expected.has_strides(inputs_[i], 0)) return false;
+    if (inputs_[i].requires_grad() != (expected.kind == InputKind::Parameter)) return false;
+  }
+  return std::ranges::all_of(modes_, [](const auto& mode) { return mode.first->is_training() == mode.second; });
+}
+
+bool CompiledStep::take_batch(const Batch& batch) {
+  const int64_t samples = batch.size();
+  if (samples < description_.least_samples || samples > description_.most_samples) return false;
+  size_t i = inputs_.size();
+  while (i > 0 && description_.inputs[i - 1].kind == InputKind::Batch) --i;
+  bool fits = true;
+  for_each_tensor(batch, [&](const std::string& name, const at::Tensor& tensor) {
+    fits = fits && i < inputs_.size() && description_.inputs[i].name == name &&
+           description_.inputs[i].takes(tensor, samples);
+    if (!fits) return;
+    inputs_[i] =
+        description_.inputs[i].has_strides(tensor, samples) ? tensor : description_.inputs[i].copy_of(tensor, samples);
+    ++i;
+  });
+  return fits && i == inputs_.size();
+}
+
+bool CompiledStep::run_eagerly(const std::string& why) {
+  if (eager_batches_++ == 0) why_eager_ = why;
+  return false;
+}
+
+bool CompiledStep::gives_gradients_itself() const { return one_rank_ && std::ranges::none_of(parameters_, has_hooks); }
+
+StepOutput CompiledStep::run() {
+  std::vector<at::Tensor> results;
+  {
+    // The code records nothing, and its precision is compiled in.
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
+    results = code_->run(inputs_);
+  }
+  if (results.size() != description_.results())
+    throw UsageError("trainer.compiled_step: ", path_.string(), ": returned ", results.size(), " tensors, ",
+                     description_.results(), " were expected", compiled::make_anew(path_));
+  ++compiled_batches_;
+  auto next = results.begin();
+  StepOutput output(std::move(*next++));
+  if (description_.has_weight) output.weight_tensor = std::move(*next++);
+  for (const StepLog::Entry& entry : logged_) parts_.context.sink->log(entry.name, *next++, entry.options);
+  std::vector<at::Tensor> gradients(std::make_move_iterator(next), std::make_move_iterator(results.end()));
+  if (gives_gradients_itself())
+    gradients_ = std::move(gradients);
+  else
+    output.loss = with_gradients(output.loss, parameters_, std::move(gradients));
+  return output;
+}
+
+std::string CompiledStep::summary() const {
+  std::string text = c10::str("compiled step: ", compiled_batches_, " batches of this run used ", path_.string());
+  if (eager_batches_ > 0) text += c10::str(", ", eager_batches_, " ran eagerly (the first: ", why_eager_, ")");
+  return text;
+}
+
+void CompiledStep::give_gradients(double factor) {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    at::Tensor& gradient = parameters_[i].mutable_grad();
+    if (gradient.defined())
+      gradient.add_(gradients_[i], factor);
+    else if (factor == 1)
+      gradient = std::move(gradients_[i]);
+    else
+      gradient = std::move(gradients_[i].mul_(factor));
+  }
+  gradients_.clear();
+}
+
+std::unique_ptr<CompiledStep> make_compiled_step(const StepParts& parts) {
+  const std::filesystem::path path = parts.options.compiled_step;
+  if (path.empty()) return nullptr;
+  const c10::Device device = parts.strategy.device();
+  if (!device.is_cpu()) refuse_run(c10::str("the run is on ", device, ", and steps are compiled for the CPU"));
+  if (parts.precision.scaler() != nullptr)
+    refuse_run(std::string("precision ") + parts.precision.name() + " scales the loss, and a compiled step does not");
+  for (const auto& parameter : parts.module.parameters())
+    if (!parameter.is_cpu())
+      refuse_run(c10::str("a parameter is on ", parameter.device(), ", and steps are compiled for the CPU"));
+  compiled::StepDescription description = compiled::read_step_description(path);
+  compiled::check_machine(description, path);
+  std::unique_ptr<compiled::CompiledCode> code = compiled::load_compiled_code(path);
+  return std::make_unique<CompiledStep>(parts, path, std::move(description), std::move(code));
+}
+
+}  // namespace levin
