@@ -24,11 +24,12 @@ void try_out(const PrecisionPlugin& plugin, at::ScalarType weights, c10::Device 
   out.backward();
 }
 
-std::unique_ptr<PrecisionPlugin> make_plugin(const std::string& name, bool master_weights, c10::DeviceType device) {
+std::unique_ptr<PrecisionPlugin> make_plugin(const std::string& name, bool master_weights, c10::DeviceType device,
+                                             bool sets_default_dtype) {
   if (master_weights) return std::make_unique<MasterWeightsPrecision>();
-  if (name == "64-true") return std::make_unique<TruePrecision>("64-true", at::kDouble);
-  if (name == "16-true") return std::make_unique<TruePrecision>("16-true", at::kHalf);
-  if (name == "bf16-true") return std::make_unique<TruePrecision>("bf16-true", at::kBFloat16);
+  if (name == "64-true") return std::make_unique<TruePrecision>("64-true", at::kDouble, sets_default_dtype);
+  if (name == "16-true") return std::make_unique<TruePrecision>("16-true", at::kHalf, sets_default_dtype);
+  if (name == "bf16-true") return std::make_unique<TruePrecision>("bf16-true", at::kBFloat16, sets_default_dtype);
   if (name == "16-mixed") return std::make_unique<MixedPrecision>(device, at::kHalf);
   if (name == "bf16-mixed") return std::make_unique<MixedPrecision>(device, at::kBFloat16);
   return std::make_unique<FullPrecision>();
@@ -42,8 +43,10 @@ at::ScalarType dtype_of_weights(const std::string& name, bool master_weights) {
 
 }  // namespace
 
-std::unique_ptr<PrecisionPlugin> make_precision(const Precision& precision, bool master_weights, c10::Device device) {
-  std::unique_ptr<PrecisionPlugin> plugin = make_plugin(precision.name(), master_weights, device.type());
+std::unique_ptr<PrecisionPlugin> make_precision(const Precision& precision, bool master_weights, c10::Device device,
+                                                bool sets_default_dtype) {
+  std::unique_ptr<PrecisionPlugin> plugin =
+      make_plugin(precision.name(), master_weights, device.type(), sets_default_dtype);
   if (precision == Precision()) return plugin;
   try {
     try_out(*plugin, dtype_of_weights(precision.name(), master_weights), device);

@@ -7,8 +7,6 @@
 
 namespace {
 
-levin::Batch batch_of(const ToyData& data) { return {data.input, data.target}; }
-
 double rate_at(int64_t step) { return 0.1 / static_cast<double>(step + 1); }
 
 /// Two groups: the first layer's and the last one's.

@@ -19,6 +19,9 @@ inline std::shared_ptr<ToyModule> new_module(uint64_t seed = 1, double dropout =
   return std::make_shared<ToyModule>(dropout);
 }
 
+/// All of the data as one batch.
+inline levin::Batch batch_of(const ToyData& data) { return {data.input, data.target}; }
+
 /// A module that makes its own data.
 struct OwnData : ToyModule {
   using ToyModule::ToyModule;

@@ -3,8 +3,10 @@
 #include <ATen/autocast_mode.h>
 #include <levin/trainer/core/device/own_generator.h>
 #include <levin/trainer/core/device/rng_guard.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <atomic>
+#include <random>
 #include <thread>
 
 #include "tests/captured_stderr.h"
@@ -155,6 +157,114 @@ TEST_CASE("two sessions in two threads equal the same sessions alone, and fits")
     CHECK(bit_equal(trained[1], second));
   }
   CHECK_FALSE(contains(captured.text(), "two threads run trainers"));
+}
+
+namespace {
+
+/// Makes tensors without a dtype in its steps.
+struct Defaulting : ToyModule {
+  explicit Defaulting(torch::Dtype expected) : ToyModule(0.0), wanted(expected) {}
+  levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+    const auto loss = loss_of(batch);
+    others += torch::zeros({}).scalar_type() != wanted;
+    return loss + torch::ones({});
+  }
+  torch::Dtype wanted;
+  int64_t others = 0;
+};
+
+/// Trains a session of this precision until `others` sessions have begun, and then for 60 steps.
+int64_t steps_with_another_default(const char* precision, torch::Dtype wanted, bool keeps_settings,
+                                   std::atomic<int>& others) {
+  const TemporaryFolder folder;
+  const ToyData data(8, torch::kDouble);
+  levin::TrainerOptions options = noisy_options(folder, 3, "own");
+  options.precision = levin::Precision(precision);
+  if (keeps_settings) options.num_threads.reset();
+  options.keep_torch_settings = keeps_settings;
+  options.max_steps = -1;
+  const auto module = std::make_shared<Defaulting>(wanted);
+  levin::Session session = levin::Trainer(options).start(module);
+  --others;
+  for (int after = 0; after < 60; after += others <= 0) session.step(levin::Batch(data.input, data.target));
+  return module->others;
+}
+
+}  // namespace
+
+TEST_CASE("sessions of one -true precision in two threads have its default dtype in all steps, the process its own") {
+  const torch::Dtype before = c10::typeMetaToScalarType(torch::get_default_dtype());
+  for (const bool keeps_settings : {false, true}) {
+    std::atomic<int> others = 2;
+    std::array<int64_t, 2> wrong = {-1, -1};
+    const auto train = [&](size_t index) {
+      wrong[index] =
+          steps_with_another_default("64-true", keeps_settings ? before : torch::kDouble, keeps_settings, others);
+    };
+    std::thread one(train, 0), other(train, 1);
+    one.join();
+    other.join();
+    CHECK(wrong[0] == 0);
+    CHECK(wrong[1] == 0);
+    CHECK(c10::typeMetaToScalarType(torch::get_default_dtype()) == before);
+  }
+}
+
+TEST_CASE("sessions that end in any order leave LibTorch's switches as they were before the first") {
+  const auto switches = [] {
+    const at::Context& context = at::globalContext();
+    return std::tuple(context.deterministicAlgorithms(), context.deterministicAlgorithmsWarnOnly(),
+                      context.deterministicCuDNN(), context.benchmarkCuDNN(),
+                      torch::autograd::AnomalyMode::is_enabled(), context.float32MatmulPrecision());
+  };
+  const TemporaryFolder folder;
+  const ToyData data(8);
+  const auto before = switches();
+  std::mt19937 random(1);
+  for (int round = 0; round < 10; ++round) {
+    std::vector<std::unique_ptr<levin::Session>> sessions;
+    for (int i = 0; i < 4; ++i) {
+      levin::TrainerOptions options = options_in(folder);
+      if (random() % 2 == 0)
+        options.deterministic = true;
+      else
+        options.benchmark = random() % 2 == 0;
+      options.detect_anomaly = random() % 2 == 0;
+      if (random() % 2 == 0) options.float32_matmul_precision = random() % 2 == 0 ? "high" : "medium";
+      sessions.push_back(std::make_unique<levin::Session>(levin::Trainer(options).start(new_module())));
+      // The newest session's switches hold.
+      if (options.detect_anomaly) CHECK(std::get<4>(switches()));
+    }
+    while (!sessions.empty()) {
+      const auto one = sessions.begin() + static_cast<std::ptrdiff_t>(random() % sessions.size());
+      (*one)->step(batch_of(data));
+      sessions.erase(one);
+    }
+    REQUIRE((switches() == before));
+  }
+}
+
+TEST_CASE("a step inside the step of another precision is warned of, and each gets its default dtype back") {
+  const TemporaryFolder folder;
+  const ToyData data(8);
+  const torch::Dtype before = c10::typeMetaToScalarType(torch::get_default_dtype());
+  const auto session_of = [&](const char* precision) {
+    levin::TrainerOptions options = options_in(folder);
+    options.precision = levin::Precision(precision);
+    options.print_warnings = false;
+    return levin::Trainer(options).start(new_module());
+  };
+  levin::Session outer = session_of("64-true"), inner = session_of("bf16-true");
+  outer.step([&] {
+    CHECK(torch::zeros({}).scalar_type() == torch::kDouble);
+    inner.step(levin::Batch(data.input, data.target));
+    CHECK(torch::zeros({}).scalar_type() == torch::kDouble);
+    return outer.module().parameters()[0].sum();
+  });
+  CHECK(c10::typeMetaToScalarType(torch::get_default_dtype()) == before);
+  CHECK(outer.warnings().empty());
+  REQUIRE(inner.warnings().size() == 1);
+  CHECK(contains(inner.warnings()[0], "LibTorch has one default dtype for the process"));
 }
 
 TEST_CASE("two sessions that take turns on one thread equal the same sessions alone") {

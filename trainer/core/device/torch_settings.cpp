@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <mutex>
+#include <vector>
 
 namespace levin {
 
@@ -42,40 +44,69 @@ std::string float32_matmul_precision() {
   }
 }
 
+/// The settings of runs in progress, the newest last.
+std::vector<TorchSettings*>& in_progress() {
+  static auto* const all = new std::vector<TorchSettings*>;  // outlives runs that are static
+  return *all;
+}
+
+std::mutex& mutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
 }  // namespace
 
-TorchSettings::TorchSettings(const Options& options)
-    : algorithms_(at::globalContext().deterministicAlgorithms()),
-      warn_only_(at::globalContext().deterministicAlgorithmsWarnOnly()),
-      cudnn_(at::globalContext().deterministicCuDNN()),
-      benchmark_(at::globalContext().benchmarkCuDNN()),
-      anomaly_(AnomalyMode::is_enabled()),
-      anomaly_checks_nan_(AnomalyMode::should_check_nan()),
-      threads_(at::get_num_threads()),
-      flushes_(flushes_denormal()) {
+TorchSettings::Switches TorchSettings::present() {
+  const at::Context& context = at::globalContext();
+  return {.algorithms = context.deterministicAlgorithms(),
+          .warn_only = context.deterministicAlgorithmsWarnOnly(),
+          .cudnn = context.deterministicCuDNN(),
+          .benchmark = context.benchmarkCuDNN(),
+          .anomaly = AnomalyMode::is_enabled(),
+          .anomaly_checks_nan = AnomalyMode::should_check_nan()};
+}
+
+void TorchSettings::set(const Switches& switches) {
   at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(switches.algorithms, switches.warn_only);
+  context.setDeterministicCuDNN(switches.cudnn);
+  context.setBenchmarkCuDNN(switches.benchmark);
+  AnomalyMode::set_enabled(switches.anomaly, switches.anomaly_checks_nan);
+  if (switches.float32_matmul_precision) context.setFloat32MatmulPrecision(*switches.float32_matmul_precision);
+}
+
+TorchSettings::TorchSettings(const Options& options) : threads_(at::get_num_threads()), flushes_(flushes_denormal()) {
+  const std::lock_guard lock(mutex());
+  Switches wanted = before_ = present();
   if (options.deterministic) {
-    context.setDeterministicAlgorithms(true, options.deterministic.mode() == Deterministic::Mode::Warn);
-    context.setDeterministicCuDNN(true);
+    wanted.algorithms = wanted.cudnn = true;
+    wanted.warn_only = options.deterministic.mode() == Deterministic::Mode::Warn;
   }
-  if (options.benchmark) context.setBenchmarkCuDNN(true);
-  if (options.detect_anomaly) AnomalyMode::set_enabled(true, /*check_nan=*/true);
+  if (options.benchmark) wanted.benchmark = true;
+  if (options.detect_anomaly) wanted.anomaly = wanted.anomaly_checks_nan = true;
+  if (options.float32_matmul_precision) {
+    before_.float32_matmul_precision = float32_matmul_precision();
+    wanted.float32_matmul_precision = options.float32_matmul_precision;
+  }
+  set(wanted);
   const int threads = choose_threads(options.num_threads, threads_);
   if (threads != threads_) at::set_num_threads(threads);
   if (options.flush_denormal && !flushes_) set_flush_denormal(true);
-  if (options.float32_matmul_precision) {
-    float32_matmul_precision_ = float32_matmul_precision();
-    context.setFloat32MatmulPrecision(*options.float32_matmul_precision);
-  }
+  in_progress().push_back(this);
 }
 
 TorchSettings::~TorchSettings() {
-  at::Context& context = at::globalContext();
-  context.setDeterministicAlgorithms(algorithms_, warn_only_);
-  context.setDeterministicCuDNN(cudnn_);
-  context.setBenchmarkCuDNN(benchmark_);
-  if (float32_matmul_precision_) context.setFloat32MatmulPrecision(*float32_matmul_precision_);
-  AnomalyMode::set_enabled(anomaly_, anomaly_checks_nan_);
+  const std::lock_guard lock(mutex());
+  std::vector<TorchSettings*>& all = in_progress();
+  const auto next = all.erase(std::find(all.begin(), all.end(), this));
+  if (next == all.end()) {
+    set(before_);
+  } else {
+    // A newer run is in progress, and ends with what this one found.
+    if (!before_.float32_matmul_precision) before_.float32_matmul_precision = (*next)->before_.float32_matmul_precision;
+    (*next)->before_ = before_;
+  }
   if (flushes_denormal() != flushes_) set_flush_denormal(flushes_);
   if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
 }

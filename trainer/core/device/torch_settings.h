@@ -20,7 +20,9 @@ struct TorchSettingsOptions {
   std::optional<std::string> float32_matmul_precision = {};
 };
 
-/// LibTorch's process-wide switches: the constructor sets them for a run, the destructor restores them.
+/// LibTorch's process-wide switches: the constructor sets them for a run, the destructor restores them. Runs may
+/// overlap in any order, also in several threads: the newest one's switches hold, and after all have ended those from
+/// before.
 ///
 /// Deterministic algorithms make a run repeat on the same machine, LibTorch and number of threads. They do not make
 /// another machine or number of threads give the same bits, nor do they seed the user's own generators. On CUDA, cuBLAS
@@ -36,10 +38,17 @@ class TorchSettings {
   TorchSettings& operator=(const TorchSettings&) = delete;
 
  private:
-  bool algorithms_, warn_only_, cudnn_, benchmark_, anomaly_, anomaly_checks_nan_;
+  /// What holds for all threads.
+  struct Switches {
+    bool algorithms, warn_only, cudnn, benchmark, anomaly, anomaly_checks_nan;
+    std::optional<std::string> float32_matmul_precision = {};  ///< unset: not to be changed
+  };
+  static Switches present();
+  static void set(const Switches& switches);
+
+  Switches before_;
   int threads_;
   bool flushes_;
-  std::optional<std::string> float32_matmul_precision_;  ///< the previous value; unset if unchanged
 };
 
 }  // namespace levin
