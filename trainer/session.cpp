@@ -292,6 +292,7 @@ data::LoadedBatch Session::Impl::next_batch() {
   guarded([&] {
     const at::AutoGradMode gradients(true);
     const auto in_new_epoch = [&] {
+      const std::lock_guard lock(updates);
       finish_turn();
       if (is_over_) throw UsageError("Session::loader: the session is over; ask is_over() before each batch");
       loader_->set_epoch(run_.state().epoch);
@@ -299,8 +300,11 @@ data::LoadedBatch Session::Impl::next_batch() {
     if (at_end_of_epoch() || !steps_.is_inside_epoch()) in_new_epoch();
     std::optional<data::LoadedBatch> next = loader_->next();
     if (!next && steps_.is_inside_epoch()) {
-      finish_turn();
-      steps_.end_unannounced();
+      {
+        const std::lock_guard lock(updates);
+        finish_turn();
+        steps_.end_unannounced();
+      }
       in_new_epoch();
       next = loader_->next();
     }
@@ -365,6 +369,8 @@ void Session::Impl::finish_or_fail() noexcept {
       finish();
   } catch (const std::exception& error) {
     console::warn(std::string("the session ended with an error: ") + error.what());
+  } catch (...) {
+    console::warn("the session ended with an error that is no std::exception");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace levin {
 namespace {
@@ -18,6 +19,20 @@ PublishedWeights::Tensors weights_of(const torch::nn::Module& module) {
   return tensors;
 }
 
+constexpr size_t kLargeBytes = size_t{1} << 20;
+
+/// Copies the values of a tensor to one of the same shape, dtype and device. LibTorch's copy of a small tensor takes
+/// longer than the copy of its memory; that of a large one is shared among the compute threads.
+void copy_values(const at::Tensor& from, const at::Tensor& to) {
+  const bool is_plain = from.is_cpu() && from.layout() == at::kStrided && from.nbytes() < kLargeBytes &&
+                        from.is_non_overlapping_and_dense() && from.strides() == to.strides() && !from.is_conj() &&
+                        !from.is_neg();
+  if (is_plain && from.nbytes() > 0)
+    std::memcpy(to.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
+  else
+    to.copy_(from);
+}
+
 /// Copies `from` to `to`, whose memory is reused where a tensor fits.
 void copy(const PublishedWeights::Tensors& from, PublishedWeights::Tensors& to) {
   const at::NoGradGuard no_grad;
@@ -28,18 +43,19 @@ void copy(const PublishedWeights::Tensors& from, PublishedWeights::Tensors& to) 
     const bool fits = target.defined() && target.sizes() == source.sizes() && target.dtype() == source.dtype() &&
                       target.device() == source.device();
     if (!fits) target = at::empty_like(source);
-    target.copy_(source);
+    copy_values(source, target);
     to[i].first = from[i].first;
   }
 }
 
-/// Waits until the device has made the copies: readers are on other threads, with streams of their own.
-void wait_for_device(const PublishedWeights::Tensors& tensors) {
+/// Waits until the devices have made the copies: readers are on other threads, with streams of their own.
+void wait_for_devices(const PublishedWeights::Tensors& tensors) {
+  std::vector<c10::Device> done;
   for (const auto& [name, tensor] : tensors) {
-    if (tensor.is_cpu()) continue;
+    if (tensor.is_cpu() || std::find(done.begin(), done.end(), tensor.device()) != done.end()) continue;
     const c10::impl::VirtualGuardImpl device(tensor.device().type());
     device.synchronizeDevice(tensor.device().index());
-    return;
+    done.push_back(tensor.device());
   }
 }
 
@@ -88,7 +104,7 @@ void WeightsPublisher::publish(const torch::nn::Module& module, int64_t global_s
   const size_t next = free_slot();
   Slot& slot = slots_[next];
   copy(weights_of(module), slot.tensors);
-  wait_for_device(slot.tensors);
+  wait_for_devices(slot.tensors);
   slot.global_step = global_step;
   slot.taken = 0;
   slot.given_back.store(0, std::memory_order_relaxed);
