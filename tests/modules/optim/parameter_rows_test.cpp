@@ -185,6 +185,45 @@ struct Rows : torch::nn::Module {
   at::Tensor table;
 };
 
+/// A 16-bit parameter that an optimizer steps by a float32 copy, with an average.
+struct Sixteen {
+  Sixteen(const RowCase& of, at::Tensor table, const std::optional<State>& saved = {})
+      : module(std::move(table)), ema(module, {.decay = 0.5}) {
+    if (saved) {
+      take_row_counts(module, saved->at("state_dict"));
+      const at::NoGradGuard no_grad;
+      module.table.copy_(saved->at("state_dict").at("table").to_tensor());
+    }
+    optimizer = of.make(module.parameters());
+    tracker.emplace(*optimizer);
+    masters.emplace(*optimizer);
+    if (!saved) return;
+    load_optimizer_state_dict(*optimizer, saved->at("optimizer"));
+    masters->load_state_dict(saved->at("masters"));
+    ema.load_state_dict(saved->at("average"));
+  }
+  State state_dict() const {
+    return State::dict({{"state_dict", State::dict({{"table", module.table.detach()}})},
+                        {"optimizer", optimizer_state_dict(*optimizer)},
+                        {"masters", masters->state_dict()},
+                        {"average", ema.state_dict()}});
+  }
+  void step(const at::Tensor& gradient) {
+    masters->zero_grad();
+    module.table.mutable_grad() = gradient;
+    masters->take_gradients();
+    optimizer->step();
+    masters->write_back();
+    ema.update();
+  }
+
+  Rows module;
+  EMA ema;
+  std::unique_ptr<torch::optim::Optimizer> optimizer = {};
+  std::optional<RowTracker> tracker = {};
+  std::optional<MasterWeights> masters = {};
+};
+
 }  // namespace
 
 TEST_CASE("optimizers whose parameters change rows equal ones that are built anew with the state cut by hand") {
@@ -222,44 +261,48 @@ TEST_CASE("optimizers whose parameters change rows equal ones that are built ane
   }
 }
 
-TEST_CASE("averages and float32 master weights change rows with their parameter") {
-  torch::manual_seed(3);
-  std::mt19937 random(5);
-  Rows module(torch::randn({6, 2}).to(torch::kHalf));
-  Adam optimizer(module.parameters(), {.lr = 0.01});
-  MasterWeights masters(optimizer);
-  EMA ema(module, {.decay = 0.5});
-  // The oracle: a float32 parameter with its own Adam, and averages by hand.
-  at::Tensor copy = module.table.detach().to(torch::kFloat).requires_grad_();
-  auto oracle = std::make_unique<Adam>(std::vector{copy}, AdamOptions{.lr = 0.01});
-  at::Tensor average = module.table.detach().clone();
-  for (int i = 0; i < 200; ++i) {
-    if (random() % 3 == 0) {
-      const Change change = random_change(random, module.table);
-      change.apply(module.table);
-      State state = oracle->state_dict();
-      copy = change.of_value(copy.detach()).requires_grad_();
-      oracle = std::make_unique<Adam>(std::vector{copy}, AdamOptions{.lr = 0.01});
-      if (state["state"].contains(int64_t{0}))
-        for (auto& [key, value] : state["state"][int64_t{0}].to_dict()) value = change.of_state(value.to_tensor(), 0);
-      oracle->load_state_dict(state);
-      average = change.of_average(average);
-    } else {
-      masters.zero_grad();
-      const at::Tensor gradient = module.table.detach().sin();
-      module.table.mutable_grad() = gradient;
-      copy.mutable_grad() = gradient.to(torch::kFloat);
-      masters.take_gradients();
-      optimizer.step();
-      masters.write_back();
-      oracle->step();
-      ema.update();
-      average = ema.updates() == 1 ? module.table.detach().clone() : torch::lerp(average, module.table.detach(), 0.5);
+TEST_CASE("averages and float32 master weights change rows with their parameter, also in a resumed run") {
+  for (const RowCase& one : row_cases())
+    for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
+      INFO(one.name << " " << dtype);
+      torch::manual_seed(3);
+      std::mt19937 random(5);
+      std::optional<Sixteen> side(std::in_place, one, torch::randn({6, 2}).to(dtype));
+      // The oracle: a float32 parameter with its own optimizer, and averages by hand.
+      at::Tensor copy = side->module.table.detach().to(torch::kFloat).requires_grad_();
+      auto oracle = one.make({copy});
+      at::Tensor average = side->module.table.detach().clone();
+      for (int i = 0; i < 200; ++i) {
+        if (i % 67 == 66) {
+          const TemporaryFolder folder;
+          levin::save_state(side->state_dict(), folder / "saved.ckpt");
+          side.emplace(one, torch::zeros({6, 2}, dtype), levin::load_state(folder / "saved.ckpt"));
+        }
+        const at::Tensor table = side->module.table;
+        if (random() % 3 == 0) {
+          const Change change = random_change(random, table);
+          change.apply(table);
+          State state = optimizer_state_dict(*oracle);
+          copy = change.of_value(copy.detach()).requires_grad_();
+          oracle = one.make({copy});
+          if (state["state"].contains(int64_t{0}))
+            for (auto& [key, value] : state["state"][int64_t{0}].to_dict())
+              if (value.is_tensor()) value = change.of_state(value.to_tensor(), one.first_state);
+          load_optimizer_state_dict(*oracle, state);
+          average = change.of_average(average);
+        } else {
+          const at::Tensor gradient = table.detach().sin();
+          copy.mutable_grad() = gradient.to(torch::kFloat);
+          side->step(gradient);
+          oracle->step();
+          average = side->ema.updates() == 1 ? table.detach().clone() : torch::lerp(average, table.detach(), 0.5);
+        }
+        REQUIRE(torch::equal(side->masters->state_dict().items()[0].to_tensor(), copy.detach()));
+        REQUIRE(torch::equal(table.detach(), copy.detach().to(dtype)));
+        REQUIRE(torch::equal(side->ema.average("table"), average));
+      }
+      CHECK(same_state(optimizer_state_dict(*side->optimizer)["state"], optimizer_state_dict(*oracle)["state"]));
     }
-    REQUIRE(torch::equal(masters.state_dict().items()[0].to_tensor(), copy.detach()));
-    REQUIRE(torch::equal(module.table.detach(), copy.detach().to(torch::kHalf)));
-    REQUIRE(torch::equal(ema.average("table"), average));
-  }
 }
 
 TEST_CASE("a gradient changes rows with its parameter, so that a window goes on") {
