@@ -87,7 +87,11 @@ void CompiledStep::look_at_module(const Batch& batch) {
   parameters_.clear();
   for (const size_t index : description_.gradients) parameters_.push_back(inputs_.at(index));
   if (is_checked_) return;
-  for (const auto& part : parts_.module.modules()) modes_.emplace_back(part.get(), part->is_training());
+  modes_.clear();
+  modes_.emplace_back(&parts_.module, parts_.module.is_training());
+  for (const auto& part :
+       parts_.module.modules(/*include_self=*/false))  // a module on the stack has no pointer to itself
+    modes_.emplace_back(part.get(), part->is_training());
 }
 
 /// Compares the step with the one that was compiled.
