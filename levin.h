@@ -135,9 +135,9 @@
 #include <levin/modules/parallel/replicas/collectives.h>
 #include <levin/modules/parallel/replicas/data_parallel.h>
 #include <levin/modules/parallel/replicas/parallel_apply.h>
+#include <levin/modules/program_module.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/script_file.h>
-#include <levin/modules/program_module.h>
 #include <levin/modules/script_module.h>
 #include <levin/modules/step_output.h>
 #include <levin/modules/summary.h>

@@ -20,12 +20,15 @@ constexpr std::string_view kFile = "/extra/levin_step.json";
   throw UsageError("trainer.compiled_step: ", path.string(), ": ", why, make_anew(path));
 }
 
-std::string contents_of(const ZipReader& zip, const ZipRecord& record) {
+/// Returns the contents; of a compressed record, which torch does not write, a copy in `memory`.
+std::string_view contents_of(const ZipReader& zip, const ZipRecord& record, std::string& memory) {
   constexpr uint16_t kStored = 0;
-  if (record.method == kStored) return std::string(zip.stored(record));
-  std::string text(record.bytes, '\0');
-  zip.inflate(record, text.data());
-  return text;
+  constexpr uint64_t kMost = 1 << 26;
+  if (record.method == kStored) return zip.stored(record);
+  if (record.bytes > kMost) zip.fail(record.header, "a compressed file that would take ", record.bytes, " bytes");
+  memory.resize(record.bytes);
+  zip.inflate(record, memory.data());
+  return memory;
 }
 
 /// Compares all checksums and returns the description's text; empty if there is none.
@@ -34,9 +37,10 @@ std::string description_in(const std::filesystem::path& path) {
   const ZipReader zip(file.text(), path.string());
   std::string description;
   for (const ZipRecord& record : zip.records()) {
-    std::string contents = contents_of(zip, record);
+    std::string memory;
+    const std::string_view contents = contents_of(zip, record, memory);
     zip.check(record, crc32_of(contents));
-    if (record.name.ends_with(kFile)) description = std::move(contents);
+    if (record.name.ends_with(kFile)) description = contents;
   }
   return description;
 }
