@@ -1,5 +1,7 @@
 #include <levin/trainer/compiled/compiled_code.h>
+#include <levin/trainer/compiled/step_package.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/private_folder.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <exception>
@@ -20,10 +22,13 @@ class AotiCode final : public CompiledCode {
 }  // namespace
 
 std::unique_ptr<CompiledCode> load_compiled_code(const std::filesystem::path& path) try {
-  return std::make_unique<AotiCode>(path);
+  // The loader would leave its own copy behind when the process is killed; this one is gone once the code is loaded.
+  const PrivateFolder folder("compiled_step");
+  StepPackage(path).unpack_code(folder.path());
+  return std::make_unique<AotiCode>(folder.path());
 } catch (const std::exception& error) {
   throw UsageError(
-      "trainer.compiled_step: ", path.string(), ": its code cannot be loaded: ", error.what(),
+      "trainer.compiled_step: ", path.string(), ": its code cannot be loaded: ", message_of(error),
       " (it is unpacked to the temporary folder, which TMPDIR names and from which programs must be allowed "
       "to run)");
 }

@@ -1,10 +1,8 @@
 #include <levin/trainer/compiled/step_description.h>
 #include <ATen/ops/empty_strided.h>
 #include <levin/trainer/compiled/machine.h>
-#include <levin/trainer/core/state/crc32.h>
-#include <levin/trainer/core/state/file_bytes.h>
+#include <levin/trainer/compiled/step_package.h>
 #include <levin/trainer/core/state/format/python_dtypes.h>
-#include <levin/trainer/core/state/format/zip_reader.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
@@ -14,35 +12,8 @@
 namespace levin::compiled {
 namespace {
 
-constexpr std::string_view kFile = "/extra/levin_step.json";
-
 [[noreturn]] void refuse_package(const std::filesystem::path& path, const std::string& why) {
   throw UsageError("trainer.compiled_step: ", path.string(), ": ", why, make_anew(path));
-}
-
-/// Returns the contents; of a compressed record, which torch does not write, a copy in `memory`.
-std::string_view contents_of(const ZipReader& zip, const ZipRecord& record, std::string& memory) {
-  constexpr uint16_t kStored = 0;
-  constexpr uint64_t kMost = 1 << 26;
-  if (record.method == kStored) return zip.stored(record);
-  if (record.bytes > kMost) zip.fail(record.header, "a compressed file that would take ", record.bytes, " bytes");
-  memory.resize(record.bytes);
-  zip.inflate(record, memory.data());
-  return memory;
-}
-
-/// Compares all checksums and returns the description's text; empty if there is none.
-std::string description_in(const std::filesystem::path& path) {
-  const FileBytes file = map_file_bytes(path);
-  const ZipReader zip(file.text(), path.string());
-  std::string description;
-  for (const ZipRecord& record : zip.records()) {
-    std::string memory;
-    const std::string_view contents = contents_of(zip, record, memory);
-    zip.check(record, crc32_of(contents));
-    if (record.name.ends_with(kFile)) description = contents;
-  }
-  return description;
 }
 
 InputKind kind_named(const std::string& name) {
@@ -137,7 +108,7 @@ std::string StepDescription::Input::to_text(int64_t samples) const {
 StepDescription read_step_description(const std::filesystem::path& path) {
   std::string text;
   try {
-    text = description_in(path);
+    text = StepPackage(path).description();
   } catch (const UsageError& error) {
     throw UsageError("trainer.compiled_step: ", error.what(), make_anew(path));
   }

@@ -1,0 +1,53 @@
+#include <levin/trainer/compiled/step_package.h>
+#include <levin/trainer/core/state/crc32.h>
+#include <levin/trainer/core/state/format/zip_reader.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <fstream>
+
+namespace levin::compiled {
+namespace {
+
+constexpr std::string_view kDescription = "extra/levin_step.json";
+constexpr std::string_view kCode = "data/aotinductor/model/";
+
+}  // namespace
+
+StepPackage::StepPackage(const std::filesystem::path& path) : file_(map_file_bytes(path)) {
+  constexpr uint16_t kStored = 0;
+  constexpr uint64_t kMost = 1 << 26;  // torch compresses nothing
+  const ZipReader zip(file_.text(), path.string());
+  for (const ZipRecord& record : zip.records()) {
+    const std::string name(record.name.substr(record.name.find('/') + 1));
+    std::string_view& contents = files_[name];
+    if (record.method == kStored) {
+      contents = zip.stored(record);
+    } else {
+      if (record.bytes > kMost) zip.fail(record.header, "a compressed file that would take ", record.bytes, " bytes");
+      std::string& memory = inflated_[name];
+      memory.resize(record.bytes);
+      zip.inflate(record, memory.data());
+      contents = memory;
+    }
+    zip.check(record, crc32_of(contents));
+  }
+}
+
+std::string_view StepPackage::description() const {
+  const auto found = files_.find(std::string(kDescription));
+  return found == files_.end() ? std::string_view() : found->second;
+}
+
+void StepPackage::unpack_code(const std::filesystem::path& folder) const {
+  const std::filesystem::path inside = folder / kCode;
+  std::filesystem::create_directories(inside);
+  for (const auto& [name, contents] : files_) {
+    if (!name.starts_with(kCode) || name.ends_with(".cpp")) continue;
+    std::ofstream file(inside / std::filesystem::path(name).filename(), std::ios::binary);
+    if (!file.write(contents.data(), static_cast<std::streamsize>(contents.size())).flush())
+      throw Error(folder.string(),
+                  ": the code of a compiled step cannot be written there; set TMPDIR to a folder with room");
+  }
+}
+
+}  // namespace levin::compiled
