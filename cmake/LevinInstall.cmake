@@ -34,6 +34,7 @@ endif()")
 endif()
 if(TARGET levin_program)
   install(TARGETS levin_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(PROGRAMS scripts/levin-export DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
 # Found when it is installed: what a header includes may have changed since the configuration.
 install(CODE "include(\"${CMAKE_CURRENT_SOURCE_DIR}/cmake/LevinPublicHeaders.cmake\")
