@@ -174,16 +174,14 @@ def exported(program, constants, inputs, fixed):
     return step, torch.export.export(Graph(graph), tuple(inputs), dynamic_shapes=shapes, strict=False)
 
 
-def draws_random_numbers(program_of_step):
-    """Returns the names of operators of the exported step that draw."""
-    tag = torch.Tag.nondeterministic_seeded
-    return sorted(
-        {
-            str(node.target)
-            for node in program_of_step.graph.nodes
-            if isinstance(node.target, torch._ops.OpOverload) and tag in node.target.tags
-        }
-    )
+def draws(node):
+    """Returns whether a node of an exported step draws random numbers; attention without dropout does not."""
+    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded not in node.target.tags:
+        return False
+    for place, argument in enumerate(node.target._schema.arguments):
+        if argument.name == "dropout_p":
+            return (node.args[place] if place < len(node.args) else node.kwargs.get("dropout_p", 0.0)) != 0
+    return True
 
 
 def main():
@@ -225,7 +223,7 @@ def main():
     description["batch"] = [size, size] if fixed else [2, MOST]
     description["gradients"] = step.gradients
     description["threads"] = threads
-    description["draws"] = draws_random_numbers(exported_step)
+    description["draws"] = sorted({str(node.target) for node in exported_step.graph.nodes if draws(node)})
     package_pt2(out, aoti_files=files, extra_files={"levin_step.json": json.dumps(description)})
     print(json.dumps({"fixed": fixed, "why": why}))
 

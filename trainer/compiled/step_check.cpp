@@ -64,7 +64,9 @@ StepDifference compare_with_eager(const TracedParts& parts, const Batch& batch, 
   double scale = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {
     scale = std::max(scale, largest(eager[1 + i]));
-    difference.gradient = std::max(difference.gradient, largest(compiled[first + i] - eager[1 + i]));
+    const double one = largest(compiled[first + i] - eager[1 + i]);
+    if (!(one <= difference.gradient)) difference.gradient = one;  // NaN too, which stays
+    if (std::isnan(one)) break;
   }
   if (scale > 0) difference.gradient /= scale;
   return difference;
