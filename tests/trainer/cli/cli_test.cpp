@@ -196,7 +196,8 @@ TEST_CASE("list prints the registered names, and --version what the program was 
     CHECK(version.out.find(word) != std::string::npos);
   const ProgramRun command = run_program({"fitt"});
   CHECK(command.code == 2);
-  CHECK(command.err ==
-        "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, launch, "
-        "verify-resume, config, data, ckpt, list\n");
+  CHECK(
+      command.err ==
+      "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, launch, compile, "
+      "verify-resume, config, data, ckpt, list\n");
 }
