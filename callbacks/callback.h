@@ -14,13 +14,14 @@ namespace levin {
 /// on_exception.
 class Callback : public Hooks {
  public:
-  /// State of this callback for a checkpoint; the default is none.
+  /// Returns this callback's state for a checkpoint; none by default.
   virtual State state_dict() const { return {}; }
   virtual void load_state_dict(const State&) {}
   /// Returns the key of the state in checkpoints. It is PyTorch Lightning's key, so that Lightning finds the state too.
   /// If a run may have several callbacks of one class, the key includes the options that tell them apart.
   virtual std::string state_key() const;
-  /// True for callbacks that act on logged values: their on_train_epoch_end runs after the module's, which may log.
+  /// Returns true for callbacks that act on logged values: their on_train_epoch_end runs after the module's, which may
+  /// log.
   virtual bool is_monitoring() const { return false; }
 };
 

@@ -40,11 +40,11 @@ class EarlyStopping : public Callback {
   bool is_monitoring() const override { return true; }
 
   std::string state_key() const override;
-  /// PyTorch Lightning's keys: wait_count, stopped_epoch, best_score, patience.
+  /// The keys are PyTorch Lightning's: wait_count, stopped_epoch, best_score, patience.
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
-  /// Checks since the last improvement.
+  /// Returns the number of checks since the last improvement.
   int64_t wait_count() const { return wait_count_; }
   /// Returns the best value so far; infinite before the first check.
   double best_score() const { return best_score_; }

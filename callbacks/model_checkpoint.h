@@ -60,7 +60,7 @@ class ModelCheckpoint : public Callback {
   void on_exception(Run& run, const std::exception& error) override;
   bool is_monitoring() const override { return true; }
 
-  /// PyTorch Lightning's state key, and its keys in the state.
+  /// The state key, and the keys in the state, are PyTorch Lightning's.
   std::string state_key() const override;
   State state_dict() const override;
   void load_state_dict(const State& state) override;
@@ -69,7 +69,7 @@ class ModelCheckpoint : public Callback {
   const std::filesystem::path& best_model_path() const { return best_model_path_; }
   /// Returns the metric of the best file; unset before the first save and without monitor.
   std::optional<double> best_model_score() const { return best_model_score_; }
-  /// Path of last.ckpt, once it has been requested.
+  /// Returns the path of last.ckpt, once that has been requested.
   const std::filesystem::path& last_model_path() const { return last_model_path_; }
   const ModelCheckpointOptions& options() const { return options_; }
 

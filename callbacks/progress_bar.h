@@ -60,7 +60,8 @@ class ProgressBar final : public Callback {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A line and the clock of its batches. The latest seconds weigh most in the rate; paused time does not count.
+  /// A progress line with the clock of its batches. In the rate the latest seconds weigh most; paused time does not
+  /// count.
   struct Progress {
     progress::Line line = {};
     Clock::time_point started = {}, measured = {};

@@ -36,10 +36,10 @@ class Timer : public Callback {
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
 
-  /// Seconds of Stage::Fit (including its validations), Stage::Validate or Stage::Test, including the time before a
-  /// resume.
+  /// Returns the seconds of Stage::Fit (including its validations), Stage::Validate or Stage::Test, with the time
+  /// before a resume.
   double time_elapsed(Stage stage = Stage::Fit) const;
-  /// Seconds of training left; unset without duration.
+  /// Returns the seconds of training left; unset without duration.
   std::optional<double> time_remaining() const;
 
   State state_dict() const override;

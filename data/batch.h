@@ -131,7 +131,7 @@ class Batch {
   bool is_own() const { return own_ != nullptr; }
   bool empty() const { return !input_.defined() && !target_.defined() && !named_ && !own_; }
 
-  /// Number of samples: dimension 0 of the first tensor (1 for a scalar), or the length of the first list.
+  /// Returns the number of samples: dimension 0 of the first tensor (1 for a scalar), or the length of the first list.
   int64_t size() const;
 
   /// Returns the batch on `device`; tensors that are already there are shared, not copied.

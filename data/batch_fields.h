@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// Makes a struct of tensors a batch, which loaders, steps and replay buffers take. It stands behind the members:
+/// Makes a struct of tensors a batch, which loaders, steps and replay buffers take. Write it after the members:
 ///
 ///     struct Transition {
 ///       torch::Tensor observation, action, reward;
@@ -18,7 +18,7 @@
 ///
 /// The struct remains an aggregate. It gets `size()`, the rows of the first tensor, `to`, `pin_memory`, `narrow`,
 /// `gather` and `stack` (see levin::OwnBatch), and `field_names()` and `field_tensors()`, its tensors in this order.
-/// All named members are of the type torch::Tensor; others are copied as they are.
+/// The named members must be of type torch::Tensor; other members are copied unchanged.
 #define LEVIN_BATCH_FIELDS(Type, ...)                                                                               \
   static const std::vector<std::string>& field_names() {                                                            \
     static const std::vector<std::string> names = ::levin::detail::split_names(#__VA_ARGS__);                       \

@@ -18,13 +18,13 @@ struct CombinedBatch {
   /// Returns the batch of the loader of this name; throws levin::Error that lists the names.
   const Batch& operator[](const std::string& name) const;
 
-  /// Number of samples in the first batch that is not empty, which weights the means of `log`.
+  /// Returns the number of samples in the first batch that is not empty, which weights the means of `log`.
   int64_t size() const;
   CombinedBatch to(c10::Device device, bool non_blocking = false) const;
   CombinedBatch pin_memory() const;
 };
 
-/// The end of an epoch of several loaders, with PyTorch Lightning's names in brackets.
+/// When an epoch of several loaders ends; PyTorch Lightning's names are in brackets.
 enum class CombinedMode {
   MaxSizeCycle,  ///< when every loader has ended; shorter loaders restart ("max_size_cycle")
   MaxSize,       ///< when every loader has ended; ended loaders give empty batches ("max_size")

@@ -51,8 +51,9 @@ class DataLoader final : public Loader {
   void set_default_seed(uint64_t seed) override;
   /// Also replaces a user's own sampler, and returns true; false with a batch sampler.
   bool use_sequential_order() override;
-  /// This loader takes part `rank` of each round of batch_size * world samples: the samples of a round are the same for
-  /// all numbers of ranks with the same product. `partial_round` defines how an epoch's last round is divided.
+  /// Gives this loader part `rank` of each round of batch_size * world samples. A round has the same samples for all
+  /// combinations of batch size and ranks with the same product. `partial_round` defines how an epoch's last round is
+  /// divided.
   void shard(int64_t rank, int64_t world) override;
   bool in_step() const override { return key_.world > 1 && source_->in_step(); }
   /// Takes constant time, as does `load_state_dict` for map-style datasets; a run with another number of ranks can

@@ -82,12 +82,12 @@ class DataModule {
   /// Changes a batch on the device; the default returns the batch unchanged.
   virtual Batch on_after_batch_transfer(Batch batch, int64_t dataloader_idx);
 
-  /// Samples per batch, if `set_batch_size` can change it; the default is unset.
+  /// Returns the samples per batch if `set_batch_size` can change them; unset by default.
   virtual std::optional<int64_t> batch_size() const { return {}; }
   /// Sets the batch size of loaders made from now on; used by levin::tune. The default throws levin::UsageError.
   virtual void set_batch_size(int64_t batch_size);
 
-  /// State of this data module for a checkpoint, besides its loaders' positions; the default is none.
+  /// Returns this data module's state for a checkpoint, besides its loaders' positions; none by default.
   virtual State state_dict() const { return {}; }
   virtual void load_state_dict(const State& /*state*/) {}
 

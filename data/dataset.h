@@ -56,7 +56,7 @@ class TensorDataset final : public Dataset {
   /// `input` [samples, ...] and `target` [samples, ...]. Throws levin::UsageError if the counts differ.
   explicit TensorDataset(at::Tensor input, at::Tensor target = {})
       : TensorDataset(Batch(std::move(input), std::move(target))) {}
-  /// Any named tensors.
+  /// Holds any named tensors, each [samples, ...].
   explicit TensorDataset(Batch tensors, std::vector<std::string> class_names = {});
 
   int64_t size() const override { return size_; }

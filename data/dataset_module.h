@@ -8,7 +8,7 @@
 
 namespace levin::data {
 
-/// The parts of the data.
+/// The splits of the data.
 enum class Split { Train, Val, Test, Predict };
 
 /// "train", "val", "test" or "predict".

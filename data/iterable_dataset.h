@@ -37,7 +37,7 @@ class IterableDataset {
   virtual ~IterableDataset() = default;
   /// Starts an epoch. The stream is read by one thread at a time, for any number of workers.
   virtual std::unique_ptr<SampleStream> open(const StreamOptions& options) const = 0;
-  /// Number of samples per epoch, if known: of all ranks or, if `open` divides them, of one rank.
+  /// Returns the number of samples per epoch, if known: of all ranks or, if `open` divides them, of one rank.
   virtual std::optional<int64_t> size() const { return {}; }
   /// Returns whether `open` divides the samples among ranks; otherwise each rank's loader reads all and takes its part.
   virtual bool divides_among_ranks() const { return false; }

@@ -35,7 +35,7 @@ class Loader {
 
   /// Returns the epoch's next batch; nothing after the last one, until `set_epoch`.
   virtual std::optional<LoadedBatch> next() = 0;
-  /// Number of batches per epoch, if known.
+  /// Returns the number of batches per epoch, if known.
   virtual std::optional<int64_t> size() const = 0;
   /// Starts an epoch; the order of its samples depends on the seed and on `epoch` alone.
   virtual void set_epoch(int64_t epoch) = 0;
@@ -45,8 +45,8 @@ class Loader {
   virtual bool use_sequential_order() { return false; }
   /// Makes this the loader of rank `rank` of `world`. The default throws levin::UsageError for more than one rank.
   virtual void shard(int64_t rank, int64_t world);
-  /// Returns whether the ranks' loaders give equally many batches and all know which is the last, because `shard`
-  /// divided samples that all of them see. Otherwise (the default) the ranks ask each other before each batch.
+  /// Returns whether the loaders of all ranks give the same number of batches and know which is the last, as when
+  /// `shard` divides samples that every rank sees. If false (the default), the ranks ask each other before each batch.
   virtual bool in_step() const { return false; }
 
   /// Returns the position after the last batch, in samples of the epoch's global order, and the state of that order.

@@ -34,7 +34,7 @@ struct DataLoaderOptions {
 
   /// The order of the samples; unset: `shuffle` decides. In C++ only.
   std::shared_ptr<const Sampler> sampler = {};
-  /// Divides the epoch into batches itself, instead of batch_size, shuffle, sampler and drop_last. In C++ only.
+  /// Divides each epoch into batches, in place of batch_size, shuffle, sampler and drop_last. In C++ only.
   std::shared_ptr<const BatchSampler> batch_sampler = {};
   /// Makes a batch from the samples of the dataset's `get`; unset: the dataset's get_batch. In C++ only.
   Collate collate = {};

@@ -14,16 +14,17 @@
 
 namespace levin::data {
 
-/// Transitions that a ReplayBuffer has drawn. It is a batch: `session.step(replay.sample(64))`, and in a step
+/// A batch of transitions drawn from a ReplayBuffer: `session.step(replay.sample(64))`, and in a step
 /// `batch.as<levin::data::ReplaySample<Transition>>()`.
 template <class B>
 struct ReplaySample {
-  /// [count, ...]. With n_step > 1 `reward` is the discounted sum of the following rewards, and `terminated`,
-  /// `truncated` and all tensors whose names begin with "next_" are those of the last step in it.
+  /// [count, ...]. If n_step > 1, `reward` is the n-step return: the discounted sum of the rewards from this step on.
+  /// `terminated`, `truncated` and all tensors whose names begin with "next_" are then those of the last step of the
+  /// sum.
   B transitions = {};
-  at::Tensor indices = {};    ///< int64 [count] on the CPU, for update_priorities: numbers of transitions, from 0
+  at::Tensor indices = {};    ///< int64 [count] on the CPU, for update_priorities: transition numbers, counted from 0
   at::Tensor weights = {};    ///< float [count]: importance weights, at most 1; all 1 unless prioritized
-  at::Tensor discounts = {};  ///< float [count]: gamma^k, where k steps are summed up; of the value that follows
+  at::Tensor discounts = {};  ///< float [count]: gamma^k for a sum of k rewards: the factor of the next state's value
 
   int64_t size() const { return indices.size(0); }
   ReplaySample to(c10::Device device, bool non_blocking = false) const {
@@ -35,10 +36,10 @@ struct ReplaySample {
 struct ReplayLoaderOptions {
   int64_t batch_size = 64;
   int64_t batches_per_epoch = 1000;
-  std::function<void()> collect = {};  ///< is called before each batch, to add transitions
+  std::function<void()> collect = {};  ///< called before each batch, to add transitions
 };
 
-/// A ring of the newest transitions, from which a learner draws.
+/// A ring buffer of the newest transitions, from which a learner samples.
 ///
 ///     levin::data::ReplayBuffer<Transition> replay({.capacity = 50'000, .n_step = 3});
 ///     replay.add(transitions);                                  // of the environments 0, 1, ...
@@ -49,10 +50,9 @@ struct ReplayLoaderOptions {
 /// and dtypes; the memory is then allocated once. Adding copies each tensor of the batch once, and sampling is an
 /// index_select of each.
 ///
-/// All members may be called from any thread. What is drawn depends on the seed, the transitions and their order alone.
-/// `state_dict` holds all of that, so that a resumed run goes on to the bit:
-/// `session.register_state("replay", replay)`. Its tensors share the ring's memory, which is copied if transitions are
-/// added while the state is held.
+/// All members may be called from any thread. The samples depend only on the seed, the transitions and their order.
+/// `state_dict` holds all of these, so that a resumed run continues bit for bit: `session.register_state("replay",
+/// replay)`. Its tensors share the buffer's memory, which is copied if transitions are added while the state exists.
 ///
 /// Sources: Schaul et al., "Prioritized experience replay"; Sutton, "Learning to predict by the methods of temporal
 /// differences" (n-step returns).
@@ -62,25 +62,26 @@ class ReplayBuffer {
                 "levin: a replay buffer keeps levin::Batch or a struct with LEVIN_BATCH_FIELDS");
 
  public:
-  /// Throws levin::UsageError for an option out of its limits.
+  /// Throws levin::UsageError for an option outside its limits.
   explicit ReplayBuffer(ReplayOptions options) : storage_(std::move(options), names_of_fields<B>()) {}
 
-  /// Adds transitions [count, ...]; each gets the largest priority that there was. Row i is the next transition of the
-  /// stream `first_stream` + i: of an environment, or an actor's. Streams matter for n_step > 1 only, whose returns sum
-  /// up rewards of one stream and end with its episodes (`terminated` or, if there is one, `truncated`).
-  /// Throws levin::UsageError if the transitions are not like the first ones, or are more than the capacity.
+  /// Adds transitions [count, ...]; each gets the largest priority so far. Row i is the next transition of stream
+  /// `first_stream` + i, such as an environment or an actor. Streams matter only if n_step > 1: an n-step return sums
+  /// rewards of one stream, and stops at the end of an episode (`terminated` or, if there is such a tensor,
+  /// `truncated`). Throws levin::UsageError if names, row shapes or dtypes differ from the first transitions', or if
+  /// there are more rows than the capacity.
   void add(const B& transitions, int64_t first_stream = 0) { storage_.add(fields_of(transitions), first_stream); }
 
-  /// Draws `count` transitions with replacement. A return of which some steps have not been added yet sums up those
-  /// that have; `discounts` says how many these are. Throws levin::UsageError if the buffer is empty.
+  /// Draws `count` transitions with replacement. An n-step return whose last steps have not been added yet is the sum
+  /// of those that have; `discounts` shows how many. Throws levin::UsageError if the buffer is empty.
   ReplaySample<B> sample(int64_t count) {
     DrawnTransitions drawn = storage_.sample(count);
     return {from_fields<B>(std::move(drawn.fields)), std::move(drawn.indices), std::move(drawn.weights),
             std::move(drawn.discounts)};
   }
 
-  /// Sets priorities [count], such as absolute TD errors, of the transitions with these `indices` of a sample; those
-  /// that have been replaced since are left out. 1e-6 is added to each. Throws levin::UsageError for another count, and
+  /// Sets the priorities [count], such as absolute TD errors, of the transitions with the `indices` of a sample, plus
+  /// 1e-6. Transitions that have been overwritten since are skipped. Throws levin::UsageError for another count, and
   /// for priorities that are negative or not finite.
   void update_priorities(const at::Tensor& indices, const at::Tensor& priorities) {
     storage_.update_priorities(indices, priorities);
@@ -88,14 +89,14 @@ class ReplayBuffer {
   /// Sets the exponent of the importance weights, in [0, 1].
   void set_beta(double beta) { storage_.set_beta(beta); }
 
-  /// Number of transitions in the buffer, at most the capacity.
+  /// Returns the number of transitions in the buffer, at most the capacity.
   int64_t size() const { return storage_.size(); }
-  /// Number of transitions that were ever added.
+  /// Returns the number of transitions added so far, including those that have been overwritten.
   int64_t added() const { return storage_.added(); }
   const ReplayOptions& options() const { return storage_.options(); }
 
   /// Returns a loader for Trainer::fit whose batches are `ReplaySample<B>`, drawn when they are requested. The buffer
-  /// must outlive it. The checkpoint of a fit holds the buffer if the module's on_save_checkpoint puts it there.
+  /// must outlive the loader. A fit's checkpoints hold the buffer only if the module's on_save_checkpoint adds it.
   StreamLoader loader(ReplayLoaderOptions options) {
     return StreamLoader(
         [this, options = std::move(options)](int64_t /*epoch*/, int64_t batches) -> StreamLoader::Stream {

@@ -14,13 +14,13 @@
 
 namespace levin::data {
 
-/// A minibatch of a RolloutBuffer. It is a batch: `session.step(rollout.next())`, and in a step
+/// A batch drawn from a RolloutBuffer: `session.step(rollout.next())`, and in a step
 /// `batch.as<levin::data::RolloutSample<Step>>()`.
 template <class B>
 struct RolloutSample {
   B steps = {};                ///< [count, ...], as they were added
   at::Tensor advantages = {};  ///< float [count]
-  at::Tensor returns = {};     ///< float [count]: advantage, before it is normalized, plus value
+  at::Tensor returns = {};     ///< float [count]: value plus the advantage before normalization
 
   int64_t size() const { return advantages.size(0); }
   RolloutSample to(c10::Device device, bool non_blocking = false) const {
@@ -36,13 +36,13 @@ struct RolloutSample {
 ///     rollout.finish(critic(observations));                     // advantages and returns
 ///     while (rollout.is_ready()) session.step(rollout.next());  // `passes` times in new orders; then it is empty
 ///
-/// `B` is a struct with LEVIN_BATCH_FIELDS, or Batch for tensors with names. These are read by `finish`, one number a
-/// row: `reward`; `value`, the critic's estimate for the step's observation; `terminated`; and if there is one
-/// `truncated`, which marks an episode that was cut, with `final_value`, the estimate for its last observation.
+/// `B` is a struct with LEVIN_BATCH_FIELDS, or Batch for tensors with names. `finish` reads these fields, one number
+/// per row: `reward`; `value`, the critic's estimate for the step's observation; `terminated`; and, if present,
+/// `truncated`, which marks an episode that was cut short, with `final_value`, the estimate for its last observation.
 ///
-/// All members may be called from any thread, so that actors add the steps of their environments at once. The orders
-/// depend on the seed alone. `state_dict` holds the steps and the position among the minibatches, so that a resumed
-/// run goes on to the bit: `session.register_state("rollout", rollout)`.
+/// All members may be called from any thread, so that actors can add the steps of their environments concurrently. The
+/// orders depend only on the seed. `state_dict` holds the steps and the position among the minibatches, so that a
+/// resumed run continues bit for bit: `session.register_state("rollout", rollout)`.
 ///
 /// Source: Schulman et al., "High-dimensional continuous control using generalized advantage estimation".
 template <class B = Batch>
@@ -51,18 +51,18 @@ class RolloutBuffer {
                 "levin: a rollout buffer keeps levin::Batch or a struct with LEVIN_BATCH_FIELDS");
 
  public:
-  /// Throws levin::UsageError for an option out of its limits.
+  /// Throws levin::UsageError for an option outside its limits.
   explicit RolloutBuffer(RolloutOptions options) : storage_(std::move(options), names_of_fields<B>()) {}
 
-  /// Adds one step [count, ...] of each of the environments first_environment, first_environment + 1, ... Throws
-  /// levin::UsageError if the tensors are not like the first ones, if an environment has all of its steps, and if
-  /// minibatches of the last rollout are left.
+  /// Adds one step of each of the environments first_environment, first_environment + 1, ...: tensors [count, ...].
+  /// Throws levin::UsageError if names, row shapes or dtypes differ from the first steps', if an environment already
+  /// has all of its steps, or if minibatches of the previous rollout remain.
   void add(const B& steps, int64_t first_environment = 0) { storage_.add(fields_of(steps), first_environment); }
   /// Returns whether each environment has all of its steps.
   bool is_full() const { return storage_.is_full(); }
   /// Computes advantages and returns. `last_values` [environments]: the critic's estimates for the observations that
-  /// follow the last steps; it does not count where the last step has ended an episode. Throws levin::UsageError if
-  /// steps or tensors are missing.
+  /// follow the last steps; they are ignored for environments whose last step ended an episode. Throws
+  /// levin::UsageError if steps or tensors are missing.
   void finish(const at::Tensor& last_values) { storage_.finish(last_values); }
   /// Returns whether minibatches are left.
   bool is_ready() const { return storage_.is_ready(); }

@@ -20,7 +20,7 @@ class SampleOrder {
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  /// Number of samples in one epoch.
+  /// Returns the number of samples in one epoch.
   virtual int64_t size() const = 0;
   virtual std::shared_ptr<const SampleOrder> order(uint64_t seed, int64_t epoch) const = 0;
 };
@@ -29,7 +29,7 @@ class Sampler {
 class BatchSampler {
  public:
   virtual ~BatchSampler() = default;
-  /// Number of batches in one epoch.
+  /// Returns the number of batches in one epoch.
   virtual int64_t size() const = 0;
   /// Returns the batches of an epoch, each a list of samples; depends on (seed, epoch) alone.
   virtual std::shared_ptr<const std::vector<std::vector<int64_t>>> batches(uint64_t seed, int64_t epoch) const = 0;

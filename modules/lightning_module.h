@@ -49,15 +49,15 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// Processes one training batch and returns its loss (see StepOutput). With manual optimization this function also
   /// runs backward and steps the optimizers.
   virtual StepOutput training_step(const Batch& batch, int64_t batch_idx);
-  /// One validation batch, in eval mode and without gradients; logs what it measures.
+  /// Processes one validation batch, in eval mode and without gradients, and logs metrics.
   ///
-  /// validation_step, test_step and predict_step have two forms: override the one with `dataloader_idx` if several
-  /// loaders are to be told apart, and the other one if not. Overriding both forms of a step is an error.
+  /// validation_step, test_step and predict_step have two forms: override the one with `dataloader_idx` to distinguish
+  /// several loaders, otherwise the other one. Overriding both forms of a step is an error.
   virtual void validation_step(const Batch& batch, int64_t batch_idx);
   virtual void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   virtual void test_step(const Batch& batch, int64_t batch_idx);
   virtual void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
-  /// One prediction batch; Trainer::predict returns what it returns.
+  /// Processes one prediction batch and returns its predictions, which Trainer::predict collects.
   virtual Batch predict_step(const Batch& batch, int64_t batch_idx);
   virtual Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   /// Returns the optimizers and their schedulers; the default throws levin::UsageError. `return {};` trains nothing.
@@ -221,8 +221,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
 
   StepContext* context_ = nullptr;
   bool model_is_configured_ = false;
-  uint64_t with_one_form_ = 0;              ///< steps of which one form at most is overridden: a bit per ModuleMethod
-  std::optional<ModuleMethod> asked_ = {};  ///< the step whose default form without a loader resets this
+  uint64_t with_one_form_ = 0;              ///< steps with at most one overridden form: a bit per ModuleMethod
+  std::optional<ModuleMethod> asked_ = {};  ///< a step that is checked for overrides: its default form resets this
   ModuleAccess::Factory factory_ = {};
   std::optional<ModuleOverrides> known_overrides_ = {};
   std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};

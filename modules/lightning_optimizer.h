@@ -51,7 +51,7 @@ class LightningOptimizer {
   /// schedulers.md says which of them continue from this rate. All ranks must set the same. Throws as `lr`, and for a
   /// rate that is negative or not finite.
   void set_lr(double lr);
-  /// Sets the learning rate of one group. A parameter with a rate of its own needs a group of its own in
+  /// Sets the learning rate of one group. To give a parameter its own rate, put it into its own group in
   /// configure_optimizers.
   void set_lr(double lr, size_t group);
 

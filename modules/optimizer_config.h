@@ -20,7 +20,7 @@ namespace levin {
 template <class O>
 concept TorchOptimizer = std::derived_from<O, torch::optim::Optimizer>;
 
-/// LibTorch's own schedulers, or pointers to them: they keep a reference to an optimizer that moves.
+/// LibTorch's own schedulers and pointers to them. They are refused: they refer to their optimizer, which is moved.
 template <class S>
 concept TorchScheduler =
     std::derived_from<std::remove_cvref_t<S>, torch::optim::LRScheduler> ||

@@ -41,8 +41,8 @@ class ScriptModule : public ImportedModule {
   using ImportedModule::forward;
 
   /// Throws levin::UsageError for bad options, a file that is missing, damaged or not TorchScript, and a script without
-  /// forward, without parameters (frozen ones are constants), without the requested loss, or with another number of
-  /// inputs.
+  /// forward, without parameters (frozen ones are constants), without the requested loss, or whose forward does not
+  /// take as many inputs as `inputs` names.
   explicit ScriptModule(Options options);
 
   /// Calls the script's forward. Throws levin::UsageError if the result is not a tensor.

@@ -4,7 +4,7 @@
 
 namespace levin {
 
-/// A tensor that does not match.
+/// A tensor that only the module or only the file has, or that differs in shape.
 struct MismatchedWeight {
   std::string name = {};      ///< name in the module; for unexpected tensors, in the file
   std::string found = {};     ///< the file's value: a shape ("[2, 3]") or "a int"; empty: none

@@ -16,7 +16,8 @@ namespace levin {
 ///       levin::Trainer trainer(options);
 ///
 /// A program that calls it first in `main` leaves `main` in the ordinary way. Without it, Trainer's constructor does
-/// the same work and ends the starting process by std::exit. Throws levin::UsageError where that constructor does.
+/// the same work and ends the starting process by std::exit. Throws levin::UsageError in the cases in which that
+/// constructor does.
 std::optional<int> launch(const TrainerOptions& options);
 
 }  // namespace levin

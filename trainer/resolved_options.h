@@ -22,9 +22,9 @@ class ResolvedOptions : public TrainerOptions {
   bool has_run_folder() const { return logger.is_on() || saves_checkpoints(); }
   /// Returns the folder of the runs' folders: <default_root_dir>/<name>.
   std::filesystem::path runs_folder() const { return std::filesystem::path(default_root_dir) / name; }
-  /// Returns after how many epochs fit ends; unset without a limit.
+  /// Returns the number of epochs after which fit ends; unset without a limit.
   std::optional<int64_t> epoch_limit() const { return *max_epochs < 0 ? std::nullopt : max_epochs; }
-  /// What the user should know about the options that were given.
+  /// Returns warnings about the given options, for the user.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

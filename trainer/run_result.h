@@ -13,14 +13,14 @@ namespace levin {
 struct RunResult {
   std::string status = {};       ///< "completed", "stopped" if something asked the run to end early, or "failed"
   std::string stop_reason = {};  ///< of a stopped run; not in the file
-  int64_t epochs = 0;            ///< complete or started
+  int64_t epochs = 0;            ///< finished epochs, plus one if the last was not finished
   int64_t global_step = 0;
   double wall_seconds = 0;
   Metrics metrics = {};                        ///< the last value of each logged name
   std::filesystem::path best_checkpoint = {};  ///< empty without checkpoints
   std::optional<double> best_score = {};       ///< of best_checkpoint, if a ModelCheckpoint has a monitor
   std::filesystem::path folder = {};           ///< the run's folder; empty if the run wrote no files
-  std::vector<std::string> warnings = {};      ///< what the run warned of, each text once; not in the file
+  std::vector<std::string> warnings = {};      ///< the run's warnings, each text once; not in the file
 };
 
 }  // namespace levin

@@ -32,18 +32,18 @@ class Trainer;
 
 /// What Session::step did with a batch.
 struct StepResult {
-  at::Tensor loss = {};      ///< of this batch, without its graph, on the run's device; undefined if the step gave none
-  bool trained = true;       ///< false: the session is over, and the batch was not used
+  at::Tensor loss = {};      ///< of this batch, detached, on the run's device; undefined if the step returned none
+  bool trained = true;       ///< false: training had ended, and the batch was not used
   bool stepped = false;      ///< the batch ended an accumulation window, and an optimizer was asked to step
   bool skipped = false;      ///< the optimizer did not step, since gradients were not finite
   bool ended_epoch = false;  ///< the batch was the last of its epoch
 };
 
-/// Anything that is called without arguments and returns a loss.
+/// A function without arguments that returns a loss.
 template <class F>
 concept LossFunction = std::invocable<F&> && std::convertible_to<std::invoke_result_t<F&>, StepOutput>;
 
-/// Anything whose state a checkpoint can hold.
+/// An object whose state a checkpoint can hold.
 template <class T>
 concept HasState = requires(T& object, const State& state) {
   { std::as_const(object).state_dict() } -> std::convertible_to<State>;
@@ -62,16 +62,16 @@ class SessionLoader;
 ///     session.finish();
 ///
 /// A step does all that Trainer::fit does with a batch: transfer, hooks, accumulation, precision, clipping, the
-/// optimizer's step, schedulers, logs, checkpoints, callbacks. Training with the batches of `loader` ends with the bits
-/// of Trainer::fit.
+/// optimizer's step, schedulers, logs, checkpoints, callbacks. Training with the batches of `loader` gives the same
+/// bits as Trainer::fit.
 ///
 /// Epochs: a LoadedBatch that is the last of its epoch, or end_epoch, ends the epoch. Hooks and schedulers of the
-/// epoch's end run in the next call of is_over or step, so that the host can validate before them. A host that uses
-/// neither trains one epoch without an end.
+/// epoch's end run in the next call of is_over or step, so that the host can validate before them. If the host uses
+/// neither, the whole session is one epoch.
 ///
-/// One thread makes the calls; request_stop, request_save, pause, resume, state, warnings, published and update_lock
-/// may be called from any thread. After an exception the session has failed: on_exception was called, the logs are
-/// closed, and each further call throws. A session does not need its Trainer once it has begun.
+/// All calls must come from one thread, except request_stop, request_save, pause, resume, state, warnings, published
+/// and update_lock. After an exception the session has failed: on_exception was called, the logs are closed, and each
+/// further call throws. The Trainer may be destroyed once the session has begun.
 class Session {
  public:
   Session(Session&& other) noexcept;
@@ -95,32 +95,32 @@ class Session {
   /// Ends the epoch after the newest batch: an open accumulation window gets its step. Throws levin::UsageError if the
   /// epoch has no batch. Collective: all ranks call it.
   void end_epoch();
-  /// Does what is left of the newest batch and its epoch, and returns whether training ends here: at a limit
-  /// (max_steps, max_epochs, max_time) or at a request to stop. Collective: all ranks call it.
+  /// Completes the newest batch, including the end of its epoch if it was the last, and returns whether training ends
+  /// here: at a limit (max_steps, max_epochs, max_time) or at a request to stop. Collective: all ranks call it.
   bool is_over();
 
   /// Runs the module's validation_step on these loaders, or on those of val_dataloader(), and returns the metrics of
   /// each. Collective: all ranks call it.
   std::vector<Metrics> validate(data::Loaders loaders = {});
   /// Makes a loader part of the session: it gets the run's seed and this rank's share of the samples, its position is
-  /// in the checkpoints, and a resumed session continues after its last batch. Several loaders give a batch each. A
-  /// session has at most one. Call it before the first step.
+  /// in the checkpoints, and a resumed session continues after its last batch. Several loaders become one that gives a
+  /// batch of each. Call it before the first step, at most once.
   SessionLoader loader(data::Loaders loaders);
 
   /// Logs a value of the newest step; see LightningModule::log. A tensor with one element on any device, or a number.
   void log(const std::string& name, const at::Tensor& value, LogOptions options = {});
   void log(const std::string& name, double value, LogOptions options = {});
 
-  /// Returns whether a checkpoint is asked for that waits for `save`.
+  /// Returns whether a requested checkpoint waits for `save`.
   bool due_to_save() const;
-  /// Saves the checkpoints that are asked for, and one at `path` unless it is empty. A relative path is below the run's
-  /// folder `checkpoints`. The file is written while the host continues. Collective: all ranks call it.
+  /// Saves the requested checkpoints, and one at `path` unless it is empty. A relative path is below the run's folder
+  /// `checkpoints`. The file is written while the host continues. Collective: all ranks call it.
   void save(const std::filesystem::path& path = {}, SaveCheckpointOptions how = {});
-  /// Makes a part of the host's state a part of each checkpoint. `save` returns the state; tensors in it are copied
-  /// before the host continues. In a resumed session `load` is called at once with the saved state, if there is one.
-  /// Each rank has its own. Call it before the first step. Throws levin::UsageError if the name is taken.
+  /// Adds a part of the host's state to each checkpoint. `save` returns the state; its tensors are copied before the
+  /// host continues. In a resumed session `load` is called at once with the saved state, if there is one. Each rank
+  /// saves its own state. Call it before the first step. Throws levin::UsageError if the name is taken.
   void register_state(const std::string& name, std::function<State()> save, std::function<void(const State&)> load);
-  /// Registers an object, which must outlive the session.
+  /// Registers an object whose state the checkpoints hold. It must outlive the session.
   template <HasState T>
   void register_state(const std::string& name, T& object) {
     register_state(
@@ -134,36 +134,37 @@ class Session {
 
   // --- from any thread ---
 
-  /// Asks the session to end after the current accumulation window; the first reason is kept. A paused session goes on.
+  /// Asks the session to end after the current accumulation window; the first reason is kept. A paused session resumes.
   void request_stop(const std::string& reason);
-  /// Asks for a checkpoint at the end of the current accumulation window, of all ranks if one asks. `path`: as for
-  /// `save`.
+  /// Requests a checkpoint at the end of the current accumulation window; all ranks save it if one of them asks.
+  /// `path`: as for `save`.
   void request_save(const std::filesystem::path& path = "requested.ckpt");
   /// Makes the next step wait until `resume` or a request to stop.
   void pause();
   void resume();
   /// Returns the position after the newest step.
   SessionState state() const;
-  /// Returns what the run has warned of until now, each text once.
+  /// Returns the run's warnings so far, each text once.
   std::vector<std::string> warnings() const;
-  /// Returns the weights that were published last. Wait-free.
+  /// Returns the newest published weights. Wait-free.
   PublishedWeights published() const;
-  /// Returns a lock that no step or validation runs under, for reading weights where they are.
+  /// Returns a lock that keeps steps and validations from running, so that another thread can read the weights in
+  /// place.
   std::unique_lock<std::mutex> update_lock() const;
 
   // --- of the training thread ---
 
-  /// Copies the weights for readers in other threads. The memory of a copy is reused once no reader has it.
+  /// Copies the weights for readers in other threads. The memory of a copy is reused once no reader holds it.
   void publish();
   /// Calls `callback` in this thread after a step, at most once in `every_seconds`.
   void on_progress(std::function<void(const SessionState&)> callback, double every_seconds = 0.1);
   LightningModule& module();
-  /// The CPU generator that steps draw from: the session's own, or LibTorch's default (see random_generator). Its state
-  /// is in the checkpoints, so draws of the host from it continue in a resumed session.
+  /// Returns the CPU generator that steps draw from: the session's own, or LibTorch's default (see random_generator).
+  /// Checkpoints hold its state, so the host's own draws from it also continue in a resumed session.
   at::Generator generator() const;
-  /// The run, as hooks see it.
+  /// Returns the run, as hooks see it.
   Run& run();
-  /// Returns the handle of an optimizer. Throws levin::UsageError if there is none with this number.
+  /// Returns the handle of an optimizer. Throws levin::UsageError if there is no such optimizer.
   LightningOptimizer optimizer(size_t index = 0);
 
  private:
@@ -181,10 +182,10 @@ class Session {
 /// The batches of a session's loader, epoch after epoch. The session must outlive it.
 class SessionLoader {
  public:
-  /// Returns the next batch; after an epoch's last batch the first of the next. Collective: all ranks call it. Throws
-  /// levin::UsageError if the loader gives no batch at all.
+  /// Returns the next batch; after an epoch's last batch, the first one of the next epoch. Collective: all ranks call
+  /// it. Throws levin::UsageError if the loader gives no batch at all.
   data::LoadedBatch next();
-  /// Batches per epoch on this rank, within limit_train_batches; unset if unknown.
+  /// Returns the batches per epoch on this rank, within limit_train_batches; unset if unknown.
   std::optional<int64_t> batches() const;
 
  private:

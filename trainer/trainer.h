@@ -41,8 +41,8 @@ struct RunInputs;
 ///
 /// The caller keeps ownership of modules and data modules. Batches come from a data module, from loaders, or from the
 /// module's train_dataloader() and similar methods. If there is no training loader at all and max_steps or max_time is
-/// set, training_step gets empty batches, one epoch without end, as from Session::step(). After an exception from a
-/// hook, a step or a loader, the trainer calls on_exception, closes the logs and rethrows.
+/// set, training_step gets empty batches in one endless epoch, as from Session::step(). After an exception from a hook,
+/// a step or a loader, the trainer calls on_exception, closes the logs and rethrows.
 ///
 /// `ckpt_path` is a checkpoint of levin or PyTorch Lightning. fit resumes from it bit for bit; the other calls load
 /// only its weights. Its values:
@@ -58,9 +58,9 @@ class Trainer {
   /// Throws levin::UsageError if an option is outside its limits, contradicts another, or cannot run yet.
   ///
   /// If the options need several ranks that nobody has started yet (ddp, zero1), this process starts the same command
-  /// line once per rank, waits for them, and exits with their exit code by std::exit, which destroys no local of the
-  /// callers. The code after the constructor runs only in the ranks. A program that calls levin::launch first leaves
-  /// `main` in the ordinary way.
+  /// line once per rank, waits for them, and exits with their exit code by std::exit, which runs no destructors of
+  /// local objects. The code after the constructor runs only in the ranks. A program that calls levin::launch first
+  /// leaves `main` in the ordinary way.
   explicit Trainer(TrainerOptions given);
   /// Returns a trainer for dry runs. It acts as rank 0 and starts no other rank; collectives return this rank's own
   /// tensors, so the trained weights are meaningless.

@@ -194,10 +194,10 @@ struct TrainerOptions {
       "Package of `levin compile` that runs in place of forward and backward (CPU); it is code, which the run loads; "
       "empty: none");
 
-  /// Returns options for a run inside of a program that keeps its process to itself: nothing is printed, no file is
-  /// written, no process is started, no signal is handled, and nothing of the process is changed (compute threads,
-  /// denormals, heap, LibTorch's generator if `seed` is set). Errors are exceptions, and warnings are in
-  /// RunResult::warnings. docs/embedding.md lists the options that it sets; each can be set back.
+  /// Returns options for a run inside a host program. Such a run leaves the process alone: it prints nothing, writes no
+  /// file, starts no process, handles no signal, and changes no setting of the process (compute threads, denormals,
+  /// heap, LibTorch's generator if `seed` is set). Errors are exceptions, and warnings are in RunResult::warnings.
+  /// docs/embedding.md lists the options that it sets; each can be changed again.
   static TrainerOptions embedded();
 };
 
@@ -220,8 +220,9 @@ struct Contradiction {
 /// Returns all pairs of options that contradict each other.
 std::vector<Contradiction> contradictions(const TrainerOptions& options);
 
-/// Returns the reasons why no run is possible with options whose values are within their limits, as far as options
-/// alone decide: contradictions, and values that this version cannot run. `check_options` throws for the first.
+/// Returns the reasons why a run with these options is impossible, as far as the options alone decide: contradictions,
+/// and values that this version cannot run. The limits of each value must have been checked before. `check_options`
+/// throws the first reason.
 std::vector<std::string> refusals(const TrainerOptions& options);
 
 }  // namespace levin

@@ -38,8 +38,8 @@ struct CIFAR100Options {
 /// The base of the CIFAR data modules. Inputs are float32 [samples, 3, 32, 32], `((x / 255) - mean) / stddev`.
 ///
 /// Validation, test and prediction use the test images. Images are kept as bytes. If transforms return floating point,
-/// the images are not normalised again. Files are looked for in root, then in the cache folder, and in both also in a
-/// subfolder with the archive's folder name.
+/// the images are not normalised again. Files are searched in root, then in the cache folder; in each also in a
+/// subfolder named like the archive's folder.
 class CIFARModule : public DatasetModule {
  public:
   /// Downloads and unpacks missing files if `download` is set. Throws levin::Error.

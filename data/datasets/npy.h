@@ -68,7 +68,7 @@ class Npy : public DatasetModule {
   DatasetPtr make_dataset(Split split) override;
 
  private:
-  /// Null if `input` is empty. `option` names the option in messages.
+  /// Returns null if `input` is empty. `option` names the option in messages.
   DatasetPtr open(const std::string& option, const std::string& input, const std::string& target) const;
   DatasetPtr training_part(Split split);
 

@@ -39,7 +39,7 @@ class TextDataset final : public Dataset {
   /// Returns the characters; empty for bytes, which have no names.
   std::vector<std::string> class_names() const override;
 
-  /// Length of the text in characters or bytes.
+  /// Returns the length of the text in characters or bytes.
   int64_t length() const { return length_; }
   /// Returns the windows that lie, with their targets, in [begin, begin + length), counted in characters or bytes of
   /// this dataset. Throws levin::UsageError if there is none.

@@ -14,7 +14,7 @@ struct DownloadOptions {
   std::optional<int64_t> size = {};
   /// Timeout of a connection, and of the wait for the next byte.
   double timeout_seconds = 30;
-  /// Retries in a row that bring no new byte.
+  /// The number of consecutive retries that may bring no new byte.
   int64_t retries = 4;
   /// The pause before the first retry; it doubles with each retry.
   double retry_seconds = 1;

@@ -13,7 +13,7 @@ namespace levin::data {
 /// The camera's EXIF orientation is not applied. Throws levin::UsageError that names the file if it is not readable,
 /// neither JPEG nor PNG, truncated, broken, or has more than kMostPixels pixels.
 at::Tensor read_image(const std::filesystem::path& path, const ImageOptions& options = {});
-/// Decodes the bytes of such a file; `name` is used in messages.
+/// Decodes the bytes of a JPEG or PNG file; `name` is used in messages.
 at::Tensor decode_image(std::string_view bytes, const std::string& name, const ImageOptions& options = {});
 
 /// Writes `image`, uint8 [height, width], [1, height, width] or [3, height, width] on the CPU, as a file of 1 or 3

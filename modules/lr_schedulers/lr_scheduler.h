@@ -28,7 +28,7 @@ struct LRSchedulerConfig {
 /// Facts about the run, passed to `bind`; a scheduler that contains others passes its own context to them.
 struct LRSchedulerContext {
   /// Returns the number of optimizer steps of the whole run; unset if the length is unknown. A call makes the training
-  /// loader. May be empty.
+  /// loader. The function may be empty.
   std::function<std::optional<int64_t>()> total_steps = {};
   /// Inside another scheduler: the outermost scheduler's config, which decides when it steps. Null: the scheduler's own
   /// config decides. Valid during `bind`.
@@ -54,7 +54,7 @@ class LRScheduler {
   virtual void step();
   /// Does the same for schedulers that follow a metric; the others ignore the value.
   virtual void step(double metric);
-  /// True for schedulers whose step needs a metric (ReduceLROnPlateau).
+  /// Returns true for schedulers whose step needs a metric (ReduceLROnPlateau).
   virtual bool needs_metric() const { return false; }
 
   /// Returns the number of calls of step(), 0 after construction; the name is Python's.
@@ -65,7 +65,7 @@ class LRScheduler {
   /// Returns the state with the keys of Python's state dicts: last_epoch, base_lrs, and those of the derived class. The
   /// rates themselves are part of the optimizer's state.
   virtual State state_dict() const;
-  /// Loads such a state, from levin or from Python; missing keys leave their members unchanged. Throws
+  /// Loads a state that levin's or Python's scheduler returned; missing keys leave their members unchanged. Throws
   /// levin::UsageError if the state is for another number of parameter groups.
   virtual void load_state_dict(const State& state);
 

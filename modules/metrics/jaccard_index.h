@@ -30,7 +30,7 @@ class JaccardIndex final : public Cloneable<JaccardIndex, ConfusionCounts> {
 
  private:
   at::Tensor compute_value() const override;
-  /// True if ignore_index is one of the classes.
+  /// Returns whether ignore_index is one of the classes.
   bool ignores_a_class() const;
 
   Options options_;

@@ -94,7 +94,7 @@ class Metric : public LoggedMetric {
   size_t add_list_state(std::string name);
   at::Tensor& sum(size_t index) { return states_[index].sum; }
   const at::Tensor& sum(size_t index) const { return states_[index].sum; }
-  /// `rows`: [rows, columns]; the metric keeps the tensor.
+  /// Appends `rows`, [rows, columns]; the metric keeps the tensor.
   void append(size_t index, const at::Tensor& rows) { states_[index].rows.push_back(rows); }
   /// Returns all rows [rows, columns]; undefined if there are none.
   at::Tensor rows(size_t index) const;

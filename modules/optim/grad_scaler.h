@@ -74,7 +74,7 @@ class GradScaler {
   /// Calls `unscale_` if it was not called yet, then steps if the gradients are finite; returns whether it stepped.
   /// Host sync. Throws levin::UsageError if `step` was already called since the last `update`.
   bool step(torch::optim::Optimizer& optimizer);
-  /// Returns the same, with `make_step` as the step.
+  /// Does the same with `make_step` as the step.
   bool step(torch::optim::Optimizer& optimizer, c10::function_ref<void()> make_step);
 
   /// Ends an iteration: adapts the scale to the results of the steps, or sets it to `new_scale`. Throws
@@ -85,8 +85,8 @@ class GradScaler {
   double get_scale() const;
   /// Returns the state in the layout of Python's `GradScaler.state_dict()`; empty if not enabled.
   State state_dict() const;
-  /// Restores such a state, from levin or from Python; a no-op if not enabled. Throws levin::UsageError for the state
-  /// of a scaler that was not enabled.
+  /// Restores a state that levin's or Python's scaler returned; a no-op if not enabled. Throws levin::UsageError for
+  /// the state of a scaler that was not enabled.
   void load_state_dict(const State& state);
 
  private:

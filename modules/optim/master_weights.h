@@ -46,7 +46,8 @@ class MasterWeights {
 
   /// Returns the copies, in the order of the optimizer's parameters; the tensors share memory.
   State state_dict() const;
-  /// Restores such a state. Throws levin::UsageError if the number or the shapes of the tensors do not match.
+  /// Restores the copies from a state that `state_dict` returned. Throws levin::UsageError if the number or the shapes
+  /// of the tensors do not match.
   void load_state_dict(const State& state);
 
  private:

@@ -65,7 +65,7 @@ class Optimizer : public torch::optim::Optimizer {
 
   /// Returns the state in the layout of Python's optimizer.state_dict(). Tensors share the optimizer's memory.
   State state_dict() const;
-  /// Loads such a state, from levin or from Python, into an optimizer of the same class over the same parameters.
+  /// Loads the state of a levin or Python optimizer into an optimizer of the same class over the same parameters.
   /// Tensors are copied and converted to the device and dtype of their parameter. Throws levin::UsageError if groups,
   /// parameters or shapes do not match; the optimizer is then unchanged.
   void load_state_dict(const State& state);
@@ -91,7 +91,7 @@ class Optimizer : public torch::optim::Optimizer {
   double gradient_multiplier() const { return gradient_multiplier_; }
   /// Returns the numbers of the current group in a captured step; null in other steps.
   const CapturedNumbers* captured_numbers() const { return capturing_ ? &captured_[group_at_hand_].numbers : nullptr; }
-  /// Returns the gradient times this factor.
+  /// Returns the gradient times `gradient_multiplier()`.
   at::Tensor scaled_gradient(const Member& member) const;
 
   virtual StateNames state_names() const = 0;
@@ -101,7 +101,7 @@ class Optimizer : public torch::optim::Optimizer {
   virtual void update(const torch::optim::OptimizerOptions& options, Members& members) = 0;
   /// Does the same for one parameter with a sparse, coalesced gradient; throws unless overridden.
   virtual void update_sparse(const torch::optim::OptimizerOptions& options, Member& member);
-  /// Returns whether the state's tensor with this number has a value for each row of the parameter.
+  /// Returns whether state tensor number `tensor` has a value for each row of the parameter.
   virtual bool has_rows(size_t /*tensor*/, const at::Tensor& /*parameter*/) const { return true; }
 
  private:
@@ -109,7 +109,7 @@ class Optimizer : public torch::optim::Optimizer {
   struct CapturedGroup {
     CapturedNumbers numbers = {};
     std::unique_ptr<torch::optim::OptimizerOptions> options = {};  ///< the options at capture
-    double lr = 0;                                                 ///< on the device
+    double lr = 0;                                                 ///< the rate on the device
   };
   Optimizer(Optimizer&& other, const detail::RowLock& lock);
   void step_group(const torch::optim::OptimizerParamGroup& group);

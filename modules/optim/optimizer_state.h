@@ -17,7 +17,7 @@ namespace levin::optim {
 /// [0]}]}. Tensors share the optimizer's memory. Throws levin::UsageError for other optimizers.
 State optimizer_state_dict(torch::optim::Optimizer& optimizer);
 
-/// Loads such a state, from levin or from Python, into an optimizer of the same class over the same parameters. Tensors
+/// Loads the state of a levin or Python optimizer into an optimizer of the same class over the same parameters. Tensors
 /// are copied; floating-point state is converted to the device and dtype of its parameter. Options that LibTorch lacks
 /// are ignored, except `maximize`, which is an error. Throws levin::UsageError if groups, parameters or shapes do not
 /// match; the optimizer is then unchanged.

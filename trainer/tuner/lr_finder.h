@@ -29,8 +29,8 @@ struct LRFindOptions {
   /// Receives the suggestion, for a module that stores its own rate. Unset: the trainer's fits set it in the optimizers
   /// of configure_optimizers, before schedulers are bound.
   std::function<void(double lr)> set_lr = {};
-  /// The folder of lr_find.svg and lr_find.json. Unset: <default_root_dir>/<name> of the trainer, or no files with
-  /// barebones.
+  /// The folder of lr_find.svg and lr_find.json. Unset: <default_root_dir>/<name> of the trainer; with barebones no
+  /// files are written.
   std::optional<std::filesystem::path> folder = {};
 };
 
@@ -40,7 +40,7 @@ struct LRFindResult {
   std::vector<double> losses = {};  ///< smoothed; the last may be NaN or infinite
   std::string mode = {};
   bool stopped_early = false;        ///< the loss grew too large
-  std::optional<size_t> index = {};  ///< of the suggestion
+  std::optional<size_t> index = {};  ///< index of the suggestion in `lrs`
   std::filesystem::path plot = {};   ///< lr_find.svg; empty if it was not written
 
   /// Returns the rate where the loss falls most steeply; unset if there are too few steps.

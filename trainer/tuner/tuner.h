@@ -28,8 +28,8 @@ struct TuneResult {
 ///
 /// Throws levin::UsageError if the options ask for no search, and the errors of lr_find and scale_batch_size.
 TuneResult tune(Trainer& trainer, ModuleRef module, data::DataModuleRef data, TuneOptions options = {});
-/// Returns the same with loaders, whose batch size cannot change, or with the module's own loaders, for which
-/// auto_scale_batch_size needs `options.batch_size.set_batch_size`.
+/// Does the same with the given loaders, whose batch size cannot change, or without any with the module's own loaders,
+/// for which auto_scale_batch_size needs `options.batch_size.set_batch_size`.
 TuneResult tune(Trainer& trainer, ModuleRef module, data::Loaders train = {}, TuneOptions options = {});
 
 }  // namespace levin

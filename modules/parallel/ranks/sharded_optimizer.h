@@ -58,8 +58,8 @@ class ShardedOptimizer {
   /// Returns the unsharded state, over whole parameters, on the CPU, in the layout of Python's optimizers: on rank 0,
   /// and an empty state on the other ranks. Collective: all ranks call it.
   State state_dict();
-  /// Loads this rank's shard of such a state. Throws levin::UsageError if groups, parameters or shapes do not match;
-  /// the optimizer is then unchanged.
+  /// Loads this rank's shard of a state that `state_dict` returned on rank 0. Throws levin::UsageError if groups,
+  /// parameters or shapes do not match; the optimizer is then unchanged.
   void load_state_dict(const State& state);
 
  private:

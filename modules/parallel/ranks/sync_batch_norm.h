@@ -25,8 +25,8 @@ class SyncBatchNorm {
   bool included_before_, excluded_before_;
 };
 
-/// While it lives, this thread's batches do not count in such statistics: they run only so that this rank takes part in
-/// the collectives.
+/// While it lives, this thread's batches do not count in the statistics of SyncBatchNorm: they run only so that this
+/// rank takes part in the collectives.
 class UncountedBatch {
  public:
   UncountedBatch();

@@ -33,7 +33,7 @@ inline c10::Device device_of(const torch::nn::Module& module) {
 /// Calls each `modules[i]` with `inputs[i]`, in parallel as run_replicas does, and returns the results, which stay on
 /// their devices.
 ///
-/// Modules are holders or shared pointers; an input is one argument or a tuple of arguments. `devices` default to the
+/// Modules are holders or shared pointers; an input is one argument or a tuple of arguments. `devices` defaults to the
 /// devices of the modules' first parameters. Throws levin::UsageError if the numbers differ, and the exception of the
 /// first module that throws. Source: torch.nn.parallel.parallel_apply.
 template <class M, class Input>

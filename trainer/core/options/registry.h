@@ -25,8 +25,8 @@ class Registry : public ClassList {
     if (index == entries_.size()) entries_.push_back(std::move(entry));
   }
 
-  /// Returns the entry of class `name`. Throws UsageError that starts with `path` and names the nearest class and how
-  /// to list all.
+  /// Returns the entry of class `name`. Throws UsageError that starts with `path`, names the nearest class, and says
+  /// how to list all classes.
   const Entry& entry(const std::string& name, const std::string& path) const {
     const ClassInfo* wanted = &at(name, path);
     size_t index = 0;

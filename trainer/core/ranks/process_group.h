@@ -69,7 +69,7 @@ class ProcessGroup final : public Comm {
 
   int64_t rank() const override { return rank_; }
   int64_t world_size() const override { return world_size_; }
-  /// Returns how many ranks' tensors a collective puts together: all, or 1 in a dry run.
+  /// Returns the number of ranks whose tensors a collective combines: all, or 1 in a dry run.
   int64_t present_ranks() const;
   void all_reduce(at::Tensor& tensor, ReduceOp op) override;
   void broadcast(at::Tensor& tensor, int64_t source) override;

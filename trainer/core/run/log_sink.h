@@ -25,7 +25,7 @@ struct LogOptions {
   /// Whether to reduce over all ranks. Values are always reduced when they are read, at no cost between log points, so
   /// `true` is implied; `false` is accepted, with a warning if there are several ranks.
   std::optional<bool> sync_dist = {};
-  bool add_dataloader_idx = true;          ///< with several loaders: name/dataloader_idx_N
+  bool add_dataloader_idx = true;          ///< with several loaders, log as name/dataloader_idx_N
   std::optional<int64_t> batch_size = {};  ///< number of samples that the value stands for; unset: the batch's
 };
 

@@ -40,35 +40,37 @@ class Run {
 
   virtual const TrainerState& state() const = 0;
   virtual LightningModule& module() = 0;
-  /// Null if the run has loaders but no data module.
+  /// Returns the data module; null if the run has loaders only.
   virtual data::DataModule* data_module() = 0;
   virtual c10::Device device() const = 0;
   virtual Comm& comm() = 0;
   /// Returns the run's folder, `<default_root_dir>/<name>/version_<n>`; empty if the run writes none.
   virtual const std::filesystem::path& folder() const = 0;
 
-  /// True during Trainer::fit, including the validations inside it.
+  /// Returns true during Trainer::fit, including the validations inside it.
   virtual bool fitting() const = 0;
   /// Returns the current batch, in batch hooks; throws levin::Error elsewhere.
   virtual const Batch& batch() const = 0;
-  /// Index of the current batch in its loader and epoch.
+  /// Returns the index of the current batch in its loader and epoch.
   virtual int64_t batch_idx() const = 0;
-  /// Index of the current evaluation loader.
+  /// Returns the index of the current evaluation loader.
   virtual int64_t dataloader_idx() const = 0;
   /// Returns the output of training_step (on_train_batch_end, on_after_backward, ...); throws levin::Error elsewhere.
   virtual const StepOutput& output() const = 0;
   /// Returns the output of predict_step (on_predict_batch_end); throws levin::Error elsewhere.
   virtual const Batch& prediction() const = 0;
 
-  /// Number of epochs after which fit ends; unset if there is no limit.
+  /// Returns the number of epochs after which fit ends; unset if there is no limit.
   virtual std::optional<int64_t> max_epochs() const = 0;
-  /// Batches per epoch of the current loader, with limits applied; unset if the loader does not know its size.
+  /// Returns the batches per epoch of the current loader, with limits applied; unset if the loader does not know its
+  /// size.
   virtual std::optional<int64_t> num_batches() const = 0;
 
-  /// Optimizer steps of the whole fit, as PyTorch Lightning's estimated_stepping_batches; unset if fit has no known
-  /// end. Before training starts, the call makes the training loader and is collective: all ranks call it.
+  /// Returns the optimizer steps of the whole fit, as PyTorch Lightning's estimated_stepping_batches; unset if fit has
+  /// no known end. Before training starts, the call makes the training loader and is collective: all ranks call it.
   virtual std::optional<int64_t> estimated_stepping_batches() = 0;
-  /// False if validation runs inside epochs or not in every epoch. Without validation loaders only the second counts.
+  /// Returns false if validation runs inside epochs, or not in every epoch. Without validation loaders only the latter
+  /// counts.
   virtual bool validates_once_per_epoch() const = 0;
 
   /// Returns the optimizers; empty outside fit. A checkpoint's on_load_checkpoint runs before configure_optimizers: a
@@ -93,10 +95,10 @@ class Run {
   /// Saves a checkpoint at the next point from which a run can resume bit for bit: when the hooks of the current train
   /// or evaluation batch, of a validation's end or of an epoch's end are done. A relative `path` is below the run's
   /// checkpoint_folder. The file is written while training continues; an error is thrown at a later batch. With several
-  /// ranks, all must ask in the same batch: so do not ask in on_before_backward and on_after_backward if a rank's batch
-  /// may have weight 0, since those hooks are then not called.
+  /// ranks, all must ask in the same batch. So do not ask in on_before_backward or on_after_backward if a rank's batch
+  /// may have weight 0: these hooks are not called for it.
   virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
-  /// Whether the run was resumed from a checkpoint and continues in the folder of the run that wrote it.
+  /// Returns whether the run was resumed from a checkpoint and continues in the folder of the run that wrote it.
   virtual bool resumes_in_place() const = 0;
   /// Returns the checkpoint that the run was resumed from, if the run does not continue in that checkpoint's folder;
   /// else empty.

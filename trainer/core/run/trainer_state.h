@@ -19,7 +19,7 @@ enum class BatchPhase : int64_t {
   Done,        ///< everything is done
   HooksDone,   ///< its hooks have run and its values are logged; a validation may follow
   Validating,  ///< inside the validation that follows it
-  Validated,   ///< schedulers that monitor a metric have still to step
+  Validated,   ///< schedulers that follow a metric still have to step
 };
 
 /// Every counter of a run; each is stored only here.
@@ -28,7 +28,7 @@ struct TrainerState {
   int64_t epoch = 0;           ///< finished epochs
   int64_t batch_in_epoch = 0;  ///< finished train batches of this epoch
   int64_t batches_seen = 0;    ///< finished train batches of the run
-  int64_t global_step = 0;     ///< windows in which any optimizer was asked to step
+  int64_t global_step = 0;     ///< windows in which at least one optimizer was asked to step
   int64_t samples_seen = 0;    ///< finished train samples of the run
   int64_t skipped_steps = 0;   ///< windows among global_step that the scaler skipped because gradients were not finite
   int64_t accumulate_grad_batches = 1;  ///< k of the coming windows

@@ -98,7 +98,7 @@ class State {
   bool contains(const Key& key) const { return find(key) != nullptr; }
   /// Appends to a list. Nothing itself becomes a list first.
   void push_back(State value);
-  /// Number of items of a list, tuple or dict.
+  /// Returns the number of items of a list, tuple or dict.
   size_t size() const;
 
  private:

@@ -39,8 +39,8 @@ struct LoadStateOptions {
 /// change only this process's view. The file may be replaced or removed meanwhile, but not truncated in place.
 ///
 /// Throws levin::UsageError that names the file, and the place in it, if the file is missing, damaged, of another
-/// format, or holds something that is not a plain value. Whatever a file claims, at most 64 MB more than a small
-/// multiple of its contents is ever allocated.
+/// format, or holds something that is not a plain value. Whatever a file claims, no more memory is allocated than a
+/// small multiple of its contents plus 64 MB.
 State load_state(const std::filesystem::path& path, const LoadStateOptions& options = {});
 
 /// Calls `load_state` with the option `key`.
