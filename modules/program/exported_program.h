@@ -31,9 +31,11 @@ struct Name {
 /// A number in a list, or the name of one.
 using NumberOrName = std::variant<int64_t, double, bool, Name>;
 
-/// The integer value of an enum of LibTorch, already in LibTorch's numbering.
+/// A value of an enum of LibTorch, already in LibTorch's numbering.
 struct EnumValue {
+  enum class Of { Dtype, Layout, MemoryFormat };
   int64_t value;
+  Of of;
 };
 
 /// An argument of a node; std::monostate is None.

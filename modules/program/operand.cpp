@@ -3,6 +3,7 @@
 #include <ATen/core/List.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <optional>
 #include <utility>
 
 namespace levin::program {
@@ -35,9 +36,28 @@ bool as_truth(const NumberOrName& number) {
   misfit("list of truth values");
 }
 
+/// The enum that an operator wants where its schema's plain type is int; LibTorch does not check its values.
+std::optional<EnumValue::Of> enum_of(const c10::TypePtr& type) {
+  if (const auto optional = type->cast<c10::OptionalType>()) return enum_of(optional->getElementType());
+  switch (type->kind()) {
+    case c10::TypeKind::ScalarTypeType:
+      return EnumValue::Of::Dtype;
+    case c10::TypeKind::LayoutType:
+      return EnumValue::Of::Layout;
+    case c10::TypeKind::MemoryFormatType:
+      return EnumValue::Of::MemoryFormat;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Operand::Operand(const c10::Argument& wanted, const Argument& given, const FindSlot& find) {
+  const std::optional<EnumValue::Of> kind = enum_of(wanted.real_type());
+  const auto* value = std::get_if<EnumValue>(&given);
+  const bool fits = kind ? value != nullptr && value->of == *kind : value == nullptr;
+  if (!fits && !std::holds_alternative<std::monostate>(given)) misfit(wanted.real_type()->str());
   set(wanted.type(), given, find);
 }
 

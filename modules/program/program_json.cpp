@@ -139,9 +139,9 @@ Argument argument_of(const Json& json) {
   if (kind == "as_float") return real(*value);
   if (kind == "as_bool") return value->get<bool>();
   if (kind == "as_string") return value->get<std::string>();
-  if (kind == "as_scalar_type") return EnumValue{static_cast<int64_t>(dtype_of(integer(*value)))};
-  if (kind == "as_memory_format") return EnumValue{memory_format_of(integer(*value))};
-  if (kind == "as_layout") return EnumValue{layout_of(integer(*value))};
+  if (kind == "as_scalar_type") return EnumValue{static_cast<int64_t>(dtype_of(integer(*value))), EnumValue::Of::Dtype};
+  if (kind == "as_memory_format") return EnumValue{memory_format_of(integer(*value)), EnumValue::Of::MemoryFormat};
+  if (kind == "as_layout") return EnumValue{layout_of(integer(*value)), EnumValue::Of::Layout};
   if (kind == "as_device") return device_of(*value);
   if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool")
     return argument_of(number_or_name_of(*value));

@@ -154,6 +154,12 @@ const std::vector<c10::OperatorHandle>& operators() {
   return found;
 }
 
+/// Values of an enum where the operator wants one, and of another one now and then.
+Argument enum_for(Choices& choices, EnumValue::Of of) {
+  if (choices.below(8) == 0) return choices.integer();
+  return EnumValue{static_cast<int64_t>(choices.below(of == EnumValue::Of::Dtype ? 8 : 1)), of};
+}
+
 Argument argument_for(const c10::TypePtr& type, Choices& choices, const std::vector<std::string>& values) {
   if (const auto optional = type->cast<c10::OptionalType>()) {
     if (choices.below(3) == 0) return std::monostate();
@@ -235,7 +241,7 @@ void fuzz_program_operators(const std::string& input) {
                   (operator_name.overload_name.empty() ? "default" : operator_name.overload_name);
     for (const c10::Argument& argument : op.schema().arguments()) {
       if (argument.default_value() && choices.below(2) == 0) continue;
-      call.inputs.push_back({argument.name(), argument_for(argument.type(), choices, values), false});
+      call.inputs.push_back({argument.name(), argument_for(argument.real_type(), choices, values), false});
     }
     for (size_t j = 0; j < op.schema().returns().size(); ++j) {
       const std::string name = call.name + "_" + std::to_string(j);
