@@ -25,7 +25,7 @@ using program::OutputKind;
 
 constexpr const char* kOwnLoss = "output";
 
-const std::filesystem::path checked_file(const ProgramModuleOptions& options) {
+std::filesystem::path checked_file(const ProgramModuleOptions& options) {
   schema_of<ProgramModuleOptions>().check(&options, "model");
   if (options.program.empty())
     throw UsageError("model.program: missing; name a file of torch.export.save with --model.program");

@@ -7,6 +7,9 @@
 
 namespace levin::program {
 
+/// The target of a node whose graph runs with or without gradients, as under torch.no_grad.
+constexpr const char* kWithGradMode = "torch.ops.higher_order.wrap_with_set_grad_enabled";
+
 /// A graph inside of a node, such as what ran under torch.no_grad.
 struct Subgraph {
   std::vector<std::string> inputs, outputs;  ///< names of values in it

@@ -1,4 +1,5 @@
 #include <levin/modules/program/mode_text.h>
+#include <levin/modules/program/inline_graph.h>
 #include <levin/modules/program/mode_switch.h>
 
 #include <nlohmann/json.hpp>
@@ -34,7 +35,7 @@ class Writer {
 
   void set(Json& nodes) {
     for (Json& json : nodes) {
-      if (json["target"] == "torch.ops.higher_order.wrap_with_set_grad_enabled") {
+      if (json["target"] == kWithGradMode) {
         set(json["inputs"][1]["arg"]["as_graph"]["graph"]["nodes"]);
         while (next_ < program_.nodes.size() && is_alias_of(json, program_.nodes[next_])) ++next_;
       } else {

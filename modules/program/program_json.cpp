@@ -230,7 +230,6 @@ Node node_of(const Json& json) {
   return node;
 }
 
-constexpr const char* kWithGradMode = "torch.ops.higher_order.wrap_with_set_grad_enabled";
 constexpr int kMostNested = 16;
 
 std::string value_name_of(const Json& json) {

@@ -12,7 +12,7 @@
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
-#include "tests/modules/python_reference.h"
+#include "tests/modules/python_models.h"
 #include "tests/temporary_folder.h"
 
 #include <algorithm>
@@ -25,24 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A folder with Python's files, made once. Not `made` if there is no Python.
-struct Programs {
-  Programs() {
-    if (const auto answer = python_reference("make", Json::array({0}), folder.path().string())) {
-      made = true;
-      names = answer->at(0);
-      const levin::State data = levin::load_state(folder / "data.pt");
-      input = data.at("x").to_tensor();
-      target = data.at("y").to_tensor();
-    }
-  }
-  std::string file(const std::string& name) const { return (folder / name).string(); }
-
-  TemporaryFolder folder;
-  bool made = false;
-  Json names;
-  at::Tensor input, target;
-};
+using Programs = PythonModels;
 
 const Programs& programs() {
   static const Programs made;
@@ -112,21 +95,6 @@ void train_by_hand(ProgramModule& module) {
       module.loss(inputs_of(module, batch), batch.target()).backward();
       optimizer.step();
     }
-}
-
-double difference(const torch::nn::Module& module, const Json& values) {
-  double most = 0;
-  const levin::State state = levin::module_state_dict(module);
-  REQUIRE(state.size() == values.size());
-  for (const auto& [key, value] : state.to_dict()) {
-    INFO(levin::to_text(key));
-    const auto expected = values.at(levin::to_text(key)).get<std::vector<double>>();
-    const at::Tensor flat = value.to_tensor().to(at::kDouble).flatten();
-    REQUIRE(flat.numel() == static_cast<int64_t>(expected.size()));
-    if (flat.numel() > 0)
-      most = std::max(most, (flat - torch::tensor(expected, at::kDouble)).abs().max().item<double>());
-  }
-  return most;
 }
 
 std::string refusal(const ProgramModuleOptions& options) {

@@ -10,7 +10,7 @@
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
-#include "tests/modules/python_reference.h"
+#include "tests/modules/python_models.h"
 #include "tests/temporary_folder.h"
 
 using levin::ScriptModule;
@@ -21,24 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A folder with Python's files; `names` are those of the state dicts. Not `made` if there is no Python.
-struct Scripts {
-  Scripts() {
-    if (const auto answer = python_reference("make", Json::array({0}), folder.path().string())) {
-      made = true;
-      names = answer->at(0);
-      const levin::State data = levin::load_state(folder / "data.pt");
-      input = data.at("x").to_tensor();
-      target = data.at("y").to_tensor();
-    }
-  }
-  std::string file(const std::string& name) const { return (folder / name).string(); }
-
-  TemporaryFolder folder;
-  bool made = false;
-  Json names;
-  at::Tensor input, target;
-};
+using Scripts = PythonModels;
 
 ScriptModuleOptions options_of(const std::string& file) {
   return {.file = file, .optimizer = {"SGD", levin::optim::SGDOptions{.lr = 0.1, .momentum = 0.9}}};
@@ -57,20 +40,6 @@ levin::Metrics fit(ScriptModule& module, const Scripts& scripts, bool validate =
   levin::Trainer trainer(options);
   const levin::data::BatchListLoader loader(batches);
   return (validate ? trainer.fit(module, loader, loader) : trainer.fit(module, loader)).metrics;
-}
-
-double difference(const torch::nn::Module& module, const Json& values) {
-  double most = 0;
-  const levin::State state = levin::module_state_dict(module);
-  REQUIRE(state.size() == values.size());
-  for (const auto& [key, value] : state.to_dict()) {
-    const auto expected = values.at(levin::to_text(key)).get<std::vector<double>>();
-    const at::Tensor flat = value.to_tensor().to(at::kDouble).flatten();
-    REQUIRE(flat.numel() == static_cast<int64_t>(expected.size()));
-    if (flat.numel() > 0)
-      most = std::max(most, (flat - torch::tensor(expected, at::kDouble)).abs().max().item<double>());
-  }
-  return most;
 }
 
 bool all_same_mode(const ScriptModule& module, bool training) {

@@ -62,7 +62,7 @@ void check_machine(const StepDescription& description, const std::filesystem::pa
 void check_inputs(const StepDescription& description, const std::vector<StepInput>& inputs,
                   const std::filesystem::path& path);
 
-/// Returns "; make it anew: levin compile --config <config> --out step.pt2".
+/// Returns the end of an error text: the command that compiles the package at `path` again.
 std::string make_anew(const std::filesystem::path& path);
 
 }  // namespace levin::compiled

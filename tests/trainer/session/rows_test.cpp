@@ -114,7 +114,7 @@ struct PointRun {
     levin::Trainer(options(folder)).fit(module, ToyData(4 * kSteps).loader(4));
     return all_of(module);
   }
-  /// Trains by a session, which is saved and begun anew after the batches with these numbers.
+  /// Trains by a session. After each batch whose number is listed, the session is saved, and a new one resumes from it.
   std::vector<torch::Tensor> driven(const std::vector<int64_t>& breaks) const {
     const TemporaryFolder folder;
     const ToyData data(4 * kSteps);
