@@ -1,7 +1,9 @@
 // Compiled steps against eager ones, in one process, on one batch in memory, by the CPU time of the thread: run it with
 // OMP_NUM_THREADS=1.
 //
-//   benchmark_compiled_step CASE FOLDER [ROUNDS]   times in alternation, and ratios of medians
+//   benchmark_compiled_step CASE FOLDER [ROUNDS]        times in alternation, and ratios of medians
+//   benchmark_compiled_step CASE FOLDER only WHO STEPS  one of them alone, for a profiler: instructions a step are the
+//                                                       difference of two counts
 //
 // CASE: mlp (784-64-10, batch 32), conv_bn (a convolutional net with BatchNorm, batch 64), lenet (batch 64), gpt (4
 // blocks of 128, 8 x 64 tokens). FOLDER keeps the packages: CASE.pt2 is compiled where it is missing. WHO:
@@ -11,7 +13,9 @@
 //   direct        the code, and its gradients put into .grad
 //   fit           whole steps under fit, eager, with levin's SGD or Adam
 //   fit_compiled  whole steps under fit with compiled_step
+//   fit_hooks     the same, with a hook on each parameter's gradient
 //   fit_autograd  the same, but the gradients come through autograd, as under ddp
+//   hand          whole steps of the hand-written loop: zero_grad, forward, backward, torch::optim's step
 //
 // After the times: the largest difference of the losses of 200 steps of both fits, as a measure of it that of an eager
 // fit whose weights begin 1e-7 apart, and the milliseconds that a fit of two steps takes longer with a package.
@@ -61,6 +65,15 @@ nn::Sequential conv_bn() {
 struct ThroughAutograd : BenchmarkModule {
   using BenchmarkModule::BenchmarkModule;
   void backward(const torch::Tensor& loss) override { loss.backward(); }
+};
+
+/// Has a hook on each gradient.
+struct WithHooks : BenchmarkModule {
+  using BenchmarkModule::BenchmarkModule;
+  void on_train_start(levin::Run&) override {
+    for (const torch::Tensor& parameter : parameters())
+      parameter.register_hook([](const torch::Tensor& gradient) { return gradient; });
+  }
 };
 
 /// The module of a case, and a batch in memory.
@@ -147,6 +160,20 @@ double eager(const Case& which, int64_t steps) {
   return microseconds(begin, steps);
 }
 
+double hand(const Case& which, int64_t steps) {
+  const auto module = which.module();
+  module->levins_optimizer = false;
+  const auto optimizer = module->optimizer();
+  auto begin = Clock::now();
+  for (int64_t step = -3; step < steps; ++step) {
+    if (step == 0) begin = Clock::now();
+    optimizer->zero_grad();
+    module->loss(which.batch.input(), which.batch.target()).backward();
+    optimizer->step();
+  }
+  return microseconds(begin, steps);
+}
+
 /// The package's code; its gradients go into .grad as autograd puts them there, or through a graph.
 double code(const Case& which, int64_t steps, const std::string& package, bool direct) {
   const auto module = which.module();
@@ -188,21 +215,29 @@ void compile_if_missing(const Case& which, const std::string& package) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 3 || argc > 4) {
-    std::fprintf(stderr, "usage: %s CASE FOLDER [ROUNDS]\n", argv[0]);
+  const bool is_only = argc == 6 && std::string(argv[3]) == "only";
+  if ((argc < 3 || argc > 4) && !is_only) {
+    std::fprintf(stderr, "usage: %s CASE FOLDER [ROUNDS]\n       %s CASE FOLDER only WHO STEPS\n", argv[0], argv[0]);
     return 2;
   }
   const Case which(argv[1]);
-  const int rounds = argc > 3 ? std::stoi(argv[3]) : 9;
+  const int rounds = argc == 4 ? std::stoi(argv[3]) : 9;
+  const int64_t steps = is_only ? std::stoll(argv[5]) : which.steps();
   const std::string package = std::string(argv[2]) + "/" + which.name + ".pt2";
   compile_if_missing(which, package);
   const std::map<std::string, std::function<double()>> all = {
-      {"eager", [&] { return eager(which, which.steps()); }},
-      {"code", [&] { return code(which, which.steps(), package, false); }},
-      {"direct", [&] { return code(which, which.steps(), package, true); }},
-      {"fit", [&] { return fit(which, which.steps(), ""); }},
-      {"fit_autograd", [&] { return fit<ThroughAutograd>(which, which.steps(), package); }},
-      {"fit_compiled", [&] { return fit(which, which.steps(), package); }}};
+      {"eager", [&] { return eager(which, steps); }},
+      {"code", [&] { return code(which, steps, package, false); }},
+      {"direct", [&] { return code(which, steps, package, true); }},
+      {"fit", [&] { return fit(which, steps, ""); }},
+      {"hand", [&] { return hand(which, steps); }},
+      {"fit_hooks", [&] { return fit<WithHooks>(which, steps, package); }},
+      {"fit_autograd", [&] { return fit<ThroughAutograd>(which, steps, package); }},
+      {"fit_compiled", [&] { return fit(which, steps, package); }}};
+  if (is_only) {
+    std::printf("%s, %s: %.1f us a step\n", which.name.c_str(), argv[4], all.at(argv[4])());
+    return 0;
+  }
   std::map<std::string, Rounds> times;
   for (int round = -1; round < rounds; ++round)
     for (const auto& [who, measure] : all) {
@@ -210,9 +245,13 @@ int main(int argc, char** argv) try {
       if (round >= 0) times[who].values.push_back(us);
     }
   std::printf("%s, batch %ld, %d rounds of %ld steps, %d thread(s), us a step (medians)\n", which.name.c_str(),
-              which.base.batch_size, rounds, which.steps(), torch::get_num_threads());
-  for (const auto& [who, peer] :
-       {std::pair("code", "eager"), {"direct", "eager"}, {"fit_compiled", "fit"}, {"fit_autograd", "fit_compiled"}})
+              which.base.batch_size, rounds, steps, torch::get_num_threads());
+  for (const auto& [who, peer] : {std::pair("code", "eager"),
+                                  {"direct", "eager"},
+                                  {"fit_compiled", "fit"},
+                                  {"fit_compiled", "hand"},
+                                  {"fit_hooks", "fit_compiled"},
+                                  {"fit_autograd", "fit_compiled"}})
     std::printf("  %-12s %9.1f us, %-12s %9.1f us: %.3f, of pairs %.3f (%.3f to %.3f)\n", who, times[who].median(),
                 peer, times[peer].median(), times[who].median() / times[peer].median(),
                 times[who].over(times[peer]).median(), times[who].over(times[peer]).least(),

@@ -17,7 +17,20 @@ namespace {
 using compiled::InputKind, compiled::StepInput;
 using torch::autograd::variable_list;
 
-/// A graph node whose backward gives the gradients that the step has already computed.
+/// Gives a parameter's accumulator its gradient, with all hooks, as the engine does.
+void accumulate(torch::autograd::Node& accumulator, at::Tensor gradient) {
+  variable_list given;
+  given.push_back(std::move(gradient));
+  for (const auto& hook : accumulator.tensor_pre_hooks()) given = (*hook)(given);
+  for (const auto& hook : accumulator.pre_hooks()) given = (*hook)(given);
+  const auto& after = accumulator.post_hooks();
+  const variable_list kept = after.empty() ? variable_list() : given;
+  variable_list results = accumulator(std::move(given));
+  for (const auto& hook : after) results = (*hook)(results, kept);
+}
+
+/// A graph node whose backward gives the gradients that the step has already computed. It calls the accumulators
+/// itself: the engine needs more time for each of them than a small step has.
 class GradientsOfStep final : public torch::autograd::Node {
  public:
   GradientsOfStep(torch::autograd::edge_list&& parameters, std::vector<at::Tensor> gradients)
@@ -32,25 +45,30 @@ class GradientsOfStep final : public torch::autograd::Node {
       if (factor != 1)
         for (at::Tensor& gradient : gradients_) gradient.mul_(factor);
     }
-    return std::exchange(gradients_, {});
+    // Until here they are edges, by which a reducer finds the parameters that a loss used; the engine shall follow
+    // none.
+    const torch::autograd::edge_list accumulators = next_edges();
+    set_next_edges({});
+    for (size_t i = 0; i < accumulators.size(); ++i) accumulate(*accumulators[i].function, std::move(gradients_[i]));
+    gradients_.clear();
+    return {};
   }
   void release_variables() override { gradients_.clear(); }
 
   std::vector<at::Tensor> gradients_;
 };
 
-at::Tensor with_gradients(const at::Tensor& loss, const std::vector<at::Tensor>& parameters,
-                          std::vector<at::Tensor> gradients) {
-  at::Tensor result = loss;
+at::Tensor with_gradients(at::Tensor loss, torch::autograd::edge_list parameters, std::vector<at::Tensor> gradients) {
   torch::autograd::create_gradient_edge(
-      result,
-      torch_compat::make_node<GradientsOfStep>(torch::autograd::collect_next_edges(parameters), std::move(gradients)));
-  return result;
+      loss, torch_compat::make_node<GradientsOfStep>(std::move(parameters), std::move(gradients)));
+  return loss;
 }
 
-bool has_hooks(const at::Tensor& parameter) {
-  const auto* const meta = torch::autograd::impl::get_autograd_meta(parameter);
-  return meta != nullptr && (!meta->hooks_.empty() || meta->post_acc_grad_hooks_ != nullptr);
+/// Returns whether anyone is told of the gradient.
+bool has_hooks(const torch::autograd::Edge& accumulator) {
+  torch::autograd::Node& node = *accumulator.function;
+  return !node.tensor_pre_hooks().empty() || !node.pre_hooks().empty() || !node.post_hooks().empty() ||
+         node.tensor_post_acc_grad_hooks() != nullptr;
 }
 
 [[noreturn]] void refuse_run(const std::string& why) {
@@ -66,8 +84,8 @@ CompiledStep::CompiledStep(const StepParts& parts, std::filesystem::path path, c
       description_(std::move(description)),
       code_(std::move(code)),
       as_batch_(OwnLoss{[this] { return run(); }}),
-      one_rank_(parts.strategy.comm().world_size() == 1 && !parts.overrides.has(ModuleMethod::backward) &&
-                !parts.hooks.anyone_overrides(Hook::on_before_backward)) {}
+      needs_no_graph_(parts.strategy.comm().world_size() == 1 && !parts.overrides.has(ModuleMethod::backward) &&
+                      !parts.hooks.anyone_overrides(Hook::on_before_backward)) {}
 
 bool CompiledStep::takes(const Batch& batch) {
   gradients_.clear();
@@ -86,6 +104,7 @@ void CompiledStep::look_at_module(const Batch& batch) {
   for (const StepInput& input : inputs) inputs_.push_back(input.tensor);
   parameters_.clear();
   for (const size_t index : description_.gradients) parameters_.push_back(inputs_.at(index));
+  accumulators_ = torch::autograd::collect_next_edges(parameters_);
   if (is_checked_) return;
   modes_.clear();
   modes_.emplace_back(&parts_.module, parts_.module.is_training());
@@ -140,8 +159,6 @@ bool CompiledStep::run_eagerly(const std::string& why) {
   return false;
 }
 
-bool CompiledStep::gives_gradients_itself() const { return one_rank_ && std::ranges::none_of(parameters_, has_hooks); }
-
 StepOutput CompiledStep::run() {
   std::vector<at::Tensor> results;
   {
@@ -159,10 +176,10 @@ StepOutput CompiledStep::run() {
   if (description_.has_weight) output.weight_tensor = std::move(*next++);
   for (const StepLog::Entry& entry : logged_) parts_.context.sink->log(entry.name, *next++, entry.options);
   std::vector<at::Tensor> gradients(std::make_move_iterator(next), std::make_move_iterator(results.end()));
-  if (gives_gradients_itself())
+  if (needs_no_graph_)
     gradients_ = std::move(gradients);
   else
-    output.loss = with_gradients(output.loss, parameters_, std::move(gradients));
+    output.loss = with_gradients(std::move(output.loss), accumulators_, std::move(gradients));
   return output;
 }
 
@@ -175,6 +192,10 @@ std::string CompiledStep::summary() const {
 void CompiledStep::give_gradients(double factor) {
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (has_hooks(accumulators_[i])) {
+      accumulate(*accumulators_[i].function, factor == 1 ? std::move(gradients_[i]) : gradients_[i].mul_(factor));
+      continue;
+    }
     at::Tensor& gradient = parameters_[i].mutable_grad();
     if (gradient.defined())
       gradient.add_(gradients_[i], factor);

@@ -5,6 +5,7 @@
 #include <levin/trainer/compiled/step_description.h>
 #include <levin/trainer/compiled/step_trace.h>
 #include <levin/trainer/run/step_parts.h>
+#include <torch/csrc/autograd/edge.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -33,9 +34,9 @@ class CompiledStep {
   /// The last batch that was taken, as strategies run it: its step is the compiled one.
   const Batch& as_batch() const { return as_batch_; }
   /// Returns whether the step's gradients wait for `give_gradients`. Otherwise the loss has a graph, whose backward
-  /// gives them: where tensors have hooks, as those of ddp's reducer, or the module overrides backward.
+  /// gives them: with several ranks, whose reducer works inside of a backward, and if the module overrides backward.
   bool has_gradients() const { return !gradients_.empty(); }
-  /// Adds the gradients, times `factor`, to those of the parameters.
+  /// Adds the gradients, times `factor`, to those of the parameters, and calls the hooks of these.
   void give_gradients(double factor);
 
   /// Returns how many batches ran compiled, how many eagerly, and why the first of those did.
@@ -47,7 +48,6 @@ class CompiledStep {
   void check(const Batch& batch);
   bool take_batch(const Batch& batch);
   bool is_as_traced() const;
-  bool gives_gradients_itself() const;
   bool run_eagerly(const std::string& why);
 
   StepParts parts_;
@@ -55,10 +55,11 @@ class CompiledStep {
   compiled::StepDescription description_;
   std::unique_ptr<compiled::CompiledCode> code_;
   Batch as_batch_;
-  bool one_rank_;  ///< nothing but tensor hooks asks for a graph
+  bool needs_no_graph_;
 
-  std::vector<at::Tensor> inputs_ = {};      ///< of the code: parameters, buffers, the batch
-  std::vector<at::Tensor> parameters_ = {};  ///< those with gradients
+  std::vector<at::Tensor> inputs_ = {};           ///< of the code: parameters, buffers, the batch
+  std::vector<at::Tensor> parameters_ = {};       ///< those with gradients
+  torch::autograd::edge_list accumulators_ = {};  ///< of `parameters_`; kept, because each step would make new ones
   std::vector<std::pair<const torch::nn::Module*, bool>> modes_ = {};
   std::vector<StepLog::Entry> logged_ = {};  ///< names and options
   std::vector<at::Tensor> gradients_ = {};
