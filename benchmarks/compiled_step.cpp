@@ -6,14 +6,16 @@
 //                                                       difference of two counts
 //
 // CASE: mlp (784-64-10, batch 32), conv_bn (a convolutional net with BatchNorm, batch 64), lenet (batch 64), gpt (4
-// blocks of 128, 8 x 64 tokens). FOLDER keeps the packages: CASE.pt2 is compiled where it is missing. WHO:
+// blocks of 128, 8 x 64 tokens). FOLDER keeps the packages: CASE.pt2 and CASE_in_step.pt2 are compiled where they are
+// missing. WHO:
 //
 //   eager         forward and backward by loss and backward()
 //   code          the package's code alone
 //   direct        the code, and its gradients put into .grad
 //   fit           whole steps under fit, eager, with levin's SGD or Adam
 //   fit_compiled  whole steps under fit with compiled_step
-//   fit_hooks     the same, with a hook on each parameter's gradient
+//   fit_in_step   the same, with the optimizer's step in the package
+//   fit_hooks     as fit_compiled, with a hook on each parameter's gradient
 //   fit_autograd  the same, but the gradients come through autograd, as under ddp
 //   hand          whole steps of the hand-written loop: zero_grad, forward, backward, torch::optim's step
 //
@@ -201,14 +203,14 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
-void compile_if_missing(const Case& which, const std::string& package) {
+void compile_if_missing(const Case& which, const std::string& package, const std::string& optimizer) {
   if (std::filesystem::exists(package)) return;
   const auto module = which.module();
   const levin::PrivateFolder folder("benchmark");
   const levin::CompileStepResult result = levin::compile_step(
       levin::Trainer(options_in(folder, 1, "")), *module, levin::data::Loaders(std::vector<levin::Batch>{which.batch}),
-      {.out = package, .threads = torch::get_num_threads()});
-  std::printf("compiled in %.0f s; loss differs by %.2g, gradients by %.2g of the largest\n", result.seconds,
+      {.out = package, .threads = torch::get_num_threads(), .optimizer = optimizer});
+  std::printf("compiled in %.0f s; loss differs by %.2g, gradients or changes by %.2g of the largest\n", result.seconds,
               result.loss_difference, result.gradient_difference);
 }
 
@@ -224,13 +226,16 @@ int main(int argc, char** argv) try {
   const int rounds = argc == 4 ? std::stoi(argv[3]) : 9;
   const int64_t steps = is_only ? std::stoll(argv[5]) : which.steps();
   const std::string package = std::string(argv[2]) + "/" + which.name + ".pt2";
-  compile_if_missing(which, package);
+  const std::string with_optimizer = std::string(argv[2]) + "/" + which.name + "_in_step.pt2";
+  compile_if_missing(which, package, "eager");
+  compile_if_missing(which, with_optimizer, "in_step");
   const std::map<std::string, std::function<double()>> all = {
       {"eager", [&] { return eager(which, steps); }},
       {"code", [&] { return code(which, steps, package, false); }},
       {"direct", [&] { return code(which, steps, package, true); }},
       {"fit", [&] { return fit(which, steps, ""); }},
       {"hand", [&] { return hand(which, steps); }},
+      {"fit_in_step", [&] { return fit(which, steps, with_optimizer); }},
       {"fit_hooks", [&] { return fit<WithHooks>(which, steps, package); }},
       {"fit_autograd", [&] { return fit<ThroughAutograd>(which, steps, package); }},
       {"fit_compiled", [&] { return fit(which, steps, package); }}};
@@ -250,20 +255,25 @@ int main(int argc, char** argv) try {
                                   {"direct", "eager"},
                                   {"fit_compiled", "fit"},
                                   {"fit_compiled", "hand"},
+                                  {"fit_in_step", "fit_compiled"},
+                                  {"fit_in_step", "hand"},
                                   {"fit_hooks", "fit_compiled"},
                                   {"fit_autograd", "fit_compiled"}})
     std::printf("  %-12s %9.1f us, %-12s %9.1f us: %.3f, of pairs %.3f (%.3f to %.3f)\n", who, times[who].median(),
                 peer, times[peer].median(), times[who].median() / times[peer].median(),
                 times[who].over(times[peer]).median(), times[who].over(times[peer]).least(),
                 times[who].over(times[peer]).most());
-  std::vector<double> plain, compiled, nearly;
+  std::vector<double> plain, compiled, in_step, nearly;
   fit(which, 200, "", &plain);
   fit(which, 200, package, &compiled);
+  fit(which, 200, with_optimizer, &in_step);
   fit(which, 200, "", &nearly, nullptr, 1 + 1e-7);
   std::printf(
-      "  losses of %zu steps: largest difference %.2g; eager with weights that differ by 1e-7: %.2g (the last is "
+      "  losses of %zu steps: largest difference %.2g, in_step %.2g; eager with weights that differ by 1e-7: %.2g (the "
+      "last is "
       "%.4f)\n",
-      plain.size(), largest_difference(plain, compiled), largest_difference(plain, nearly), plain.back());
+      plain.size(), largest_difference(plain, compiled), largest_difference(plain, in_step),
+      largest_difference(plain, nearly), plain.back());
   Rounds start;
   for (int round = 0; round < 5; ++round) {
     double without = 0, with = 0;

@@ -4,10 +4,12 @@
 #include <levin/callbacks/callback.h>
 #include <levin/trainer/compiled/compile_step_source.h>
 #include <levin/trainer/compiled/step_check.h>
+#include <levin/trainer/compiled/step_optimizer.h>
 #include <levin/trainer/compiled/step_program.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/private_folder.h>
+#include <levin/trainer/loops/compiled_step.h>
 #include <levin/trainer/run/run_context.h>
 
 #include <chrono>
@@ -83,16 +85,19 @@ void place(const fs::path& from, const fs::path& to) {
 }
 
 void compare(const compiled::TracedParts& parts, const Batch& batch, const compiled::StepDescription& description,
-             const fs::path& package, CompileStepResult& result) {
+             const fs::path& package, compiled::StepOptimizer* optimizer, CompileStepResult& result) {
   const std::unique_ptr<compiled::CompiledCode> code = compiled::load_compiled_code(package);
-  const compiled::StepDifference found = compiled::compare_with_eager(parts, batch, description, *code);
+  const compiled::StepDifference found = compiled::compare_with_eager(parts, batch, description, *code, optimizer);
   result.loss_difference = found.loss;
   result.gradient_difference = found.gradient;
   constexpr double kMost = 0.02;  // the gradients of bf16-mixed are this far from each other
   if (!(found.loss < kMost && found.gradient < kMost))
     throw Error("compile: nothing was written: from the eager step the loss differs by ", found.loss,
-                ", a gradient by ", found.gradient, " of the largest");
+                optimizer != nullptr ? ", a parameter's change by " : ", a gradient by ", found.gradient,
+                " of the largest");
 }
+
+constexpr const char* kInStep = "compile: --optimizer in_step: ";
 
 /// Compiles the step at the first training batch, when all is as in the run.
 class CompileStep : public Callback {
@@ -106,16 +111,21 @@ class CompileStep : public Callback {
     const auto start = std::chrono::steady_clock::now();
     compiled::StepProgram program = compiled::make_step_program(traced, run.batch(), result_.why_fixed);
     program.json["levin"] = compiled::levin_version();
+    const std::unique_ptr<compiled::StepOptimizer> optimizer = optimizer_of(parts, run.batch());
+    if (optimizer) program.json["optimizer"] = nlohmann::ordered_json::parse(optimizer->describe().dump());
+    if (optimizer && program.json["has_weight"].get<bool>())
+      throw UsageError(kInStep, "training_step returns a weight, which decides on the optimizer's step");
     const PrivateFolder folder("compile");
     const nlohmann::json answer = run_python(options_, program, folder);
     const fs::path package = folder / "step.pt2";
     const compiled::StepDescription description = compiled::read_step_description(package);
     compiled::check_machine(description, package);
+    if (optimizer) optimizer->set_stepped(description.gradients);
     if (result_.why_fixed.empty()) result_.why_fixed = answer.at("why").get<std::string>();
     result_.any_batch_size = description.least_samples != description.most_samples;
     result_.batch_size = description.batch_size;
     result_.draws_random_numbers = !description.draws.empty();
-    if (!result_.draws_random_numbers) compare(traced, run.batch(), description, package, result_);
+    if (!result_.draws_random_numbers) compare(traced, run.batch(), description, package, optimizer.get(), result_);
     place(package, options_.out);
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     throw Done();
@@ -125,6 +135,18 @@ class CompileStep : public Callback {
   struct Done {};
 
  private:
+  /// Returns null unless the optimizer's steps are compiled too.
+  std::unique_ptr<compiled::StepOptimizer> optimizer_of(const StepParts& parts, const Batch& batch) const {
+    if (options_.optimizer != "in_step") return nullptr;
+    if (const std::string why = why_not_with_optimizer(parts); !why.empty()) throw UsageError(kInStep, why);
+    try {
+      return std::make_unique<compiled::StepOptimizer>(*parts.optimizers.front(),
+                                                       compiled::inputs_of_step(parts.module, batch));
+    } catch (const UsageError& error) {
+      throw UsageError(kInStep, error.what());
+    }
+  }
+
   CompileStepOptions options_;
   CompileStepResult& result_;
 };
@@ -134,6 +156,8 @@ CompileStepResult compile_in(const Trainer& trainer, const CompileStepOptions& o
   if (options.out.extension() != ".pt2")
     throw UsageError("compile: name the package with --out FILE.pt2",
                      options.out.empty() ? "" : "; got --out " + options.out.string());
+  if (options.optimizer != "eager" && options.optimizer != "in_step")
+    throw UsageError("compile: --optimizer is eager or in_step; got ", options.optimizer);
   CompileStepResult result;
   TrainerOptions changed = trainer.options();
   changed.fast_dev_run = true;

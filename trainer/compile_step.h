@@ -15,6 +15,9 @@ struct CompileStepOptions {
   std::filesystem::path out = {};  ///< the package that is written, FILE.pt2
   std::string python = {};  ///< with torch of LibTorch's version; empty: the one that LibTorch lies in, or python3
   int64_t threads = 0;      ///< that the code will use; 0: as many as a run has
+  /// "eager": the optimizer's steps stay levin's. "in_step": they are compiled too; for levin's SGD, Adam and AdamW on
+  /// one device, without accumulation, clipping and hooks inside of the step.
+  std::string optimizer = "eager";
 };
 
 /// The result of levin::compile_step.
@@ -24,7 +27,8 @@ struct CompileStepResult {
   std::string why_fixed = {};         ///< the reason, if the package takes one size alone
   bool draws_random_numbers = false;  ///< so that the package was not compared with the eager step
   /// How far the package is from the eager step on that batch: the loss, relative where it is above 1, and the largest
-  /// difference of a gradient, as a share of the largest gradient.
+  /// difference of a gradient, as a share of the largest gradient; of a parameter's change, if the optimizer is in the
+  /// step, as a share of the largest change.
   double loss_difference = 0, gradient_difference = 0;
   double seconds = 0;
 };

@@ -3,7 +3,9 @@
 PROGRAM.json lists calls of ATen's operators. They are replayed under make_fx together with the gradients of the loss, and
 the graph is compiled by AOTInductor. The package also holds levin_step.json: the program without its calls, and what was
 compiled. Inputs of the compiled step: the program's inputs in their order. Results: the outputs, then the gradients of
-the parameters in "gradients". Buffers that the step writes are changed in place.
+the parameters in "gradients". Buffers that the step writes are changed in place. With "optimizer" in the program, the
+inputs are followed by numbers and state of each of its groups, parameters and state are changed in place too, and no
+gradient is returned.
 """
 
 import json
@@ -31,6 +33,7 @@ class Step:
         self.calls = [(self.operator(call["op"]), call["in"], call["out"]) for call in program["calls"]]
         self.kinds = [item["kind"] for item in program["inputs"]]
         self.sized = next((i for i, item in enumerate(program["inputs"]) if is_sized(item["shape"])), None)
+        self.parameters = [i for i, kind in enumerate(self.kinds) if kind == "parameter"]
         self.gradients = None
 
     @staticmethod
@@ -90,24 +93,69 @@ class Step:
         return [self.argument(output, values, None) for output in self.program["outputs"]]
 
     def __call__(self, *inputs):
+        inputs, further = inputs[: len(self.kinds)], list(inputs[len(self.kinds) :])
         written = [i for i, item in enumerate(self.program["inputs"]) if item["is_written"]]
         values = [x.detach().requires_grad_() if kind == "parameter" else x for x, kind in zip(inputs, self.kinds)]
         for i in written:
             values[i] = inputs[i].clone()
         outputs = self.forward(values)
-        parameters = [i for i, kind in enumerate(self.kinds) if kind == "parameter"]
-        found = torch.autograd.grad(outputs[0], [values[i] for i in parameters], allow_unused=True)
-        self.gradients = [i for i, gradient in zip(parameters, found) if gradient is not None]
-        gradients = [like(gradient, inputs[i]) for i, gradient in zip(parameters, found) if gradient is not None]
+        found = torch.autograd.grad(outputs[0], [values[i] for i in self.parameters], allow_unused=True)
+        gradients = {i: gradient.detach() for i, gradient in zip(self.parameters, found) if gradient is not None}
+        self.gradients = list(gradients)
+        # An output may be an input, or the same tensor twice: a result of its own each.
+        results = [output.detach().clone() for output in outputs]
         with torch.no_grad():
+            if "optimizer" in self.program:
+                for group in self.program["optimizer"]["groups"]:
+                    self.step(group, inputs, gradients, further)
+            else:
+                results += [like(gradient, inputs[i]) for i, gradient in gradients.items()]
             for i in written:
                 inputs[i].copy_(values[i])
-        # An output may be an input, or the same tensor twice: a result of its own each.
-        return [output.detach().clone() for output in outputs] + gradients
+        return results
+
+    def step(self, group, inputs, gradients, further):
+        """Steps the parameters of a group, as levin's optimizers do."""
+        rule = sgd if self.program["optimizer"]["class"] == "SGD" else adam
+        numbers = further.pop(0)
+        for i in group["parameters"]:
+            if i not in gradients:
+                continue
+            state = [further.pop(0) for _ in range(state_size(self.program["optimizer"]["class"], group))]
+            options = group["options"]
+            gradient = -gradients[i] if options["maximize"] else gradients[i]
+            parameter, *changed = rule(options, numbers, inputs[i], gradient, state)
+            inputs[i].copy_(parameter)
+            for tensor, value in zip(state, changed):
+                tensor.copy_(value)
 
 
-def is_convolution(operator):
-    return "conv" in operator._schema.name and operator._schema.arguments[1].name == "weight"
+def state_size(name, group):
+    if name == "SGD":
+        return 1 if group["options"]["momentum"] != 0 else 0
+    return 3 if group["options"]["amsgrad"] else 2
+
+
+def sgd(options, numbers, parameter, gradient, state):
+    """Returns the next parameter and state. numbers: learning rate."""
+    if options["weight_decay"] != 0:
+        gradient = gradient + parameter * options["weight_decay"]
+    if state:
+        state = [state[0] * options["momentum"] + gradient * (1 - options["dampening"])]
+        gradient = gradient + state[0] * options["momentum"] if options["nesterov"] else state[0]
+    return parameter - numbers[0] * gradient, *state
+
+
+def adam(options, numbers, parameter, gradient, state):
+    """Returns the next parameter and state. numbers: step size, correction of the root, factor of the parameter."""
+    beta1, beta2 = options["betas"]
+    if options["weight_decay"] != 0 and not options.get("decoupled_weight_decay", True):
+        gradient = gradient + parameter * options["weight_decay"]
+    average = state[0] + (gradient - state[0]) * (1 - beta1)
+    square = state[1] * beta2 + gradient * gradient * (1 - beta2)
+    state = [average, square] + ([torch.maximum(state[2], square)] if len(state) > 2 else [])
+    root = state[-1].sqrt() / numbers[1] + options["eps"]
+    return parameter * numbers[2] - numbers[0] * average / root, *state
 
 
 def has_convolutions(program):
@@ -167,7 +215,20 @@ def example_inputs(program, size):
         dtype = getattr(torch, item["dtype"])
         x = torch.empty_strided(resolved(item["shape"], size), resolved(item["strides"], size), dtype=dtype)
         inputs.append(x.zero_())
+    for group in program.get("optimizer", {"groups": []})["groups"]:
+        inputs.append(torch.ones(3, dtype=torch.float64))
+        for i in group["parameters"]:
+            if i in program["stepped"]:
+                size = state_size(program["optimizer"]["class"], group)
+                inputs += [torch.zeros_like(inputs[i]) for _ in range(size)]
     return inputs
+
+
+def stepped(program, constants):
+    """Returns the parameters that have a gradient."""
+    step = Step({key: value for key, value in program.items() if key != "optimizer"}, constants, channels_last=False)
+    step(*example_inputs({**program, "stepped": []}, program["batch_size"]))
+    return step.gradients
 
 
 class Graph(torch.nn.Module):
@@ -191,7 +252,8 @@ def exported(program, constants, inputs, fixed, channels_last):
             tuple(
                 {d: batch for d, n in enumerate(item["shape"]) if isinstance(n, dict)} or None
                 for item in program["inputs"]
-            ),
+            )
+            + (None,) * (len(inputs) - len(program["inputs"])),
         )
     return step, torch.export.export(Graph(graph), tuple(inputs), dynamic_shapes=shapes, strict=False)
 
@@ -248,6 +310,8 @@ def main():
     if here != program["torch"]:
         sys.exit(f"this Python ({sys.executable}) has torch {here}, and levin runs with LibTorch {program['torch']}")
     constants = torch.load(constants_file, weights_only=True)
+    if "optimizer" in program:
+        program["stepped"] = stepped(program, constants)
     fixed, why = program["fixed"], ""
     size = example_size(program)
     # Convolutions have two routes, of which neither is always the faster one.
@@ -263,7 +327,7 @@ def main():
     step, exported_step = steps[0]
     candidates = [compiled(each, example_inputs(program, size), threads) for _, each in steps]
     files = fastest(candidates, example_inputs(program, size), threads) if len(candidates) > 1 else candidates[0]
-    description = {key: value for key, value in program.items() if key not in ("calls", "outputs", "fixed")}
+    description = {key: value for key, value in program.items() if key not in ("calls", "outputs", "fixed", "stepped")}
     description["inputs"] = [
         {**item, "shape": item["shape"] if not fixed else resolved(item["shape"], size),
          "strides": item["strides"] if not fixed else resolved(item["strides"], size)}

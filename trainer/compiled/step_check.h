@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/trainer/compiled/compiled_code.h>
 #include <levin/trainer/compiled/step_description.h>
+#include <levin/trainer/compiled/step_optimizer.h>
 #include <levin/trainer/compiled/step_trace.h>
 
 namespace levin::compiled {
@@ -11,8 +12,13 @@ struct StepDifference {
   double gradient = 0;  ///< the largest of any gradient, relative to the largest gradient of the step
 };
 
-/// Runs both on one batch. Buffers and gradients are afterwards as before. The step must draw no random numbers.
+/// Runs both on one batch. Parameters, buffers and gradients are afterwards as before. The step must draw no random
+/// numbers.
+///
+/// `optimizer`: of a package that makes its steps, else null. Then the second step from here is compared, whose state
+/// the optimizer has: `gradient` is the largest difference of a parameter's change, relative to the largest change.
+/// Elements with gradients near zero are left out, whose sign rounding decides. The optimizer's state is dropped.
 StepDifference compare_with_eager(const TracedParts& parts, const Batch& batch, const StepDescription& description,
-                                  CompiledCode& code);
+                                  CompiledCode& code, StepOptimizer* optimizer);
 
 }  // namespace levin::compiled

@@ -5,8 +5,6 @@
 #include <levin/trainer/core/state/format/python_dtypes.h>
 #include <levin/trainer/core/system/error.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 
 namespace levin::compiled {
@@ -55,7 +53,8 @@ StepDescription parse(const nlohmann::json& json) {
                                  .least_samples = json.at("batch").at(0),
                                  .most_samples = json.at("batch").at(1),
                                  .threads = json.at("threads"),
-                                 .draws = json.at("draws")};
+                                 .draws = json.at("draws"),
+                                 .optimizer = json.value("optimizer", nlohmann::json())};
   for (const nlohmann::json& input : json.at("inputs")) {
     description.inputs.push_back(input_of(input));
     if (description.inputs.back().shape.size() != description.inputs.back().strides.size())

@@ -2,6 +2,7 @@
 #include <levin/trainer/compiled/step_trace.h>
 
 #include <c10/core/ScalarType.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -44,9 +45,12 @@ struct StepDescription {
   int64_t least_samples = 0, most_samples = 0;  ///< in a batch
   int64_t threads = 0;                          ///< that the code uses; 0: as many as the run has
   std::vector<std::string> draws = {};          ///< the operators that draw random numbers
+  /// StepOptimizer::describe of the optimizer, if the code makes its steps too; else null.
+  nlohmann::json optimizer = nullptr;
 
-  /// Returns the number of results: loss, weight, logged tensors, gradients.
-  size_t results() const { return 1 + has_weight + logged.size() + gradients.size(); }
+  bool makes_optimizer_steps() const { return !optimizer.is_null(); }
+  /// Returns the number of results: loss, weight, logged tensors, and gradients unless the code uses them up.
+  size_t results() const { return 1 + has_weight + logged.size() + (makes_optimizer_steps() ? 0 : gradients.size()); }
 };
 
 /// Reads the description of a package, whose checksums are compared; nothing of it is run. Throws levin::UsageError if

@@ -45,7 +45,7 @@ TrainingStep::Outcome AutomaticStep::run(const Batch& batch, int64_t batch_idx, 
   is_idle_ = on_ranks.is_idle;
   counts_ = !is_idle_;
   enter(last_of_epoch);
-  if (!replay()) run_micro_batch();
+  if (!replay() && !run_whole()) run_micro_batch();
   return leave();
 }
 
@@ -110,6 +110,21 @@ bool AutomaticStep::replay() {
   return true;
 }
 
+bool AutomaticStep::run_whole() {
+  if (!compiled_ || !compiled_->makes_optimizer_steps()) return false;
+  if (window_.size() != 1) {
+    compiled_->count_eager("several batches made one step");
+    return false;
+  }
+  if (!compiled_->takes(*batch_)) return false;
+  optimizers_.zero_grad(0);  // of an eager step before
+  run_training_step(compiled_->as_batch(), batch_idx_);
+  total_weight_ = static_cast<double>(weight_of_batch(*batch_));
+  window_.add(total_weight_);
+  stepped_ = updated_ = true;
+  return true;
+}
+
 void AutomaticStep::refuse_second_closure() const {
   if (optimizers_.has_scaler())
     throw UsageError("the closure ran more than once in a step, and gradients are looked at once with precision ",
@@ -145,7 +160,7 @@ at::Tensor AutomaticStep::compute_gradients() {
 }
 
 at::Tensor AutomaticStep::run_forward() {
-  const bool is_compiled = compiled_ && compiled_->takes(*batch_);
+  const bool is_compiled = compiled_ && !compiled_->makes_optimizer_steps() && compiled_->takes(*batch_);
   return run_training_step(is_compiled ? compiled_->as_batch() : *batch_, batch_idx_);
 }
 

@@ -42,6 +42,8 @@ class AutomaticStep final : public TrainingStep {
   void run_micro_batch();
   /// Makes the step as a replay of its graph; returns false if the step must run as it is.
   bool replay();
+  /// Makes the step by a package that holds the optimizer's too; returns false if the step must run as it is.
+  bool run_whole();
   /// Runs the batch forward and backward, as the optimizer's closure; returns the loss.
   at::Tensor compute_gradients();
   void refuse_second_closure() const;

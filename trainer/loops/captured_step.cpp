@@ -4,6 +4,7 @@
 #include <levin/data/loading/batch_tensors.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/loops/overridden_inside.h>
 
 #include <string>
 #include <utility>
@@ -47,25 +48,6 @@ void check_log(const StepLog& log, c10::Device device) {
       refuse("log('" + entry.name + "') " +
              (entry.metric ? "of a metric, whose state a replay does not count on; log it in on_train_batch_end"
                            : "of a number: a replay would log it again as it was; log a tensor on the GPU"));
-}
-
-/// Returns the first hook or method inside a step that the module or a callback overrides; empty without one.
-std::string overridden_inside(const StepParts& parts) {
-  static constexpr std::pair<Hook, const char*> kHooks[] = {
-      {Hook::on_before_zero_grad, "on_before_zero_grad"},
-      {Hook::on_before_backward, "on_before_backward"},
-      {Hook::on_after_backward, "on_after_backward"},
-      {Hook::on_before_optimizer_step, "on_before_optimizer_step"}};
-  static constexpr std::pair<ModuleMethod, const char*> kMethods[] = {
-      {ModuleMethod::optimizer_step, "optimizer_step"},
-      {ModuleMethod::backward, "backward"},
-      {ModuleMethod::optimizer_zero_grad, "optimizer_zero_grad"},
-      {ModuleMethod::configure_gradient_clipping, "configure_gradient_clipping"}};
-  for (const auto& [hook, name] : kHooks)
-    if (parts.hooks.anyone_overrides(hook)) return name;
-  for (const auto& [method, name] : kMethods)
-    if (parts.overrides.has(method)) return name;
-  return {};
 }
 
 }  // namespace

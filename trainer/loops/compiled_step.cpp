@@ -6,6 +6,7 @@
 #include <levin/trainer/compiled/step_program.h>
 #include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/loops/overridden_inside.h>
 #include <levin/trainer/strategies/own_loss.h>
 #include <torch/csrc/autograd/function.h>
 
@@ -94,6 +95,8 @@ bool CompiledStep::takes(const Batch& batch) {
   if (!is_as_traced()) return run_eagerly("the module was in another mode, or had other parameters");
   if (!take_batch(batch)) return run_eagerly("another shape, dtype or number of samples");
   if (!std::exchange(is_checked_, true)) check(batch);
+  if (optimizer_)
+    if (const std::string why = optimizer_->why_not(description_.optimizer); !why.empty()) return run_eagerly(why);
   return true;
 }
 
@@ -105,12 +108,22 @@ void CompiledStep::look_at_module(const Batch& batch) {
   parameters_.clear();
   for (const size_t index : description_.gradients) parameters_.push_back(inputs_.at(index));
   accumulators_ = torch::autograd::collect_next_edges(parameters_);
+  if (makes_optimizer_steps()) make_optimizer(inputs);
   if (is_checked_) return;
   modes_.clear();
   modes_.emplace_back(&parts_.module, parts_.module.is_training());
   for (const auto& part :
        parts_.module.modules(/*include_self=*/false))  // a module on the stack has no pointer to itself
     modes_.emplace_back(part.get(), part->is_training());
+}
+
+void CompiledStep::make_optimizer(const std::vector<StepInput>& inputs) {
+  try {
+    optimizer_ = std::make_unique<compiled::StepOptimizer>(*parts_.optimizers.front(), inputs);
+  } catch (const UsageError& error) {
+    refuse_run(error.what());
+  }
+  optimizer_->set_stepped(description_.gradients);
 }
 
 /// Compares the step with the one that was compiled.
@@ -124,6 +137,10 @@ void CompiledStep::check(const Batch& batch) {
                      description_.model, " (precision ", description_.precision, ", LibTorch ", description_.torch,
                      "): its code, its options or its constants differ", compiled::make_anew(path_));
   logged_ = trace.log.entries();
+  if (!optimizer_) return;
+  if (const nlohmann::json now = optimizer_->describe(); now != description_.optimizer)
+    throw UsageError("trainer.compiled_step: ", path_.string(), ": makes the steps of ", description_.optimizer.dump(),
+                     ", and the run has ", now.dump(), compiled::make_anew(path_));
 }
 
 bool CompiledStep::is_as_traced() const {
@@ -154,8 +171,12 @@ bool CompiledStep::take_batch(const Batch& batch) {
   return fits && i == inputs_.size();
 }
 
-bool CompiledStep::run_eagerly(const std::string& why) {
+void CompiledStep::count_eager(const std::string& why) {
   if (eager_batches_++ == 0) why_eager_ = why;
+}
+
+bool CompiledStep::run_eagerly(const std::string& why) {
+  count_eager(why);
   return false;
 }
 
@@ -165,7 +186,14 @@ StepOutput CompiledStep::run() {
     // The code records nothing, and its precision is compiled in.
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
-    results = code_->run(inputs_);
+    if (optimizer_) {
+      std::vector<at::Tensor> all = inputs_;
+      for (at::Tensor& input : optimizer_->inputs()) all.push_back(std::move(input));
+      results = code_->run(all);
+      optimizer_->count();
+    } else {
+      results = code_->run(inputs_);
+    }
   }
   if (results.size() != description_.results())
     throw UsageError("trainer.compiled_step: ", path_.string(), ": returned ", results.size(), " tensors, ",
@@ -175,6 +203,7 @@ StepOutput CompiledStep::run() {
   StepOutput output(std::move(*next++));
   if (description_.has_weight) output.weight_tensor = std::move(*next++);
   for (const StepLog::Entry& entry : logged_) parts_.context.sink->log(entry.name, *next++, entry.options);
+  if (optimizer_) return output;
   std::vector<at::Tensor> gradients(std::make_move_iterator(next), std::make_move_iterator(results.end()));
   if (needs_no_graph_)
     gradients_ = std::move(gradients);
@@ -207,6 +236,19 @@ void CompiledStep::give_gradients(double factor) {
   gradients_.clear();
 }
 
+std::string why_not_with_optimizer(const StepParts& parts) {
+  if (parts.optimizers.size() != 1) return "the run has no optimizer";
+  if (!parts.strategy.can_be_captured())
+    return c10::str("strategy ", parts.strategy.name(), " steps otherwise than one device does");
+  if (parts.options.accumulate_grad_batches != 1) return "accumulate_grad_batches is not 1";
+  if (parts.options.gradient_clip_val.value_or(0) > 0) return "gradient_clip_val is set";
+  if (parts.precision.master_weights(0) != nullptr)
+    return c10::str("precision ", parts.precision.name(), " steps copies of the weights");
+  if (const std::string name = overridden_inside(parts); !name.empty())
+    return name + " is overridden, and would not be called";
+  return {};
+}
+
 std::unique_ptr<CompiledStep> make_compiled_step(const StepParts& parts) {
   const std::filesystem::path path = parts.options.compiled_step;
   if (path.empty()) return nullptr;
@@ -219,6 +261,10 @@ std::unique_ptr<CompiledStep> make_compiled_step(const StepParts& parts) {
       refuse_run(c10::str("a parameter is on ", parameter.device(), ", and steps are compiled for the CPU"));
   compiled::StepDescription description = compiled::read_step_description(path);
   compiled::check_machine(description, path);
+  if (description.makes_optimizer_steps())
+    if (const std::string why = why_not_with_optimizer(parts); !why.empty())
+      throw UsageError("trainer.compiled_step: ", path.string(), " makes the optimizer's steps too, and ", why,
+                       "; compile the step without --optimizer in_step");
   std::unique_ptr<compiled::CompiledCode> code = compiled::load_compiled_code(path);
   return std::make_unique<CompiledStep>(parts, path, std::move(description), std::move(code));
 }

@@ -3,6 +3,7 @@
 #include <levin/modules/step_output.h>
 #include <levin/trainer/compiled/compiled_code.h>
 #include <levin/trainer/compiled/step_description.h>
+#include <levin/trainer/compiled/step_optimizer.h>
 #include <levin/trainer/compiled/step_trace.h>
 #include <levin/trainer/run/step_parts.h>
 #include <torch/csrc/autograd/edge.h>
@@ -39,6 +40,11 @@ class CompiledStep {
   /// Adds the gradients, times `factor`, to those of the parameters, and calls the hooks of these.
   void give_gradients(double factor);
 
+  /// Returns whether the code also makes the optimizer's step, so that nothing of the step is left to do.
+  bool makes_optimizer_steps() const { return description_.makes_optimizer_steps(); }
+  /// Counts a batch that is not given to the package.
+  void count_eager(const std::string& why);
+
   /// Returns how many batches ran compiled, how many eagerly, and why the first of those did.
   std::string summary() const;
 
@@ -49,6 +55,7 @@ class CompiledStep {
   bool take_batch(const Batch& batch);
   bool is_as_traced() const;
   bool run_eagerly(const std::string& why);
+  void make_optimizer(const std::vector<compiled::StepInput>& inputs);
 
   StepParts parts_;
   std::filesystem::path path_;
@@ -60,6 +67,7 @@ class CompiledStep {
   std::vector<at::Tensor> inputs_ = {};           ///< of the code: parameters, buffers, the batch
   std::vector<at::Tensor> parameters_ = {};       ///< those with gradients
   torch::autograd::edge_list accumulators_ = {};  ///< of `parameters_`; kept, because each step would make new ones
+  std::unique_ptr<compiled::StepOptimizer> optimizer_ = {};  ///< null unless the code makes its steps
   std::vector<std::pair<const torch::nn::Module*, bool>> modes_ = {};
   std::vector<StepLog::Entry> logged_ = {};  ///< names and options
   std::vector<at::Tensor> gradients_ = {};
@@ -68,9 +76,12 @@ class CompiledStep {
   std::string why_eager_ = {};
 };
 
+/// Returns why a package cannot make the optimizer's steps of this run; empty if it can.
+std::string why_not_with_optimizer(const StepParts& parts);
+
 /// Returns the CompiledStep of a run with the option compiled_step, else null. Throws levin::UsageError if the package
 /// cannot be read or is not for this machine, and if the run's steps cannot be replaced: a device other than the CPU, a
-/// loss scale.
+/// loss scale, and, for a package that makes the optimizer's steps, what `why_not_with_optimizer` says.
 std::unique_ptr<CompiledStep> make_compiled_step(const StepParts& parts);
 
 }  // namespace levin

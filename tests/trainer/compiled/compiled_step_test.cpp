@@ -1,4 +1,4 @@
-// Runs with a compiled step. Two packages are made by LEVIN_TEST_PYTHON, once; each takes 10 to 60 s.
+// Runs with a compiled step. Four packages are made by LEVIN_TEST_PYTHON, once; each takes 10 to 60 s.
 #include <cstdlib>
 #include <map>
 
@@ -46,6 +46,52 @@ struct Watching : Learner {
   int backwards = 0;
 };
 
+/// The same, with an optimizer for a package that makes its steps too, and a schedule of its learning rate.
+struct InStep : Learner {
+  explicit InStep(std::string optimizer_, double weight_decay_ = 0.1)
+      : Learner(0), optimizer(std::move(optimizer_)), weight_decay(weight_decay_) {}
+  levin::OptimizerConfig configure_optimizers() override {
+    std::shared_ptr<torch::optim::Optimizer> made;
+    if (optimizer == "SGD") {
+      made = std::make_shared<levin::optim::SGD>(
+          parameters(),
+          levin::optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = weight_decay, .nesterov = true});
+    } else {
+      // Three groups: L2 and amsgrad, decoupled, and maximized. With a small eps, rounding would decide how the bias
+      // before BatchNorm moves, whose gradient is zero.
+      std::vector<torch::Tensor> rest = parameters();
+      const std::vector<torch::Tensor> first = {rest[2], rest[0]}, second = {rest[3]};
+      std::vector<torch::Tensor> third;
+      for (size_t i = 0; i < rest.size(); ++i)
+        if (i != 0 && i != 2 && i != 3) third.push_back(rest[i]);
+      levin::optim::AdamOptions l2 = {.lr = 0.02, .eps = 1e-3, .weight_decay = weight_decay, .amsgrad = true};
+      levin::optim::AdamOptions decoupled = {
+          .lr = 0.01, .eps = 1e-3, .weight_decay = 0.2, .decoupled_weight_decay = true};
+      levin::optim::AdamOptions up = {.lr = 0.001, .betas = {0.8, 0.9}, .eps = 1e-3, .maximize = true};
+      made = std::make_shared<levin::optim::Adam>(std::vector{levin::optim::param_group(first, l2),
+                                                              levin::optim::param_group(second, decoupled),
+                                                              levin::optim::param_group(third, up)});
+    }
+    held = made;
+    return {made, levin::ExponentialLR({.gamma = 0.9}, {.interval = "step"})};
+  }
+  std::string optimizer;
+  double weight_decay;
+  std::shared_ptr<torch::optim::Optimizer> held;
+};
+
+/// Saves a checkpoint after this batch, and ends the run.
+struct SaveAndStop : levin::Callback {
+  SaveAndStop(std::filesystem::path file_, int64_t at_) : file(std::move(file_)), at(at_) {}
+  void on_train_batch_end(levin::Run& run) override {
+    if (run.state().batches_seen != at) return;
+    run.save_checkpoint(file);
+    run.request_stop("part");
+  }
+  std::filesystem::path file;
+  int64_t at;
+};
+
 const ToyData& data() {
   static const ToyData toy(38);  // batches of 8: the last has 6
   return toy;
@@ -83,6 +129,28 @@ std::string package(double dropout) {
   CHECK(result.draws_random_numbers == (dropout > 0));
   CHECK(result.loss_difference < 1e-6);
   CHECK(result.gradient_difference < 1e-5);
+  return path;
+}
+
+/// Returns the package that makes the optimizer's steps too.
+std::string package_in_step(const std::string& optimizer) {
+  static const TemporaryFolder folder;
+  static std::map<std::string, std::string> made;
+  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
+  if (python == nullptr || *python == '\0') return {};
+  std::string& path = made[optimizer];
+  if (!path.empty()) return path;
+  path = (folder / (optimizer + ".pt2")).string();
+  torch::manual_seed(1);
+  InStep module(optimizer);
+  const auto before = copies(module.parameters()), buffers = copies(module.buffers());
+  const levin::Trainer trainer(options_in(folder));
+  const levin::CompileStepResult result =
+      levin::compile_step(trainer, module, data().loader(8), {.out = path, .python = python, .optimizer = "in_step"});
+  CHECK(bit_equal(copies(module.parameters()), before));
+  CHECK(bit_equal(copies(module.buffers()), buffers));
+  CHECK(result.loss_difference < 1e-6);
+  CHECK(result.gradient_difference < 1e-4);
   return path;
 }
 
@@ -202,23 +270,99 @@ TEST_CASE("a run with dropout resumes in mid-epoch to the bit, from either gener
     options.compiled_step = path;
     options.accumulate_grad_batches = 2;
     const Trained unbroken = train_anew<Learner>(options, 0.4);
-    struct Stop : levin::Callback {
-      explicit Stop(std::filesystem::path file_) : file(std::move(file_)) {}
-      void on_train_batch_end(levin::Run& run) override {
-        if (run.state().batches_seen != 8) return;
-        run.save_checkpoint(file);
-        run.request_stop("half");
-      }
-      std::filesystem::path file;
-    };
     levin::TrainerOptions first = options;
-    first.callbacks = {Stop(folder / "half.ckpt")};
+    first.callbacks = {SaveAndStop(folder / "half.ckpt", 8)};
     train_anew<Learner>(first, 0.4);
     torch::manual_seed(99);
     Learner module(0.4);
     const Trained resumed = train(module, options, (folder / "half.ckpt").string());
     CHECK(bit_equal(resumed.state, unbroken.state));
   }
+}
+
+TEST_CASE("with the optimizer in the package a run ends as the eager one, and resumes to the bit") {
+  for (const char* optimizer : {"SGD", "Adam"}) {
+    INFO(optimizer);
+    const std::string path = package_in_step(optimizer);
+    if (path.empty()) return;
+    const TemporaryFolder folder;
+    levin::TrainerOptions options = options_in(folder);
+    torch::manual_seed(1);
+    InStep plain(optimizer);
+    const Trained eager = train(plain, options);
+    options.compiled_step = path;
+    torch::manual_seed(1);
+    InStep module(optimizer);
+    const Trained compiled = train(module, options);
+    CHECK(largest_difference(compiled.state, eager.state) < 1e-5);
+    CHECK(compiled.result.metrics.at("train_loss") == Approx(eager.result.metrics.at("train_loss")).epsilon(1e-5));
+    CHECK(contains(compiled.output, "compiled step: 14 batches of this run used"));
+    CHECK(contains(compiled.output, "1 ran eagerly (the first: the optimizer's first step makes its state)"));
+    const auto states = [](const InStep& of) {
+      std::vector<torch::Tensor> tensors;
+      for (const auto& group : of.held->param_groups())
+        for (const torch::Tensor& parameter : group.params()) {
+          const auto found = of.held->state().find(parameter.unsafeGetTensorImpl());
+          if (found == of.held->state().end()) continue;
+          const auto& state = static_cast<const levin::optim::ParamState&>(*found->second);
+          if (of.optimizer != "SGD") tensors.push_back(torch::tensor(state.step));  // SGD's is not saved
+          for (const torch::Tensor& tensor : state.tensors)
+            if (tensor.defined()) tensors.push_back(tensor);
+        }
+      return tensors;
+    };
+    REQUIRE(states(module).size() == states(plain).size());
+    CHECK(largest_difference(states(module), states(plain)) < 1e-5);
+    for (const int64_t at : {1, 8}) {
+      levin::TrainerOptions first = options;
+      first.callbacks = {SaveAndStop(folder / "part.ckpt", at)};
+      torch::manual_seed(1);
+      InStep begun(optimizer);
+      train(begun, first);
+      torch::manual_seed(99);
+      InStep other(optimizer);
+      const Trained resumed = train(other, options, (folder / "part.ckpt").string());
+      CHECK(bit_equal(resumed.state, compiled.state));
+      CHECK(bit_equal(states(other), states(module)));
+    }
+  }
+}
+
+TEST_CASE("a package that makes the optimizer's steps is refused where something else happens in a step") {
+  const std::string path = package_in_step("SGD");
+  if (path.empty()) return;
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = options_in(folder);
+  options.compiled_step = path;
+  const auto refusal = [&](const levin::TrainerOptions& with, const std::string& optimizer = "SGD",
+                           double weight_decay = 0.1) {
+    InStep module(optimizer, weight_decay);
+    return error_text<levin::UsageError>([&] { levin::Trainer(with).fit(module, data().loader(8)); });
+  };
+  CHECK(contains(refusal(options, "SGD", 0.2), "\"weight_decay\":0.2"));
+  CHECK(contains(refusal(options, "Adam"), "makes the steps of {\"class\":\"SGD\""));
+  levin::TrainerOptions clipped = options;
+  clipped.gradient_clip_val = 1;
+  CHECK(contains(refusal(clipped), "gradient_clip_val is set; compile the step without --optimizer in_step"));
+  levin::TrainerOptions accumulated = options;
+  accumulated.accumulate_grad_batches = 2;
+  CHECK(contains(refusal(accumulated), "accumulate_grad_batches is not 1"));
+  struct Looks : levin::Callback {
+    void on_before_optimizer_step(levin::Run&, torch::optim::Optimizer&) override {}
+  };
+  levin::TrainerOptions watched = options;
+  watched.callbacks = {std::make_shared<Looks>()};
+  CHECK(contains(refusal(watched), "on_before_optimizer_step is overridden"));
+  Learner other(0);
+  other.optimizers_of = [](ToyModule& module) {
+    return levin::OptimizerConfig(levin::optim::RMSprop(module.parameters()));
+  };
+  const levin::Trainer trainer(options_in(folder));
+  CHECK(contains(error_text<levin::UsageError>([&] {
+                   levin::compile_step(trainer, other, data().loader(8),
+                                       {.out = folder / "no.pt2", .optimizer = "in_step"});
+                 }),
+                 "levin::optim::SGD, Adam and AdamW"));
 }
 
 TEST_CASE("packages that are not for the run are refused, with the command that makes them anew") {

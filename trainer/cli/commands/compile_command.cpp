@@ -15,9 +15,11 @@ namespace {
 constexpr const char* kHelp =
     R"(levin compile compiles the training step of a config: forward and backward become one piece of machine code.
 
-Usage: levin compile --config FILE... [--FLAG VALUE...] --out step.pt2 [--python PATH] [--threads N]
+Usage: levin compile --config FILE... [--FLAG VALUE...] --out step.pt2 [--optimizer in_step] [--python PATH]
+                     [--threads N]
 
   --out FILE.pt2    The package that is written; train with it by `levin fit ... --compiled-step FILE.pt2`
+  --optimizer HOW   eager (default): the optimizer's steps stay levin's; in_step: SGD, Adam or AdamW compiled too
   --python PATH     A Python with the same torch; else the one that LibTorch belongs to, or python3
   --threads N       Compute threads of the code; else as many as a run has
 
@@ -26,7 +28,9 @@ LibTorch, and this step: the model's options and code, and the precision. The ot
 )";
 
 void print(std::ostream& out, const CompileStepOptions& options, const CompileStepResult& result) {
-  out << options.out.string() << ": forward and backward of a training step, for batches of ";
+  const bool in_step = options.optimizer == "in_step";
+  out << options.out.string() << ": forward" << (in_step ? ", backward and optimizer" : " and backward")
+      << " of a training step, for batches of ";
   if (result.any_batch_size)
     out << "2 samples or more";
   else
@@ -35,8 +39,9 @@ void print(std::ostream& out, const CompileStepOptions& options, const CompileSt
   if (result.draws_random_numbers)
     out << "it draws random numbers, so it was not compared with the eager step\n";
   else
-    out << "its loss differs from the eager one by " << result.loss_difference << ", its gradients by "
-        << result.gradient_difference << " of the largest\n";
+    out << "its loss differs from the eager one by " << result.loss_difference
+        << (in_step ? ", its parameters' changes by " : ", its gradients by ") << result.gradient_difference
+        << " of the largest\n";
   out.flush();
 }
 
@@ -45,6 +50,7 @@ void print(std::ostream& out, const CompileStepOptions& options, const CompileSt
 int compile_command(std::vector<std::string> arguments) {
   CompileStepOptions how;
   how.out = take_flag(arguments, "--out").value_or("");
+  how.optimizer = take_flag(arguments, "--optimizer").value_or(how.optimizer);
   how.python = take_flag(arguments, "--python").value_or("");
   how.threads = take_count(arguments, "--threads", /*least=*/1).value_or(0);
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
