@@ -158,6 +158,10 @@ def adam(options, numbers, parameter, gradient, state):
     return parameter * numbers[2] - numbers[0] * average / root, *state
 
 
+def is_convolution(operator):
+    return "conv" in operator._schema.name and operator._schema.arguments[1].name == "weight"
+
+
 def has_convolutions(program):
     """Returns whether the step has convolutions of pictures, whose layout can be chosen."""
     pictures = any(len(item["shape"]) == 4 and item["kind"] == "parameter" for item in program["inputs"])
