@@ -139,7 +139,8 @@ class Session {
   /// Requests a checkpoint at the end of the current accumulation window; all ranks save it if one of them asks.
   /// `path`: as for `save`.
   void request_save(const std::filesystem::path& path = "requested.ckpt");
-  /// Makes the next step wait until `resume` or a request to stop.
+  /// Makes the next step wait until `resume` or a request to stop. Of this rank: the others wait for it in their next
+  /// collective, until the timeout of the process group ends the run, so resume sooner.
   void pause();
   void resume();
   /// Returns the position after the newest step.

@@ -1,4 +1,4 @@
-// Runs with a compiled step. Four packages are made by LEVIN_TEST_PYTHON, once; each takes 10 to 60 s.
+// Runs with a compiled step. Five packages are made by LEVIN_TEST_PYTHON, once; each takes 10 to 60 s.
 #include <cstdlib>
 #include <map>
 
@@ -228,6 +228,31 @@ TEST_CASE("gradients reach hooks and an overridden backward, and are the same") 
   const Trained with_hook = train(hooked, options);
   CHECK(calls == 15);
   CHECK(largest_difference(with_hook.state, direct.state) < 1e-6);
+}
+
+TEST_CASE("convolutions and gelu are compiled, in whichever layout is the faster") {
+  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
+  if (python == nullptr || *python == '\0') return;
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = options_in(folder);
+  const auto made = [] {
+    torch::manual_seed(1);
+    return ToyModule(nn::Sequential(nn::Unflatten(nn::UnflattenOptions(1, {1, 2, 2})),
+                                    nn::Conv2d(nn::Conv2dOptions(1, 4, 3).padding(1)),
+                                    nn::GELU(nn::GELUOptions().approximate("tanh")), nn::Conv2d(4, 4, 2), nn::GELU(),
+                                    nn::Flatten(), nn::Linear(4, 1)));
+  };
+  ToyModule plain = made(), module = made();
+  const std::string path = (folder / "pictures.pt2").string();
+  const levin::CompileStepResult result =
+      levin::compile_step(levin::Trainer(options), module, data().loader(8), {.out = path, .python = python});
+  CHECK(result.any_batch_size);
+  CHECK(result.gradient_difference < 1e-5);
+  const Trained eager = train(plain, options);
+  options.compiled_step = path;
+  const Trained compiled = train(module, options);
+  CHECK(largest_difference(compiled.state, eager.state) < 1e-5);
+  CHECK(contains(compiled.output, "compiled step: 15 batches of this run used"));
 }
 
 TEST_CASE("what the package does not take runs eagerly and is counted") {
