@@ -2,6 +2,8 @@
 //
 //   python export.py && example_from_python && python export.py --open
 //
+// `example_from_python --compile` compiles the training step first, which needs Python once more and a C++ compiler.
+//
 // `levin fit --model.class ProgramModule --model.program net.pt2 --model.save_to trained.pt2 ...` does this from a
 // config.
 #include <levin/levin.h>
@@ -17,7 +19,8 @@ levin::data::TensorDataset line_images(int64_t count) {
 }
 
 int main(int argc, char** argv) {
-  const std::string folder = argc > 1 ? std::string(argv[1]) + "/" : "";
+  const bool compile = argc > 1 && std::string(argv[1]) == "--compile";
+  const std::string folder = argc > 1 + compile ? std::string(argv[1 + compile]) + "/" : "";
   torch::manual_seed(0);
   const levin::data::DataLoader train(line_images(1600), {.batch_size = 32, .shuffle = true});
   const levin::data::DataLoader val(line_images(800), {.batch_size = 100});
@@ -25,7 +28,12 @@ int main(int argc, char** argv) {
   levin::ProgramModule model({.program = folder + "net.pt2",
                               .loss = "cross_entropy",
                               .optimizer = {"Adam", levin::optim::AdamOptions{.lr = 3e-3}}});
-  levin::Trainer trainer({.max_epochs = 10, .name = "example_from_python", .seed = 0});
+  levin::TrainerOptions options = {.max_epochs = 10, .name = "example_from_python", .seed = 0};
+  if (compile) {
+    levin::compile_step(levin::Trainer(options), model, train, {.out = folder + "step.pt2"});
+    options.compiled_step = folder + "step.pt2";
+  }
+  levin::Trainer trainer(options);
   const double before = trainer.validate(model, val).at(0).at("val_acc");
   trainer.fit(model, train, val);  // dropout and batch norm train here, and not in the validations
   const double after = trainer.validate(model, val).at(0).at("val_acc");
