@@ -40,6 +40,8 @@ Usage: levin COMMAND [ARGUMENTS]
   config docs       Print the page that describes all options
   data inspect      Show what the loaders of a config's data give, and draw the first training batch
   list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks or loggers
+  ls [FOLDER]       List runs: status, steps, best metric, age; also those that run, and those that were killed
+  compare RUN RUN   Show how two runs differ, in config and metrics
   ckpt ls           Show what a checkpoint or a file of weights holds; `levin ckpt --help` says more
   ckpt diff         Compare two, by name and by value
   ckpt verify       Say whether files are whole, by their checksums
@@ -124,13 +126,16 @@ int dispatch(const std::vector<std::string>& arguments) {
     data_command(rest);
     return 0;
   }
+  if (command == "ls") return ls_command(rest);
+  if (command == "compare") return compare_command(rest);
   if (command == "ckpt") return ckpt_command(rest);
   if (command != "list")
     throw UsageError(
         "no command '", command, "'",
         did_you_mean(command, {"fit", "validate", "test", "predict", "launch", "compile", "verify-resume", "config",
-                               "data", "ckpt", "list"}),
-        "; there are: fit, validate, test, predict, launch, compile, verify-resume, config, data, ckpt, list");
+                               "data", "ls", "compare", "ckpt", "list"}),
+        "; there are: fit, validate, test, predict, launch, compile, verify-resume, config, data, ls, compare, ckpt, "
+        "list");
   list_command(rest);
   return 0;
 }

@@ -41,6 +41,11 @@ void data_command(const std::vector<std::string>& arguments);
 /// 1 if files differ or one is damaged. Throws UsageError for wrong arguments.
 int ckpt_command(const std::vector<std::string>& arguments);
 
+/// `levin ls [FOLDER]`: lists runs, `levin compare RUN RUN`: prints how two differ. Return the exit code. Throw
+/// UsageError for wrong arguments.
+int ls_command(std::vector<std::string> arguments);
+int compare_command(std::vector<std::string> arguments);
+
 /// `levin launch --hosts a,b fit ...`: prints the commands that train on several machines, or runs them by ssh. Returns
 /// the exit code. Throws UsageError for wrong arguments.
 int launch_command(std::vector<std::string> arguments);

@@ -1,0 +1,114 @@
+#include <levin/levin.h>
+#include <levin/trainer/checkpoint/run_lock.h>
+#include <levin/trainer/runs/recorded_run.h>
+
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/file_bytes.h"
+#include "tests/small_modules.h"
+#include "tests/trainer/cli/program.h"
+
+using levin::testing::ProgramRun;
+using levin::testing::run_program;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Trains with validations; returns the run's folder.
+fs::path train(const TemporaryFolder& folder, double lr, const char* logger = "JSONLinesLogger") {
+  struct Validated : ToyModule {
+    void validation_step(const levin::Batch& batch, int64_t) override { log("val_loss", loss_of(batch)); }
+  };
+  torch::manual_seed(3);
+  Validated module;
+  module.optimizers_of = [lr](ToyModule& made) {
+    return levin::OptimizerConfig(levin::optim::SGD(made.parameters(), {.lr = lr}));
+  };
+  levin::TrainerOptions options = quiet(folder);
+  options.logger = logger;
+  options.name = "toy";
+  options.max_epochs = 3;
+  options.log_every_n_steps = 1;
+  const ToyData data(32);
+  return levin::Trainer(options).fit(module, data.loader(8), data.loader(8)).folder;
+}
+
+void write_run(const fs::path& folder, const std::string& lines) {
+  fs::create_directories(folder);
+  write_bytes(folder / "run.json", "{\"id\": \"0\"}");
+  write_bytes(folder / "metrics.jsonl", lines);
+}
+
+}  // namespace
+
+TEST_CASE("levin ls tells completed, killed and running runs, with their best metric, in the order of versions") {
+  const TemporaryFolder folder;
+  const fs::path first = train(folder, 0.05);
+  write_run(folder / "toy" / "version_10",
+            "{\"step\": 5, \"epoch\": 0, \"wall_seconds\": 1.5, \"train_loss\": 2}\n"
+            "{\"step\": 9, \"epoch\": 1, \"wall_seconds\": 2.5, \"train_loss\": \"NaN\"}\n{\"step\": 1");
+  write_run(folder / "toy" / "version_9", "");
+  const levin::RunLock lock(folder / "toy" / "version_9");
+  const ProgramRun table = run_program({"ls", folder.path().string()});
+  REQUIRE(table.code == 0);
+  CHECK(contains(table.out, "completed"));
+  CHECK(table.out.find("version_9 ") < table.out.find("version_10 "));
+  CHECK(contains(table.out, "metrics.jsonl: 1 lines cannot be read, the first is line 3"));
+  const levin::Json list = levin::Json::parse(run_program({"ls", folder.path().string(), "--json"}).out);
+  REQUIRE(list.size() == 3);
+  CHECK(list[0]["folder"] == first.string());
+  CHECK(list[0]["step"] == 12);
+  CHECK(list[0]["best"]["metric"] == "val_loss");
+  CHECK(list[0]["checkpoints"].size() >= 1);
+  CHECK(list[0]["age_seconds"] >= 0);
+  CHECK(list[1]["status"] == "running");
+  CHECK(list[1]["best"].is_null());
+  CHECK(list[2]["status"] == "killed");
+  CHECK(list[2]["best"]["value"] == 2);
+  CHECK(list[2]["step"] == 9);
+}
+
+TEST_CASE("a run is read alike from the lines and from the table of its metrics") {
+  const TemporaryFolder folder;
+  const levin::runs::RecordedRun lines = levin::runs::read_run(train(folder, 0.05));
+  const levin::runs::RecordedRun table = levin::runs::read_run(train(folder, 0.05, "CSVLogger"));
+  CHECK(lines.problems.empty());
+  CHECK(table.problems.empty());
+  REQUIRE(table.metrics.size() == lines.metrics.size());
+  for (const auto& [name, series] : lines.metrics) {
+    CHECK(table.metrics.at(name).steps == series.steps);
+    CHECK(table.metrics.at(name).values == series.values);
+  }
+  const std::optional<levin::runs::Best> best = lines.best({"val_loss"});
+  REQUIRE(best);
+  CHECK(best->value == Approx(lines.summary["metrics"]["val_loss"].get<double>()));
+  CHECK(lines.best({"val_loss", true})->step == 4);
+}
+
+TEST_CASE("levin compare prints the changed options and both runs' metrics") {
+  const TemporaryFolder folder;
+  const fs::path first = train(folder, 0.05), second = train(folder, 0.5);
+  write_bytes(first / "config.json", R"({"model": {"lr": 0.05}, "trainer": {"max_epochs": 3}})");
+  write_bytes(second / "config.json", R"({"model": {"lr": 0.5}, "trainer": {"max_epochs": 3}})");
+  const ProgramRun run = run_program({"compare", first.string(), second.string()});
+  REQUIRE(run.code == 0);
+  CHECK(contains(run.out, "model.lr: 0.5 (it was 0.05)"));
+  CHECK_FALSE(contains(run.out, "max_epochs"));
+  CHECK(contains(run.out, "val_loss, best"));
+  CHECK(contains(run.out, "train_loss, last"));
+}
+
+TEST_CASE("folders that are no runs, and wrong arguments, are errors that say so") {
+  const TemporaryFolder folder;
+  CHECK(contains(run_program({"ls", folder.path().string()}).out, "no runs in"));
+  const ProgramRun missing = run_program({"ls", (folder / "no").string()});
+  CHECK(missing.code == 2);
+  CHECK(contains(missing.err, "there is no such folder"));
+  const ProgramRun none = run_program({"compare", folder.path().string(), folder.path().string()});
+  CHECK(none.code == 2);
+  CHECK(contains(none.err, "is not the folder of a run"));
+  CHECK(run_program({"compare", folder.path().string()}).code == 2);
+  CHECK(run_program({"ls", "--bad"}).code == 2);
+}

@@ -1,0 +1,159 @@
+#include <levin/trainer/checkpoint/config_changes.h>
+#include <levin/trainer/cli/commands/commands.h>
+#include <levin/trainer/cli/commands/report.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/runs/recorded_run.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <set>
+
+namespace levin::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using runs::RecordedRun;
+using Table = std::vector<std::vector<std::string>>;
+
+constexpr const char* kLsHelp = R"(levin ls lists the runs in a folder and below it.
+
+Usage: levin ls [FOLDER] [--json]
+
+Each line has the folder, the status (running, completed, stopped, failed, killed: its process died), epochs and steps,
+the best value of what the run is judged by (the monitor of its ModelCheckpoint, else val_loss, else train_loss), and
+how long ago something was written.
+)";
+
+constexpr const char* kCompareHelp = R"(levin compare prints how two runs differ: their configs, and their metrics.
+
+Usage: levin compare RUN RUN
+
+RUN is the folder of a run; one that still runs or was killed will do.
+)";
+
+bool take_word(std::vector<std::string>& arguments, const std::string& word) {
+  return std::erase(arguments, word) > 0;
+}
+
+/// Prints the rows with their columns aligned.
+void print(std::ostream& out, const Table& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths.resize(std::max(widths.size(), i + 1));
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i)
+      out << row[i] << (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 2, ' ') : "\n");
+  }
+}
+
+/// Returns "3 min" and the like.
+std::string age_text(double seconds) {
+  const std::pair<double, const char*> kUnits[] = {{86400, " d"}, {3600, " h"}, {60, " min"}};
+  for (const auto& [length, unit] : kUnits)
+    if (seconds >= length) return std::to_string(static_cast<int64_t>(seconds / length)) + unit;
+  return std::to_string(static_cast<int64_t>(std::max(seconds, 0.0))) + " s";
+}
+
+double age_of(const RecordedRun& run) {
+  return std::chrono::duration<double>(fs::file_time_type::clock::now() - run.changed).count();
+}
+
+std::string best_text(const RecordedRun& run) {
+  const auto monitor = run.monitor();
+  const auto best = monitor ? run.best(*monitor) : std::nullopt;
+  if (!best) return "-";
+  return best->monitor.metric + " " + short_number(best->value) + " (step " + std::to_string(best->step) + ")";
+}
+
+Json json_of(const RecordedRun& run) {
+  Json json = {{"folder", run.folder.string()}, {"status", run.status},         {"epoch", run.epoch},
+               {"step", run.step},              {"seconds", run.seconds},       {"age_seconds", age_of(run)},
+               {"best", nullptr},               {"checkpoints", Json::array()}, {"problems", run.problems}};
+  if (const auto monitor = run.monitor())
+    if (const auto best = run.best(*monitor))
+      json["best"] = {{"metric", monitor->metric}, {"value", json_number(best->value)}, {"step", best->step}};
+  for (const runs::CheckpointFile& file : run.checkpoints)
+    json["checkpoints"].push_back({{"file", file.name}, {"bytes", file.bytes}});
+  return json;
+}
+
+std::string shown(const std::optional<double>& value) { return value ? short_number(*value) : "-"; }
+
+}  // namespace
+
+int ls_command(std::vector<std::string> arguments) {
+  if (take_word(arguments, "--help")) {
+    std::cout << kLsHelp << std::flush;
+    return 0;
+  }
+  const bool as_json = take_word(arguments, "--json");
+  if (arguments.size() > 1 || (arguments.size() == 1 && arguments[0].starts_with("--")))
+    throw UsageError("levin ls: expected one folder at most; `levin ls --help` says more");
+  const fs::path root = arguments.empty() ? "." : arguments[0];
+  if (!fs::is_directory(root)) throw UsageError("levin ls: ", root.string(), ": there is no such folder");
+  Json list = Json::array();
+  Table table = {{"RUN", "STATUS", "EPOCH", "STEP", "BEST", "WRITTEN"}};
+  std::vector<std::string> problems;
+  for (const fs::path& folder : runs::find_run_folders(root)) {
+    const RecordedRun run = runs::read_run(folder);
+    list.push_back(json_of(run));
+    table.push_back({folder.lexically_normal().string(), run.status, std::to_string(run.epoch),
+                     std::to_string(run.step), best_text(run), age_text(age_of(run)) + " ago"});
+    for (const std::string& problem : run.problems) problems.push_back(folder.string() + ": " + problem);
+  }
+  if (as_json) {
+    std::cout << levin::json_text(list, 2) << std::endl;
+    return 0;
+  }
+  if (table.size() == 1)
+    std::cout << "no runs in " << root.string() << "\n";
+  else
+    print(std::cout, table);
+  for (const std::string& problem : problems) std::cout << problem << "\n";
+  std::cout.flush();
+  return 0;
+}
+
+int compare_command(std::vector<std::string> arguments) {
+  if (take_word(arguments, "--help")) {
+    std::cout << kCompareHelp << std::flush;
+    return 0;
+  }
+  if (arguments.size() != 2) throw UsageError("levin compare: expected the folders of two runs");
+  const RecordedRun first = runs::read_run(arguments[0]), second = runs::read_run(arguments[1]);
+  std::cout << "config, " << arguments[1] << " (" << arguments[0] << "):\n";
+  const std::vector<std::string> changes = config_changes(first.config.dump(), second.config.dump());
+  for (const std::string& change : changes) std::cout << "  " << change << "\n";
+  if (!first.config.is_object() || !second.config.is_object())
+    std::cout << "  one of the runs has no config.json\n";
+  else if (changes.empty())
+    std::cout << "  the same\n";
+  Table table = {{"", arguments[0], arguments[1]},
+                 {"status", first.status, second.status},
+                 {"epoch", std::to_string(first.epoch), std::to_string(second.epoch)},
+                 {"step", std::to_string(first.step), std::to_string(second.step)},
+                 {"seconds", short_number(first.seconds), short_number(second.seconds)}};
+  std::set<std::string> names;
+  for (const RecordedRun* run : {&first, &second})
+    for (const auto& [name, series] : run->metrics) names.insert(name);
+  for (const std::string& name : names) table.push_back({name + ", last", shown(first.last(name)), shown(second.last(name))});
+  if (const auto monitor = first.monitor() ? first.monitor() : second.monitor()) {
+    const auto best_of = [&](const RecordedRun& run) {
+      const auto best = run.best(*monitor);
+      return best ? short_number(best->value) + " (step " + std::to_string(best->step) + ")" : std::string("-");
+    };
+    table.push_back({monitor->metric + ", best", best_of(first), best_of(second)});
+  }
+  print(std::cout, table);
+  for (const RecordedRun* run : {&first, &second})
+    for (const std::string& problem : run->problems) std::cout << run->folder.string() << ": " << problem << "\n";
+  std::cout.flush();
+  return 0;
+}
+
+}  // namespace levin::cli

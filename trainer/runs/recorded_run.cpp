@@ -1,0 +1,225 @@
+#include <levin/trainer/runs/recorded_run.h>
+#include <levin/data/files/csv_file.h>
+#include <levin/trainer/checkpoint/run_lock.h>
+#include <levin/trainer/checkpoint/run_record.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+namespace levin::runs {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kLines = "metrics.jsonl";
+constexpr const char* kTable = "metrics.csv";
+
+std::optional<std::string> text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return {};
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+/// Returns null, and says so in `problems`, if the file is there and is no JSON object.
+Json object_of(const fs::path& file, std::vector<std::string>& problems) {
+  const std::optional<std::string> text = text_of(file);
+  if (!text) return nullptr;
+  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_object()) return json;
+  problems.push_back(file.filename().string() + " is damaged");
+  return nullptr;
+}
+
+/// Returns a logged number, which may stand as the text "NaN"; nullopt for other values.
+std::optional<double> number_of(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (value == "Infinity") return std::numeric_limits<double>::infinity();
+  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return {};
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return {};
+  return value;
+}
+
+bool is_position(const std::string& name) { return name == "step" || name == "epoch" || name == "wall_seconds"; }
+
+/// A row of a log: where it stands, and its metrics.
+using Row = std::map<std::string, double>;
+
+void add(const Row& row, RecordedRun& run) {
+  const auto at = [&](const char* name) {
+    const auto found = row.find(name);
+    return found == row.end() || !std::isfinite(found->second) ? 0.0 : found->second;
+  };
+  run.step = static_cast<int64_t>(at("step"));
+  run.epoch = static_cast<int64_t>(at("epoch"));
+  run.seconds = at("wall_seconds");
+  for (const auto& [name, value] : row) {
+    if (is_position(name)) continue;
+    Series& series = run.metrics[name];
+    series.steps.push_back(run.step);
+    series.seconds.push_back(run.seconds);
+    series.values.push_back(value);
+  }
+}
+
+void read_lines(const std::string& text, RecordedRun& run) {
+  int64_t line = 0, bad = 0, first_bad = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view one = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++line;
+    if (one.empty()) continue;
+    const Json json = Json::parse(one, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("step")) {
+      if (bad++ == 0) first_bad = line;
+      continue;
+    }
+    Row row;
+    for (const auto& [name, value] : json.items())
+      if (const std::optional<double> number = number_of(value)) row[name] = *number;
+    add(row, run);
+  }
+  if (bad > 0)
+    run.problems.push_back(std::string(kLines) + ": " + std::to_string(bad) + " lines cannot be read, the first is line " +
+                           std::to_string(first_bad));
+}
+
+void read_table(const std::string& text, RecordedRun& run) try {
+  data::CsvReader reader(text, kTable);
+  while (reader.next()) {
+    Row row;
+    for (size_t i = 0; i < reader.columns().size(); ++i)
+      if (const std::optional<double> number = number_of(reader[i])) row[reader.columns()[i]] = *number;
+    add(row, run);
+  }
+} catch (const UsageError& error) {
+  run.problems.push_back(error.what());
+}
+
+void read_metrics(RecordedRun& run) {
+  if (const std::optional<std::string> lines = text_of(run.folder / kLines))
+    read_lines(*lines, run);
+  else if (const std::optional<std::string> table = text_of(run.folder / kTable))
+    read_table(*table, run);
+  else
+    run.problems.push_back("there is neither metrics.jsonl nor metrics.csv");
+}
+
+void read_files(RecordedRun& run) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(run.folder, fs::directory_options::skip_permission_denied, error), end;
+       !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (!at->is_regular_file(ignored)) continue;
+    const fs::file_time_type time = at->last_write_time(ignored);
+    if (!ignored) run.changed = std::max(run.changed, time);
+    if (at->path().extension() == ".ckpt")
+      run.checkpoints.push_back({fs::relative(at->path(), run.folder, ignored).generic_string(), at->file_size(ignored)});
+  }
+  std::ranges::sort(run.checkpoints, {}, &CheckpointFile::name);
+}
+
+std::string status_of(const RecordedRun& run) {
+  if (RunLock::holder(run.folder)) return "running";
+  if (!run.summary.is_object()) return "killed";
+  const auto status = run.summary.find("status");
+  return status != run.summary.end() && status->is_string() ? status->get<std::string>() : "ended";
+}
+
+/// Splits a name into text and number, by which versions are sorted: version_9 stands before version_10.
+std::pair<std::string, int64_t> sorted_by(const fs::path& folder) {
+  const std::string text = folder.generic_string();
+  const size_t digits = text.find_last_not_of("0123456789") + 1;
+  int64_t number = -1;
+  std::from_chars(text.data() + digits, text.data() + text.size(), number);
+  return {text.substr(0, digits), number};
+}
+
+}  // namespace
+
+std::optional<double> RecordedRun::last(const std::string& metric) const {
+  const auto found = metrics.find(metric);
+  if (found == metrics.end() || found->second.values.empty()) return {};
+  return found->second.values.back();
+}
+
+std::optional<Best> RecordedRun::best(const Monitor& monitor) const {
+  const auto found = metrics.find(monitor.metric);
+  if (found == metrics.end()) return {};
+  std::optional<Best> best;
+  for (size_t i = 0; i < found->second.values.size(); ++i) {
+    const double value = found->second.values[i];
+    if (!std::isfinite(value)) continue;
+    if (!best || (monitor.maximize ? value > best->value : value < best->value))
+      best = Best{monitor, value, found->second.steps[i]};
+  }
+  return best;
+}
+
+std::optional<Monitor> RecordedRun::monitor() const {
+  const Json callbacks = config.is_object() ? config.value("/trainer/callbacks"_json_pointer, Json()) : Json();
+  for (const Json& callback : callbacks) {
+    if (!callback.is_object() || callback.value("class", Json()) != "ModelCheckpoint") continue;
+    const Json metric = callback.value("monitor", Json());
+    if (metric.is_string() && metrics.contains(metric.get<std::string>()))
+      return Monitor{metric.get<std::string>(), callback.value("mode", Json()) == "max"};
+  }
+  for (const char* name : {"val_loss", "train_loss"})
+    if (metrics.contains(name)) return Monitor{name};
+  return {};
+}
+
+bool is_run_folder(const fs::path& folder) {
+  std::error_code ignored;
+  return std::ranges::any_of(std::array{kRunRecordFile, kLines, kTable},
+                             [&](const char* file) { return fs::is_regular_file(folder / file, ignored); });
+}
+
+std::vector<fs::path> find_run_folders(const fs::path& root) {
+  if (is_run_folder(root)) return {root};
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error), end;
+       !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (!at->is_directory(ignored) || !is_run_folder(at->path())) continue;
+    found.push_back(at->path());
+    at.disable_recursion_pending();
+  }
+  std::ranges::sort(found, {}, sorted_by);
+  return found;
+}
+
+RecordedRun read_run(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) throw UsageError(folder.string(), ": there is no such folder");
+  if (!is_run_folder(folder))
+    throw UsageError(folder.string(), ": is not the folder of a run: it has no run.json, metrics.jsonl or metrics.csv");
+  RecordedRun run;
+  run.folder = folder;
+  run.config = object_of(folder / "config.json", run.problems);
+  run.summary = object_of(folder / "summary.json", run.problems);
+  read_metrics(run);
+  read_files(run);
+  run.status = status_of(run);
+  return run;
+}
+
+}  // namespace levin::runs

@@ -1,0 +1,70 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin::runs {
+
+/// The values of one metric in the order in which they were logged; the three lists have one length.
+struct Series {
+  std::vector<int64_t> steps = {};
+  std::vector<double> seconds = {};  ///< of the run
+  std::vector<double> values = {};   ///< NaN and infinite ones too
+};
+
+/// A metric that a run can be judged by.
+struct Monitor {
+  std::string metric = {};
+  bool maximize = false;
+};
+
+/// The value of a monitor.
+struct Best {
+  Monitor monitor = {};
+  double value = 0;
+  int64_t step = 0;
+};
+
+struct CheckpointFile {
+  std::string name = {};  ///< in the run's folder, as "checkpoints/last.ckpt"
+  uintmax_t bytes = 0;
+};
+
+/// What the folder of a run tells: of one that has ended, of one that still runs, and of one whose process died.
+struct RecordedRun {
+  std::filesystem::path folder = {};
+  std::string status = {};                    ///< "running", "killed", or that of summary.json: "completed", ...
+  nlohmann::ordered_json config = nullptr;    ///< null if it is missing or damaged
+  nlohmann::ordered_json summary = nullptr;   ///< null unless the run has ended
+  std::map<std::string, Series> metrics = {}; ///< by name
+  int64_t epoch = 0, step = 0;                ///< of the newest row
+  double seconds = 0;                         ///< of the run, at the newest row
+  std::filesystem::file_time_type changed = std::filesystem::file_time_type::min();  ///< when something was last written to the folder
+  std::vector<CheckpointFile> checkpoints = {};
+  std::vector<std::string> problems = {};     ///< what could not be read, for people
+
+  /// Returns the last value of a metric.
+  std::optional<double> last(const std::string& metric) const;
+  /// Returns the best value of `monitor`; nullopt if it was never logged as a finite number.
+  std::optional<Best> best(const Monitor& monitor) const;
+  /// Returns the monitor of the run's ModelCheckpoint, else val_loss, else train_loss; of these the first that was
+  /// logged.
+  std::optional<Monitor> monitor() const;
+};
+
+/// Returns whether levin wrote the folder of a run here.
+bool is_run_folder(const std::filesystem::path& folder);
+
+/// Returns the folders of runs in `root` and below, or `root` itself; sorted, versions by number. Folders that cannot
+/// be read are left out.
+std::vector<std::filesystem::path> find_run_folders(const std::filesystem::path& root);
+
+/// Reads metrics.jsonl, else metrics.csv, and the files beside it. What is missing, cut off or damaged is left out, and
+/// is told in `problems`. Throws levin::UsageError if the folder is none of a run.
+RecordedRun read_run(const std::filesystem::path& folder);
+
+}  // namespace levin::runs
