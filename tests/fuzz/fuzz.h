@@ -37,6 +37,12 @@ void fuzz_pickle(const std::string& input);
 void fuzz_program(const std::string& input);
 void fuzz_program_operators(const std::string& input);
 
+/// Reads `input` as a package of a compiled step, or as the description in one whose archive is sound, up to where its
+/// code would be loaded. Only UsageError is allowed, and is caught. Throws std::logic_error if a promise is broken: at
+/// any time the memory in use is at most 64 MB plus the size of the input, and the input's sizes fit in 64 bits.
+void fuzz_compiled_package(const std::string& input);
+void fuzz_compiled_description(const std::string& input);
+
 /// Initial inputs of the fuzz targets.
 const std::vector<std::string>& config_seeds();
 const std::vector<std::string>& flag_seeds();
@@ -50,5 +56,7 @@ const std::vector<std::string>& state_file_seeds();
 const std::vector<std::string>& pickle_seeds();
 const std::vector<std::string>& program_seeds();
 const std::vector<std::string>& program_operators_seeds();
+const std::vector<std::string>& compiled_package_seeds();
+const std::vector<std::string>& compiled_description_seeds();
 
 }  // namespace levin::testing

@@ -3,6 +3,7 @@
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_package.h>
 #include <levin/trainer/core/state/format/python_dtypes.h>
+#include <levin/trainer/core/state/json_depth.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -10,8 +11,10 @@
 namespace levin::compiled {
 namespace {
 
+constexpr std::string_view kOption = "trainer.compiled_step: ";
+
 [[noreturn]] void refuse_package(const std::filesystem::path& path, const std::string& why) {
-  throw UsageError("trainer.compiled_step: ", path.string(), ": ", why, make_anew(path));
+  throw UsageError(kOption, path.string(), ": ", why, make_anew(path));
 }
 
 InputKind kind_named(const std::string& name) {
@@ -20,11 +23,22 @@ InputKind kind_named(const std::string& name) {
   throw UsageError("no kind of input is called ", name);
 }
 
+constexpr int64_t kMostThreads = 1 << 16;
+constexpr int64_t kMost = int64_t{1} << 40;         ///< of sizes and strides
+constexpr int64_t kMostSamples = int64_t{1} << 22;  ///< in a batch: a size for it fits in 64 bits
+
+int64_t integer_of(const nlohmann::json& json, int64_t least, int64_t most) {
+  if (!json.is_number_integer() || json < least || json > most)
+    throw UsageError(json.dump(), " is no whole number from ", least, " to ", most);
+  return json.get<int64_t>();
+}
+
 std::vector<StepDescription::Size> sizes_of(const nlohmann::json& json) {
   std::vector<StepDescription::Size> sizes;
   for (const nlohmann::json& item : json)
-    sizes.push_back(item.is_object() ? StepDescription::Size{item.at("s").at(0), item.at("s").at(1)}
-                                     : StepDescription::Size{0, item.get<int64_t>()});
+    sizes.push_back(item.is_object() ? StepDescription::Size{integer_of(item.at("s").at(0), 0, kMost),
+                                                             integer_of(item.at("s").at(1), -kMost, kMost)}
+                                     : StepDescription::Size{0, integer_of(item, 0, kMost)});
   return sizes;
 }
 
@@ -48,11 +62,11 @@ StepDescription parse(const nlohmann::json& json) {
                                  .inputs = {},
                                  .logged = json.at("logged"),
                                  .has_weight = json.at("has_weight"),
-                                 .gradients = json.at("gradients"),
-                                 .batch_size = json.at("batch_size"),
-                                 .least_samples = json.at("batch").at(0),
-                                 .most_samples = json.at("batch").at(1),
-                                 .threads = json.at("threads"),
+                                 .gradients = {},
+                                 .batch_size = integer_of(json.at("batch_size"), 0, kMostSamples),
+                                 .least_samples = integer_of(json.at("batch").at(0), 0, kMostSamples),
+                                 .most_samples = integer_of(json.at("batch").at(1), 0, kMostSamples),
+                                 .threads = integer_of(json.at("threads"), 0, kMostThreads),
                                  .draws = json.at("draws"),
                                  .optimizer = json.value("optimizer", nlohmann::json())};
   for (const nlohmann::json& input : json.at("inputs")) {
@@ -60,9 +74,13 @@ StepDescription parse(const nlohmann::json& json) {
     if (description.inputs.back().shape.size() != description.inputs.back().strides.size())
       throw UsageError("the shape and the strides of an input differ in length");
   }
-  for (const size_t index : description.gradients)
-    if (index >= description.inputs.size() || description.inputs[index].kind != InputKind::Parameter)
-      throw UsageError("a gradient is of no parameter");
+  for (const nlohmann::json& gradient : json.at("gradients")) {
+    const auto index = static_cast<size_t>(integer_of(gradient, 0, kMost));
+    if (index >= description.inputs.size() || description.inputs[index].kind != InputKind::Parameter ||
+        (!description.gradients.empty() && index <= description.gradients.back()))
+      throw UsageError("a gradient is of no parameter, or of one that has one already");
+    description.gradients.push_back(index);
+  }
   return description;
 }
 
@@ -105,13 +123,25 @@ std::string StepDescription::Input::to_text(int64_t samples) const {
 }
 
 StepDescription read_step_description(const std::filesystem::path& path) {
+  FileBytes file;
+  try {
+    file = map_file_bytes(path);
+  } catch (const UsageError& error) {
+    throw UsageError(kOption, error.what(), make_anew(path));
+  }
+  return read_step_description(file);
+}
+
+StepDescription read_step_description(const FileBytes& file) {
+  const std::filesystem::path path = file.name;
   std::string text;
   try {
-    text = StepPackage(path).description();
+    text = StepPackage(file).description();
   } catch (const UsageError& error) {
-    throw UsageError("trainer.compiled_step: ", error.what(), make_anew(path));
+    throw UsageError(kOption, error.what(), make_anew(path));
   }
   if (text.empty()) refuse_package(path, "holds no compiled step");
+  if (is_nested_deeper(text)) refuse_package(path, "its description is nested too deeply");
   try {
     return parse(nlohmann::json::parse(text));
   } catch (const nlohmann::json::exception& error) {

@@ -1,7 +1,8 @@
 #pragma once
-#include <levin/trainer/compiled/step_trace.h>
+#include <levin/trainer/compiled/step_input.h>
 
 #include <c10/core/ScalarType.h>
+#include <levin/trainer/core/state/file_bytes.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -56,6 +57,8 @@ struct StepDescription {
 /// Reads the description of a package, whose checksums are compared; nothing of it is run. Throws levin::UsageError if
 /// the file is missing, damaged, or no package of `levin compile`.
 StepDescription read_step_description(const std::filesystem::path& path);
+/// The same of a package whose bytes are in memory, under the file's name.
+StepDescription read_step_description(const FileBytes& file);
 
 /// Throws levin::UsageError if the package was made for another LibTorch, or for a CPU with instructions that this one
 /// lacks.

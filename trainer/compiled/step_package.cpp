@@ -4,6 +4,7 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <fstream>
+#include <utility>
 
 namespace levin::compiled {
 namespace {
@@ -13,13 +14,15 @@ constexpr std::string_view kCode = "data/aotinductor/model/";
 
 }  // namespace
 
-StepPackage::StepPackage(const std::filesystem::path& path) : file_(map_file_bytes(path)) {
+StepPackage::StepPackage(FileBytes file) : file_(std::move(file)) {
   constexpr uint16_t kStored = 0;
   constexpr uint64_t kMost = 1 << 26;  // torch compresses nothing
-  const ZipReader zip(file_.text(), path.string());
+  const ZipReader zip(file_.text(), file_.name);
   for (const ZipRecord& record : zip.records()) {
     const std::string name(record.name.substr(record.name.find('/') + 1));
-    std::string_view& contents = files_[name];
+    const auto [place, is_new] = files_.try_emplace(name);
+    if (!is_new) zip.fail(record.header, "there are two files ", name);
+    std::string_view& contents = place->second;
     if (record.method == kStored) {
       contents = zip.stored(record);
     } else {

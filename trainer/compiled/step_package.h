@@ -11,8 +11,10 @@ namespace levin::compiled {
 /// The files of a package, in memory; nothing of them is run.
 class StepPackage {
  public:
-  /// Compares all checksums. Throws levin::UsageError if the file is missing or damaged.
-  explicit StepPackage(const std::filesystem::path& path);
+  /// Compares all checksums. Throws levin::UsageError if the file is missing or damaged, or has one name in two
+  /// folders.
+  explicit StepPackage(const std::filesystem::path& path) : StepPackage(map_file_bytes(path)) {}
+  explicit StepPackage(FileBytes file);
 
   /// Returns the text of levin_step.json; empty if there is none.
   std::string_view description() const;

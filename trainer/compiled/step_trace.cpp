@@ -117,11 +117,6 @@ std::shared_ptr<torch::jit::Graph> record(const std::vector<at::Tensor>& inputs,
 
 }  // namespace
 
-std::string_view to_string(InputKind kind) {
-  constexpr std::string_view kNames[] = {"parameter", "frozen", "buffer", "batch"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 std::vector<StepInput> inputs_of_step(const LightningModule& module, const Batch& batch) {
   if (batch.is_own()) refuse_step("a batch of the program's own type is no list of tensors");
   std::vector<StepInput> inputs;

@@ -2,28 +2,16 @@
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/compiled/operator_graph.h>
+#include <levin/trainer/compiled/step_input.h>
 #include <levin/trainer/core/run/step_context.h>
 #include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/precision/precision_plugin.h>
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace levin::compiled {
-
-/// What a tensor is to the step that uses it.
-enum class InputKind { Parameter, Frozen, Buffer, Batch };
-/// Returns "parameter", "frozen", "buffer", "batch".
-std::string_view to_string(InputKind kind);
-
-struct StepInput {
-  std::string name = {};  ///< as in a state dict; of a batch, the entry's name
-  InputKind kind = InputKind::Parameter;
-  at::Tensor tensor = {};
-  bool is_written = false;  ///< a buffer that the step changed
-};
 
 /// Returns the tensors of which a training step of `module` on `batch` is a function: parameters, each once, buffers,
 /// then the batch. Throws levin::UsageError for a batch of the program's own type, and for one with lists.
