@@ -23,23 +23,34 @@ std::string parent_of(const std::string& path) {
 std::string name_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 size_t depth_of(const std::string& path) { return static_cast<size_t>(std::ranges::count(path, '.')); }
 
-/// The instructions from the first to the last of a part; unset if some between them belong to other parts.
-std::optional<Stretch> stretch_of(const std::string& path, const ExportedProgram& program, const Plan& plan) {
-  const auto belongs = [&](const Node& node) {
-    return std::ranges::any_of(node.modules, [&](const auto& module) { return module.first == path; });
+/// The instructions from the first to the last of each part, without parts that others interrupt, in order.
+std::vector<std::pair<std::string, Stretch>> stretches_of(const std::vector<std::string>& paths,
+                                                          const ExportedProgram& program, const Plan& plan) {
+  struct Found {
+    Stretch stretch;
+    size_t own = 0;
   };
-  std::optional<Stretch> stretch;
+  std::map<std::string, Found> parts;
+  for (const std::string& path : paths) parts[path];
+  std::vector<size_t> of_no_part = {0};  // before each instruction
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    if (!belongs(program.nodes[plan.instructions[i].node])) continue;
-    if (!stretch) stretch = Stretch{i, i + 1};
-    stretch->end = i + 1;
-  }
-  if (!stretch || stretch->end - stretch->begin < kFewest) return std::nullopt;
-  for (size_t i = stretch->begin; i < stretch->end; ++i) {
     const Node& node = program.nodes[plan.instructions[i].node];
-    if (!belongs(node) && !node.modules.empty()) return std::nullopt;
+    of_no_part.push_back(of_no_part.back() + node.modules.empty());
+    for (const auto& [path, type] : node.modules) {
+      const auto part = parts.find(path);
+      if (part == parts.end() || part->second.stretch.end == i + 1) continue;  // a node names a part twice
+      if (part->second.own++ == 0) part->second.stretch.begin = i;
+      part->second.stretch.end = i + 1;
+    }
   }
-  return stretch;
+  std::vector<std::pair<std::string, Stretch>> stretches;
+  for (auto& [path, found] : parts) {
+    const size_t begin = found.stretch.begin, end = found.stretch.end;
+    const bool is_whole = found.own + of_no_part[end] - of_no_part[begin] == end - begin;
+    if (is_whole && end - begin >= kFewest) stretches.emplace_back(path, std::move(found.stretch));
+  }
+  std::ranges::stable_sort(stretches, {}, [](const auto& part) { return part.second.begin; });
+  return stretches;
 }
 
 /// Reads what an instruction reads: a copy is asked, since asking marks.
@@ -56,9 +67,21 @@ bool writes(const Instruction& instruction, size_t operand) {
   return alias != nullptr && alias->isWrite();
 }
 
+/// The last instruction that reads each slot; beyond all of them for the program's outputs.
+std::vector<size_t> last_reads_of(const Plan& plan) {
+  std::vector<size_t> last(plan.slots, 0);
+  for (size_t i = 0; i < plan.instructions.size(); ++i)
+    for (const Operand& operand : plan.instructions[i].operands)
+      for (const Slot slot : slots_of(operand)) last[static_cast<size_t>(slot)] = i;
+  for (const Slot slot : plan.outputs)
+    if (slot != kNoSlot) last[static_cast<size_t>(slot)] = plan.instructions.size();
+  return last;
+}
+
 /// Fills in what goes in and out; false if the part writes to values from outside, or a number leaves it.
-bool connect(Stretch& stretch, const ExportedProgram& program, const Plan& plan, const std::set<Slot>& tensors) {
-  std::set<Slot> made, read, read_later(plan.outputs.begin(), plan.outputs.end());
+bool connect(Stretch& stretch, const ExportedProgram& program, const Plan& plan, const std::set<Slot>& tensors,
+             const std::vector<size_t>& last_reads) {
+  std::set<Slot> made, read;
   for (size_t i = stretch.begin; i < stretch.end; ++i) {
     const Instruction& instruction = plan.instructions[i];
     const bool changes_statistics =
@@ -73,18 +96,16 @@ bool connect(Stretch& stretch, const ExportedProgram& program, const Plan& plan,
     for (const std::vector<Slot>& result : instruction.results)
       for (const Slot slot : result) made.insert(slot);
   }
-  for (size_t i = stretch.end; i < plan.instructions.size(); ++i)
-    for (const Operand& operand : plan.instructions[i].operands)
-      for (const Slot slot : slots_of(operand)) read_later.insert(slot);
+  const auto is_read_later = [&](Slot slot) { return last_reads[static_cast<size_t>(slot)] >= stretch.end; };
   const auto is_input = [&](Slot slot) { return static_cast<size_t>(slot) < program.inputs.size(); };
   for (const Slot slot : read) {
     const bool is_users = is_input(slot) && program.inputs[static_cast<size_t>(slot)].kind == InputKind::UserTensor;
     const bool is_tensor = is_users || (!is_input(slot) && tensors.contains(slot));
     (is_tensor ? stretch.inputs : stretch.held).push_back(slot);
-    if (!is_input(slot) && !read_later.contains(slot)) stretch.dead.push_back(slot);
+    if (!is_input(slot) && !is_read_later(slot)) stretch.dead.push_back(slot);
   }
   for (const Slot slot : made) {
-    if (slot == kNoSlot || !read_later.contains(slot)) continue;
+    if (slot == kNoSlot || !is_read_later(slot)) continue;
     if (!tensors.contains(slot)) return false;
     stretch.results.push_back(slot);
   }
@@ -120,13 +141,13 @@ std::map<std::string, Stretch> find_blocks(const ExportedProgram& program, const
       if (makes_tensors) tensors.insert(instruction.results[i].begin(), instruction.results[i].end());
     }
   }
-  constexpr size_t kMostBlocks = 1000;  // each is looked for in the whole program
+  const std::vector<size_t> last_reads = last_reads_of(plan);
   std::map<std::string, Stretch> blocks;
-  const std::vector<std::string> candidates = candidates_of(program);
-  if (candidates.size() > kMostBlocks) return blocks;
-  for (const std::string& path : candidates) {
-    std::optional<Stretch> stretch = stretch_of(path, program, plan);
-    if (stretch && connect(*stretch, program, plan, tensors)) blocks.emplace(path, std::move(*stretch));
+  size_t end = 0;  // of the block before: blocks may not overlap
+  for (auto& [path, stretch] : stretches_of(candidates_of(program), program, plan)) {
+    if (stretch.begin < end) continue;
+    end = stretch.end;
+    if (connect(stretch, program, plan, tensors, last_reads)) blocks.emplace(path, std::move(stretch));
   }
   return blocks;
 }

@@ -91,7 +91,6 @@ struct ExportedProgram {
   std::vector<std::string> modules;           ///< paths, in the order of named_modules()
   std::vector<std::string> argument_names;    ///< of forward; empty if unknown
   std::string in_spec, out_spec;              ///< the structures of inputs and outputs, as pytree's JSON
-  std::string torch_version;
 };
 
 }  // namespace levin::program

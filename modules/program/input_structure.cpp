@@ -1,4 +1,5 @@
 #include <levin/modules/program/input_structure.h>
+#include <levin/trainer/core/state/json_depth.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,11 +11,17 @@ using Json = nlohmann::json;
 
 constexpr int kMostDepth = 64;
 
+/// Text that is no JSON, or that is nested too deeply, becomes a value that is discarded.
+Json parsed(const std::string& text) {
+  if (is_nested_deeper(text)) return Json::value_t::discarded;
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 /// The names of a node's children: keys of a dict, fields of a named tuple or a dataclass, or positions.
 std::vector<std::string> child_names(const Json& node, size_t children) {
   std::vector<std::string> names;
   if (node.contains("context") && node["context"].is_string()) {
-    const Json context = Json::parse(node["context"].get<std::string>(), nullptr, /*allow_exceptions=*/false);
+    const Json context = parsed(node["context"].get<std::string>());
     const Json* list = &context;
     // The context of a dataclass is [fields, fields that are None]; of a default dict, a dict with its keys.
     if (context.is_array() && !context.empty() && context[0].is_array()) list = &context[0];
@@ -42,7 +49,7 @@ void collect(const Json& node, const std::string& path, int depth, std::vector<s
 
 /// "[1, {...}]": a version and the root.
 Json root_of(const std::string& spec) {
-  const Json json = Json::parse(spec, nullptr, /*allow_exceptions=*/false);
+  const Json json = parsed(spec);
   return json.is_array() && json.size() == 2 ? json[1] : Json();
 }
 

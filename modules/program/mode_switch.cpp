@@ -20,14 +20,12 @@ constexpr std::array kFlags = {
     Flag{"feature_dropout", "train"},
     Flag{"alpha_dropout", "train"},
     Flag{"feature_alpha_dropout", "train"},
-    Flag{"native_dropout", "train"},
     Flag{"rrelu", "training"},
     Flag{"lstm", "train"},
     Flag{"gru", "train"},
     Flag{"rnn_tanh", "train"},
     Flag{"rnn_relu", "train"},
     Flag{"batch_norm", "training", "running_mean"},
-    Flag{"native_batch_norm", "training", "running_mean"},
     Flag{"instance_norm", "use_input_stats", "running_mean"},
 };
 
@@ -104,9 +102,10 @@ std::optional<ModeSwitch> ModeSwitches::switch_of(const Node& node) const {
     return ModeSwitch{std::string(flag.argument), true, false};
   }
   if (base == "scaled_dot_product_attention") {
-    const Argument* probability = find(node, "dropout_p");
-    if (probability == nullptr || !trains(*probability)) return std::nullopt;
-    return ModeSwitch{"dropout_p", std::get<double>(*probability), 0.0};
+    const Argument* given = find(node, "dropout_p");
+    const auto* probability = given == nullptr ? nullptr : std::get_if<double>(given);
+    if (probability == nullptr || !(*probability > 0)) return std::nullopt;
+    return ModeSwitch{"dropout_p", *probability, 0.0};
   }
   return std::nullopt;
 }

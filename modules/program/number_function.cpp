@@ -79,8 +79,10 @@ c10::IValue mod(const Arguments& arguments) {
   expect(arguments, 2);
   if (!is_real(arguments[0]) && !is_real(arguments[1])) {
     const int64_t a = whole(arguments[0]), b = whole(arguments[1]);
+    if (b == 0) throw UsageError("a size is divided by zero");
     if (b == -1) return int64_t{0};
-    return a - floor_div(a, b) * b;
+    const int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
   const double b = real(arguments[1]);
   if (b == 0) throw UsageError("a size is divided by zero");

@@ -51,22 +51,22 @@ constexpr std::string_view kPermitted =
     "unflatten "
     "unfold unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze view view_as view_as_complex view_as_real "
     "vsplit "
-    "vstack zero _to_copy _reshape_alias _unsafe_view _conj _conj_physical _shape_as_tensor "
+    "vstack zero _to_copy _unsafe_view _conj _conj_physical _shape_as_tensor "
     // indexing
     "bucketize embedding embedding_bag gather index index_add index_copy index_fill index_put index_reduce "
     "index_select "
     "isin masked_fill masked_scatter masked_select nonzero nonzero_static one_hot put scatter scatter_add "
     "scatter_reduce "
-    "searchsorted take take_along_dim tril_indices triu_indices _unsafe_index _unsafe_index_put "
+    "searchsorted take take_along_dim tril_indices triu_indices "
     // new tensors
     "arange bartlett_window blackman_window empty empty_like eye full full_like hamming_window hann_window "
     "kaiser_window "
-    "linspace logspace new_empty new_full new_ones new_zeros ones ones_like range scalar_tensor vander zeros "
+    "linspace logspace new_empty new_full new_ones new_zeros ones ones_like scalar_tensor vander zeros "
     "zeros_like "
     // random numbers
-    "alpha_dropout bernoulli binomial cauchy dropout exponential feature_alpha_dropout feature_dropout geometric "
-    "log_normal multinomial native_dropout normal normal_functional poisson rand rand_like randint randint_like randn "
-    "randn_like random randperm uniform _sample_dirichlet _standard_gamma "
+    "alpha_dropout bernoulli cauchy dropout exponential feature_alpha_dropout feature_dropout geometric "
+    "log_normal multinomial normal normal_functional poisson rand rand_like randint randint_like randn "
+    "randn_like randperm uniform _sample_dirichlet _standard_gamma "
     // products and linear algebra
     "addbmm addmm addmv addr baddbmm bilinear bmm chain_matmul cdist cholesky cholesky_inverse cholesky_solve "
     "cosine_similarity "
@@ -88,8 +88,8 @@ constexpr std::string_view kPermitted =
     "_upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d "
     "_upsample_nearest_exact3d "
     // norms, attention, recurrent layers
-    "batch_norm group_norm instance_norm layer_norm local_response_norm native_batch_norm native_group_norm "
-    "native_layer_norm norm_except_dim rms_norm _weight_norm scaled_dot_product_attention gru gru_cell lstm lstm_cell "
+    "batch_norm group_norm instance_norm layer_norm local_response_norm "
+    "norm_except_dim rms_norm _weight_norm scaled_dot_product_attention gru gru_cell lstm lstm_cell "
     "rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell "
     // losses
     "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy_loss ctc_loss "
@@ -105,6 +105,13 @@ constexpr std::string_view kPermitted =
     "allclose item equal is_nonzero numel sym_constrain_range sym_constrain_range_for_size sym_is_contiguous sym_numel "
     "sym_size sym_storage_offset sym_stride _assert_async _assert_scalar _assert_tensor_metadata _local_scalar_dense ";
 
+/// Overloads of permitted operators that are not: nobody checks the lengths of packed sequences, and a view in place
+/// keeps sizes beyond its memory if it fails.
+constexpr std::string_view kRefusedOverloads = "lstm.data gru.data rnn_tanh.data rnn_relu.data as_strided_. ";
+
+/// The overloads with out= that are permitted: spectral_norm normalizes by them.
+constexpr std::string_view kPermittedOut = "div.out ";
+
 std::set<std::string_view> words_of(std::string_view text) {
   std::set<std::string_view> words;
   for (size_t begin = 0; begin < text.size();) {
@@ -115,18 +122,34 @@ std::set<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+bool writes_to_out(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
+    return argument.kwarg_only() && argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+  });
+}
+
+void check_overload(const c10::FunctionSchema& schema, const std::string& overload, const std::string& target) {
+  static const std::set<std::string_view> refused = words_of(kRefusedOverloads), out = words_of(kPermittedOut);
+  if (writes_to_out(schema) && !out.contains(overload))
+    throw UsageError("the operator ", target,
+                     " writes to a tensor that it is given, through which no gradients flow; write the model without "
+                     "out=");
+  if (refused.contains(overload))
+    throw UsageError("the operator ", target,
+                     " is not permitted, since LibTorch does not check its arguments; write the model without it");
+}
+
 std::string advice_for(const std::string& space, const std::string& name) {
   if (space == "higher_order")
     return "levin runs straight programs: compute both sides and choose by torch.where, write a loop out, and use "
            "detach() in place of torch.no_grad() inside of forward";
-  if (space == "aten" && name.find("native_batch_norm_legit") != std::string::npos)
+  if (space == "aten" && name.find("native_") != std::string::npos)
     return "the program was decomposed; save what torch.export.export(model, example_inputs) returns";
   if (space == "aten" && name == "_transformer_encoder_layer_fwd")
     return "it computes no gradients; export the model in train mode, before model.eval()";
   if (space == "aten")
     return "levin runs the operators of ATen that compute, and this one is none of them; write the model without it, "
-           "or "
-           "train it as TorchScript (ScriptModule)";
+           "or train it as TorchScript (ScriptModule)";
   return "if your program has registered it, permit its namespace by --model.operators '[\"" + space + "\"]'";
 }
 
@@ -155,6 +178,7 @@ c10::OperatorHandle find_operator(const std::string& target, const std::vector<s
     throw UsageError("this LibTorch has no operator ", target,
                      space == "aten" ? "; export the model by the PyTorch that levin is built with, or one near it"
                                      : "; link the library that registers it");
+  if (space == "aten") check_overload(found->schema(), name + "." + overload, target);
   return *found;
 }
 

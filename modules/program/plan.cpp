@@ -43,6 +43,7 @@ class Planner {
       for (const Node::Input& input : node.inputs) instruction.operands.emplace_back(input.value, finder());
     } else {
       instruction.op = find_operator(node.target, namespaces_);
+      instruction.check = find_argument_check(*instruction.op);
       add_operands(node, instruction);
       add_mode(node, instruction);
       mark_device_and_dtype(node, instruction);

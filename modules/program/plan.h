@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <levin/modules/program/argument_check.h>
 #include <levin/modules/program/exported_program.h>
 #include <levin/modules/program/number_function.h>
 #include <levin/modules/program/operand.h>
@@ -29,6 +30,7 @@ struct Instruction {
   size_t node = 0;                             ///< index in the program
   std::optional<c10::OperatorHandle> op = {};  ///< unset: `function`
   NumberFunction function = nullptr;
+  ArgumentCheck check = nullptr;  ///< of what `op` does not check itself
   std::vector<Operand> operands = {};
   std::vector<std::vector<Slot>> results = {};  ///< of each result: one slot, or one for each tensor of a list
   std::vector<bool> is_list = {};               ///< of each result

@@ -73,6 +73,7 @@ void Runner::execute(const Instruction& instruction, Values& values) const {
   } else {
     const at::AutoGradMode gradients(instruction.gradients.value_or(at::GradMode::is_enabled()) &&
                                      at::GradMode::is_enabled());
+    if (instruction.check != nullptr) instruction.check(stack);
     (is_replaced ? *mode->op_in_evaluation : *instruction.op).callBoxed(stack);
     store(instruction, stack, values);
   }
