@@ -6,6 +6,8 @@
 #include <levin/trainer/compiled/step_check.h>
 #include <levin/trainer/compiled/step_optimizer.h>
 #include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/state/file_bytes.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/private_folder.h>
@@ -75,15 +77,6 @@ nlohmann::json run_python(const CompileStepOptions& options, const compiled::Ste
   return nlohmann::json::parse(answer.substr(answer.rfind('{')));
 }
 
-/// Moves a file to a place where readers find the old one or the whole new one.
-void place(const fs::path& from, const fs::path& to) {
-  const fs::path part = to.string() + ".part";
-  std::error_code error;
-  fs::copy_file(from, part, fs::copy_options::overwrite_existing, error);
-  if (!error) fs::rename(part, to, error);
-  if (error) throw UsageError("compile: ", to.string(), " cannot be written: ", error.message());
-}
-
 void compare(const compiled::TracedParts& parts, const Batch& batch, const compiled::StepDescription& description,
              const fs::path& package, compiled::StepOptimizer* optimizer, CompileStepResult& result) {
   const std::unique_ptr<compiled::CompiledCode> code = compiled::load_compiled_code(package);
@@ -126,7 +119,7 @@ class CompileStep : public Callback {
     result_.batch_size = description.batch_size;
     result_.draws_random_numbers = !description.draws.empty();
     if (!result_.draws_random_numbers) compare(traced, run.batch(), description, package, optimizer.get(), result_);
-    place(package, options_.out);
+    write_text_file_atomically(options_.out, map_file_bytes(package).text());
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     throw Done();
   }
