@@ -44,7 +44,8 @@ inline ProgramJson meta(const std::vector<int64_t>& sizes, const std::vector<int
 /// Returns a program of x [2, 3] and the parameter w [3, 3], whose output is the value `output`.
 inline ProgramJson program_of(const ProgramJson& nodes, const std::string& output) {
   const ProgramJson graph = {
-      {"nodes", list(nodes)}, {"tensor_values", {{"w", meta({3, 3}, {3, 1}, true)}, {"x", meta({2, 3}, {3, 1}, false)}}}};
+      {"nodes", list(nodes)},
+      {"tensor_values", {{"w", meta({3, 3}, {3, 1}, true)}, {"x", meta({2, 3}, {3, 1}, false)}}}};
   const ProgramJson signature = {
       {"input_specs",
        {{{"parameter", {{"arg", named("w")}, {"parameter_name", "w"}}}}, {{"user_input", {{"arg", tensor("x")}}}}}},

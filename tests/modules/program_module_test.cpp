@@ -286,6 +286,10 @@ TEST_CASE("inputs that a program was not exported for are refused by name") {
   CHECK(contains(refused(module, {x.to(at::kLong)}), "exported as Float"));
   CHECK(contains(refused(module, {x.repeat({13, 1})}), "from 0 to 512"));
   CHECK(contains(refused(fixed, {x}), "size 0 was fixed at export"));
+  ProgramModule nested(options_of("nested.pt2"));
+  const std::string structure = error_text<UsageError>([&] { nested.training_step(batch_of(0, 8), 0); });
+  CHECK(contains(structure, "takes x, features.pair.0, features.pair.1, mask"));
+  CHECK(contains(structure, "name its entries in forward's order with --model.inputs"));
   module.eval();
   CHECK(module.forward(x.slice(0, 0, 1)).size(0) == 1);  // a bound of 2 is of tracing, not of the model
 }
