@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kOption = "trainer.compiled_step: ";
 
 [[noreturn]] void refuse_package(const std::filesystem::path& path, const std::string& why) {
-  throw UsageError(kOption, path.string(), ": ", why, make_anew(path));
+  throw UsageError(kOption, path.string(), ": ", why, recompile_advice(path));
 }
 
 InputKind kind_named(const std::string& name) {
@@ -127,7 +127,7 @@ StepDescription read_step_description(const std::filesystem::path& path) {
   try {
     file = map_file_bytes(path);
   } catch (const UsageError& error) {
-    throw UsageError(kOption, error.what(), make_anew(path));
+    throw UsageError(kOption, error.what(), recompile_advice(path));
   }
   return read_step_description(file);
 }
@@ -138,7 +138,7 @@ StepDescription read_step_description(const FileBytes& file) {
   try {
     text = StepPackage(file).description();
   } catch (const UsageError& error) {
-    throw UsageError(kOption, error.what(), make_anew(path));
+    throw UsageError(kOption, error.what(), recompile_advice(path));
   }
   if (text.empty()) refuse_package(path, "holds no compiled step");
   if (is_nested_deeper(text)) refuse_package(path, "its description is nested too deeply");
@@ -182,7 +182,7 @@ void check_inputs(const StepDescription& description, const std::vector<StepInpu
   }
 }
 
-std::string make_anew(const std::filesystem::path& path) {
+std::string recompile_advice(const std::filesystem::path& path) {
   return "; make it anew: levin compile --config <config of the run> --out " + path.string();
 }
 

@@ -70,6 +70,6 @@ void check_inputs(const StepDescription& description, const std::vector<StepInpu
                   const std::filesystem::path& path);
 
 /// Returns the end of an error text: the command that compiles the package at `path` again.
-std::string make_anew(const std::filesystem::path& path);
+std::string recompile_advice(const std::filesystem::path& path);
 
 }  // namespace levin::compiled

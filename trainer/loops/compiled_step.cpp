@@ -135,12 +135,12 @@ void CompiledStep::check(const Batch& batch) {
   if (trace.digest() != description_.digest)
     throw UsageError("trainer.compiled_step: ", path_.string(), ": was compiled from another training_step of ",
                      description_.model, " (precision ", description_.precision, ", LibTorch ", description_.torch,
-                     "): its code, its options or its constants differ", compiled::make_anew(path_));
+                     "): its code, its options or its constants differ", compiled::recompile_advice(path_));
   logged_ = trace.log.entries();
   if (!optimizer_) return;
   if (const nlohmann::json now = optimizer_->describe(); now != description_.optimizer)
     throw UsageError("trainer.compiled_step: ", path_.string(), ": makes the steps of ", description_.optimizer.dump(),
-                     ", and the run has ", now.dump(), compiled::make_anew(path_));
+                     ", and the run has ", now.dump(), compiled::recompile_advice(path_));
 }
 
 bool CompiledStep::is_as_traced() const {
@@ -197,7 +197,7 @@ StepOutput CompiledStep::run() {
   }
   if (results.size() != description_.results())
     throw UsageError("trainer.compiled_step: ", path_.string(), ": returned ", results.size(), " tensors, ",
-                     description_.results(), " were expected", compiled::make_anew(path_));
+                     description_.results(), " were expected", compiled::recompile_advice(path_));
   ++compiled_batches_;
   auto next = results.begin();
   StepOutput output(std::move(*next++));
