@@ -163,7 +163,8 @@ Argument read_argument(const Json& json) {
     for (const Json& item : *value) numbers.push_back(number_or_name_of(item));
   } else if (kind == "as_graph" || kind == "as_operator") {
     refuse(
-        "it takes a graph of its own (torch.cond, map, scan, while_loop, or torch.autocast inside of forward); levin "
+        "it takes a graph of its own (torch.cond, map, scan, while_loop); levin runs straight programs: compute both "
+        "sides and choose by torch.where, or write the loop out"); levin "
         "runs straight programs: compute both sides and choose by torch.where, write the loop out, and leave autocast "
         "to the trainer's precision");
   } else {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -42,6 +43,16 @@ struct EnumValue {
 using Argument = std::variant<std::monostate, Name, std::vector<Name>, std::vector<std::optional<Name>>, int64_t,
                               double, bool, std::string, std::vector<NumberOrName>, EnumValue, c10::Device>;
 
+/// What torch.autocast was given in forward.
+struct AutocastRegion {
+  c10::DeviceType device = c10::DeviceType::CPU;
+  std::optional<at::ScalarType> dtype = {};
+  bool enabled = true;
+};
+
+/// The regions around a node, the outermost first. The nodes of one `with` share theirs.
+using AutocastRegions = std::vector<std::shared_ptr<const AutocastRegion>>;
+
 /// One call of an operator.
 struct Node {
   struct Input {
@@ -58,6 +69,7 @@ struct Node {
   std::vector<std::pair<std::string, std::string>> modules;  ///< path and class, from the outermost to the innermost
   std::string source_line;                                   ///< of the Python code that made the node
   std::optional<bool> gradients = {};  ///< whether gradients are recorded; unset: as around the program
+  AutocastRegions autocast = {};
 };
 
 enum class InputKind { UserTensor, UserConstant, Parameter, Buffer, Constant };

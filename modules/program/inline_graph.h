@@ -3,12 +3,19 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace levin::program {
 
-/// The target of a node whose graph runs with or without gradients, as under torch.no_grad.
-constexpr const char* kWithGradMode = "torch.ops.higher_order.wrap_with_set_grad_enabled";
+/// The targets of nodes whose graph runs with or without gradients, as under torch.no_grad, or under torch.autocast.
+constexpr std::string_view kWithGradMode = "torch.ops.higher_order.wrap_with_set_grad_enabled";
+constexpr std::string_view kWithAutocast = "torch.ops.higher_order.wrap_with_autocast";
+
+/// Returns which input of such a node is the graph that is inlined; 0 for other targets.
+inline size_t inlined_input(std::string_view target) {
+  return target == kWithGradMode ? 1 : target == kWithAutocast ? 4 : 0;
+}
 
 /// A graph inside of a node, such as what ran under torch.no_grad.
 struct Subgraph {

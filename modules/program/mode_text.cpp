@@ -35,8 +35,8 @@ class Writer {
 
   void set(Json& nodes) {
     for (Json& json : nodes) {
-      if (json["target"] == kWithGradMode) {
-        set(json["inputs"][1]["arg"]["as_graph"]["graph"]["nodes"]);
+      if (const size_t graph = inlined_input(json["target"].get<std::string>()); graph != 0) {
+        set(json["inputs"][graph]["arg"]["as_graph"]["graph"]["nodes"]);
         while (next_ < program_.nodes.size() && is_alias_of(json, program_.nodes[next_])) ++next_;
       } else {
         set_node(json, program_.nodes.at(next_++));

@@ -37,6 +37,7 @@ class Planner {
     Instruction instruction;
     instruction.node = index;
     instruction.gradients = node.gradients;
+    instruction.autocast = node.autocast;
     if (!node.modules.empty()) instruction.module = node.modules.back().first;
     instruction.function = find_number_function(node.target);
     if (instruction.function != nullptr) {

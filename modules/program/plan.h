@@ -39,6 +39,7 @@ struct Instruction {
   std::string module = {};             ///< path of the innermost part of the model; "" of the model itself
   std::optional<size_t> device = {};   ///< the operand that names a device
   std::optional<size_t> dtype = {};    ///< the operand of a new tensor that names the model's dtype
+  AutocastRegions autocast = {};       ///< of the node
   std::optional<bool> gradients = {};  ///< whether gradients are recorded; unset: as around the program
   bool makes_tensor = false;           ///< no operand is a tensor: the operator makes one from numbers
 };

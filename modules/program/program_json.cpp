@@ -66,16 +66,40 @@ std::string value_name_of(const Json& json) {
   refuse("a value of the kind '" + kind + "' goes into or out of a graph of its own");
 }
 
-void add_nodes(ExportedProgram& program, const Json& nodes, std::optional<bool> gradients, int depth);
+/// What is around nodes.
+struct Surroundings {
+  std::optional<bool> gradients = {};
+  AutocastRegions autocast = {};
+  int depth = 0;
+};
 
-/// What torch.no_grad or torch.enable_grad surrounds: the nodes run in its mode, as if they stood in the program.
-void add_with_grad_mode(ExportedProgram& program, const Json& json, int depth) {
-  if (depth > kMostNested) refuse("graphs are nested too deeply");
+void add_nodes(ExportedProgram& program, const Json& nodes, const Surroundings& around);
+
+/// Reads device, dtype and whether autocast is enabled. Whether casts are cached is not read: caching is off while
+/// PyTorch exports, and on when a module runs.
+std::shared_ptr<const AutocastRegion> autocast_region_of(const Json& inputs) {
+  AutocastRegion region;
+  const Json device = {{"as_device", {{"type", inputs.at(0).at("arg").at("as_string")}}}};
+  region.device = std::get<c10::Device>(read_argument(device)).type();
+  const Argument dtype = read_argument(inputs.at(1).at("arg"));
+  if (const auto* number = std::get_if<EnumValue>(&dtype); number != nullptr && number->of == EnumValue::Of::Dtype)
+    region.dtype = static_cast<at::ScalarType>(number->value);
+  region.enabled = inputs.at(2).at("arg").at("as_bool").get<bool>();
+  return std::make_shared<const AutocastRegion>(region);
+}
+
+/// What torch.no_grad, torch.enable_grad or torch.autocast surrounds: the nodes run in its mode, as if they stood in
+/// the program.
+void add_surrounded(ExportedProgram& program, const Json& json, size_t graph_at, Surroundings around) {
+  if (++around.depth > kMostNested) refuse("graphs are nested too deeply");
   const Json& inputs = json.at("inputs");
-  const bool gradients = inputs.at(0).at("arg").at("as_bool").get<bool>();
-  const Json& graph = inputs.at(1).at("arg").at("as_graph").at("graph");
+  if (json.at("target") == kWithAutocast)
+    around.autocast.push_back(autocast_region_of(inputs));
+  else
+    around.gradients = inputs.at(0).at("arg").at("as_bool").get<bool>();
+  const Json& graph = inputs.at(graph_at).at("arg").at("as_graph").at("graph");
   std::vector<std::string> arguments, results;
-  for (size_t i = 2; i < inputs.size(); ++i) arguments.push_back(value_name_of(inputs.at(i).at("arg")));
+  for (size_t i = graph_at + 1; i < inputs.size(); ++i) arguments.push_back(value_name_of(inputs.at(i).at("arg")));
   for (const Json& output : json.at("outputs")) {
     const Node::Output made = read_output(output);
     const auto* name = std::get_if<std::optional<Name>>(&made);
@@ -85,7 +109,7 @@ void add_with_grad_mode(ExportedProgram& program, const Json& json, int depth) {
       for (const Name& each : *names) results.push_back(each.text);
   }
   ExportedProgram inner;
-  add_nodes(inner, graph.at("nodes"), gradients, depth + 1);
+  add_nodes(inner, graph.at("nodes"), around);
   Subgraph subgraph{{}, {}, std::move(inner.nodes), std::move(inner.tensors)};
   for (const Json& input : graph.at("inputs")) subgraph.inputs.push_back(value_name_of(input));
   for (const Json& output : graph.at("outputs")) subgraph.outputs.push_back(value_name_of(output));
@@ -93,14 +117,15 @@ void add_with_grad_mode(ExportedProgram& program, const Json& json, int depth) {
   append_inlined(program, std::move(subgraph), arguments, results, json.value("name", std::string("graph")) + "/");
 }
 
-void add_nodes(ExportedProgram& program, const Json& nodes, std::optional<bool> gradients, int depth) {
+void add_nodes(ExportedProgram& program, const Json& nodes, const Surroundings& around) {
   for (const Json& json : nodes) {
-    if (json.at("target") == kWithGradMode) {
-      add_with_grad_mode(program, json, depth);
+    if (const size_t graph = inlined_input(json.at("target").get<std::string>()); graph != 0) {
+      add_surrounded(program, json, graph, around);
       continue;
     }
     Node node = node_of(json);
-    if (!node.gradients) node.gradients = gradients;
+    node.gradients = around.gradients;
+    node.autocast = around.autocast;
     program.nodes.push_back(std::move(node));
   }
 }
@@ -170,7 +195,7 @@ ExportedProgram program_of(const Json& json) {
   for (const Json& spec : module.at("signature").at("input_specs")) program.inputs.push_back(input_of(spec));
   for (const Json& spec : module.at("signature").at("output_specs")) program.outputs.push_back(output_spec_of(spec));
   for (const auto& [name, meta] : graph.at("tensor_values").items()) program.tensors[name] = read_tensor_meta(meta);
-  add_nodes(program, graph.at("nodes"), std::nullopt, 0);
+  add_nodes(program, graph.at("nodes"), {});
   for (const auto& [symbol, range] : json.at("range_constraints").items()) {
     Range& bounds = program.ranges[symbol];
     if (!range.at("min_val").is_null()) bounds.least = read_integer(range["min_val"]);

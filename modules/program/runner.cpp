@@ -1,6 +1,7 @@
 #include <levin/modules/program/runner.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/program/autocast_scopes.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/nn/module.h>
 
@@ -35,9 +36,14 @@ void store(const Instruction& instruction, Values& stack, Values& values) {
 }  // namespace
 
 Runner::Runner(const ExportedProgram& program, std::string file, const std::vector<std::string>& namespaces)
-    : program_(program), file_(std::move(file)), plan_(make_plan(program, file_, namespaces)) {}
+    : program_(program), file_(std::move(file)), plan_(make_plan(program, file_, namespaces)) {
+  for (const Input& input : program.inputs)
+    if (input.kind == InputKind::Parameter && program.tensors.contains(input.value))
+      exported_on_ = program.tensors.at(input.value).device.type();
+}
 
 void Runner::move(c10::Device device, at::ScalarType dtype) {
+  device_ = device.type();
   if (originals_.empty()) originals_ = plan_.instructions;
   for (size_t i = 0; i < originals_.size(); ++i) {
     const Instruction& original = originals_[i];
@@ -81,10 +87,12 @@ void Runner::execute(const Instruction& instruction, Values& values) const {
 }
 
 void Runner::execute(size_t begin, size_t end, Values& values) const {
+  AutocastScopes autocast(exported_on_, device_);
   for (size_t i = begin; i < end; ++i) {
     const Instruction& instruction = plan_.instructions[i];
     const auto place = [&] { return file_ + ": " + described(program_.nodes[instruction.node]); };
     try {
+      autocast.be_in(instruction.autocast);
       execute(instruction, values);
     } catch (c10::Error& error) {
       error.add_context(place());

@@ -52,6 +52,7 @@ class Runner {
 
   const ExportedProgram& program_;
   std::string file_;
+  c10::DeviceType exported_on_ = c10::DeviceType::CPU, device_ = c10::DeviceType::CPU;
   Plan plan_;
   std::vector<Instruction> originals_ = {};  ///< as exported, once the program was moved
   std::vector<Stretch> stretches_ = {};

@@ -28,7 +28,6 @@ REFUSED = {
     "cond": ("higher_order.cond", "torch.where"),
     "while_loop": ("higher_order.while_loop", "write the loop out"),
     "map": ("higher_order.map_impl", "write the loop out"),
-    "autocast": ("higher_order.wrap_with_autocast", "leave autocast to the trainer's precision"),
     "empty": ("has no parameters to train",),
 }
 # Modes (of export, of the call) in which a program cannot know what its module does, and why.

@@ -339,6 +339,28 @@ class Autocast(Base):
             return self.linear(input).float()
 
 
+class NestedAutocast(Base):
+    """One weight is used several times in a region: its casts are made once, and their gradients summed in 16 bit."""
+
+    def __init__(self):
+        super().__init__()
+        self.square, self.other, self.norm = nn.Linear(4, 4), nn.Linear(4, 4), nn.BatchNorm1d(4)
+
+    def forward(self, input):
+        with torch.autocast("cpu", torch.bfloat16):
+            y = self.norm(self.square(self.square(self.linear(input))))
+            with torch.autocast("cpu", enabled=False):
+                z = self.square(y.float())
+            with torch.autocast("cpu", torch.float16):
+                z = z + self.other(y)
+            y = F.dropout(self.square(y), 0.5, self.training)
+        with torch.no_grad():
+            with torch.autocast("cpu", torch.bfloat16):
+                scale = self.linear(input).float().mean()
+        with torch.autocast("cuda", torch.float16):  # off: there is no such device
+            return self.square(y.float()) + z * scale
+
+
 class Indexing(Base):
     def forward(self, input):  # [B, 6]
         y = self.linear(input[:, [5, 4, 3, 2, 1, 0]]).clone()
@@ -487,7 +509,7 @@ HARD = {
         "einsum": Einsum, "attention_dropout": AttentionDropout, "fixed_dropout": FixedDropout,
         "random_functions": RandomFunctions, "modes": Modes, "randomized_relu": RandomizedReLU, "multihead_attention": MultiheadAttention, "frozen_batch_norm": FrozenBatchNorm,
         "frozen_parameters": FrozenParameters, "no_grad_part": NoGradPart, "item": Item, "data_dependent": DataDependent,
-        "cond": Cond, "while_loop": WhileLoop, "map": Map, "checkpointed": Checkpointed, "autocast": Autocast,
+        "cond": Cond, "while_loop": WhileLoop, "map": Map, "checkpointed": Checkpointed, "autocast": Autocast, "nested_autocast": NestedAutocast,
         "indexing": Indexing, "complex": Complex, "linalg": Linalg, "stacks": Stacks, "normed": Normed, "empty": Empty,
         "unused_parameter": UnusedParameter, "bfloat16": FloatBuffer16}.items()},
     "sizes": Hard(Sizes, lambda: (torch.randn(8, 10, 6),), sizes=({0: B, 1: T},)),
