@@ -1,13 +1,12 @@
 """Trains programs of torch.export under levin and their modules in Python, from the same weights on the same batches.
 
-Usage: python program_parity_test.py PROGRAM_TRAINER [--full] [--steps N] [--kills N] [NAME ...]
+Usage: python program_parity_test.py PROGRAM_TRAINER [--full] [--steps N] [NAME ...]
 
 Compared are: the weights and the loss of each step (those of one tensor differ by at most 1e-6 of its largest number, or
 of 1), what the trained module computes in eval mode, a run that is stopped and resumed with the unbroken one (all bits),
 and for some architectures two ranks of ddp with a loop of two replicas. Dropout and other noise draw the same numbers on
 both sides. By default the quick architectures are trained for 20 steps; --full trains all of them for 100 steps, with
-SGD and with Adam. --kills kills each training N times by SIGKILL. Exits 77 (skipped) if levin was built without
-ProgramModule.
+SGD and with Adam. Exits 77 (skipped) if levin was built without ProgramModule.
 """
 
 import argparse
@@ -15,12 +14,9 @@ import copy
 import json
 import os
 import pathlib
-import random
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -109,29 +105,9 @@ def load(path):
     return torch.load(path, weights_only=True)
 
 
-def killed_run(trainer, folder, name, options, steps, kills):
-    """A run that is killed at random moments after its first checkpoint and goes on: the number of kills, its weights."""
-    root, done = folder / "killed", 0
-    command = [trainer, "fit", *flags(folder, name, options), "--max-steps", steps, "--default-root-dir", root, "--ckpt-path", "last",
-               "--callbacks", '[{"class": "ModelCheckpoint", "every_n_train_steps": 3}]']
-    while True:
-        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done < kills:
-            while process.poll() is None and not list(root.rglob("*.ckpt")):
-                time.sleep(0.002)
-            time.sleep(random.uniform(0, 1))
-            process.kill()
-        text = process.communicate()[0]
-        if process.returncode == 0:
-            return done, load(next(root.rglob("weights.pt")))
-        if process.returncode != -signal.SIGKILL:
-            sys.exit(f"{name}: the run that went on exited {process.returncode}:\n{text}")
-        done += 1
-
-
 class Comparison:
-    def __init__(self, trainer, steps, kills):
-        self.trainer, self.steps, self.kills, self.failed = trainer, steps, kills, []
+    def __init__(self, trainer, steps):
+        self.trainer, self.steps, self.failed = trainer, steps, []
 
     def expect(self, holds, name, what):
         if not holds:
@@ -185,14 +161,6 @@ class Comparison:
             run(self.trainer, "verify-resume", *flags(folder, name, architecture.optimizer), "--steps", self.steps)
             if name in RANKED:
                 self.train(name, folder, data, architecture.optimizer, 2)
-            if self.kills:
-                steps = 10 * self.steps
-                torch.save(architecture.batch(BATCH * 50), folder / "data.pt")
-                run(self.trainer, "fit", *flags(folder, name, architecture.optimizer), "--max-steps", steps, "--name", "unbroken")
-                unbroken = load(folder / "runs" / "unbroken" / "version_0" / "weights.pt")
-                kills, resumed = killed_run(self.trainer, folder, name, architecture.optimizer, steps, self.kills)
-                self.expect(distance(resumed, unbroken)[1] == len(unbroken), name, f"{kills} kills changed the weights")
-                print(f"{name}: killed {kills} times", flush=True)
 
 
 def main():
@@ -200,11 +168,10 @@ def main():
     parser.add_argument("trainer")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_intermixed_args()
     names = arguments.names or [name for name, a in architectures.ARCHITECTURES.items() if arguments.full or a.quick]
-    comparison = Comparison(arguments.trainer, arguments.steps or (100 if arguments.full else 20), arguments.kills)
+    comparison = Comparison(arguments.trainer, arguments.steps or (100 if arguments.full else 20))
     for name in names:
         comparison.compare(name, both=arguments.full)
     if comparison.failed:
