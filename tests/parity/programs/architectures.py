@@ -6,6 +6,7 @@ from typing import Callable
 import torch
 
 import generative
+import published
 import science
 import sequence
 import vision
@@ -113,6 +114,10 @@ ARCHITECTURES = {
     "batch_norm_3d": Architecture(science.Volumes, numbers((1, 8, 8, 8), (), 5)),
     "tcn": Architecture(sequence.TCN, numbers((3, 20), (), 5), quick=True),
 }
+
+
+PUBLISHED = {name: Architecture(make, images(3, size)) for name, (make, size) in published.networks().items()}
+ARCHITECTURES |= PUBLISHED  # these are for --full, or by name
 
 
 def inputs_of(batch):
