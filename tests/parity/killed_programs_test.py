@@ -1,9 +1,10 @@
 """Kills trainings of exported programs at random moments and lets them go on: each ends with the bits of the unbroken one.
 
-Usage: python killed_programs_test.py PROGRAM_TRAINER [--kills N] [--compiled-kills N] [NAME ...]
+Usage: python killed_programs_test.py PROGRAM_TRAINER [--kills N] [--compiled-kills N] [--in-step-kills N] [NAME ...]
 
 The networks draw random numbers (dropout), and epochs have 50 batches, so that a run goes on in the middle of one.
---compiled-kills counts those of runs with a compiled step. scripts/soak has the long form.
+--compiled-kills counts those of runs with a compiled step, --in-step-kills those with an optimizer in it. scripts/soak has
+the long form.
 """
 
 import argparse
@@ -64,6 +65,7 @@ def main():
     parser.add_argument("trainer")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--compiled-kills", type=int, default=3)
+    parser.add_argument("--in-step-kills", type=int, default=3)
     parser.add_argument("names", nargs="*", default=["lenet"])
     arguments = parser.parse_intermixed_args()
     failed = False
@@ -76,11 +78,15 @@ def main():
             torch.manual_seed(2)
             torch.save(architecture.batch(parity.BATCH * BATCHES), folder / "data.pt")
             step = [*parity.flags(folder, name, architecture.optimizer), "--max-steps", STEPS]
-            kinds = [("eager", arguments.kills, [])] if arguments.kills else []
-            if arguments.compiled_kills:
-                parity.run(arguments.trainer, "compile", *step, "--out", folder / "step.pt2", "--python", sys.executable)
-                kinds.append(("compiled", arguments.compiled_kills, ["--compiled-step", folder / "step.pt2"]))
-            for kind, kills, more in kinds:
+            kinds = [("eager", arguments.kills), ("compiled", arguments.compiled_kills), ("in_step", arguments.in_step_kills)]
+            for kind, kills in kinds:
+                if not kills:
+                    continue
+                package, more = folder / f"{kind}.pt2", []
+                if kind != "eager":
+                    optimizer = "in_step" if kind == "in_step" else "eager"
+                    parity.run(arguments.trainer, "compile", *step, "--out", package, "--optimizer", optimizer, "--python", sys.executable)
+                    more = ["--compiled-step", package]
                 killed, ended, unbroken = killed_runs([arguments.trainer, "fit", *step, *more], folder / kind, kills)
                 same = sum(parity.distance(weights, unbroken)[1] == len(unbroken) for weights in ended)
                 failed = failed or same < len(ended)

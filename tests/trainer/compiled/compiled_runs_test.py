@@ -2,8 +2,8 @@
 
 Usage: python compiled_runs_test.py PROGRAM_TRAINER [--draws N] [--seed N]
 
-Each case takes one of two packages, which are compiled once: SIREN in 32 bit and LeNet, which has dropout, in bf16-mixed. The
-ranks end with the same bits; a run that stops in the middle of an epoch and goes on ends with the bits of the one that did
+Each case takes one of three packages, which are compiled once: SIREN in 32 bit, LeNet, which has dropout, in bf16-mixed, and
+SIREN with Adam's steps compiled too. The ranks end with the same bits; a run that stops in the middle of an epoch and goes on ends with the bits of the one that did
 not; and without dropout the run ends near the eager one, and two ranks near one process with twice the batch.
 """
 
@@ -23,19 +23,21 @@ import program_parity_test as parity  # noqa: E402
 import torch  # noqa: E402
 
 STEPS, BATCHES, TOLERANCE = 20, 9, 1e-5
-PRECISIONS = {"siren": "32-true", "lenet": "bf16-mixed"}
 OPTIMIZERS = ({"class": "SGD", "lr": 0.01, "momentum": 0.9}, {"class": "Adam", "lr": 1e-3}, {"class": "AdamW", "lr": 1e-3})
 CLIPPINGS = ((), ("--gradient-clip-val", 0.05), ("--gradient-clip-val", 0.01, "--gradient-clip-algorithm", "value"))
+# Package: the network, the precision, the optimizer's steps.
+PACKAGES = {"siren": ("siren", "32-true", "eager"), "lenet": ("lenet", "bf16-mixed", "eager"), "adam": ("siren", "32-true", "in_step")}
 # Of each kind one, which CI runs; --draws adds random ones.
-CASES = [{"net": "siren", "ranks": 2, "strategy": "ddp", "accumulate": 2, "clipping": CLIPPINGS[1], "optimizer": OPTIMIZERS[0]},
-         {"net": "siren", "ranks": 2, "strategy": "zero1", "accumulate": 1, "clipping": CLIPPINGS[2], "optimizer": OPTIMIZERS[1]},
-         {"net": "lenet", "ranks": 2, "strategy": "ddp", "accumulate": 1, "clipping": CLIPPINGS[1], "optimizer": OPTIMIZERS[2]},
-         {"net": "lenet", "ranks": 1, "strategy": "auto", "accumulate": 3, "clipping": CLIPPINGS[0], "optimizer": OPTIMIZERS[1]}]
+CASES = [{"package": "siren", "ranks": 2, "strategy": "ddp", "accumulate": 2, "clipping": CLIPPINGS[1], "optimizer": OPTIMIZERS[0]},
+         {"package": "siren", "ranks": 2, "strategy": "zero1", "accumulate": 1, "clipping": CLIPPINGS[2], "optimizer": OPTIMIZERS[1]},
+         {"package": "lenet", "ranks": 2, "strategy": "ddp", "accumulate": 1, "clipping": CLIPPINGS[1], "optimizer": OPTIMIZERS[2]},
+         {"package": "lenet", "ranks": 1, "strategy": "auto", "accumulate": 3, "clipping": CLIPPINGS[0], "optimizer": OPTIMIZERS[1]},
+         {"package": "adam", "ranks": 1, "strategy": "auto", "accumulate": 1, "clipping": CLIPPINGS[0], "optimizer": OPTIMIZERS[1]}]
 
 
 def drawn(random_numbers):
     ranks = random_numbers.choice((1, 2))
-    return {"net": random_numbers.choice(list(PRECISIONS)), "ranks": ranks,
+    return {"package": random_numbers.choice(("siren", "lenet")), "ranks": ranks,
             "strategy": random_numbers.choice(("ddp", "zero1")) if ranks > 1 else "auto",
             "accumulate": random_numbers.randint(1, 4), "clipping": random_numbers.choice(CLIPPINGS),
             "optimizer": random_numbers.choice(OPTIMIZERS)}
@@ -46,28 +48,30 @@ class Nets:
 
     def __init__(self, trainer, folder):
         self.trainer, self.folder = trainer, folder
-        for name, precision in PRECISIONS.items():
+        for name, (net, _, optimizer) in PACKAGES.items():
             (folder / name).mkdir()
-            torch.export.save(parity.architectures.exported(name), folder / name / "net.pt2")
+            torch.export.save(parity.architectures.exported(net), folder / name / "net.pt2")
             torch.manual_seed(2)
-            torch.save(parity.architectures.ARCHITECTURES[name].batch(parity.BATCH * 2 * BATCHES), folder / name / "data.pt")
-            parity.run(trainer, "compile", *self.flags(name, OPTIMIZERS[0]), "--out", self.package(name), "--python", sys.executable)
+            torch.save(parity.architectures.ARCHITECTURES[net].batch(parity.BATCH * 2 * BATCHES), folder / name / "data.pt")
+            parity.run(trainer, "compile", *self.flags(name, OPTIMIZERS[1]), "--out", self.package(name), "--optimizer", optimizer,
+                       "--python", sys.executable)
 
     def package(self, name):
         return self.folder / name / "step.pt2"
 
     def flags(self, name, optimizer):
-        return [*parity.flags(self.folder / name, name, optimizer), "--precision", PRECISIONS[name]]
+        net, precision, _ = PACKAGES[name]
+        return [*parity.flags(self.folder / name, net, optimizer), "--precision", precision]
 
     def fit(self, case, what, *more, steps=STEPS, compiled=True, resumes=False):
         """What the ranks end with, and what the run printed."""
-        out = self.folder / case["net"] / what
+        out = self.folder / case["package"] / what
         out.mkdir(exist_ok=True)
         callbacks = [{"class": "Averages", "folder": str(out)}, {"class": "ModelCheckpoint", "every_n_train_steps": STEPS // 2}]
-        command = [self.trainer, "fit", *self.flags(case["net"], case["optimizer"]), "--devices", case["ranks"], "--strategy",
+        command = [self.trainer, "fit", *self.flags(case["package"], case["optimizer"]), "--devices", case["ranks"], "--strategy",
                    case["strategy"], "--accumulate-grad-batches", case["accumulate"], *case["clipping"], "--max-steps", steps,
                    "--callbacks", json.dumps(callbacks), "--default-root-dir", out, *more]
-        command += ["--compiled-step", self.package(case["net"])] if compiled else []
+        command += ["--compiled-step", self.package(case["package"])] if compiled else []
         command += ["--ckpt-path", "last"] if resumes else []
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
         if done.returncode != 0:
@@ -103,7 +107,7 @@ def compare(nets, case):
         expect(all(same(*pair) for pair in zip(again, ends, strict=True)), "resumed, it ends with other bits")
         eager, _ = nets.fit(case, at("eager"), compiled=False)
         expect(not same(eager[0], ends[0]), "the eager run has the same bits, so that the package did nothing")
-        if case["net"] == "siren":
+        if PACKAGES[case["package"]][0] == "siren":
             distance = parity.distance(ends[0], eager[0])[0]
             expect(distance < TOLERANCE, f"it is {distance:.1e} from the eager run")
             if case["ranks"] > 1:
