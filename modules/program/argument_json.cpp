@@ -164,9 +164,7 @@ Argument read_argument(const Json& json) {
   } else if (kind == "as_graph" || kind == "as_operator") {
     refuse(
         "it takes a graph of its own (torch.cond, map, scan, while_loop); levin runs straight programs: compute both "
-        "sides and choose by torch.where, or write the loop out"); levin "
-        "runs straight programs: compute both sides and choose by torch.where, write the loop out, and leave autocast "
-        "to the trainer's precision");
+        "sides and choose by torch.where, or write the loop out");
   } else {
     refuse("an argument of the kind '" + kind + "' is not supported");
   }
