@@ -42,6 +42,7 @@ Usage: levin COMMAND [ARGUMENTS]
   list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks or loggers
   ls [FOLDER]       List runs: status, steps, best metric, age; also those that run, and those that were killed
   compare RUN RUN   Show how two runs differ, in config and metrics
+  report RUN...     Write an HTML page that shows runs: curves, checkpoints, configs and their differences
   ckpt ls           Show what a checkpoint or a file of weights holds; `levin ckpt --help` says more
   ckpt diff         Compare two, by name and by value
   ckpt verify       Say whether files are whole, by their checksums
@@ -128,14 +129,15 @@ int dispatch(const std::vector<std::string>& arguments) {
   }
   if (command == "ls") return ls_command(rest);
   if (command == "compare") return compare_command(rest);
+  if (command == "report") return report_command(rest);
   if (command == "ckpt") return ckpt_command(rest);
   if (command != "list")
     throw UsageError(
         "no command '", command, "'",
         did_you_mean(command, {"fit", "validate", "test", "predict", "launch", "compile", "verify-resume", "config",
-                               "data", "ls", "compare", "ckpt", "list"}),
-        "; there are: fit, validate, test, predict, launch, compile, verify-resume, config, data, ls, compare, ckpt, "
-        "list");
+                               "data", "ls", "compare", "report", "ckpt", "list"}),
+        "; there are: fit, validate, test, predict, launch, compile, verify-resume, config, data, ls, compare, report, "
+        "ckpt, list");
   list_command(rest);
   return 0;
 }

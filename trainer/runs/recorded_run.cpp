@@ -97,8 +97,8 @@ void read_lines(const std::string& text, RecordedRun& run) {
     add(row, run);
   }
   if (bad > 0)
-    run.problems.push_back(std::string(kLines) + ": " + std::to_string(bad) + " lines cannot be read, the first is line " +
-                           std::to_string(first_bad));
+    run.problems.push_back(std::string(kLines) + ": " + std::to_string(bad) +
+                           " lines cannot be read, the first is line " + std::to_string(first_bad));
 }
 
 void read_table(const std::string& text, RecordedRun& run) try {
@@ -131,7 +131,8 @@ void read_files(RecordedRun& run) {
     const fs::file_time_type time = at->last_write_time(ignored);
     if (!ignored) run.changed = std::max(run.changed, time);
     if (at->path().extension() == ".ckpt")
-      run.checkpoints.push_back({fs::relative(at->path(), run.folder, ignored).generic_string(), at->file_size(ignored)});
+      run.checkpoints.push_back(
+          {fs::relative(at->path(), run.folder, ignored).generic_string(), at->file_size(ignored)});
   }
   std::ranges::sort(run.checkpoints, {}, &CheckpointFile::name);
 }

@@ -37,15 +37,16 @@ struct CheckpointFile {
 /// What the folder of a run tells: of one that has ended, of one that still runs, and of one whose process died.
 struct RecordedRun {
   std::filesystem::path folder = {};
-  std::string status = {};                    ///< "running", "killed", or that of summary.json: "completed", ...
-  nlohmann::ordered_json config = nullptr;    ///< null if it is missing or damaged
-  nlohmann::ordered_json summary = nullptr;   ///< null unless the run has ended
-  std::map<std::string, Series> metrics = {}; ///< by name
-  int64_t epoch = 0, step = 0;                ///< of the newest row
-  double seconds = 0;                         ///< of the run, at the newest row
-  std::filesystem::file_time_type changed = std::filesystem::file_time_type::min();  ///< when something was last written to the folder
+  std::string status = {};                     ///< "running", "killed", or that of summary.json: "completed", ...
+  nlohmann::ordered_json config = nullptr;     ///< null if it is missing or damaged
+  nlohmann::ordered_json summary = nullptr;    ///< null unless the run has ended
+  std::map<std::string, Series> metrics = {};  ///< by name
+  int64_t epoch = 0, step = 0;                 ///< of the newest row
+  double seconds = 0;                          ///< of the run, at the newest row
+  std::filesystem::file_time_type changed =
+      std::filesystem::file_time_type::min();  ///< when something was last written to the folder
   std::vector<CheckpointFile> checkpoints = {};
-  std::vector<std::string> problems = {};     ///< what could not be read, for people
+  std::vector<std::string> problems = {};  ///< what could not be read, for people
 
   /// Returns the last value of a metric.
   std::optional<double> last(const std::string& metric) const;

@@ -45,6 +45,7 @@ int ckpt_command(const std::vector<std::string>& arguments);
 /// UsageError for wrong arguments.
 int ls_command(std::vector<std::string> arguments);
 int compare_command(std::vector<std::string> arguments);
+int report_command(std::vector<std::string> arguments);
 
 /// `levin launch --hosts a,b fit ...`: prints the commands that train on several machines, or runs them by ssh. Returns
 /// the exit code. Throws UsageError for wrong arguments.

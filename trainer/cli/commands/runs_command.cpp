@@ -1,9 +1,12 @@
 #include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/report.h>
+#include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/json_number.h>
 #include <levin/trainer/runs/recorded_run.h>
+#include <levin/trainer/runs/report.h>
 
 #include <algorithm>
 #include <chrono>
@@ -33,9 +36,16 @@ Usage: levin compare RUN RUN
 RUN is the folder of a run; one that still runs or was killed will do.
 )";
 
-bool take_word(std::vector<std::string>& arguments, const std::string& word) {
-  return std::erase(arguments, word) > 0;
-}
+constexpr const char* kReportHelp =
+    R"(levin report writes one HTML file that shows runs: curves with zoom and smoothing, last values, checkpoints, configs and
+how they differ. The file needs no network.
+
+Usage: levin report RUN... [--out report.html]
+
+RUN is the folder of a run, or one with several below it; runs that still run or were killed will do.
+)";
+
+bool take_word(std::vector<std::string>& arguments, const std::string& word) { return std::erase(arguments, word) > 0; }
 
 /// Prints the rows with their columns aligned.
 void print(std::ostream& out, const Table& rows) {
@@ -71,9 +81,15 @@ std::string best_text(const RecordedRun& run) {
 }
 
 Json json_of(const RecordedRun& run) {
-  Json json = {{"folder", run.folder.string()}, {"status", run.status},         {"epoch", run.epoch},
-               {"step", run.step},              {"seconds", run.seconds},       {"age_seconds", age_of(run)},
-               {"best", nullptr},               {"checkpoints", Json::array()}, {"problems", run.problems}};
+  Json json = {{"folder", run.folder.string()},
+               {"status", run.status},
+               {"epoch", run.epoch},
+               {"step", run.step},
+               {"seconds", run.seconds},
+               {"age_seconds", age_of(run)},
+               {"best", nullptr},
+               {"checkpoints", Json::array()},
+               {"problems", run.problems}};
   if (const auto monitor = run.monitor())
     if (const auto best = run.best(*monitor))
       json["best"] = {{"metric", monitor->metric}, {"value", json_number(best->value)}, {"step", best->step}};
@@ -141,7 +157,8 @@ int compare_command(std::vector<std::string> arguments) {
   std::set<std::string> names;
   for (const RecordedRun* run : {&first, &second})
     for (const auto& [name, series] : run->metrics) names.insert(name);
-  for (const std::string& name : names) table.push_back({name + ", last", shown(first.last(name)), shown(second.last(name))});
+  for (const std::string& name : names)
+    table.push_back({name + ", last", shown(first.last(name)), shown(second.last(name))});
   if (const auto monitor = first.monitor() ? first.monitor() : second.monitor()) {
     const auto best_of = [&](const RecordedRun& run) {
       const auto best = run.best(*monitor);
@@ -153,6 +170,25 @@ int compare_command(std::vector<std::string> arguments) {
   for (const RecordedRun* run : {&first, &second})
     for (const std::string& problem : run->problems) std::cout << run->folder.string() << ": " << problem << "\n";
   std::cout.flush();
+  return 0;
+}
+
+int report_command(std::vector<std::string> arguments) {
+  if (take_word(arguments, "--help")) {
+    std::cout << kReportHelp << std::flush;
+    return 0;
+  }
+  const fs::path out = take_flag(arguments, "--out").value_or("report.html");
+  if (arguments.empty()) throw UsageError("levin report: name the folder of a run; `levin report --help` says more");
+  std::vector<RecordedRun> all;
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with("--")) throw UsageError("levin report: there is no flag ", argument);
+    const std::vector<fs::path> folders = runs::find_run_folders(argument);
+    if (folders.empty()) all.push_back(runs::read_run(argument));  // which says what is wrong
+    for (const fs::path& folder : folders) all.push_back(runs::read_run(folder));
+  }
+  write_text_file_atomically(out, runs::report_html(all));
+  std::cout << out.string() << ": " << all.size() << (all.size() == 1 ? " run" : " runs") << std::endl;
   return 0;
 }
 

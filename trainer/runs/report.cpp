@@ -1,0 +1,121 @@
+#include <levin/trainer/runs/report.h>
+#include <levin/trainer/loggers/json_number.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+namespace levin::runs {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostPoints = 2000;
+
+Json json_of(const Series& series) {
+  Json values = Json::array();
+  for (const double value : series.values) values.push_back(json_number(value));
+  return {{"steps", series.steps}, {"seconds", series.seconds}, {"values", std::move(values)}};
+}
+
+/// Returns the step in a name like "epoch=2-step=189.ckpt".
+std::optional<int64_t> step_of(const std::string& name) {
+  const size_t at = name.rfind("step=");
+  if (at == std::string::npos) return {};
+  int64_t step = 0;
+  const char* const begin = name.data() + at + 5;
+  if (std::from_chars(begin, name.data() + name.size(), step).ec != std::errc()) return {};
+  return step;
+}
+
+/// Returns the metrics that were logged at the step of a checkpoint.
+Json metrics_of(const RecordedRun& run, const CheckpointFile& file) {
+  Json found = Json::object();
+  const std::optional<int64_t> step = step_of(file.name);
+  if (!step) return found;
+  for (const auto& [name, series] : run.metrics) {
+    const auto at = std::ranges::find(series.steps, *step);
+    if (at != series.steps.end())
+      found[name] = json_number(series.values[static_cast<size_t>(at - series.steps.begin())]);
+  }
+  return found;
+}
+
+Json json_of(const RecordedRun& run) {
+  Json json = {{"name", run.folder.lexically_normal().generic_string()},
+               {"status", run.status},
+               {"epoch", run.epoch},
+               {"step", run.step},
+               {"seconds", run.seconds},
+               {"best", nullptr},
+               {"problems", run.problems},
+               {"config", run.config},
+               {"metrics", Json::object()},
+               {"checkpoints", Json::array()}};
+  if (const auto monitor = run.monitor())
+    if (const auto best = run.best(*monitor))
+      json["best"] = {{"metric", monitor->metric}, {"value", json_number(best->value)}, {"step", best->step}};
+  for (const auto& [name, series] : run.metrics) json["metrics"][name] = json_of(thinned(series, kMostPoints));
+  for (const CheckpointFile& file : run.checkpoints)
+    json["checkpoints"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"metrics", metrics_of(run, file)}});
+  return json;
+}
+
+/// Returns JSON that no HTML parser takes for a tag.
+std::string for_html(const Json& json) {
+  std::string text;
+  for (const char c : json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace)) {
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
+  }
+  return text;
+}
+
+}  // namespace
+
+Series thinned(const Series& series, size_t most) {
+  const size_t count = series.values.size();
+  if (count <= most || most < 4) return series;
+  Series thin;
+  const auto keep = [&](size_t i) {
+    thin.steps.push_back(series.steps[i]);
+    thin.seconds.push_back(series.seconds[i]);
+    thin.values.push_back(series.values[i]);
+  };
+  const size_t parts = (most - 2) / 2;
+  keep(0);
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t begin = 1 + (count - 2) * part / parts, end = 1 + (count - 2) * (part + 1) / parts;
+    // A value that is not finite comes before the others, so that none is lost that is a part's only one.
+    const auto below = [&](size_t a, size_t b) {
+      const double x = series.values[a], y = series.values[b];
+      return std::isnan(x) ? !std::isnan(y) : x < y;
+    };
+    size_t least = begin, largest = begin;
+    for (size_t i = begin; i < end; ++i) {
+      if (below(i, least)) least = i;
+      if (below(largest, i)) largest = i;
+    }
+    keep(std::min(least, largest));
+    if (least != largest) keep(std::max(least, largest));
+  }
+  keep(count - 1);
+  return thin;
+}
+
+std::string report_html(const std::vector<RecordedRun>& runs) {
+  Json list = Json::array();
+  for (const RecordedRun& run : runs) list.push_back(json_of(run));
+  const std::string_view text = report_template();
+  constexpr std::string_view kData = "LEVIN_REPORT_DATA";
+  const size_t at = text.find(kData);
+  std::string html(text.substr(0, at));
+  html += for_html({{"runs", std::move(list)}});
+  html += text.substr(at + kData.size());
+  return html;
+}
+
+}  // namespace levin::runs

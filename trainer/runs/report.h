@@ -1,0 +1,20 @@
+#pragma once
+#include <levin/trainer/runs/recorded_run.h>
+
+#include <string>
+#include <vector>
+
+namespace levin::runs {
+
+/// Returns at most about `most` points of a series: the first, the last, and the smallest and largest of each part
+/// between.
+Series thinned(const Series& series, size_t most);
+
+/// Returns a page of HTML that shows the runs: curves, last values, checkpoints, configs and how these differ. It needs
+/// no network. A metric has at most 2,000 points there; texts of the runs are data, and never HTML.
+std::string report_html(const std::vector<RecordedRun>& runs);
+
+/// Returns the text of report.html, with LEVIN_REPORT_DATA where the data belongs.
+const char* report_template();
+
+}  // namespace levin::runs
