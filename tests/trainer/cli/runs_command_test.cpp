@@ -1,7 +1,8 @@
 #include <levin/levin.h>
 #include <levin/trainer/checkpoint/run_lock.h>
-#include <levin/trainer/runs/recorded_run.h>
+#include <levin/trainer/runs/report.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/catch.h"
@@ -98,6 +99,54 @@ TEST_CASE("levin compare prints the changed options and both runs' metrics") {
   CHECK_FALSE(contains(run.out, "max_epochs"));
   CHECK(contains(run.out, "val_loss, best"));
   CHECK(contains(run.out, "train_loss, last"));
+}
+
+TEST_CASE("levin report writes one page of runs, whose texts are data and never HTML") {
+  const TemporaryFolder folder;
+  const fs::path first = train(folder, 0.05);
+  write_run(folder / "killed",
+            "{\"step\": 5, \"epoch\": 0, \"wall_seconds\": 1.5, \"</script><b>\": \"NaN\"}\n{\"step\": 6");
+  const std::string out = (folder / "page.html").string();
+  const ProgramRun run = run_program({"report", folder.path().string(), "--out", out});
+  REQUIRE(run.code == 0);
+  CHECK(contains(run.out, "page.html: 2 runs"));
+  const std::string page = read_bytes(out);
+  CHECK_FALSE(contains(page, "LEVIN_REPORT_DATA"));
+  CHECK_FALSE(contains(page, "</script><b>"));
+  CHECK(contains(page, "\\u003c/script>\\u003cb>"));
+  CHECK(contains(page, "1 lines cannot be read"));
+  const size_t begin = page.find("id=\"data\">") + 10;
+  const levin::Json runs = levin::Json::parse(page.substr(begin, page.find("</script>", begin) - begin))["runs"];
+  REQUIRE(runs.size() == 2);
+  for (const levin::Json& one : runs) {
+    if (one["status"] == "killed") continue;
+    CHECK(one["metrics"]["val_loss"]["values"].size() == 3);
+    CHECK(one["checkpoints"][0]["metrics"].contains("val_loss"));
+  }
+  CHECK(run_program({"report"}).code == 2);
+  CHECK(contains(run_program({"report", (folder / "none").string()}).err, "there is no such folder"));
+}
+
+TEST_CASE("a long series is thinned to its extremes, NaN among them") {
+  levin::runs::Series series;
+  for (int64_t i = 0; i < 1'000'000; ++i) {
+    series.steps.push_back(i);
+    series.seconds.push_back(static_cast<double>(i) / 1000);
+    series.values.push_back(i == 123'456   ? 9.0
+                            : i == 654'321 ? -9.0
+                            : i == 777'777 ? std::nan("")
+                                           : std::sin(i * 0.01));
+  }
+  const levin::runs::Series thin = levin::runs::thinned(series, 2000);
+  CHECK(thin.values.size() <= 2000);
+  CHECK(thin.steps.front() == 0);
+  CHECK(thin.steps.back() == 999'999);
+  CHECK(std::ranges::is_sorted(thin.steps));
+  CHECK(std::ranges::count(thin.values, 9.0) == 1);
+  CHECK(std::ranges::count(thin.values, -9.0) == 1);
+  CHECK(std::ranges::count_if(thin.values, [](double value) { return std::isnan(value); }) == 1);
+  series = {{1, 2}, {0.1, 0.2}, {5, 6}};
+  CHECK(levin::runs::thinned(series, 2000).values == series.values);
 }
 
 TEST_CASE("folders that are no runs, and wrong arguments, are errors that say so") {
