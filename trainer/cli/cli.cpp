@@ -43,6 +43,8 @@ Usage: levin COMMAND [ARGUMENTS]
   ls [FOLDER]       List runs: status, steps, best metric, age; also those that run, and those that were killed
   compare RUN RUN   Show how two runs differ, in config and metrics
   report RUN...     Write an HTML page that shows runs: curves, checkpoints, configs and their differences
+  gc FOLDER         Remove checkpoints that nobody will resume from, after asking
+  rm RUN...         Remove runs, after asking
   ckpt ls           Show what a checkpoint or a file of weights holds; `levin ckpt --help` says more
   ckpt diff         Compare two, by name and by value
   ckpt verify       Say whether files are whole, by their checksums
@@ -130,14 +132,16 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (command == "ls") return ls_command(rest);
   if (command == "compare") return compare_command(rest);
   if (command == "report") return report_command(rest);
+  if (command == "gc") return gc_command(rest);
+  if (command == "rm") return rm_command(rest);
   if (command == "ckpt") return ckpt_command(rest);
   if (command != "list")
     throw UsageError(
         "no command '", command, "'",
         did_you_mean(command, {"fit", "validate", "test", "predict", "launch", "compile", "verify-resume", "config",
-                               "data", "ls", "compare", "report", "ckpt", "list"}),
+                               "data", "ls", "compare", "report", "gc", "rm", "ckpt", "list"}),
         "; there are: fit, validate, test, predict, launch, compile, verify-resume, config, data, ls, compare, report, "
-        "ckpt, list");
+        "gc, rm, ckpt, list");
   list_command(rest);
   return 0;
 }

@@ -33,4 +33,8 @@ std::optional<int64_t> take_count(std::vector<std::string>& arguments, const std
   return count;
 }
 
+bool take_switch(std::vector<std::string>& arguments, const std::string& flag) {
+  return std::erase(arguments, flag) > 0;
+}
+
 }  // namespace levin::cli

@@ -13,4 +13,7 @@ std::optional<std::string> take_flag(std::vector<std::string>& arguments, const 
 /// Returns the same for a whole number. Throws UsageError if it is less than `least`.
 std::optional<int64_t> take_count(std::vector<std::string>& arguments, const std::string& flag, int64_t least);
 
+/// Removes a flag without a value; returns whether it was there.
+bool take_switch(std::vector<std::string>& arguments, const std::string& flag);
+
 }  // namespace levin::cli

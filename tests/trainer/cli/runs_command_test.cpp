@@ -3,7 +3,9 @@
 #include <levin/trainer/runs/report.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <sstream>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -125,6 +127,57 @@ TEST_CASE("levin report writes one page of runs, whose texts are data and never 
   }
   CHECK(run_program({"report"}).code == 2);
   CHECK(contains(run_program({"report", (folder / "none").string()}).err, "there is no such folder"));
+}
+
+TEST_CASE("levin gc keeps the best, the last and the newest checkpoint, and asks before it removes the others") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "toy" / "version_0", live = folder / "toy" / "version_1",
+                 killed = folder / "toy" / "version_2";
+  const auto begin = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const fs::path& one : {run, live, killed}) {
+    write_run(one, "{\"step\": 5, \"epoch\": 0, \"wall_seconds\": 1.5, \"loss\": 1}\n");
+    fs::create_directories(one / "checkpoints");
+    int minutes = 0;
+    for (const char* name : {"step=1.ckpt", "step=2.ckpt", "step=3.ckpt", "step=4.ckpt", "last.ckpt"}) {
+      write_bytes(one / "checkpoints" / name, std::string(1000, 'x'));
+      fs::last_write_time(one / "checkpoints" / name, begin + std::chrono::minutes(minutes++));
+    }
+  }
+  write_bytes(run / "weights.pt", "weights");
+  write_bytes(run / "summary.json", R"({"status": "completed", "best_checkpoint": "/moved/checkpoints/step=2.ckpt"})");
+  const levin::RunLock lock(live);
+  const auto names = [&](const fs::path& of) {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(of / "checkpoints")) found.push_back(entry.path().filename());
+    std::ranges::sort(found);
+    return found;
+  };
+  const auto answered = [](const std::string& answer, const std::vector<std::string>& arguments) {
+    std::istringstream in(answer);
+    std::streambuf* const before = std::cin.rdbuf(in.rdbuf());
+    const ProgramRun made = run_program(arguments);
+    std::cin.rdbuf(before);
+    return made;
+  };
+  const std::string root = folder.path().string();
+  CHECK(contains(answered("n\n", {"gc", root}).out, "2 to remove, 0.002 MB\nremove? [y/N] nothing was removed"));
+  CHECK(contains(answered("", {"gc", root}).out, "nothing was removed"));
+  CHECK(names(run).size() == 5);
+  CHECK(contains(answered("y\n", {"gc", root}).out, "removed"));
+  CHECK(names(run) == std::vector<std::string>{"last.ckpt", "step=2.ckpt", "step=4.ckpt"});
+  CHECK(names(live).size() == 5);
+  CHECK(names(killed).size() == 5);
+  CHECK(contains(run_program({"gc", root, "--yes"}).out, "nothing to remove"));
+  CHECK(run_program({"gc", root, "--keep", "0", "--yes"}).code == 0);
+  CHECK(names(run) == std::vector<std::string>{"last.ckpt", "step=2.ckpt"});
+  const ProgramRun refused = run_program({"rm", run.string(), live.string(), "--yes"});
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "still runs"));
+  CHECK(run_program({"rm", root, "--yes"}).code == 2);
+  CHECK(fs::exists(run));
+  CHECK(contains(answered("y\n", {"rm", run.string()}).out, "1 to remove"));
+  CHECK_FALSE(fs::exists(run));
+  CHECK(fs::exists(live / "checkpoints" / "step=1.ckpt"));
 }
 
 TEST_CASE("a long series is thinned to its extremes, NaN among them") {

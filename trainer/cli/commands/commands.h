@@ -46,6 +46,10 @@ int ckpt_command(const std::vector<std::string>& arguments);
 int ls_command(std::vector<std::string> arguments);
 int compare_command(std::vector<std::string> arguments);
 int report_command(std::vector<std::string> arguments);
+/// `levin gc FOLDER`: removes checkpoints that nobody will resume from, `levin rm RUN...`: removes runs. Both ask first
+/// on std::cin, unless --yes is given. Return and throw as those above.
+int gc_command(std::vector<std::string> arguments);
+int rm_command(std::vector<std::string> arguments);
 
 /// `levin launch --hosts a,b fit ...`: prints the commands that train on several machines, or runs them by ssh. Returns
 /// the exit code. Throws UsageError for wrong arguments.

@@ -45,8 +45,6 @@ Usage: levin report RUN... [--out report.html]
 RUN is the folder of a run, or one with several below it; runs that still run or were killed will do.
 )";
 
-bool take_word(std::vector<std::string>& arguments, const std::string& word) { return std::erase(arguments, word) > 0; }
-
 /// Prints the rows with their columns aligned.
 void print(std::ostream& out, const Table& rows) {
   std::vector<size_t> widths;
@@ -103,11 +101,11 @@ std::string shown(const std::optional<double>& value) { return value ? short_num
 }  // namespace
 
 int ls_command(std::vector<std::string> arguments) {
-  if (take_word(arguments, "--help")) {
+  if (take_switch(arguments, "--help")) {
     std::cout << kLsHelp << std::flush;
     return 0;
   }
-  const bool as_json = take_word(arguments, "--json");
+  const bool as_json = take_switch(arguments, "--json");
   if (arguments.size() > 1 || (arguments.size() == 1 && arguments[0].starts_with("--")))
     throw UsageError("levin ls: expected one folder at most; `levin ls --help` says more");
   const fs::path root = arguments.empty() ? "." : arguments[0];
@@ -136,7 +134,7 @@ int ls_command(std::vector<std::string> arguments) {
 }
 
 int compare_command(std::vector<std::string> arguments) {
-  if (take_word(arguments, "--help")) {
+  if (take_switch(arguments, "--help")) {
     std::cout << kCompareHelp << std::flush;
     return 0;
   }
@@ -174,7 +172,7 @@ int compare_command(std::vector<std::string> arguments) {
 }
 
 int report_command(std::vector<std::string> arguments) {
-  if (take_word(arguments, "--help")) {
+  if (take_switch(arguments, "--help")) {
     std::cout << kReportHelp << std::flush;
     return 0;
   }
