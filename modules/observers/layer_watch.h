@@ -1,12 +1,10 @@
 #pragma once
-#include <torch/nn/module.h>
+#include <levin/modules/observers/layer_names.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 namespace at {
 class RecordFunction;
@@ -30,18 +28,11 @@ class LayerWatch {
   /// of the module; unset if no exception left an operation.
   const std::optional<std::string>& failed() const { return failed_; }
 
-  struct Layer {
-    std::string name;
-    const torch::nn::Module* module;
-  };
-
  private:
   static std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& operation);
   static void ends(const at::RecordFunction& operation, at::ObserverContext* context);
-  const Layer* layer_of(const at::Tensor& tensor) const;
-  std::string described(const at::RecordFunction& operation) const;
 
-  std::unordered_map<const void*, Layer> layer_of_data_ = {};
+  LayerNames layers_;
   std::optional<std::string> failed_ = {};
   int exceptions_before_;
   LayerWatch* outer_;

@@ -135,7 +135,8 @@ TEST_CASE("a loss that is not finite is reported once, and TerminateOnNaN ends t
   SECTION("ended") {
     const CapturedStderr captured;
     CHECK(error_text([&] { fit(module, {levin::TerminateOnNaN()}); }) ==
-          "TerminateOnNaN: the loss was NaN or infinite in step 5; the run ends here");
+          "TerminateOnNaN: the loss was NaN or infinite in step 5; the first output that is not finite: mul of [], "
+          "after layer net.3 (torch::nn::LinearImpl, weight [1, 8], bias [1]) was given [4, 8]; the run ends here");
   }
 }
 
