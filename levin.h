@@ -3,17 +3,23 @@
 // compile faster.
 #include <torch/torch.h>
 
+#include <levin/callbacks/backbone_finetuning.h>
+#include <levin/callbacks/base_finetuning.h>
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
+#include <levin/callbacks/ema_weight_averaging.h>
+#include <levin/callbacks/fit_control.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/lambda_callback.h>
 #include <levin/callbacks/learning_rate_monitor.h>
 #include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/model_pruning.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/callbacks/registry.h>
+#include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/callbacks/terminate_on_nan.h>
 #include <levin/callbacks/timer.h>
 #include <levin/data/batch.h>
@@ -79,6 +85,7 @@
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/lr_schedulers/sequential_lr.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
+#include <levin/modules/lr_schedulers/swa_lr.h>
 #include <levin/modules/lr_schedulers/warmup_cosine.h>
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/modules/metrics/auroc.h>
@@ -154,6 +161,7 @@
 #include <levin/trainer/core/options/deterministic.h>
 #include <levin/trainer/core/options/devices.h>
 #include <levin/trainer/core/options/duration.h>
+#include <levin/trainer/core/options/epoch_start.h>
 #include <levin/trainer/core/options/epoch_table.h>
 #include <levin/trainer/core/options/fast_dev_run.h>
 #include <levin/trainer/core/options/option.h>

@@ -1,12 +1,16 @@
 #include <levin/callbacks/registry.h>
 #include <c10/util/Type.h>
+#include <levin/callbacks/backbone_finetuning.h>
 #include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
+#include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/learning_rate_monitor.h>
 #include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/model_pruning.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/callbacks/terminate_on_nan.h>
 #include <levin/callbacks/timer.h>
 #include <levin/trainer/core/options/value_type.h>
@@ -16,15 +20,22 @@ namespace {
 
 /// Registers levin's own callbacks.
 void register_builtins(Registry<CallbackKind::Entry>& registry) {
+  add_callback<BackboneFinetuning>(registry, "BackboneFinetuning",
+                                   "Trains the rest of a module first, its backbone later");
   add_callback<DeviceStatsMonitor>(registry, "DeviceStatsMonitor", "Logs memory and use of the device");
   add_callback<EarlyStopping>(registry, "EarlyStopping", "Ends the run when a metric stops improving");
+  add_callback<EMAWeightAveraging>(registry, "EMAWeightAveraging",
+                                   "Validates and ends with a moving average of the weights");
   add_callback<GradientAccumulationScheduler>(registry, "GradientAccumulationScheduler",
                                               "Changes accumulate_grad_batches as training goes on");
   add_callback<LearningRateMonitor>(registry, "LearningRateMonitor", "Logs the learning rates");
   add_callback<ModelCheckpoint>(registry, "ModelCheckpoint", "Saves checkpoints, and keeps the best of them");
+  add_callback<ModelPruning>(registry, "ModelPruning", "Sets the least important weights to 0");
   add_callback<ModelSummary>(registry, "ModelSummary", "Prints the layers before training");
   add_callback<OnExceptionCheckpoint>(registry, "OnExceptionCheckpoint",
                                       "Saves a checkpoint when an exception ends a fit");
+  add_callback<StochasticWeightAveraging>(registry, "StochasticWeightAveraging",
+                                          "Ends with the mean of the weights of the last epochs");
   add_callback<TerminateOnNaN>(registry, "TerminateOnNaN", "Ends the run at a loss that is NaN or infinite");
   add_callback<Timer>(registry, "Timer", "Measures the time of training and can end it");
 }

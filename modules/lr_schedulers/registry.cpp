@@ -14,6 +14,7 @@
 #include <levin/modules/lr_schedulers/reduce_lr_on_plateau.h>
 #include <levin/modules/lr_schedulers/sequential_lr.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
+#include <levin/modules/lr_schedulers/swa_lr.h>
 #include <levin/modules/lr_schedulers/warmup_cosine.h>
 
 namespace levin {
@@ -42,6 +43,7 @@ void register_builtins(Registry<LRSchedulerKind::Entry>& registry) {
   add_lr_scheduler<CyclicLR, CyclicLROptions>(registry, "CyclicLR", "Moves the rate up and down between two bounds");
   add_lr_scheduler<OneCycleLR, OneCycleLROptions>(registry, "OneCycleLR",
                                                   "Raises the rate, then lets it fall to almost nothing");
+  add_lr_scheduler<SWALR, SWALROptions>(registry, "SWALR", "Moves the rate to that of weight averaging");
   add_lr_scheduler<WarmupCosine, WarmupCosineOptions>(
       registry, "WarmupCosine", "Raises the rate linearly, then lets it fall along half a cosine");
   add_lr_scheduler<ReduceLROnPlateau, ReduceLROnPlateauOptions>(registry, "ReduceLROnPlateau",

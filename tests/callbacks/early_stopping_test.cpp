@@ -103,8 +103,8 @@ TEST_CASE("early stopping names what is wrong") {
 
 TEST_CASE("callbacks are made by name") {
   const auto names = levin::CallbackKind::registry().names();
-  CHECK(names == std::vector<std::string>{"DeviceStatsMonitor", "EarlyStopping",
-                                          "GradientAccumulationScheduler",
-                                          "LearningRateMonitor", "ModelCheckpoint", "ModelSummary",
-                                          "OnExceptionCheckpoint", "TerminateOnNaN", "Timer"});
+  CHECK(names == std::vector<std::string>{"BackboneFinetuning", "DeviceStatsMonitor", "EarlyStopping",
+                                          "EMAWeightAveraging", "GradientAccumulationScheduler",
+                                          "LearningRateMonitor", "ModelCheckpoint", "ModelPruning", "ModelSummary",
+                                          "OnExceptionCheckpoint", "StochasticWeightAveraging", "TerminateOnNaN", "Timer"});
 }

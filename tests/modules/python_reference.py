@@ -193,6 +193,8 @@ def scheduler_of(case, optimizer):
         return torch.optim.lr_scheduler.ChainedScheduler(optimizer=optimizer, **options)
     if case["class"] == "WarmupCosine":
         return warmup_cosine(optimizer, **options)
+    if case["class"] == "SWALR":
+        return torch.optim.swa_utils.SWALR(optimizer, **options)
     return getattr(torch.optim.lr_scheduler, case["class"])(optimizer, **options)
 
 

@@ -15,6 +15,7 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/run/run_context.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -65,12 +66,20 @@ void check_optimizers(const RunContext& run, const State& checkpoint) {
                      run.parts().schedulers.size());
 }
 
+/// Returns the names of an optimizer's parameters, with those of groups that a callback has added. Where strategy or
+/// precision have replaced the tensors, the names are those of configure_optimizers.
+GroupNames present_names(RunContext& run, size_t index) {
+  GroupNames now = names_of_groups(*run.parts().optimizers.at(index), run.module());
+  const bool known = std::ranges::none_of(now, [](const auto& group) { return std::ranges::count(group, "") > 0; });
+  return known ? now : run.parts().optimizer_parameters.at(index);
+}
+
 /// Returns an optimizer's saved state as it is to be loaded: with the saved options, or with the present ones.
 State state_to_load(RunContext& run, size_t index, const State& saved, const State* own) {
   if (!keeps_present_options(run)) return saved;
   const State* const all_names = own != nullptr ? own->find("optimizer_parameters") : nullptr;
   const State* const names = all_names != nullptr ? &all_names->items().at(index) : nullptr;
-  const GroupNames& present = run.parts().optimizer_parameters.at(index);
+  const GroupNames present = present_names(run, index);
   if (run.parts().precision.master_weights(index) != nullptr && !has_same_order(present, names))
     throw UsageError(
         "trainer.resume_optimizer_options: present: the float32 copies of amp_level O2 were saved in the order of the "

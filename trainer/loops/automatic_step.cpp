@@ -45,7 +45,7 @@ TrainingStep::Outcome AutomaticStep::run(const Batch& batch, int64_t batch_idx, 
   is_idle_ = on_ranks.is_idle;
   counts_ = !is_idle_;
   enter(last_of_epoch);
-  if (!replay() && !run_whole()) run_micro_batch();
+  if (forward_only_ || (!replay() && !run_whole())) run_micro_batch();
   return leave();
 }
 
@@ -70,7 +70,7 @@ TrainingStep::Outcome AutomaticStep::leave() {
 }
 
 void AutomaticStep::run_micro_batch() {
-  if (!window_.is_last() || size() == 0) {
+  if (!window_.is_last() || size() == 0 || forward_only_) {
     compute_gradients();
     return;
   }
@@ -141,16 +141,16 @@ at::Tensor AutomaticStep::compute_gradients() {
   const at::Tensor loss = batch_ != nullptr ? run_forward() : at::Tensor();
   if (window_.is_first())
     for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
-  const double own = loss.defined() ? weight_of_output() : 0;  // an idle rank's too
+  const double own = loss.defined() && !forward_only_ ? weight_of_output() : 0;  // an idle rank's too
   const double weight = is_idle_ ? 0 : own;
-  counts_ = weight > 0;
+  counts_ = weight > 0 || (forward_only_ && !is_idle_);
   RankSync& sync = parts_.strategy.rank_sync();
   window_.add(weight, sync.reference_weight(weight, parts_.counters.reference_weight));
   std::optional<RankSync::PendingSum> total;
   if (window_.is_last()) total = sync.begin(window_.sum_of_weights());
   if (own > 0) {
     run_backward(loss, weight);
-  } else if (window_.is_last()) {
+  } else if (window_.is_last() && !forward_only_) {
     parts_.strategy.backward_without_loss();
   }
   if (!total) return loss;

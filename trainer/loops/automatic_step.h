@@ -28,6 +28,7 @@ class AutomaticStep final : public TrainingStep {
 
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) override;
   Outcome finish_window() override;
+  void set_forward_only(bool forward_only) override { forward_only_ = forward_only; }
   std::string summary() const override { return compiled_ ? compiled_->summary() : std::string(); }
 
   void step(size_t index, const Closure& closure) override;
@@ -68,6 +69,7 @@ class AutomaticStep final : public TrainingStep {
   const Batch* batch_ = nullptr;  ///< null while a window ends without a further micro-batch
   int64_t batch_idx_ = 0;
   bool is_idle_ = false;
+  bool forward_only_ = false;
   bool closure_ran_ = false, stepped_ = false, updated_ = false;
   double total_weight_ = 0;  ///< of the window on all ranks, once its last backward is done
 };

@@ -3,6 +3,7 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -14,10 +15,19 @@ FitSteps::FitSteps(RunContext& run, const ValidationSchedule& schedule)
       counters_(run.counters()),
       sink_(run.sink()),
       schedule_(schedule),
-      epoch_limit_(parts_.options.epoch_limit()),
+      controls_(fit_controls(parts_.callbacks)),
+      epoch_limit_(whole_length()),
       schedulers_(run) {}
 
+std::optional<int64_t> FitSteps::whole_length() {
+  int64_t extra = 0;
+  for (const FitControl* control : controls_) extra += control->extra_epochs();
+  run_.set_extra_epochs(extra);
+  return run_.max_epochs();
+}
+
 void FitSteps::begin() {
+  epoch_limit_ = whole_length();  // a session makes this object before on_fit_start
   agreement_.emplace(run_, schedule_);
   step_ = make_training_step(run_.step_parts());
   run_.step_context().optimizers = &*step_;
@@ -42,6 +52,7 @@ TrainingStep::Outcome FitSteps::train_on(const Batch& batch, const BatchPlace& p
   const BatchInHand in_hand(run_, batch, batch_idx,
                             BatchInHand::Logging{.step = counters_.batches_seen, .on_step_by_default = true});
   parts_.hooks.on_train_batch_start(run_);
+  step_->set_forward_only(std::ranges::any_of(controls_, [](auto* one) { return one->is_forward_only(); }));
   const TrainingStep::Outcome outcome = place.on_ranks.is_idle
                                             ? run_idle(batch, place, batch_idx)
                                             : step_->run(batch, batch_idx, place.last, place.on_ranks);

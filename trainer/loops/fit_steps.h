@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/callbacks/fit_control.h>
 #include <levin/data/batch.h>
 #include <levin/trainer/loops/rank_agreement.h>
 #include <levin/trainer/loops/run_schedulers.h>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace levin {
 
@@ -74,6 +76,8 @@ class FitSteps {
  private:
   using Interval = RunSchedulers::Interval;
 
+  /// Returns the epoch limit of the fit, with the epochs that callbacks add.
+  std::optional<int64_t> whole_length();
   /// Runs the part of run_batch in which hooks see the batch.
   TrainingStep::Outcome train_on(const Batch& batch, const BatchPlace& place);
   /// Runs a batch that this rank does not have, for the ranks that do: their collectives need all. It counts for
@@ -88,7 +92,8 @@ class FitSteps {
   TrainerState& counters_;
   MetricSink& sink_;
   const ValidationSchedule& schedule_;
-  const std::optional<int64_t> epoch_limit_;
+  const std::vector<FitControl*> controls_;
+  std::optional<int64_t> epoch_limit_;
   RunSchedulers schedulers_;
   std::unique_ptr<TrainingStep> step_ = {};
   std::optional<RankAgreement> agreement_ = {};

@@ -9,6 +9,10 @@ namespace levin {
 void RunSchedulers::step(Interval interval, bool following_metric) {
   const RunParts& parts = run_.parts();
   if (parts.trial) return;
+  if (LRScheduler* const other = replacement()) {
+    if (interval == Interval::Epoch && !following_metric) run_.module().lr_scheduler_step(*other, {});
+    return;
+  }
   const TrainerState& counters = run_.state();
   const char* wanted = interval == Interval::Step ? "step" : "epoch";
   // Schedulers that follow a metric step after the validation, when global_step has already advanced.
@@ -26,6 +30,12 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
     }
     run_.module().lr_scheduler_step(scheduler, metric);
   }
+}
+
+LRScheduler* RunSchedulers::replacement() const {
+  for (FitControl* control : controls_)
+    if (LRScheduler* scheduler = control->lr_scheduler()) return scheduler;
+  return nullptr;
 }
 
 std::optional<double> RunSchedulers::monitored(const LRSchedulerConfig& config) {

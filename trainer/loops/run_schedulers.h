@@ -1,8 +1,10 @@
 #pragma once
+#include <levin/callbacks/fit_control.h>
 #include <levin/trainer/run/run_context.h>
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace levin {
 
@@ -13,7 +15,7 @@ class RunSchedulers {
   enum class Interval { Step, Epoch };
 
   /// `run` must outlive the object.
-  explicit RunSchedulers(RunContext& run) : run_(run) {}
+  explicit RunSchedulers(RunContext& run) : run_(run), controls_(fit_controls(run.parts().callbacks)) {}
 
   /// Steps the schedulers of this interval that follow no metric. Call before the counters advance.
   void step(Interval interval) { step(interval, /*following_metric=*/false); }
@@ -27,7 +29,11 @@ class RunSchedulers {
   /// strict, and otherwise warns.
   std::optional<double> monitored(const LRSchedulerConfig& config);
 
+  /// Returns the scheduler of a callback that steps in place of all others; null without one.
+  LRScheduler* replacement() const;
+
   RunContext& run_;
+  std::vector<FitControl*> controls_;
 };
 
 }  // namespace levin

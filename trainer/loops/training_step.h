@@ -34,6 +34,9 @@ class TrainingStep : public OptimizerDriver {
   /// Ends an open window without a further micro-batch, if an epoch ends where nobody expected it.
   virtual Outcome finish_window() = 0;
 
+  /// While `forward_only`, a batch runs forward and nothing learns from it.
+  virtual void set_forward_only(bool /*forward_only*/) {}
+
   /// Returns what the user should know at the end about how the steps ran; empty if there is nothing to say.
   virtual std::string summary() const { return {}; }
 

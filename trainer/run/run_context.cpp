@@ -66,7 +66,8 @@ const Batch& RunContext::prediction() const {
 }
 
 std::optional<int64_t> RunContext::max_epochs() const {
-  return parts_.is_fit() ? parts_.options.epoch_limit() : std::nullopt;
+  const std::optional<int64_t> limit = parts_.is_fit() ? parts_.options.epoch_limit() : std::nullopt;
+  return limit ? std::optional(*limit + extra_epochs_) : limit;
 }
 
 const std::vector<std::shared_ptr<torch::optim::Optimizer>>& RunContext::optimizers() {

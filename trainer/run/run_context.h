@@ -84,6 +84,9 @@ class RunContext final : public Run {
   /// `estimate` returns the optimizer steps of the whole fit.
   void set_estimate(std::function<std::optional<int64_t>()> estimate) { estimate_ = std::move(estimate); }
 
+  /// Adds epochs to max_epochs.
+  void set_extra_epochs(int64_t epochs) { extra_epochs_ = epochs; }
+
   // --- what its loops share ---
   TrainerState& counters() { return counters_; }
   const TrainerState& counters() const { return counters_; }
@@ -175,6 +178,7 @@ class RunContext final : public Run {
   std::vector<std::filesystem::path> asked_of_all_ranks_ = {};
   std::function<State()> host_states_ = {};
   int64_t log_rows_ = 0;
+  int64_t extra_epochs_ = 0;
 
   const BatchInHand* in_hand_ = nullptr;
   int64_t batch_idx_ = 0;

@@ -178,6 +178,9 @@ inline const Json& all() {
       {"class": "ReduceLROnPlateau", "factor": 0.7, "threshold_mode": "abs", "threshold": 0.2, "cooldown": 1}},
     {"rates": [0.1, 0.3], "lr_scheduler": {"class": "LambdaLR", "lr_lambda": ["decay", "wave"]}},
     {"rates": [0.1, 0.3], "halved_after": [99], "lr_scheduler": {"class": "MultiplicativeLR", "lr_lambda": "almost_one"}},
+    {"rates": [0.1, 0.3], "lr_scheduler": {"class": "SWALR", "swa_lr": [0.05, 0.7], "anneal_epochs": 40}},
+    {"rates": [0.1], "halved_after": [20, 90], "lr_scheduler":
+      {"class": "SWALR", "swa_lr": 0.3, "anneal_epochs": 50, "anneal_strategy": "linear"}},
     {"rates": [0.1, 0.3], "lr_scheduler":
       {"class": "WarmupCosine", "warmup_steps": 40, "total_steps": 250, "eta_min": 0.002}},
     {"rates": [0.1], "lr_scheduler":

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace levin {
+
+class LRScheduler;
+struct CallbackEntry;
+
+/// What a callback may control of a fit besides what it asks of Run: a callback derives from this class too, and the
+/// loops ask it. All ranks must give the same answers.
+class FitControl {
+ public:
+  virtual ~FitControl() = default;
+  /// Returns the number of epochs that the fit runs after max_epochs. Asked once, after on_fit_start.
+  virtual int64_t extra_epochs() const { return 0; }
+  /// Returns whether batches only run forward: no backward, no optimizer step, and global_step stands still. Asked
+  /// before each batch of automatic optimization.
+  virtual bool is_forward_only() const { return false; }
+  /// Returns the scheduler that steps at the end of each epoch, in place of the module's schedulers, which stand still;
+  /// null: the module's step.
+  virtual LRScheduler* lr_scheduler() { return nullptr; }
+};
+
+/// Returns the callbacks that control the fit, in their order.
+std::vector<FitControl*> fit_controls(const std::vector<CallbackEntry>& callbacks);
+
+}  // namespace levin

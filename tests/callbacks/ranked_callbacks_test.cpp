@@ -1,0 +1,70 @@
+// Callbacks that change the training, on two ranks of ddp.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/error_text.h"
+#include "tests/trainer/launch/ranks.h"
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+/// Fits of the program callback_learner in a temporary folder.
+struct CallbackLearner {
+  std::vector<double> weights(int ranks, const Json& one, const std::string& checkpoint = {}) const {
+    const char* const program = std::getenv("LEVIN_CALLBACK_LEARNER");
+    REQUIRE(program != nullptr);
+    const std::string out = (folder / "out").string();
+    std::vector<std::string> words = {
+        "/bin/sh", "-c", "exec \"$0\" \"$@\" > '" + out + "'", program, folder.path().string(), std::to_string(ranks),
+        one.dump()};
+    if (!checkpoint.empty()) words.push_back(checkpoint);
+    const int code = Spawned(words, folder / "log").wait();
+    INFO(one.dump() << ": " << read_bytes(folder / "log"));
+    REQUIRE(code == 0);
+    std::vector<double> values;
+    std::ifstream in(folder / "out");
+    for (std::string line; std::getline(in, line);) values.push_back(std::stod(line));
+    REQUIRE(values.size() >= 4 * 8 + 8 + 8 + 1);
+    return values;
+  }
+  std::string middle() const { return (folder / "middle.ckpt").string(); }
+  TemporaryFolder folder;
+};
+
+double largest_distance(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::isfinite(a[i]) ? std::abs(a[i] - b[i]) : 1e9);
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("callbacks that change the training do on two ranks what they do on one device") {
+  const CallbackLearner learner;
+  const Json cases = Json::parse(R"([
+    {"callback": {"class": "StochasticWeightAveraging", "swa_lrs": 0.02, "swa_epoch_start": 2, "annealing_epochs": 2}},
+    {"callback": {"class": "EMAWeightAveraging", "decay": 0.9}},
+    {"head_only": true, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
+    {"callback": {"class": "ModelPruning", "pruning_fn": "l1_unstructured", "amount": 0.2}}
+  ])");
+  for (const Json& one : cases) CHECK(largest_distance(learner.weights(2, one), learner.weights(1, one)) < 1e-10);
+}
+
+TEST_CASE("callbacks that change the training are resumed on two ranks to the same bits") {
+  const CallbackLearner learner;
+  const Json cases = Json::parse(R"([
+    {"batch_norm": true, "middle": 26, "callback":
+      {"class": "StochasticWeightAveraging", "swa_lrs": 0.02, "swa_epoch_start": 2, "annealing_epochs": 2}},
+    {"batch_norm": true, "head_only": true, "callback":
+      {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
+    {"batch_norm": true, "callback":
+      {"class": "ModelPruning", "pruning_fn": "random_unstructured", "amount": 0.2,
+       "use_lottery_ticket_hypothesis": false}}
+  ])");
+  for (const Json& one : cases) {
+    const auto unbroken = learner.weights(2, one);
+    CHECK(learner.weights(2, one, learner.middle()) == unbroken);
+  }
+}

@@ -1,0 +1,44 @@
+#include <levin/trainer/core/options/epoch_start.h>
+#include <levin/trainer/core/options/value_type.h>
+#include <levin/trainer/core/system/error.h>
+
+namespace levin {
+namespace {
+
+constexpr const char* kEpochStartExpected =
+    "the number of an epoch, from 1, or a fraction of max_epochs from 0.0 to 1.0";
+constexpr const char* kEpochStartSchema = R"({"type": "number", "minimum": 0})";
+
+Json write_epoch_start(const EpochStart& start) {
+  return start.is_fraction() ? Json(start.fraction()) : Json(start.number());
+}
+
+std::optional<EpochStart> parse_epoch_start(const Json& json) try {
+  if (json.is_number_float()) return EpochStart(json.get<double>());
+  if (json.is_number_integer()) return EpochStart(json.get<int64_t>());
+  return {};
+} catch (const UsageError&) {
+  return {};
+}
+
+}  // namespace
+
+void EpochStart::check() const {
+  if (number_ ? *number_ < 1 : !(fraction_ >= 0 && fraction_ <= 1))
+    throw_unexpected("start", kEpochStartExpected, write_epoch_start(*this));
+}
+
+int64_t EpochStart::of(std::optional<int64_t> max_epochs, const std::string& path) const {
+  if (number_) return *number_;
+  if (!max_epochs)
+    throw UsageError(path, ": a fraction (", fraction_, ") needs max_epochs; set it, or give the number of an epoch");
+  return static_cast<int64_t>(static_cast<double>(*max_epochs) * fraction_);
+}
+
+const OptionType& OptionTraits<EpochStart>::type() {
+  static const ValueType<EpochStart> type(kEpochStartExpected, parse_epoch_start, write_epoch_start, json_or_text,
+                                          /*a_switch=*/false, kEpochStartSchema);
+  return type;
+}
+
+}  // namespace levin
