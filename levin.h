@@ -10,6 +10,7 @@
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/fit_control.h>
+#include <levin/callbacks/grad_norm_monitor.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/lambda_callback.h>
 #include <levin/callbacks/learning_rate_monitor.h>
@@ -17,10 +18,14 @@
 #include <levin/callbacks/model_pruning.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/callbacks/prediction_writer.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/callbacks/registry.h>
+#include <levin/callbacks/sample_images.h>
+#include <levin/callbacks/spike_detection.h>
 #include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/callbacks/terminate_on_nan.h>
+#include <levin/callbacks/throughput_monitor.h>
 #include <levin/callbacks/timer.h>
 #include <levin/data/batch.h>
 #include <levin/data/batch_fields.h>

@@ -4,14 +4,19 @@
 #include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/ema_weight_averaging.h>
+#include <levin/callbacks/grad_norm_monitor.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/learning_rate_monitor.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/model_pruning.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/callbacks/prediction_writer.h>
+#include <levin/callbacks/sample_images.h>
+#include <levin/callbacks/spike_detection.h>
 #include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/callbacks/terminate_on_nan.h>
+#include <levin/callbacks/throughput_monitor.h>
 #include <levin/callbacks/timer.h>
 #include <levin/trainer/core/options/value_type.h>
 
@@ -26,6 +31,7 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<EarlyStopping>(registry, "EarlyStopping", "Ends the run when a metric stops improving");
   add_callback<EMAWeightAveraging>(registry, "EMAWeightAveraging",
                                    "Validates and ends with a moving average of the weights");
+  add_callback<GradNormMonitor>(registry, "GradNormMonitor", "Logs the norm of the gradients");
   add_callback<GradientAccumulationScheduler>(registry, "GradientAccumulationScheduler",
                                               "Changes accumulate_grad_batches as training goes on");
   add_callback<LearningRateMonitor>(registry, "LearningRateMonitor", "Logs the learning rates");
@@ -34,9 +40,13 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<ModelSummary>(registry, "ModelSummary", "Prints the layers before training");
   add_callback<OnExceptionCheckpoint>(registry, "OnExceptionCheckpoint",
                                       "Saves a checkpoint when an exception ends a fit");
+  add_callback<PredictionWriter>(registry, "PredictionWriter", "Writes predictions to files");
+  add_callback<SampleImages>(registry, "SampleImages", "Draws images as training goes on");
+  add_callback<SpikeDetection>(registry, "SpikeDetection", "Ends the run when the loss jumps");
   add_callback<StochasticWeightAveraging>(registry, "StochasticWeightAveraging",
                                           "Ends with the mean of the weights of the last epochs");
   add_callback<TerminateOnNaN>(registry, "TerminateOnNaN", "Ends the run at a loss that is NaN or infinite");
+  add_callback<ThroughputMonitor>(registry, "ThroughputMonitor", "Logs samples, items and operations per second");
   add_callback<Timer>(registry, "Timer", "Measures the time of training and can end it");
 }
 

@@ -104,7 +104,8 @@ TEST_CASE("early stopping names what is wrong") {
 TEST_CASE("callbacks are made by name") {
   const auto names = levin::CallbackKind::registry().names();
   CHECK(names == std::vector<std::string>{"BackboneFinetuning", "DeviceStatsMonitor", "EarlyStopping",
-                                          "EMAWeightAveraging", "GradientAccumulationScheduler",
+                                          "EMAWeightAveraging", "GradNormMonitor", "GradientAccumulationScheduler",
                                           "LearningRateMonitor", "ModelCheckpoint", "ModelPruning", "ModelSummary",
-                                          "OnExceptionCheckpoint", "StochasticWeightAveraging", "TerminateOnNaN", "Timer"});
+                                          "OnExceptionCheckpoint", "PredictionWriter", "SampleImages", "SpikeDetection",
+                                          "StochasticWeightAveraging", "TerminateOnNaN", "ThroughputMonitor", "Timer"});
 }
