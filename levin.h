@@ -5,6 +5,7 @@
 
 #include <levin/callbacks/backbone_finetuning.h>
 #include <levin/callbacks/base_finetuning.h>
+#include <levin/callbacks/before_fit.h>
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
@@ -198,7 +199,9 @@
 #include <levin/trainer/session.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/trainer_options.h>
+#include <levin/trainer/tuner/batch_size_callback.h>
 #include <levin/trainer/tuner/batch_size_finder.h>
+#include <levin/trainer/tuner/learning_rate_finder.h>
 #include <levin/trainer/tuner/lr_finder.h>
 #include <levin/trainer/tuner/lr_scaling.h>
 #include <levin/trainer/tuner/tuner.h>

@@ -1,4 +1,5 @@
 #include <levin/trainer/trainer.h>
+#include <levin/callbacks/before_fit.h>
 #include <levin/trainer/assembly/assembly.h>
 #include <levin/trainer/assembly/fit_session.h>
 #include <levin/trainer/assembly/launch_ranks.h>
@@ -130,8 +131,14 @@ std::optional<FoundCheckpoint> Trainer::find_for_evaluation(const std::string& c
   return found;
 }
 
+void Trainer::prepare(const ModuleRef& module, const RunInputs& inputs) {
+  for (const CallbackEntry& entry : options_.callbacks)
+    if (auto* const one = dynamic_cast<BeforeFit*>(entry.callback.get())) one->before_fit(*this, module, inputs);
+}
+
 RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
   refuse_untuned();
+  if (!trials_ && !placement_.is_dry_run) prepare(module, inputs);
   fit_.reset();
   fit_ = std::make_shared<Assembly>(options_, placement_, ranks(), module, inputs.data_module, Stage::Fit, trials_);
   const RunScope scope = fit_->scope();

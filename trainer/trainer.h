@@ -108,6 +108,8 @@ class Trainer {
  private:
   Trainer(ResolvedOptions options, Placement placement, bool trials);
   void refuse_untuned() const;
+  /// Lets callbacks do what they do before a fit.
+  void prepare(const ModuleRef& module, const RunInputs& inputs);
   /// Returns the process group, joined at the first call; null without ddp or zero1.
   ProcessGroup* ranks();
   std::optional<FoundCheckpoint> find_for_evaluation(const std::string& ckpt_path, Comm& comm) const;

@@ -9,6 +9,7 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/supervisor.h>
+#include <levin/trainer/tuner/finds_anew.h>
 
 #include <iostream>
 
@@ -157,6 +158,7 @@ int fail(const std::exception& error, int code) {
 
 int main(int argc, char** argv) {
   try {
+    register_finders();
     return dispatch({argv + (argc > 0 ? 1 : 0), argv + argc});
   } catch (const UsageError& error) {
     return fail(error, kUsage);
