@@ -158,6 +158,7 @@
 #include <levin/modules/weights_report.h>
 #include <levin/modules/wrap.h>
 #include <levin/trainer/cli/cli.h>
+#include <levin/trainer/cli/plugin.h>
 #include <levin/trainer/compile_step.h>
 #include <levin/trainer/core/device/seed_everything.h>
 #include <levin/trainer/core/options/auto_int.h>

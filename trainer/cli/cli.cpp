@@ -3,6 +3,7 @@
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/verify_resume.h>
 #include <levin/trainer/cli/config/without_effect.h>
+#include <levin/trainer/cli/load_plugin.h>
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/core/system/console.h>
@@ -40,6 +41,8 @@ Usage: levin COMMAND [ARGUMENTS]
   config schema     Print the JSON Schema of a config, for editors
   config docs       Print the page that describes all options
   data inspect      Show what the loaders of a config's data give, and draw the first training batch
+  --plugin FILE fit ...
+                    Load a shared library first, whose callbacks, models, data and loggers a config then can name
   list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks or loggers
   ls [FOLDER]       List runs: status, steps, best metric, age; also those that run, and those that were killed
   compare RUN RUN   Show how two runs differ, in config and metrics
@@ -56,9 +59,12 @@ Usage: levin COMMAND [ARGUMENTS]
 Options come from config files, then LEVIN__SECTION__KEY in the environment, then flags; later ones win.
 )";
 
+/// The flags of the plugins that were loaded, each after a space.
+std::string plugin_words;
+
 /// Returns the command line without --ckpt-path, for a message that appends another one.
 std::string command_line_without_checkpoint(const std::string& command, const std::vector<std::string>& arguments) {
-  std::string line = "levin " + command;
+  std::string line = "levin" + plugin_words + " " + command;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--ckpt-path") {
       ++i;  // its value
@@ -104,6 +110,16 @@ int verify_from_arguments(std::vector<std::string> arguments) {
     return 0;
   }
   return verify_resume(std::cout, line.config, steps) ? 0 : kFailed;
+}
+
+/// Takes `--plugin FILE` from the beginning of the arguments, as often as it stands there, and loads the files.
+void load_plugins(std::vector<std::string>& arguments) {
+  while (!arguments.empty() && arguments[0] == "--plugin") {
+    if (arguments.size() == 1) throw UsageError("--plugin: missing; name the file of the plugin");
+    load_plugin(arguments[1]);
+    plugin_words += " --plugin " + shell_word(arguments[1]);
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
 }
 
 int dispatch(const std::vector<std::string>& arguments) {
@@ -159,7 +175,9 @@ int fail(const std::exception& error, int code) {
 int main(int argc, char** argv) {
   try {
     register_finders();
-    return dispatch({argv + (argc > 0 ? 1 : 0), argv + argc});
+    std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+    load_plugins(arguments);
+    return dispatch(arguments);
   } catch (const UsageError& error) {
     return fail(error, kUsage);
   } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 #include <c10/util/StringUtil.h>
 #include <dlfcn.h>
 #include <levin/trainer/cli/commands/commands.h>
+#include <levin/trainer/cli/plugin.h>
 
 namespace levin::cli {
 namespace {
@@ -30,6 +31,8 @@ std::string compiler() {
   return "gcc " __VERSION__;
 #endif
 }
+
+static_assert(detail::kPluginVersion == "levin " LEVIN_VERSION, "write the new version into trainer/cli/plugin.h");
 
 }  // namespace
 

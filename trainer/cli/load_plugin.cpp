@@ -1,0 +1,46 @@
+#include <levin/trainer/cli/load_plugin.h>
+#include <dlfcn.h>
+#include <levin/trainer/cli/plugin.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace levin::cli {
+namespace {
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in || std::filesystem::is_directory(path)) throw UsageError("--plugin: cannot read ", path.string());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Returns what a plugin was built with; empty for a file without the mark.
+std::string build_in(const std::string& bytes) {
+  const size_t found = bytes.find(detail::kPluginMark);
+  if (found == std::string::npos) return "";
+  const size_t begin = found + detail::kPluginMark.size();
+  const size_t end = std::min(bytes.find('\0', begin), begin + std::tuple_size_v<detail::PluginAbi>);
+  return bytes.substr(begin, std::min(end, bytes.size()) - begin);
+}
+
+}  // namespace
+
+void load_plugin(const std::filesystem::path& path) {
+  static constexpr detail::PluginAbi kOwn = detail::plugin_abi();
+  const std::string own = build_in(std::string(kOwn.data(), kOwn.size()));
+  const std::string theirs = build_in(bytes_of(path));
+  if (theirs.empty())
+    throw UsageError(
+        "--plugin: ", path.string(),
+        " is no plugin of levin; write LEVIN_PLUGIN(); in one of its sources (levin/trainer/cli/plugin.h)");
+  if (theirs != own)
+    throw UsageError("--plugin: ", path.string(), " was built with ", theirs, ", and this program with ", own,
+                     "; build the plugin again with the headers, LibTorch and compiler of this program");
+  if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
+    throw UsageError("--plugin: ", path.string(), " cannot be loaded: ", dlerror());
+}
+
+}  // namespace levin::cli
