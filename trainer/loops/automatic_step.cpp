@@ -160,7 +160,10 @@ at::Tensor AutomaticStep::compute_gradients() {
 }
 
 at::Tensor AutomaticStep::run_forward() {
-  const bool is_compiled = compiled_ && !compiled_->makes_optimizer_steps() && compiled_->takes(*batch_);
+  // Who lets batches only run forward has changed what forward does: how batch norms average.
+  if (compiled_ && forward_only_) compiled_->count_eager("batches only ran forward");
+  const bool is_compiled =
+      compiled_ && !forward_only_ && !compiled_->makes_optimizer_steps() && compiled_->takes(*batch_);
   return run_training_step(is_compiled ? compiled_->as_batch() : *batch_, batch_idx_);
 }
 

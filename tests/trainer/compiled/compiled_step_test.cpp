@@ -230,6 +230,23 @@ TEST_CASE("gradients reach hooks and an overridden backward, and are the same") 
   CHECK(largest_difference(with_hook.state, direct.state) < 1e-6);
 }
 
+TEST_CASE("averaged weights get the statistics of eager batches, and of as many") {
+  const std::string path = package(0);
+  if (path.empty()) return;
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = options_in(folder);
+  const auto averaged = [&] {
+    options.callbacks = {levin::StochasticWeightAveraging({.swa_lrs = 0.01, .swa_epoch_start = 2})};
+    return train_anew<Learner>(options);
+  };
+  const Trained eager = averaged();
+  options.compiled_step = path;
+  const Trained compiled = averaged();
+  CHECK(largest_difference(compiled.state, eager.state) < 1e-5);
+  CHECK(contains(compiled.output, "compiled step: 15 batches of this run used"));
+  CHECK(contains(compiled.output, "5 ran eagerly (the first: batches only ran forward)"));
+}
+
 TEST_CASE("convolutions and gelu are compiled, in whichever layout is the faster") {
   const char* const python = std::getenv("LEVIN_TEST_PYTHON");
   if (python == nullptr || *python == '\0') return;
