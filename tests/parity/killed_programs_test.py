@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--compiled-kills", type=int, default=3)
     parser.add_argument("--in-step-kills", type=int, default=3)
-    parser.add_argument("names", nargs="*", default=["lenet"])
+    parser.add_argument("names", nargs="*", default=["gcn"])
     arguments = parser.parse_intermixed_args()
     failed = False
     for name in arguments.names:
