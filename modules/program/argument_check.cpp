@@ -33,6 +33,11 @@ void check_pdist(const Arguments& arguments) {
   require(self.dim() == 2 && self.numel() > 0, "self must be a matrix that has elements");
 }
 
+/// lift(self), lift_fresh(self): they return self, and autograd would make a parameter the result of itself.
+void check_lift(const Arguments& arguments) {
+  require(!arguments[0].toTensor().requires_grad(), "self must be a constant, not a tensor that gets a gradient");
+}
+
 /// lstm, gru and rnn_*(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first): states
 /// and weights of each layer and direction, of which the kernels believe the number and the sizes.
 void check_rnn(const Arguments& arguments, int64_t gates) {
@@ -85,6 +90,8 @@ void check_rnn_of(const Arguments& arguments) {
 constexpr std::array kChecks = {
     std::pair<std::string_view, ArgumentCheck>{"aten::_weight_norm", check_weight_norm},
     std::pair<std::string_view, ArgumentCheck>{"aten::pdist", check_pdist},
+    std::pair<std::string_view, ArgumentCheck>{"aten::lift", check_lift},
+    std::pair<std::string_view, ArgumentCheck>{"aten::lift_fresh", check_lift},
     std::pair<std::string_view, ArgumentCheck>{"aten::lstm", check_rnn_of<4>},
     std::pair<std::string_view, ArgumentCheck>{"aten::gru", check_rnn_of<3>},
     std::pair<std::string_view, ArgumentCheck>{"aten::rnn_tanh", check_rnn_of<1>},

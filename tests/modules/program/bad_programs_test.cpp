@@ -137,6 +137,8 @@ TEST_CASE("operators that do not check their arguments are checked") {
       contains(error_of_running(one("_weight_norm.default", {argument("v", tensor("x")), argument("g", tensor("w"))})),
                "g must have the size of v"));
   CHECK(contains(error_of_running(one("pdist.default", {kX}), at::ones({0, 3})), "must be a matrix that has elements"));
+  CHECK(contains(error_of_running(one("lift_fresh.default", {kX}), at::ones({2, 3}).requires_grad_()),
+                 "must be a constant"));
   ProgramJson gru = node("gru.input",
                          {argument("input", tensor("c")), argument("hx", tensor("c")),
                           argument("params", {{"as_tensors", {named("w"), named("w")}}}), truth("has_biases", false),
