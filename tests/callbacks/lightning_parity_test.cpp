@@ -62,6 +62,8 @@ TEST_CASE("callbacks that change the training end with PyTorch Lightning's weigh
       {"class": "ModelPruning", "pruning_fn": "ln_structured", "amount": 2, "use_global_unstructured": false,
        "use_lottery_ticket_hypothesis": false, "pruning_dim": 0, "pruning_norm": 2}}
   ])");
+  // A pruned row makes a batch norm's input constant, and the norm then magnifies rounding 300 times.
+  const auto within = [](const Json& one) { return one.contains("pruned") ? 1e-5 : 1e-6; };
   const TemporaryFolder folder;
   const ToyData data(48);
   std::vector<std::shared_ptr<BackboneNet>> nets;
@@ -83,7 +85,7 @@ TEST_CASE("callbacks that change the training end with PyTorch Lightning's weigh
       if (!tensor.to_tensor().is_floating_point()) continue;
       INFO(levin::to_text(name));
       const torch::Tensor difference = tensor.to_tensor() - theirs.at(name).to_tensor();
-      CHECK(difference.abs().max().item<double>() < 1e-6);
+      CHECK(difference.abs().max().item<double>() < within(cases[i]));
     }
     CHECK(largest_difference(first, net.parameters()) > 1e-2);
   }

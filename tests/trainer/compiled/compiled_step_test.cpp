@@ -242,6 +242,7 @@ TEST_CASE("averaged weights get the statistics of eager batches, and of as many"
   const Trained eager = averaged();
   options.compiled_step = path;
   const Trained compiled = averaged();
+  INFO(compiled.output);
   CHECK(largest_difference(compiled.state, eager.state) < 1e-5);
   CHECK(contains(compiled.output, "compiled step: 15 batches of this run used"));
   CHECK(contains(compiled.output, "5 ran eagerly (the first: batches only ran forward)"));
