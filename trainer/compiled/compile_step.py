@@ -164,7 +164,7 @@ def is_convolution(operator):
 
 def has_convolutions(program):
     """Returns whether the step has convolutions of pictures, whose layout can be chosen."""
-    pictures = any(len(item["shape"]) == 4 and item["kind"] == "parameter" for item in program["inputs"])
+    pictures = any(len(item["shape"]) == 4 and item["kind"] in ("parameter", "frozen") for item in program["inputs"])
     return pictures and any("conv" in call["op"] for call in program["calls"])
 
 
@@ -246,6 +246,7 @@ class Graph(torch.nn.Module):
 
 MOST = 1 << 20
 
+
 def exported(program, constants, inputs, fixed, channels_last):
     step = Step(program, constants, channels_last)
     graph = make_fx(step, tracing_mode="fake" if fixed else "symbolic", _allow_non_fake_inputs=True)(*inputs)
@@ -273,14 +274,14 @@ def compiled(exported_step, inputs, threads):
     return torch._inductor.aot_compile(exported_step.module(check_guards=False), tuple(inputs), options=options)
 
 
-def fastest(candidates, inputs, threads):
-    """Returns the files among `candidates` whose code takes the least time."""
+def fastest(candidates, inputs, threads, folder):
+    """Returns the files among `candidates` whose code takes the least time. Writes their packages to `folder`."""
     if threads:
         torch.set_num_threads(threads)
     inputs = [torch.randn_like(x) if x.is_floating_point() else x for x in inputs]
     loaders = []
     for place, files in enumerate(candidates):
-        package = f"candidate{place}.pt2"
+        package = os.path.join(folder, f"candidate{place}.pt2")
         package_pt2(package, aoti_files=files)
         loaders.append(torch._C._aoti.AOTIModelPackageLoader(package, "model", False, 1, -1))
     least = [math.inf] * len(candidates)
@@ -330,7 +331,9 @@ def main():
         steps = [exported(program, constants, example_inputs(program, size), fixed, layout) for layout in layouts]
     step, exported_step = steps[0]
     candidates = [compiled(each, example_inputs(program, size), threads) for _, each in steps]
-    files = fastest(candidates, example_inputs(program, size), threads) if len(candidates) > 1 else candidates[0]
+    files = candidates[0]
+    if len(candidates) > 1:
+        files = fastest(candidates, example_inputs(program, size), threads, os.path.dirname(out))
     description = {key: value for key, value in program.items() if key not in ("calls", "outputs", "fixed", "stepped")}
     description["inputs"] = [
         {**item, "shape": item["shape"] if not fixed else resolved(item["shape"], size),

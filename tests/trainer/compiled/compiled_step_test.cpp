@@ -266,6 +266,7 @@ TEST_CASE("convolutions and gelu are compiled, in whichever layout is the faster
       levin::compile_step(levin::Trainer(options), module, data().loader(8), {.out = path, .python = python});
   CHECK(result.any_batch_size);
   CHECK(result.gradient_difference < 1e-5);
+  CHECK_FALSE(std::filesystem::exists("candidate0.pt2"));
   const Trained eager = train(plain, options);
   options.compiled_step = path;
   const Trained compiled = train(module, options);
