@@ -88,6 +88,10 @@ CompiledStep::CompiledStep(const StepParts& parts, std::filesystem::path path, c
       needs_no_graph_(parts.strategy.comm().world_size() == 1 && !parts.overrides.has(ModuleMethod::backward) &&
                       !parts.hooks.anyone_overrides(Hook::on_before_backward)) {}
 
+std::string CompiledStep::recompile_advice() const {
+  return compiled::recompile_advice(path_) + (makes_optimizer_steps() ? " --optimizer in_step" : "");
+}
+
 bool CompiledStep::takes(const Batch& batch) {
   gradients_.clear();
   if (batch.is_own()) return run_eagerly("a batch of the program's own type");
@@ -135,12 +139,12 @@ void CompiledStep::check(const Batch& batch) {
   if (trace.digest() != description_.digest)
     throw UsageError("trainer.compiled_step: ", path_.string(), ": was compiled from another training_step of ",
                      description_.model, " (precision ", description_.precision, ", LibTorch ", description_.torch,
-                     "): its code, its options or its constants differ", compiled::recompile_advice(path_));
+                     "): its code, its options or its constants differ", recompile_advice());
   logged_ = trace.log.entries();
   if (!optimizer_) return;
   if (const nlohmann::json now = optimizer_->describe(); now != description_.optimizer)
     throw UsageError("trainer.compiled_step: ", path_.string(), ": makes the steps of ", description_.optimizer.dump(),
-                     ", and the run has ", now.dump(), compiled::recompile_advice(path_));
+                     ", and the run has ", now.dump(), recompile_advice());
 }
 
 bool CompiledStep::is_as_traced() const {
@@ -197,7 +201,7 @@ StepOutput CompiledStep::run() {
   }
   if (results.size() != description_.results())
     throw UsageError("trainer.compiled_step: ", path_.string(), ": returned ", results.size(), " tensors, ",
-                     description_.results(), " were expected", compiled::recompile_advice(path_));
+                     description_.results(), " were expected", recompile_advice());
   ++compiled_batches_;
   auto next = results.begin();
   StepOutput output(std::move(*next++));

@@ -55,6 +55,7 @@ class CompiledStep {
   bool take_batch(const Batch& batch);
   bool is_as_traced() const;
   bool run_eagerly(const std::string& why);
+  std::string recompile_advice() const;
   void make_optimizer(const std::vector<compiled::StepInput>& inputs);
 
   StepParts parts_;

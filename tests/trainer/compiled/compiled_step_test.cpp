@@ -384,6 +384,7 @@ TEST_CASE("a package that makes the optimizer's steps is refused where something
     return error_text<levin::UsageError>([&] { levin::Trainer(with).fit(module, data().loader(8)); });
   };
   CHECK(contains(refusal(options, "SGD", 0.2), "\"weight_decay\":0.2"));
+  CHECK(contains(refusal(options, "SGD", 0.2), "SGD.pt2 --optimizer in_step"));
   CHECK(contains(refusal(options, "Adam"), "makes the steps of {\"class\":\"SGD\""));
   levin::TrainerOptions clipped = options;
   clipped.gradient_clip_val = 1;
