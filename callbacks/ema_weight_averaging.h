@@ -22,7 +22,7 @@ struct EMAWeightAveragingOptions {
 /// Keeps an exponential moving average of the weights (levin::optim::EMA): validations during fit use it, checkpoints
 /// hold it as `state_dict`, and the fit ends with it.
 ///
-/// The weights of the training itself are in a checkpoint's `current_model_state`, from which a resumed run goes on.
+/// A checkpoint also holds the weights that are trained, as `current_model_state`; a resumed run trains those.
 /// The first update copies the weights; before it the average is what the module began with. Averages lie on the
 /// devices of the parameters. Source: lightning.pytorch.callbacks.EMAWeightAveraging
 class EMAWeightAveraging : public Callback {

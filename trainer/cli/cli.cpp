@@ -13,6 +13,8 @@
 #include <levin/trainer/tuner/finds_anew.h>
 
 #include <iostream>
+#include <type_traits>
+#include <utility>
 
 namespace levin::cli {
 namespace {
@@ -122,6 +124,37 @@ void load_plugins(std::vector<std::string>& arguments) {
   }
 }
 
+using Words = std::vector<std::string>;
+
+/// Makes a command of a function that takes the words behind the command's name.
+template <auto function>
+int run_words(const std::string& /*command*/, const Words& words) {
+  if constexpr (std::is_void_v<decltype(function(words))>) {
+    function(words);
+    return 0;
+  } else {
+    return function(words);
+  }
+}
+
+constexpr std::pair<const char*, int (*)(const std::string& command, const Words& words)> kCommands[] = {
+    {"fit", run_from_arguments},
+    {"validate", run_from_arguments},
+    {"test", run_from_arguments},
+    {"predict", run_from_arguments},
+    {"launch", run_words<launch_command>},
+    {"compile", run_words<compile_command>},
+    {"verify-resume", run_words<verify_from_arguments>},
+    {"config", run_words<config_command>},
+    {"data", run_words<data_command>},
+    {"ls", run_words<ls_command>},
+    {"compare", run_words<compare_command>},
+    {"report", run_words<report_command>},
+    {"gc", run_words<gc_command>},
+    {"rm", run_words<rm_command>},
+    {"ckpt", run_words<ckpt_command>},
+    {"list", run_words<list_command>}};
+
 int dispatch(const std::vector<std::string>& arguments) {
   raise_duplicate_registrations();
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
@@ -134,33 +167,14 @@ int dispatch(const std::vector<std::string>& arguments) {
     std::cout << version_text() << std::flush;
     return 0;
   }
-  if (is_run_command(command)) return run_from_arguments(command, rest);
-  if (command == "launch") return launch_command(rest);
-  if (command == "compile") return compile_command(rest);
-  if (command == "verify-resume") return verify_from_arguments(rest);
-  if (command == "config") {
-    config_command(rest);
-    return 0;
+  std::vector<std::string> names;
+  for (const auto& [name, run] : kCommands) {
+    if (command == name) return run(command, rest);
+    names.emplace_back(name);
   }
-  if (command == "data") {
-    data_command(rest);
-    return 0;
-  }
-  if (command == "ls") return ls_command(rest);
-  if (command == "compare") return compare_command(rest);
-  if (command == "report") return report_command(rest);
-  if (command == "gc") return gc_command(rest);
-  if (command == "rm") return rm_command(rest);
-  if (command == "ckpt") return ckpt_command(rest);
-  if (command != "list")
-    throw UsageError(
-        "no command '", command, "'",
-        did_you_mean(command, {"fit", "validate", "test", "predict", "launch", "compile", "verify-resume", "config",
-                               "data", "ls", "compare", "report", "gc", "rm", "ckpt", "list"}),
-        "; there are: fit, validate, test, predict, launch, compile, verify-resume, config, data, ls, compare, report, "
-        "gc, rm, ckpt, list");
-  list_command(rest);
-  return 0;
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  throw UsageError("no command '", command, "'", did_you_mean(command, names), "; there are: ", all);
 }
 
 int fail(const std::exception& error, int code) {

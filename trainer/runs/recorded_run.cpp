@@ -3,6 +3,7 @@
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/loggers/json_number.h>
 
 #include <algorithm>
 #include <charconv>
@@ -174,6 +175,11 @@ std::optional<Best> RecordedRun::best(const Monitor& monitor) const {
   return best;
 }
 
+std::optional<Best> RecordedRun::best() const {
+  const std::optional<Monitor> judged_by = monitor();
+  return judged_by ? best(*judged_by) : std::nullopt;
+}
+
 std::optional<Monitor> RecordedRun::monitor() const {
   const Json callbacks = config.is_object() ? config.value("/trainer/callbacks"_json_pointer, Json()) : Json();
   for (const Json& callback : callbacks) {
@@ -185,6 +191,11 @@ std::optional<Monitor> RecordedRun::monitor() const {
   for (const char* name : {"val_loss", "train_loss"})
     if (metrics.contains(name)) return Monitor{name};
   return {};
+}
+
+Json best_json(const std::optional<Best>& best) {
+  if (!best) return nullptr;
+  return {{"metric", best->monitor.metric}, {"value", json_number(best->value)}, {"step", best->step}};
 }
 
 bool is_run_folder(const fs::path& folder) {

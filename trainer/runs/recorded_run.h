@@ -52,10 +52,15 @@ struct RecordedRun {
   std::optional<double> last(const std::string& metric) const;
   /// Returns the best value of `monitor`; nullopt if it was never logged as a finite number.
   std::optional<Best> best(const Monitor& monitor) const;
+  /// Returns the best value of `monitor()`.
+  std::optional<Best> best() const;
   /// Returns the monitor of the run's ModelCheckpoint, else val_loss, else train_loss; of these the first that was
   /// logged.
   std::optional<Monitor> monitor() const;
 };
+
+/// Returns {"metric", "value", "step"}; null without a value.
+nlohmann::ordered_json best_json(const std::optional<Best>& best);
 
 /// Returns whether levin wrote the folder of a run here.
 bool is_run_folder(const std::filesystem::path& folder);

@@ -48,14 +48,11 @@ Json json_of(const RecordedRun& run) {
                {"epoch", run.epoch},
                {"step", run.step},
                {"seconds", run.seconds},
-               {"best", nullptr},
+               {"best", best_json(run.best())},
                {"problems", run.problems},
                {"config", run.config},
                {"metrics", Json::object()},
                {"checkpoints", Json::array()}};
-  if (const auto monitor = run.monitor())
-    if (const auto best = run.best(*monitor))
-      json["best"] = {{"metric", monitor->metric}, {"value", json_number(best->value)}, {"step", best->step}};
   for (const auto& [name, series] : run.metrics) json["metrics"][name] = json_of(thinned(series, kMostPoints));
   for (const CheckpointFile& file : run.checkpoints)
     json["checkpoints"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"metrics", metrics_of(run, file)}});

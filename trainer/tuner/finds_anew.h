@@ -5,8 +5,8 @@ namespace levin {
 class Trainer;
 struct RunInputs;
 
-/// Returns whether a fit begins anew, so that a callback may look for its batch size or rate: it has no checkpoint and
-/// is no test of a few batches. Throws as find_checkpoint.
+/// Returns whether a callback may search for the batch size or the learning rate of a fit: the fit resumes no
+/// checkpoint, and fast_dev_run is off. Throws as find_checkpoint.
 bool finds_anew(const Trainer& trainer, const RunInputs& inputs);
 
 /// Registers LearningRateFinder and BatchSizeFinder for configs; later calls do nothing.

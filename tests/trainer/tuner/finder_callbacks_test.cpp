@@ -1,4 +1,4 @@
-// The searches as callbacks: each fit that begins anew looks, and one that is resumed keeps what was found.
+// The searches as callbacks: a new fit searches, and a resumed fit keeps the result of its checkpoint.
 #include <levin/trainer/tuner/batch_size_callback.h>
 #include <levin/trainer/tuner/learning_rate_finder.h>
 

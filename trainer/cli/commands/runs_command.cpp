@@ -72,8 +72,7 @@ double age_of(const RecordedRun& run) {
 }
 
 std::string best_text(const RecordedRun& run) {
-  const auto monitor = run.monitor();
-  const auto best = monitor ? run.best(*monitor) : std::nullopt;
+  const auto best = run.best();
   if (!best) return "-";
   return best->monitor.metric + " " + short_number(best->value) + " (step " + std::to_string(best->step) + ")";
 }
@@ -85,12 +84,9 @@ Json json_of(const RecordedRun& run) {
                {"step", run.step},
                {"seconds", run.seconds},
                {"age_seconds", age_of(run)},
-               {"best", nullptr},
+               {"best", runs::best_json(run.best())},
                {"checkpoints", Json::array()},
                {"problems", run.problems}};
-  if (const auto monitor = run.monitor())
-    if (const auto best = run.best(*monitor))
-      json["best"] = {{"metric", monitor->metric}, {"value", json_number(best->value)}, {"step", best->step}};
   for (const runs::CheckpointFile& file : run.checkpoints)
     json["checkpoints"].push_back({{"file", file.name}, {"bytes", file.bytes}});
   return json;
