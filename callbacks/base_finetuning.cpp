@@ -1,13 +1,14 @@
 #include <levin/callbacks/base_finetuning.h>
+#include <levin/callbacks/saved_callback_state.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parameter_names.h>
+#include <levin/modules/visit_batch_norm.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
-#include <torch/nn/modules/batchnorm.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace levin {
@@ -15,10 +16,9 @@ namespace {
 
 /// Returns the momentum of a batch norm of LibTorch; null for another module.
 std::optional<double>* momentum_of(torch::nn::Module& part) {
-  if (auto* norm = part.as<torch::nn::BatchNorm1dImpl>()) return &norm->options.momentum();
-  if (auto* norm = part.as<torch::nn::BatchNorm2dImpl>()) return &norm->options.momentum();
-  if (auto* norm = part.as<torch::nn::BatchNorm3dImpl>()) return &norm->options.momentum();
-  return nullptr;
+  std::optional<double>* momentum = nullptr;
+  visit_batch_norm(part, [&](auto& norm) { momentum = &norm.options.momentum(); });
+  return momentum;
 }
 
 /// Returns the module and all its submodules, each once.
@@ -49,8 +49,7 @@ void add_group(torch::optim::Optimizer& optimizer, std::vector<at::Tensor> param
 
 /// Returns the options and the parameters' names of each group from `first` on, as PyTorch Lightning saves them.
 State described_groups(LightningModule& module, torch::optim::Optimizer& optimizer, size_t first) {
-  std::unordered_map<const void*, std::string> names;
-  for (const auto& item : module.named_parameters()) names[item.value().unsafeGetTensorImpl()] = item.key();
+  auto names = names_of_parameters(module);
   State groups = State::list();
   for (size_t i = first; i < optimizer.param_groups().size(); ++i) {
     State group = State::dict();
@@ -84,8 +83,7 @@ void BaseFinetuning::setup(Run& run) {
 /// Adds the groups that the run had added before the save: the optimizer's state has them.
 void BaseFinetuning::on_load_checkpoint(Run& run, const State& checkpoint) {
   if (!run.fitting()) return;
-  const State* const callbacks = checkpoint.find("callbacks");
-  const State* const own = callbacks != nullptr ? callbacks->find(state_key()) : nullptr;
+  const State* const own = saved_callback_state(checkpoint, state_key());
   const State* const saved = own != nullptr ? own->find("internal_optimizer_metadata") : nullptr;
   if (saved == nullptr) return;
   const auto parameters = run.module().named_parameters();
@@ -129,12 +127,13 @@ void BaseFinetuning::on_train_epoch_start(Run& run) {
   }
 }
 
-void BaseFinetuning::teardown(Run& /*run*/) { put_momenta_back(); }
+void BaseFinetuning::teardown(Run& /*run*/) {
+  put_momenta_back();
+  momenta_.clear();
+}
 
 /// What is frozen stays known, since a checkpoint may follow.
-void BaseFinetuning::on_exception(Run& /*run*/, const std::exception& /*error*/) {
-  for (const auto& [part, momentum] : momenta_) *momentum_of(*part) = momentum;
-}
+void BaseFinetuning::on_exception(Run& /*run*/, const std::exception& /*error*/) { put_momenta_back(); }
 
 /// A momentum of 0 leaves the statistics alone while batches are normalized by their own, as in Python.
 void BaseFinetuning::stop_statistics(torch::nn::Module& norm) {
@@ -151,7 +150,6 @@ void BaseFinetuning::resume_statistics(torch::nn::Module& norm) {
 
 void BaseFinetuning::put_momenta_back() {
   for (const auto& [part, momentum] : momenta_) *momentum_of(*part) = momentum;
-  momenta_.clear();
 }
 
 void BaseFinetuning::freeze(torch::nn::Module& module, bool train_bn) {

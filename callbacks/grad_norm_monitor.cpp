@@ -4,11 +4,11 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/parameter_names.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace levin {
@@ -21,12 +21,6 @@ std::string name_of_order(double order) {
   return text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
-std::unordered_map<const void*, std::string> names_of_parameters(const LightningModule& module) {
-  std::unordered_map<const void*, std::string> names;
-  for (const auto& item : module.named_parameters()) names[item.value().unsafeGetTensorImpl()] = item.key();
-  return names;
-}
-
 }  // namespace
 
 GradNormMonitor::GradNormMonitor(GradNormMonitorOptions options) : options_(options) {
@@ -37,7 +31,7 @@ void GradNormMonitor::on_before_optimizer_step(Run& run, torch::optim::Optimizer
   if (run.state().global_step % options_.every_n_steps != 0) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> gradients;
-  std::vector<const void*> parameters;
+  std::vector<const at::TensorImpl*> parameters;
   for (const auto& group : optimizer.param_groups())
     for (const at::Tensor& parameter : group.params()) {
       const at::Tensor& gradient = parameter.grad();

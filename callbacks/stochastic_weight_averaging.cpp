@@ -2,28 +2,22 @@
 #include <ATen/core/grad_mode.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/swa_lr.h>
+#include <levin/modules/visit_batch_norm.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
-#include <torch/nn/modules/batchnorm.h>
 
 #include <exception>
 
 namespace levin {
 namespace {
 
-template <class BatchNorm, class Visit>
-void visit_as(torch::nn::Module& part, const Visit& visit) {
-  if (auto* norm = part.as<BatchNorm>(); norm != nullptr && norm->running_mean.defined()) visit(*norm);
-}
-
 /// Calls `visit` with each batch norm that has running statistics.
 template <class Visit>
 void for_each_batch_norm(const torch::nn::Module& module, const Visit& visit) {
-  for (const auto& part : module.modules(/*include_self=*/false)) {
-    visit_as<torch::nn::BatchNorm1dImpl>(*part, visit);
-    visit_as<torch::nn::BatchNorm2dImpl>(*part, visit);
-    visit_as<torch::nn::BatchNorm3dImpl>(*part, visit);
-  }
+  for (const auto& part : module.modules(/*include_self=*/false))
+    visit_batch_norm(*part, [&](auto& norm) {
+      if (norm.running_mean.defined()) visit(norm);
+    });
 }
 
 std::optional<c10::Device> device_named(const std::string& name) try {

@@ -1,12 +1,12 @@
 #include <levin/trainer/compiled/step_optimizer.h>
 #include <ATen/ops/zeros.h>
+#include <levin/modules/optim/engine/adam_rule.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/adamw.h>
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace levin::compiled {
 namespace {
@@ -29,12 +29,14 @@ optim::Optimizer& levins(torch::optim::Optimizer& optimizer) {
   return *ours;
 }
 
-/// What AdamRule computes with.
-void write_adam(double* numbers, double lr, const std::vector<double>& betas, double decay, int64_t step) {
-  const auto count = static_cast<double>(step);
-  numbers[0] = lr / (1 - std::pow(betas[0], count));
-  numbers[1] = std::sqrt(1 - std::pow(betas[1], count));
-  numbers[2] = 1 - lr * decay;
+/// `settings`: of Adam or AdamW; `step`: the number of the next step, from 1.
+void write_adam(double* numbers, const optim::detail::AdamSettings& settings, int64_t step) {
+  optim::ParamState state;
+  state.step = step;
+  const optim::detail::AdamRule</*kL2=*/false, /*kAmsgrad=*/false> rule(settings, state);
+  numbers[0] = rule.step_size;
+  numbers[1] = rule.correction;
+  numbers[2] = rule.kept;
 }
 
 }  // namespace
@@ -150,10 +152,10 @@ void StepOptimizer::write_numbers(size_t group) {
     }
   if (class_ == "Adam") {
     const auto& adam = optim::options_of<AdamOptions>(of_group);
-    write_adam(numbers, adam.lr, adam.betas, adam.decoupled_weight_decay ? adam.weight_decay : 0, step);
+    write_adam(numbers, optim::detail::adam_settings(adam, adam.decoupled_weight_decay), step);
   } else {
-    const auto& adam = optim::options_of<AdamWOptions>(of_group);
-    write_adam(numbers, adam.lr, adam.betas, adam.weight_decay, step);
+    write_adam(numbers, optim::detail::adam_settings(optim::options_of<AdamWOptions>(of_group), /*decoupled=*/true),
+               step);
   }
 }
 

@@ -102,11 +102,8 @@ bool AutomaticStep::replay() {
     return left;
   });
   if (!outcome) return false;
-  total_weight_ = static_cast<double>(weight_of_batch(*batch_));
-  window_.add(total_weight_);
   set_output(outcome->loss);
-  stepped_ = true;
-  updated_ = !outcome->skipped;
+  count_whole_step(/*updated=*/!outcome->skipped);
   return true;
 }
 
@@ -119,10 +116,15 @@ bool AutomaticStep::run_whole() {
   if (!compiled_->takes(*batch_)) return false;
   optimizers_.zero_grad(0);  // of an eager step before
   run_training_step(compiled_->as_batch(), batch_idx_);
+  count_whole_step(/*updated=*/true);
+  return true;
+}
+
+void AutomaticStep::count_whole_step(bool updated) {
   total_weight_ = static_cast<double>(weight_of_batch(*batch_));
   window_.add(total_weight_);
-  stepped_ = updated_ = true;
-  return true;
+  stepped_ = true;
+  updated_ = updated;
 }
 
 void AutomaticStep::refuse_second_closure() const {

@@ -45,6 +45,8 @@ class AutomaticStep final : public TrainingStep {
   bool replay();
   /// Makes the step by a package that holds the optimizer's too; returns false if the step must run as it is.
   bool run_whole();
+  /// Counts a step that a graph or a package made, from the batch's forward to the optimizer.
+  void count_whole_step(bool updated);
   /// Runs the batch forward and backward, as the optimizer's closure; returns the loss.
   at::Tensor compute_gradients();
   void refuse_second_closure() const;

@@ -1,5 +1,5 @@
 #include <levin/trainer/precision/master_weights_precision.h>
-#include <torch/nn/modules/batchnorm.h>
+#include <levin/modules/visit_batch_norm.h>
 
 namespace levin {
 
@@ -9,9 +9,7 @@ MasterWeightsPrecision::MasterWeightsPrecision() : scaler_({.init_scale = 32768.
 void MasterWeightsPrecision::convert_module(torch::nn::Module& module) const {
   module.to(at::kHalf);
   for (const auto& part : module.modules(/*include_self=*/false))
-    if (part->as<torch::nn::BatchNorm1dImpl>() || part->as<torch::nn::BatchNorm2dImpl>() ||
-        part->as<torch::nn::BatchNorm3dImpl>())
-      part->to(at::kFloat);
+    visit_batch_norm(*part, [](auto& norm) { norm.to(at::kFloat); });
 }
 
 void MasterWeightsPrecision::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {

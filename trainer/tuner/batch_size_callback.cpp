@@ -1,4 +1,5 @@
 #include <levin/trainer/tuner/batch_size_callback.h>
+#include <levin/callbacks/saved_callback_state.h>
 #include <levin/trainer/assembly/run_inputs.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/tuner/finds_anew.h>
@@ -29,8 +30,7 @@ void BatchSizeFinder::before_fit(Trainer& trainer, const ModuleRef& module, cons
 /// The loaders are not made yet.
 void BatchSizeFinder::on_load_checkpoint(Run& run, const State& checkpoint) {
   if (!run.fitting()) return;
-  const State* const callbacks = checkpoint.find("callbacks");
-  const State* const own = callbacks != nullptr ? callbacks->find(state_key()) : nullptr;
+  const State* const own = saved_callback_state(checkpoint, state_key());
   if (own == nullptr || own->at(kOptimalBatchSize).is_none()) return;
   load_state_dict(*own);
   if (options_.set_batch_size)

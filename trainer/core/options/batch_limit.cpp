@@ -14,14 +14,6 @@ Json write_batch_limit(const BatchLimit& limit) {
   return limit.is_fraction() ? Json(limit.fraction()) : Json(limit.count());
 }
 
-std::optional<BatchLimit> parse_batch_limit(const Json& json) try {
-  if (json.is_number_float()) return BatchLimit(json.get<double>());
-  if (json.is_number_integer()) return BatchLimit(json.get<int64_t>());
-  return {};
-} catch (const UsageError&) {
-  return {};
-}
-
 }  // namespace
 
 void BatchLimit::check() const {
@@ -43,7 +35,8 @@ std::optional<int64_t> BatchLimit::of(std::optional<int64_t> batches, const std:
 }
 
 const OptionType& OptionTraits<BatchLimit>::type() {
-  static const ValueType<BatchLimit> type(kBatchLimitExpected, parse_batch_limit, write_batch_limit, json_or_text,
+  static const ValueType<BatchLimit> type(kBatchLimitExpected, count_or_fraction<BatchLimit>, write_batch_limit,
+                                          json_or_text,
                                           /*a_switch=*/false, kBatchLimitSchema);
   return type;
 }

@@ -18,10 +18,8 @@ Json write_check_interval(const CheckInterval& interval) {
 }
 
 std::optional<CheckInterval> parse_check_interval(const Json& json) try {
-  if (json.is_number_float()) return CheckInterval(json.get<double>());
-  if (json.is_number_integer()) return CheckInterval(json.get<int64_t>());
   if (json.is_string()) return CheckInterval(Duration(json.get<std::string>()));
-  return {};
+  return count_or_fraction<CheckInterval>(json);
 } catch (const UsageError&) {
   return {};
 }

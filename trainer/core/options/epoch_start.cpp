@@ -13,14 +13,6 @@ Json write_epoch_start(const EpochStart& start) {
   return start.is_fraction() ? Json(start.fraction()) : Json(start.number());
 }
 
-std::optional<EpochStart> parse_epoch_start(const Json& json) try {
-  if (json.is_number_float()) return EpochStart(json.get<double>());
-  if (json.is_number_integer()) return EpochStart(json.get<int64_t>());
-  return {};
-} catch (const UsageError&) {
-  return {};
-}
-
 }  // namespace
 
 void EpochStart::check() const {
@@ -36,7 +28,8 @@ int64_t EpochStart::of(std::optional<int64_t> max_epochs, const std::string& pat
 }
 
 const OptionType& OptionTraits<EpochStart>::type() {
-  static const ValueType<EpochStart> type(kEpochStartExpected, parse_epoch_start, write_epoch_start, json_or_text,
+  static const ValueType<EpochStart> type(kEpochStartExpected, count_or_fraction<EpochStart>, write_epoch_start,
+                                          json_or_text,
                                           /*a_switch=*/false, kEpochStartSchema);
   return type;
 }

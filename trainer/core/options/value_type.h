@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/trainer/core/options/option_type.h>
+#include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -50,5 +51,16 @@ class ValueType : public OptionType {
   bool is_switch_;
   const char* schema_;
 };
+
+/// Makes a T, which has a constructor for counts and one for fractions, of a JSON number; returns nothing for other
+/// JSON and for a number that T refuses.
+template <class T>
+std::optional<T> count_or_fraction(const Json& json) try {
+  if (json.is_number_float()) return T(json.get<double>());
+  if (json.is_number_integer()) return T(json.get<int64_t>());
+  return {};
+} catch (const UsageError&) {
+  return {};
+}
 
 }  // namespace levin
