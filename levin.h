@@ -7,6 +7,7 @@
 #include <levin/callbacks/base_finetuning.h>
 #include <levin/callbacks/before_fit.h>
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/classification_report.h>
 #include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/ema_weight_averaging.h>

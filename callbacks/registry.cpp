@@ -1,6 +1,7 @@
 #include <levin/callbacks/registry.h>
 #include <c10/util/Type.h>
 #include <levin/callbacks/backbone_finetuning.h>
+#include <levin/callbacks/classification_report.h>
 #include <levin/callbacks/device_stats_monitor.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/ema_weight_averaging.h>
@@ -27,6 +28,8 @@ namespace {
 void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<BackboneFinetuning>(registry, "BackboneFinetuning",
                                    "Trains the rest of a module first, its backbone later");
+  add_callback<ClassificationReport>(registry, "ClassificationReport",
+                                     "Writes the confusion matrix and the worst mistakes of a classifier");
   add_callback<DeviceStatsMonitor>(registry, "DeviceStatsMonitor", "Logs memory and use of the device");
   add_callback<EarlyStopping>(registry, "EarlyStopping", "Ends the run when a metric stops improving");
   add_callback<EMAWeightAveraging>(registry, "EMAWeightAveraging",

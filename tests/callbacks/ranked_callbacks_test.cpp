@@ -68,3 +68,22 @@ TEST_CASE("callbacks that change the training are resumed on two ranks to the sa
     CHECK(learner.weights(2, one, learner.middle()) == unbroken);
   }
 }
+
+TEST_CASE("a classification report counts each sample once on any number of ranks") {
+  const RankedFits fits;
+  const auto report = [&](const std::string& name, const RankedFits::Flags& flags) {
+    RankedFits::Flags all = {"--callbacks",        R"([{"class": "ClassificationReport"}])",
+                             "--max-epochs",       "1",
+                             "--default-root-dir", (fits.folder / name).string()};
+    all.insert(all.end(), flags.begin(), flags.end());
+    fits.weights(name, all);
+    return Json::parse(read_bytes(fits.folder / name / "run" / "version_0" / "classification" / "validate.json"));
+  };
+  const Json one = report("one", {}),
+             two = report("two", {"--devices", "2", "--strategy", "ddp", "--data.batch_size", "32"});
+  CHECK(two["matrix"] == one["matrix"]);
+  int64_t samples = 0;
+  for (const Json& row : two["matrix"])
+    for (const Json& count : row) samples += count.get<int64_t>();
+  CHECK(samples == 71);
+}

@@ -4,6 +4,7 @@
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/runs/environment.h>
 
 #include <algorithm>
 #include <charconv>
@@ -138,6 +139,62 @@ void read_files(RecordedRun& run) {
   std::ranges::sort(run.checkpoints, {}, &CheckpointFile::name);
 }
 
+/// Returns the bytes of a picture; empty, and says so in `problems`, if it is too large for a page.
+std::string picture_of(const fs::path& file, std::vector<std::string>& problems) {
+  constexpr uintmax_t kMostBytes = 1'000'000;
+  std::error_code error;
+  const uintmax_t bytes = fs::file_size(file, error);
+  if (error) return {};
+  if (bytes <= kMostBytes) return text_of(file).value_or("");
+  problems.push_back(file.filename().string() + " has " + std::to_string(bytes) + " bytes, which is too much to show");
+  return {};
+}
+
+bool is_square(const Json& matrix) {
+  const auto is_row = [&](const Json& row) {
+    return row.is_array() && row.size() == matrix.size() &&
+           std::ranges::all_of(row, [](const Json& count) { return count.is_number(); });
+  };
+  return matrix.is_array() && std::ranges::all_of(matrix, is_row);
+}
+
+void read_classifications(RecordedRun& run) {
+  const fs::path folder = run.folder / "classification";
+  for (const char* stage : {"validate", "test"}) {
+    Classification found = {.json = object_of(folder / (std::string(stage) + ".json"), run.problems)};
+    if (found.json.is_null()) continue;
+    if (!is_square(found.json.value("matrix", Json()))) {
+      run.problems.push_back(std::string("classification/") + stage + ".json is damaged");
+      continue;
+    }
+    for (const char* part : {"samples", "mistakes"})
+      if (found.json.contains(std::string(part) + "_picture"))
+        found.pictures[part] = picture_of(folder / (std::string(stage) + "_" + part + ".png"), run.problems);
+    run.classifications.push_back(std::move(found));
+  }
+}
+
+void read_sample_picture(RecordedRun& run) {
+  std::pair<int64_t, fs::path> newest = {-1, {}};
+  std::error_code error;
+  for (fs::directory_iterator at(run.folder / "samples", error), end; !error && at != end; at.increment(error)) {
+    constexpr std::string_view kBeginning = "epoch=";
+    const std::string name = at->path().stem().string();
+    if (at->path().extension() != ".png" || !name.starts_with(kBeginning)) continue;
+    int64_t epoch = -1;
+    std::from_chars(name.data() + kBeginning.size(), name.data() + name.size(), epoch);
+    newest = std::max(newest, {epoch, at->path()});
+  }
+  if (newest.first >= 0)
+    run.sample_picture = {newest.second.filename().string(), picture_of(newest.second, run.problems)};
+}
+
+void read_sessions(RecordedRun& run) {
+  Json environment = object_of(run.folder / kEnvironmentFile, run.problems);
+  if (environment.is_object() && environment.contains("sessions") && environment["sessions"].is_array())
+    run.sessions = std::move(environment["sessions"]);
+}
+
 std::string status_of(const RecordedRun& run) {
   if (RunLock::holder(run.folder)) return "running";
   if (!run.summary.is_object()) return "killed";
@@ -230,6 +287,9 @@ RecordedRun read_run(const fs::path& folder) {
   run.summary = object_of(folder / "summary.json", run.problems);
   read_metrics(run);
   read_files(run);
+  read_sessions(run);
+  read_classifications(run);
+  read_sample_picture(run);
   run.status = status_of(run);
   return run;
 }

@@ -34,15 +34,24 @@ struct CheckpointFile {
   uintmax_t bytes = 0;
 };
 
+/// What ClassificationReport wrote last in a stage.
+struct Classification {
+  nlohmann::ordered_json json = nullptr;             ///< of classification/<stage>.json: "matrix", "samples", ...
+  std::map<std::string, std::string> pictures = {};  ///< bytes of PNG files, by "samples" and "mistakes"
+};
+
 /// What the folder of a run tells: of one that has ended, of one that still runs, and of one whose process died.
 struct RecordedRun {
   std::filesystem::path folder = {};
-  std::string status = {};                     ///< "running", "killed", or that of summary.json: "completed", ...
-  nlohmann::ordered_json config = nullptr;     ///< null if it is missing or damaged
-  nlohmann::ordered_json summary = nullptr;    ///< null unless the run has ended
-  std::map<std::string, Series> metrics = {};  ///< by name
-  int64_t epoch = 0, step = 0;                 ///< of the newest row
-  double seconds = 0;                          ///< of the run, at the newest row
+  std::string status = {};                   ///< "running", "killed", or that of summary.json: "completed", ...
+  nlohmann::ordered_json config = nullptr;   ///< null if it is missing or damaged
+  nlohmann::ordered_json summary = nullptr;  ///< null unless the run has ended
+  nlohmann::ordered_json sessions = nlohmann::ordered_json::array();  ///< of environment.json: where each session ran
+  std::vector<Classification> classifications = {};                   ///< of validation and test, as far as there are
+  std::pair<std::string, std::string> sample_picture = {};  ///< the newest PNG file of SampleImages: name and bytes
+  std::map<std::string, Series> metrics = {};               ///< by name
+  int64_t epoch = 0, step = 0;                              ///< of the newest row
+  double seconds = 0;                                       ///< of the run, at the newest row
   std::filesystem::file_time_type changed =
       std::filesystem::file_time_type::min();  ///< when something was last written to the folder
   std::vector<CheckpointFile> checkpoints = {};

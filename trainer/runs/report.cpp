@@ -11,12 +11,42 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostPoints = 2000;
+constexpr size_t kMostPoints = 2000;          // of a metric
+constexpr size_t kMostPointsOfPage = 80'000;  // about 40 bytes each
+constexpr size_t kFewestPoints = 20;
+
+/// Returns how many points a metric may have if there are `metrics` of them on a page.
+size_t points_for(size_t metrics) {
+  return std::clamp(kMostPointsOfPage / std::max<size_t>(metrics, 1), kFewestPoints, kMostPoints);
+}
 
 Json json_of(const Series& series) {
   Json values = Json::array();
   for (const double value : series.values) values.push_back(json_number(value));
-  return {{"steps", series.steps}, {"seconds", series.seconds}, {"values", std::move(values)}};
+  Json seconds = Json::array();
+  for (const double second : series.seconds) seconds.push_back(std::round(second * 1000) / 1000);
+  return {{"steps", series.steps}, {"seconds", std::move(seconds)}, {"values", std::move(values)}};
+}
+
+/// Returns the address of a PNG file that holds its bytes; null for none.
+Json png_address(const std::string& bytes) {
+  if (bytes.empty()) return nullptr;
+  constexpr const char* kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text = "data:image/png;base64,";
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t group = 0;
+    for (size_t i = at; i < at + 3; ++i) group = group << 8 | (i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0U);
+    for (int digit = 3; digit >= 0; --digit) text += kDigits[group >> (6 * digit) & 63];
+  }
+  text.replace(text.size() - (2 - (bytes.size() - 1) % 3), std::string::npos, 2 - (bytes.size() - 1) % 3, '=');
+  return text;
+}
+
+Json json_of(const Classification& classification) {
+  Json json = classification.json;
+  json["pictures"] = Json::object();
+  for (const auto& [part, bytes] : classification.pictures) json["pictures"][part] = png_address(bytes);
+  return json;
 }
 
 /// Returns the step in a name like "epoch=2-step=189.ckpt".
@@ -42,7 +72,7 @@ Json metrics_of(const RecordedRun& run, const CheckpointFile& file) {
   return found;
 }
 
-Json json_of(const RecordedRun& run) {
+Json json_of(const RecordedRun& run, size_t most_points) {
   Json json = {{"name", run.folder.lexically_normal().generic_string()},
                {"status", run.status},
                {"epoch", run.epoch},
@@ -51,9 +81,13 @@ Json json_of(const RecordedRun& run) {
                {"best", best_json(run.best())},
                {"problems", run.problems},
                {"config", run.config},
+               {"sessions", run.sessions},
+               {"classifications", Json::array()},
+               {"picture", {{"name", run.sample_picture.first}, {"address", png_address(run.sample_picture.second)}}},
                {"metrics", Json::object()},
                {"checkpoints", Json::array()}};
-  for (const auto& [name, series] : run.metrics) json["metrics"][name] = json_of(thinned(series, kMostPoints));
+  for (const auto& [name, series] : run.metrics) json["metrics"][name] = json_of(thinned(series, most_points));
+  for (const Classification& one : run.classifications) json["classifications"].push_back(json_of(one));
   for (const CheckpointFile& file : run.checkpoints)
     json["checkpoints"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"metrics", metrics_of(run, file)}});
   return json;
@@ -105,7 +139,9 @@ Series thinned(const Series& series, size_t most) {
 
 std::string report_html(const std::vector<RecordedRun>& runs) {
   Json list = Json::array();
-  for (const RecordedRun& run : runs) list.push_back(json_of(run));
+  size_t metrics = 0;
+  for (const RecordedRun& run : runs) metrics += run.metrics.size();
+  for (const RecordedRun& run : runs) list.push_back(json_of(run, points_for(metrics)));
   const std::string_view text = report_template();
   constexpr std::string_view kData = "LEVIN_REPORT_DATA";
   const size_t at = text.find(kData);

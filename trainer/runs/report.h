@@ -10,8 +10,9 @@ namespace levin::runs {
 /// between.
 Series thinned(const Series& series, size_t most);
 
-/// Returns a page of HTML that shows the runs: curves, last values, checkpoints, configs and how these differ. It needs
-/// no network. A metric has at most 2,000 points there; texts of the runs are data, and never HTML.
+/// Returns a page of HTML that shows the runs: curves, last values, what classifiers confuse, pictures, checkpoints,
+/// configs and how these differ, and where the runs were. It needs no network. A metric has at most 2,000 points there,
+/// and fewer if there are more than 40 metrics; texts of the runs are data, and never HTML.
 std::string report_html(const std::vector<RecordedRun>& runs);
 
 /// Returns the text of report.html, with LEVIN_REPORT_DATA where the data belongs.

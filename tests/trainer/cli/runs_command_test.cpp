@@ -214,3 +214,35 @@ TEST_CASE("folders that are no runs, and wrong arguments, are errors that say so
   CHECK(run_program({"compare", folder.path().string()}).code == 2);
   CHECK(run_program({"ls", "--bad"}).code == 2);
 }
+
+TEST_CASE("a run tells where each of its sessions was") {
+  const TemporaryFolder folder;
+  ToyModule module;
+  levin::TrainerOptions options = quiet(folder);
+  const ToyData data(16);
+  options.max_epochs = 1;
+  const fs::path run = levin::Trainer(options).fit(module, data.loader(8)).folder;
+  options.max_epochs = 2;
+  levin::Trainer(options).fit(module, data.loader(8), {}, {.ckpt_path = "last"});
+  const levin::runs::RecordedRun recorded = levin::runs::read_run(run);
+  REQUIRE(recorded.sessions.size() == 2);
+  for (const char* fact : {"started", "levin", "libtorch", "host", "system", "strategy"})
+    CHECK_FALSE(recorded.sessions[1][fact].get<std::string>().empty());
+  CHECK(recorded.sessions[1]["ranks"] == 1);
+  CHECK(contains(levin::runs::report_html({recorded}), recorded.sessions[1]["started"].get<std::string>()));
+  write_bytes(run / "environment.json", "{\"sess");
+  CHECK(levin::runs::read_run(run).problems == std::vector<std::string>{"environment.json is damaged"});
+}
+
+TEST_CASE("a report of very many metrics has fewer points of each") {
+  levin::runs::RecordedRun run;
+  for (int metric = 0; metric < 500; ++metric) {
+    levin::runs::Series& series = run.metrics["metric/" + std::to_string(metric)];
+    for (int step = 0; step < 3000; ++step) {
+      series.steps.push_back(step);
+      series.seconds.push_back(step / 7.0);
+      series.values.push_back(std::sin(step + metric));
+    }
+  }
+  CHECK(levin::runs::report_html({run}).size() < 5'000'000);
+}
