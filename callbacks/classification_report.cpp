@@ -69,7 +69,8 @@ void ClassificationReport::add(Run& run) {
   if (!is_due(run)) return;
   const at::NoGradGuard no_grad;
   const RngGuard random_numbers;
-  const at::Tensor scores = run.module().predict_step(run.batch(), run.batch_idx(), run.dataloader_idx())[options_.name];
+  const at::Tensor scores =
+      run.module().predict_step(run.batch(), run.batch_idx(), run.dataloader_idx())[options_.name];
   const at::Tensor target = run.batch().target().detach().cpu();
   if (!are_scores(scores))
     throw UsageError("ClassificationReport: expected scores [samples, classes] or probabilities [samples], got ",
@@ -130,7 +131,8 @@ void ClassificationReport::write(Run& run, const std::string& stage) {
   for (int64_t i = 0; i < count; ++i) json["classes"].push_back(class_name(i));
   for (int64_t i = 0; i < count; ++i) {
     const at::Tensor row = matrix_[i];
-    json["matrix"].push_back(std::vector<int64_t>(row.const_data_ptr<int64_t>(), row.const_data_ptr<int64_t>() + count));
+    json["matrix"].push_back(
+        std::vector<int64_t>(row.const_data_ptr<int64_t>(), row.const_data_ptr<int64_t>() + count));
   }
   const fs::path into = folder(run);
   std::error_code error;
@@ -151,8 +153,7 @@ void ClassificationReport::write(Run& run, const std::string& stage) {
     draw((into / picture).string(), *samples);
     json[std::string(key) + "_picture"] = picture;
   }
-  write_text_file_atomically(into / (stage + ".json"),
-                             json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_text_file_atomically(into / (stage + ".json"), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 std::string ClassificationReport::class_name(int64_t number) const {

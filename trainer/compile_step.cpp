@@ -11,6 +11,7 @@
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/private_folder.h>
+#include <levin/trainer/core/system/version.h>
 #include <levin/trainer/loops/compiled_step.h>
 #include <levin/trainer/run/run_context.h>
 
@@ -103,7 +104,7 @@ class CompileStep : public Callback {
         .module = parts.module, .context = parts.context, .precision = parts.precision};
     const auto start = std::chrono::steady_clock::now();
     compiled::StepProgram program = compiled::make_step_program(traced, run.batch(), result_.why_fixed);
-    program.json["levin"] = compiled::levin_version();
+    program.json["levin"] = levin_version();
     const std::unique_ptr<compiled::StepOptimizer> optimizer = optimizer_of(parts, run.batch());
     if (optimizer) program.json["optimizer"] = nlohmann::ordered_json::parse(optimizer->describe().dump());
     if (optimizer && program.json["has_weight"].get<bool>())

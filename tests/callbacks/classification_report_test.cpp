@@ -36,8 +36,8 @@ levin::data::DataLoader loader(const std::vector<int64_t>& target, const std::ve
     images[i][0][0][0] = predicted[static_cast<size_t>(i)];
     images[i][0][0][1] = scores[static_cast<size_t>(i)];
   }
-  return levin::data::DataLoader(
-      levin::data::TensorDataset(levin::Batch(images, torch::tensor(target, torch::kLong))), {.batch_size = batch_size});
+  return levin::data::DataLoader(levin::data::TensorDataset(levin::Batch(images, torch::tensor(target, torch::kLong))),
+                                 {.batch_size = batch_size});
 }
 
 Json read_json(const std::filesystem::path& file) {
@@ -64,7 +64,8 @@ TEST_CASE("a classification report counts each class, and shows the mistakes wit
   CHECK(report["classes"] == Json({"cat", "dog", "2"}));
   CHECK(report["matrix"] == Json({{1, 0, 0}, {1, 0, 1}, {1, 0, 1}}));
   CHECK(report["samples"].size() == 2);
-  CHECK(report["samples"][1] == Json({{"index", 1}, {"target", 1}, {"predicted", 2}, {"score", report["samples"][1]["score"]}}));
+  CHECK(report["samples"][1] ==
+        Json({{"index", 1}, {"target", 1}, {"predicted", 2}, {"score", report["samples"][1]["score"]}}));
   REQUIRE(report["mistakes"].size() == 2);
   CHECK(report["mistakes"][0]["index"] == 2);
   CHECK(report["mistakes"][0]["score"].get<double>() == Approx(0.8));

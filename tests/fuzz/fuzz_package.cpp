@@ -4,6 +4,7 @@
 #include <levin/trainer/compiled/step_package.h>
 #include <levin/trainer/core/state/format/zip_writer.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/version.h>
 
 #include <nlohmann/json.hpp>
 

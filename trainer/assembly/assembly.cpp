@@ -9,10 +9,10 @@
 #include <levin/modules/optim/engine/learning_rate.h>
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/checkpoint/run_environment.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/runs/environment.h>
 #include <levin/trainer/strategies/auto_microbatch.h>
 #include <levin/trainer/strategies/data_parallel.h>
 #include <levin/trainer/strategies/ddp.h>
@@ -244,10 +244,10 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
     return;
   }
   run_.run_folder().write_config(run_.config().json);
-  runs::add_session_environment(run_.folder(), {.where = parts_.strategy.where(),
-                                                .strategy = parts_.strategy.name(),
-                                                .precision = parts_.precision.name(),
-                                                .ranks = run_.comm().world_size()});
+  add_session_environment(run_.folder(), {.where = parts_.strategy.where(),
+                                          .strategy = parts_.strategy.name(),
+                                          .precision = parts_.precision.name(),
+                                          .ranks = run_.comm().world_size()});
   parts_.loggers = options.logger.make(run_.folder());
   for (const auto& logger : parts_.loggers) logger->log_hyperparameters(run_.config().hyperparameters);
 }

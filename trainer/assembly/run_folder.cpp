@@ -1,8 +1,8 @@
 #include <levin/trainer/assembly/run_folder.h>
+#include <levin/trainer/checkpoint/run_environment.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/run_summary.h>
-#include <levin/trainer/runs/environment.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ fs::path make_next_folder(const fs::path& default_root_dir, const std::string& n
 /// Returns whether `entry` may exist before the first batch: a file of the run or of a logger, or an empty checkpoints
 /// folder.
 bool is_there_before_training(const fs::directory_entry& entry) {
-  static const std::array kNames = {RunLock::kFile,         kRunRecordFile, kConfig,        kSummary,
-                                    runs::kEnvironmentFile, "metrics.csv",  "metrics.jsonl"};
+  static const std::array kNames = {RunLock::kFile,   kRunRecordFile, kConfig,        kSummary,
+                                    kEnvironmentFile, "metrics.csv",  "metrics.jsonl"};
   const std::string name = entry.path().filename().string();
   std::error_code error;
   if (name == "checkpoints") return fs::is_empty(entry.path(), error) && !error;

@@ -1,6 +1,5 @@
 #include <levin/trainer/compiled/machine.h>
 #include <sys/utsname.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
@@ -48,7 +47,5 @@ std::vector<std::string> missing_features(const std::vector<std::string>& needed
     if (std::ranges::find(here, feature) == here.end()) missing.push_back(feature);
   return missing;
 }
-
-std::string torch_version() { return TORCH_VERSION; }
 
 }  // namespace levin::compiled

@@ -8,7 +8,5 @@ namespace levin::compiled {
 std::vector<std::string> cpu_features();
 /// Returns those of `needed` that this machine lacks.
 std::vector<std::string> missing_features(const std::vector<std::string>& needed);
-/// Returns LibTorch's version: "2.13.0".
-std::string torch_version();
 
 }  // namespace levin::compiled

@@ -5,6 +5,7 @@
 #include <levin/trainer/core/state/format/python_dtypes.h>
 #include <levin/trainer/core/state/json_depth.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/version.h>
 
 #include <algorithm>
 

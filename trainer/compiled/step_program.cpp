@@ -4,6 +4,7 @@
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/core/state/format/python_dtypes.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/version.h>
 
 #include <utility>
 

@@ -1,10 +1,10 @@
 #include <levin/trainer/runs/recorded_run.h>
 #include <levin/data/files/csv_file.h>
+#include <levin/trainer/checkpoint/run_environment.h>
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/json_number.h>
-#include <levin/trainer/runs/environment.h>
 
 #include <algorithm>
 #include <charconv>

@@ -3,6 +3,7 @@
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_description.h>
 #include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/core/system/version.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -170,7 +171,7 @@ TEST_CASE("what a graph cannot hold is refused by name") {
 
 TEST_CASE("a package for another machine is refused") {
   levin::compiled::StepDescription description;
-  description.torch = levin::compiled::torch_version();
+  description.torch = levin::torch_version();
   description.cpu = levin::compiled::cpu_features();
   CHECK_FALSE(description.cpu.empty());
   levin::compiled::check_machine(description, "step.pt2");

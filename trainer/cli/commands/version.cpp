@@ -1,4 +1,4 @@
-#include <torch/version.h>
+#include <levin/trainer/core/system/version.h>
 #include <c10/util/StringUtil.h>
 #include <dlfcn.h>
 #include <levin/trainer/cli/commands/commands.h>
@@ -24,21 +24,13 @@ std::string nccl_version() {
   return version == 0 ? "none" : c10::str(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-std::string compiler() {
-#ifdef __clang__
-  return "clang " __clang_version__;
-#else
-  return "gcc " __VERSION__;
-#endif
-}
-
 static_assert(detail::kPluginVersion == "levin " LEVIN_VERSION, "write the new version into trainer/cli/plugin.h");
 
 }  // namespace
 
 std::string version_text() {
-  return c10::str("levin     ", LEVIN_VERSION, "\nLibTorch  ", TORCH_VERSION, "\nCUDA      ", cuda_version(),
-                  "\nNCCL      ", nccl_version(), "\ncompiler  ", compiler(), "\n");
+  return c10::str("levin     ", levin_version(), "\nLibTorch  ", torch_version(), "\nCUDA      ", cuda_version(),
+                  "\nNCCL      ", nccl_version(), "\ncompiler  ", compiler_version(), "\n");
 }
 
 }  // namespace levin::cli

@@ -1,10 +1,9 @@
-#include <levin/trainer/runs/environment.h>
+#include <levin/trainer/checkpoint/run_environment.h>
 #include <ATen/Parallel.h>
-#include <levin/trainer/compiled/compile_step_source.h>
-#include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/cores.h>
 #include <levin/trainer/core/system/host_name.h>
+#include <levin/trainer/core/system/version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -12,7 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace levin::runs {
+namespace levin {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -40,9 +39,9 @@ Json environment(const SessionPlace& place) {
   utsname system = {};
   uname(&system);
   return {{"started", utc_now()},
-          {"levin", compiled::levin_version()},
-          {"libtorch", compiled::torch_version()},
-          {"compiler", __VERSION__},
+          {"levin", levin_version()},
+          {"libtorch", torch_version()},
+          {"compiler", compiler_version()},
           {"host", host_name()},
           {"system", std::string(system.sysname) + " " + system.release + " " + system.machine},
           {"cpu", cpu_name()},
@@ -67,4 +66,4 @@ void add_session_environment(const std::filesystem::path& folder, const SessionP
   write_text_file_atomically(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-}  // namespace levin::runs
+}  // namespace levin

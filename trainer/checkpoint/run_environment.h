@@ -2,11 +2,11 @@
 #include <filesystem>
 #include <string>
 
-namespace levin::runs {
+namespace levin {
 
 /// What a session of a run trains on, beside what the machine itself tells.
 struct SessionPlace {
-  std::string where = {};      ///< the devices, for people: "cpu", "2 GPUs"
+  std::string where = {};  ///< the devices, for people: "cpu", "2 GPUs"
   std::string strategy = {};
   std::string precision = {};
   int64_t ranks = 1;
@@ -20,4 +20,4 @@ inline constexpr const char* kEnvironmentFile = "environment.json";
 /// Throws levin::Error if the file cannot be written.
 void add_session_environment(const std::filesystem::path& folder, const SessionPlace& place);
 
-}  // namespace levin::runs
+}  // namespace levin
