@@ -25,13 +25,18 @@ Lines lines_of(const ClassList& list) {
   return lines;
 }
 
+Lines sorted(Lines lines) {
+  std::ranges::sort(lines);
+  return lines;
+}
+
 Lines lines_of_kind(const std::string& kind) {
   if (kind == "models") return lines_of(ModuleKind::registry());
   if (kind == "data") return lines_of(data::DataModuleKind::registry());
   if (kind == "transforms") return lines_of(data::TransformKind::registry());
   if (kind == "optimizers") return lines_of(optim::OptimizerKind::registry());
   if (kind == "lr_schedulers") return lines_of(LRSchedulerKind::registry());
-  if (kind == "callbacks") return lines_of(CallbackKind::registry());
+  if (kind == "callbacks") return sorted(lines_of(CallbackKind::registry()));
   if (kind == "loggers") return lines_of(LoggerKind::registry());
   throw UsageError(
       "levin list: nothing is called '", kind, "'",
