@@ -123,8 +123,8 @@ struct Classifier : levin::LightningModule {
     return levin::optim::SGD(parameters(), {.lr = 0.01, .momentum = 0.9});
   }
 
-  torch::nn::Sequential first = register_module(
-      "first", torch::nn::Sequential(Conv2d(Conv2dOptions(3, 16, 3).padding(1)), ReLU(), MaxPool2d(2)));
+  torch::nn::Sequential first =
+      register_module("first", torch::nn::Sequential(Conv2d(Conv2dOptions(3, 16, 3).padding(1)), ReLU(), MaxPool2d(2)));
   torch::nn::Sequential second = register_module(
       "second", torch::nn::Sequential(Conv2d(Conv2dOptions(16, 32, 3).padding(1)), ReLU(), MaxPool2d(2),
                                       torch::nn::Flatten(), Linear(32 * 8 * 8, 128), ReLU(), Linear(128, kClasses)));
@@ -172,7 +172,8 @@ std::vector<std::pair<fs::path, int64_t>> shuffled_files(const fs::path& folder)
   std::sort(files.begin(), files.end());
   const auto order = torch::randperm(static_cast<int64_t>(files.size()));
   std::vector<std::pair<fs::path, int64_t>> shuffled;
-  for (size_t i = 0; i < files.size(); ++i) shuffled.push_back(files[static_cast<size_t>(order[static_cast<int64_t>(i)].item<int64_t>())]);
+  for (size_t i = 0; i < files.size(); ++i)
+    shuffled.push_back(files[static_cast<size_t>(order[static_cast<int64_t>(i)].item<int64_t>())]);
   return shuffled;
 }
 

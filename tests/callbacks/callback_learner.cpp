@@ -1,5 +1,6 @@
 // A user's program that trains with a callback on ranks: `callback_learner FOLDER RANKS CASE [CHECKPOINT]`, where CASE
-// is JSON: {"callback": ..., "head_only", "batch_norm"}. Prints the final weights and buffers of rank 0.
+// is JSON: {"callback": ..., "head_only", "batch_norm", "strategy", "accumulate", "middle"}. Prints the final weights
+// and buffers of rank 0.
 #include <levin/levin.h>
 
 #include <cstdlib>
@@ -44,8 +45,10 @@ int main(int argc, char** argv) {
     torch::manual_seed(1);
     const auto input = torch::randn({kSamples, 4}, torch::kDouble), target = input.sum(1, true);
     levin::TrainerOptions options;
-    levin::schema_of<levin::TrainerOptions>().set(&options, "trainer", {{"callbacks", Json::array({one["callback"]})}});
-    options.strategy = ranks > 1 ? "ddp" : "single_device";
+    const Json callbacks = one["callback"].is_array() ? one["callback"] : Json::array({one["callback"]});
+    levin::schema_of<levin::TrainerOptions>().set(&options, "trainer", {{"callbacks", callbacks}});
+    options.strategy = ranks > 1 ? one.value("strategy", "ddp") : "single_device";
+    options.accumulate_grad_batches = one.value("accumulate", int64_t{1});
     options.accelerator = "cpu";
     options.devices = static_cast<int>(ranks);
     options.precision = "64-true";

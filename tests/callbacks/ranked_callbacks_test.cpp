@@ -49,7 +49,13 @@ TEST_CASE("callbacks that change the training do on two ranks what they do on on
     {"head_only": true, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
     {"callback": {"class": "ModelPruning", "pruning_fn": "l1_unstructured", "amount": 0.2}}
   ])");
-  for (const Json& one : cases) CHECK(largest_distance(learner.weights(2, one), learner.weights(1, one)) < 1e-10);
+  for (Json one : cases) {
+    const auto on_one_device = learner.weights(1, one);
+    for (const char* strategy : {"ddp", "zero1"}) {
+      one["strategy"] = strategy;
+      CHECK(largest_distance(learner.weights(2, one), on_one_device) < 1e-10);
+    }
+  }
 }
 
 TEST_CASE("callbacks that change the training are resumed on two ranks to the same bits") {
@@ -61,7 +67,10 @@ TEST_CASE("callbacks that change the training are resumed on two ranks to the sa
       {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
     {"batch_norm": true, "callback":
       {"class": "ModelPruning", "pruning_fn": "random_unstructured", "amount": 0.2,
-       "use_lottery_ticket_hypothesis": false}}
+       "use_lottery_ticket_hypothesis": false}},
+    {"strategy": "zero1", "accumulate": 2, "middle": 17, "head_only": true, "callback":
+      [{"class": "EMAWeightAveraging", "decay": 0.9},
+       {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}]}
   ])");
   for (const Json& one : cases) {
     const auto unbroken = learner.weights(2, one);
