@@ -181,6 +181,7 @@
 #include <levin/trainer/core/run/log_sink.h>
 #include <levin/trainer/core/run/logged_metric.h>
 #include <levin/trainer/core/run/metrics.h>
+#include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/run.h>
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/core/run/trainer_state.h>
@@ -196,6 +197,8 @@
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
+#include <levin/trainer/profilers/profiler_options.h>
+#include <levin/trainer/profilers/registry.h>
 #include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run_result.h>
 #include <levin/trainer/session.h>

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/trainer/core/run/metrics.h>
+#include <levin/trainer/core/run/profiler.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -21,6 +22,7 @@ struct RunResult {
   std::optional<double> best_score = {};       ///< of best_checkpoint, if a ModelCheckpoint has a monitor
   std::filesystem::path folder = {};           ///< the run's folder; empty if the run wrote no files
   std::vector<std::string> warnings = {};      ///< the run's warnings, each text once; not in the file
+  ProfileTotals profile = {};                  ///< of the option `profiler`, this rank's; not in the file
 };
 
 }  // namespace levin

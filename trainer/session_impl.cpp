@@ -20,7 +20,8 @@ Session::Impl::Impl(SessionSetup setup)
                        .config = std::move(setup.config),
                        .found_rate = setup.found_rate,
                        .start = setup.start,
-                       .runs = options_.runs_folder()}),
+                       .runs = options_.runs_folder(),
+                       .profiled_step = Action::RunTrainingBatch}),
       schedule_(options_),
       steps_(run_, schedule_) {
   run_.set_train_batches(setup.session.batches_per_epoch);

@@ -75,6 +75,7 @@ std::unique_ptr<Trainer> Trainer::for_trials(const std::function<void(TrainerOpt
   options.auto_lr_find = false;
   options.auto_scale_batch_size = {};
   options.scale_lr = {};
+  options.profiler = {};
   change(options);
   return std::unique_ptr<Trainer>(new Trainer(std::move(options), placement_, /*trials=*/true));
 }
@@ -150,7 +151,9 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
                                .runs = options_.runs_folder()});
     session.begin();
     session.train();
-    return session.end();
+    RunResult result = session.end();
+    profile_ = result.profile;
+    return result;
   } catch (...) {
     fit_.reset();
     throw;
@@ -188,6 +191,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& 
   parts.guarded([&] {
     parts.setup();
     if (found) load_for_evaluation(parts, found->checkpoint);
+    parts.begin_profile(stage == Stage::Test ? Action::TestNext : Action::ValNext);
     EvaluationLoop loop(run, stage, inputs.loaders(*module.module, stage).evaluation);
     loop.load();
     if (!loop.enabled())
@@ -196,6 +200,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& 
     loop.run();
     parts.teardown();
   });
+  profile_ = parts.profile();
   return run.sink().by_loader();
 }
 
@@ -208,11 +213,13 @@ std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const 
   parts.guarded([&] {
     parts.setup();
     if (found) load_for_evaluation(parts, found->checkpoint);
+    parts.begin_profile(Action::PredictNext);
     const data::Loaders loaders = inputs.loaders(*module.module, Stage::Predict).evaluation();
     if (loaders.empty()) throw UsageError("predict: there is no loader; give one, or override predict_dataloader()");
     predictions = run_predict_loop(parts.run(), loaders);
     parts.teardown();
   });
+  profile_ = parts.profile();
   return predictions;
 }
 

@@ -96,6 +96,9 @@ class Trainer {
   /// Returns whether this is rank 0, which writes files and prints for all ranks; true if there is one process.
   bool is_global_zero() const { return !placement_.environment || placement_.environment->rank == 0; }
   const ResolvedOptions& options() const { return options_; }
+  /// Returns what the option `profiler` measured in the newest call of fit, validate, test or predict that ended in
+  /// order, on this rank; empty without a profiler.
+  const ProfileTotals& profile() const { return profile_; }
   /// Returns a trainer for the trials of levin::tune, on the same devices. Its fits write and print nothing, call only
   /// the callbacks that `change` sets, do not step schedulers, and end when a callback asks for it.
   std::unique_ptr<Trainer> for_trials(const std::function<void(TrainerOptions&)>& change) const;
@@ -124,6 +127,7 @@ class Trainer {
   RunConfig config_ = {};
   bool trials_ = false;
   TuningOutcome tuned_ = {};
+  ProfileTotals profile_ = {};
 };
 
 }  // namespace levin

@@ -10,6 +10,7 @@
 #include <levin/trainer/core/options/precision.h>
 #include <levin/trainer/core/run/callback_entry.h>
 #include <levin/trainer/loggers/logger_choice.h>
+#include <levin/trainer/profilers/registry.h>
 #include <levin/trainer/strategies/strategy_choice.h>
 
 #include <cstdint>
@@ -82,8 +83,7 @@ struct TrainerOptions {
   bool inference_mode = LEVIN_OPTION(inference_mode, true, "Evaluate in inference mode; false: only without gradients");
   bool use_distributed_sampler =
       LEVIN_OPTION(use_distributed_sampler, true, "Give every rank its own part of the samples");
-  std::optional<std::string> profiler =
-      LEVIN_OPTION(profiler, {}, "Measure where time goes", {.choices = {"simple", "advanced"}});
+  ClassChoice<ProfilerKind> profiler = LEVIN_OPTION(profiler, {}, "Measure where time and memory go; unset: do not");
   bool detect_anomaly = LEVIN_OPTION(detect_anomaly, false, "Let autograd look for NaN in backward");
   bool barebones = LEVIN_OPTION(barebones, false, "Only train: no logs, bar, checkpoints, summary or sanity check");
   bool sync_batchnorm = LEVIN_OPTION(sync_batchnorm, false, "BatchNorm statistics over all ranks");

@@ -1,5 +1,6 @@
 #include <levin/trainer/assembly/assembly.h>
 #include <ATen/Context.h>
+#include <c10/util/Type.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
@@ -16,12 +17,14 @@
 #include <levin/trainer/strategies/auto_microbatch.h>
 #include <levin/trainer/strategies/data_parallel.h>
 #include <levin/trainer/strategies/ddp.h>
+#include <levin/trainer/strategies/profiled_strategy.h>
 #include <levin/trainer/strategies/single_device.h>
 #include <levin/trainer/strategies/zero1.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 namespace levin {
@@ -82,10 +85,28 @@ std::unique_ptr<Strategy> make_strategy(const Placement& placement, const Resolv
 }
 
 std::unique_ptr<Strategy> make_wrapped_strategy(const Placement& placement, const ResolvedOptions& options,
-                                                ProcessGroup* ranks, const LightningModule& module) {
+                                                ProcessGroup* ranks, const LightningModule& module,
+                                                Profiler* profiler) {
   std::unique_ptr<Strategy> strategy = make_strategy(placement, options, ranks, module);
-  if (options.auto_microbatch) return std::make_unique<AutoMicrobatch>(std::move(strategy));
+  if (options.auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
+  if (profiler != nullptr) strategy = std::make_unique<ProfiledStrategy>(std::move(strategy), *profiler);
   return strategy;
+}
+
+/// Returns the name of an object's class without its namespaces.
+template <class T>
+std::string class_name(const T& object) {
+  return detail::unqualified(c10::demangle(typeid(object).name()));
+}
+
+std::unique_ptr<Profiler> make_profiler(const Placement& placement, const ResolvedOptions& options,
+                                        const LightningModule& module,
+                                        const std::optional<data::DataModuleRef>& data_module, bool trial) {
+  if (!options.profiler || trial || placement.is_dry_run) return {};
+  return options.profiler.make("trainer.profiler",
+                               Profiler::Parts{.module = class_name(module),
+                                               .data_module = data_module ? class_name(*data_module->module) : "",
+                                               .strategy = class_name_of_strategy(placement.strategy.name())});
 }
 
 }  // namespace
@@ -108,7 +129,8 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
       ranks_(ranks),
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
       warnings_(std::make_shared<console::WarningList>(options.print_warnings)),
-      strategy_(make_wrapped_strategy(placement, options, ranks, module_)),
+      profiler_(make_profiler(placement, options, module_, data_module, trial)),
+      strategy_(make_wrapped_strategy(placement, options, ranks, module_, profiler_.get())),
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device(),
                                 !options.keep_torch_settings)),
       parts_{.options = options,
@@ -118,7 +140,8 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .precision = *precision_,
              .stage = stage,
              .trial = trial,
-             .channels_last = options.memory_format == "channels_last"},
+             .channels_last = options.memory_format == "channels_last",
+             .profiler = profiler_.get()},
       run_(parts_, checkpoint_of) {
   if (!options.keep_torch_settings) settings_.emplace(settings_of(options));
   if (options.keep_freed_memory) heap_.emplace();
@@ -154,17 +177,30 @@ void Assembly::add_callbacks() {
   if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());
   if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
   if (!parts_.trial)
-    for (const CallbackEntry& entry : module_.configure_callbacks()) add(entry);
+    for (const CallbackEntry& entry : callbacks_of_module()) add(entry);
   if (parts_.stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
-  parts_.hooks.add(module_, parts_.module.overrides.hooks);
+  parts_.hooks.add(profiled(module_, "[LightningModule]", class_name(module_)), parts_.module.overrides.hooks);
   for (const CallbackEntry& entry : parts_.callbacks)
-    if (entry.callback->is_monitoring()) parts_.hooks.add(*entry.callback, entry.hooks.only(kHookOfMonitors));
+    if (entry.callback->is_monitoring()) parts_.hooks.add(profiled(entry), entry.hooks.only(kHookOfMonitors));
+}
+
+std::vector<CallbackEntry> Assembly::callbacks_of_module() {
+  const ProfileSpan span(profiler_.get(), Action::ConfigureCallbacks);
+  return module_.configure_callbacks();
+}
+
+Hooks& Assembly::profiled(Hooks& hooks, const char* kind, const std::string& name) {
+  return profiler_ ? profiled_hooks_.emplace_back(hooks, *profiler_, kind + name) : hooks;
+}
+
+Hooks& Assembly::profiled(const CallbackEntry& entry) {
+  return profiled(*entry.callback, "[Callback]", profiler_ ? entry.callback->state_key() : std::string());
 }
 
 void Assembly::add(const CallbackEntry& entry) {
   parts_.callbacks.push_back(entry);
-  parts_.hooks.add(*entry.callback,
+  parts_.hooks.add(profiled(entry),
                    entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
 }
 
@@ -175,7 +211,10 @@ bool Assembly::has() const {
 
 void Assembly::prepare_data() {
   if (first_of_machine_) {
-    if (data::DataModule* data = run_.data_module()) data->prepare_data();
+    if (data::DataModule* data = run_.data_module()) {
+      const ProfileSpan span(profiler_.get(), Action::DataPrepare);
+      data->prepare_data();
+    }
     module_.prepare_data();
   }
   strategy_->comm().barrier();
@@ -183,7 +222,10 @@ void Assembly::prepare_data() {
 
 void Assembly::setup() {
   prepare_data();
-  if (data::DataModule* data = run_.data_module()) data->setup(parts_.stage);
+  if (data::DataModule* data = run_.data_module()) {
+    const ProfileSpan span(profiler_.get(), Action::DataSetup);
+    data->setup(parts_.stage);
+  }
   parts_.hooks.setup(run_);
   ModuleAccess::configure_model_once(module_);
   if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
@@ -199,8 +241,13 @@ void Assembly::place() {
   if (parts_.channels_last) to_channels_last(module_);
 }
 
+OptimizerConfig Assembly::optimizers_of_module() {
+  const ProfileSpan span(profiler_.get(), Action::ConfigureOptimizers);
+  return module_.configure_optimizers();
+}
+
 void Assembly::configure_optimizers(const FoundRate& found) {
-  OptimizerConfig config = module_.configure_optimizers();
+  OptimizerConfig config = optimizers_of_module();
   for (OptimizerEntry& entry : config.entries) {
     parts_.optimizers.push_back(entry.optimizer);
     row_trackers_.emplace_back(*entry.optimizer);
@@ -252,9 +299,27 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
   for (const auto& logger : parts_.loggers) logger->log_hyperparameters(run_.config().hyperparameters);
 }
 
+void Assembly::begin_profile(Action step) {
+  if (!profiler_) return;
+  profiler_->begin({.stage = parts_.stage,
+                    .folder = run_.folder(),
+                    .device = strategy_->device(),
+                    .module = &module_,
+                    .rank = run_.comm().rank(),
+                    .world_size = run_.comm().world_size(),
+                    .prints = parts_.is_rank_zero() && !parts_.options.quiet,
+                    .step = step});
+}
+
+ProfileTotals Assembly::profile() const { return profiler_ ? profiler_->totals() : ProfileTotals(); }
+
 void Assembly::teardown() {
-  if (data::DataModule* data = run_.data_module()) data->teardown(parts_.stage);
+  if (data::DataModule* data = run_.data_module()) {
+    const ProfileSpan span(profiler_.get(), Action::DataTeardown);
+    data->teardown(parts_.stage);
+  }
   parts_.hooks.teardown(run_);
+  if (profiler_) profiler_->finish();
 }
 
 void Assembly::end() {
@@ -302,6 +367,7 @@ void Assembly::failed(const std::exception& error) {
     call("on_exception", [&] { receiver->on_exception(run_, error); });
   call("the save after the exception", [&] { run_.save_after_exception(); });
   for (const auto& logger : parts_.loggers) call("a logger's finalize", [&] { logger->finalize("failed"); });
+  if (profiler_) call("the profiler", [&] { profiler_->finish(); });
 }
 
 }  // namespace levin

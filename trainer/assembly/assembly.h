@@ -9,11 +9,13 @@
 #include <levin/trainer/core/system/runs_in_progress.h>
 #include <levin/trainer/core/system/warnings.h>
 #include <levin/trainer/precision/make_precision.h>
+#include <levin/trainer/profilers/profiled_hooks.h>
 #include <levin/trainer/run/run_context.h>
 #include <levin/trainer/run/run_parts.h>
 #include <levin/trainer/run/run_scope.h>
 #include <levin/trainer/strategies/strategy.h>
 
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -53,6 +55,11 @@ class Assembly {
   /// `found`; null otherwise. `start`: the identity by which a restart finds the folder. Without loggers and
   /// checkpoints a run has no folder. Collective: all ranks call it.
   void open_run_folder(FoundCheckpoint* found, const std::string& start);
+  /// Starts the profiler, if there is one, once the run's folder and the module's parameters are there. `step`: the
+  /// action that begins a step.
+  void begin_profile(Action step);
+  /// Returns the profiler's totals; empty without one.
+  ProfileTotals profile() const;
   void teardown();
   /// Restores the process-wide state that the run changed. The state that a later checkpoint needs is kept.
   void end();
@@ -77,6 +84,11 @@ class Assembly {
   void seed_run();
   void add_callbacks();
   void add(const CallbackEntry& entry);
+  std::vector<CallbackEntry> callbacks_of_module();
+  OptimizerConfig optimizers_of_module();
+  /// Returns the hooks as the dispatch calls them: themselves, or measured.
+  Hooks& profiled(Hooks& hooks, const char* kind, const std::string& name);
+  Hooks& profiled(const CallbackEntry& entry);
   template <class C>
   bool has() const;
   void failed(const std::exception& error);
@@ -88,6 +100,8 @@ class Assembly {
   std::shared_ptr<console::WarningList> warnings_;
   std::optional<TorchSettings> settings_ = {};
   std::optional<HeapRetention> heap_ = {};
+  std::unique_ptr<Profiler> profiler_;  ///< null if it is off
+  std::deque<ProfiledHooks> profiled_hooks_ = {};
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<PrecisionPlugin> precision_;
   std::optional<RunInProgress> in_progress_ = {};

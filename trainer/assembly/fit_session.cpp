@@ -72,6 +72,7 @@ void FitSession::begin() {
     setup();
     restore();
     print_start(run_, assembly_.placement(), resumed_from_.string());
+    assembly_.begin_profile(request_.profiled_step);
     run_.parts().hooks.on_fit_start(run_);
   });
 }
@@ -99,6 +100,7 @@ RunResult FitSession::end() {
   }
   assembly_.end();
   result.warnings = assembly_.warnings();
+  result.profile = assembly_.profile();
   return result;
 }
 

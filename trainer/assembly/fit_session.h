@@ -23,10 +23,11 @@ class FitSession {
  public:
   struct Request {
     const RunInputs& inputs;
-    RunConfig config;            ///< as set by Trainer::set_config; may be empty
-    FoundRate found_rate;        ///< of levin::tune
-    StartIdentity start;         ///< by which a restart finds this fit's checkpoints
-    std::filesystem::path runs;  ///< the folder of all runs of this name
+    RunConfig config;                                    ///< as set by Trainer::set_config; may be empty
+    FoundRate found_rate;                                ///< of levin::tune
+    StartIdentity start;                                 ///< by which a restart finds this fit's checkpoints
+    std::filesystem::path runs;                          ///< the folder of all runs of this name
+    Action profiled_step = Action::TrainDataloaderNext;  ///< begins a step for profilers
   };
 
   /// `assembly` must outlive the session, and the inputs too. Finds the checkpoint to resume from: a restarted fit

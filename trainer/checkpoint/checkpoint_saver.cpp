@@ -25,12 +25,14 @@ void CheckpointSaver::save() {
   const at::NoGradGuard no_grad;
   if (writer_.has_failed()) finish();
   for (const SaveRequest& request : std::exchange(requests_, {})) {
-    const State checkpoint = source_.contents(request.how.weights_only);
+    const ProfileSpan span(source_.profiler, Action::SaveCheckpoint);
+    const State checkpoint = contents(request.how.weights_only);
     if (source_.comm.rank() != 0) continue;
     finish();
     try {
       std::filesystem::create_directories(request.path.parent_path());
       if (!request.how.weights_only) source_.on_save(request.path);
+      const ProfileSpan copy(source_.profiler, Action::CheckpointCopy);
       writer_.save(checkpoint, {request.path, request.how.link_as, request.how.then_remove});
     } catch (const std::filesystem::filesystem_error& error) {
       report(UsageError(request.path.string(), ": cannot be written: ", error.code().message()));
@@ -38,7 +40,13 @@ void CheckpointSaver::save() {
   }
 }
 
+State CheckpointSaver::contents(bool weights_only) {
+  const ProfileSpan span(source_.profiler, Action::CheckpointContents);
+  return source_.contents(weights_only);
+}
+
 void CheckpointSaver::finish() {
+  const ProfileSpan span(source_.profiler, Action::CheckpointWait);
   try {
     writer_.wait();
   } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
 #include <levin/trainer/checkpoint/save_request.h>
 #include <levin/trainer/core/ranks/comm.h>
+#include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/run.h>
 #include <levin/trainer/core/state/state.h>
 
@@ -24,6 +25,7 @@ class CheckpointSaver {
     /// Is told of each file from which a run can resume, on rank 0, before the file is written.
     std::function<void(const std::filesystem::path& file)> on_save;
     std::function<std::filesystem::path()> run_folder;  ///< for messages
+    Profiler* profiler = nullptr;
   };
 
   explicit CheckpointSaver(Source source);
@@ -46,6 +48,7 @@ class CheckpointSaver {
   void release() { writer_.release(); }
 
  private:
+  State contents(bool weights_only);
   void report(const std::exception& error) const;
 
   Source source_;

@@ -45,7 +45,7 @@ Usage: levin COMMAND [ARGUMENTS]
   data inspect      Show what the loaders of a config's data give, and draw the first training batch
   --plugin FILE fit ...
                     Load a shared library first, whose callbacks, models, data and loggers a config then can name
-  list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks or loggers
+  list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks, loggers or profilers
   ls [FOLDER]       List runs: status, steps, best metric, age; also those that run, and those that were killed
   compare RUN RUN   Show how two runs differ, in config and metrics
   report RUN...     Write an HTML page that shows runs: curves, checkpoints, configs and their differences

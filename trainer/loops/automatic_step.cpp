@@ -74,8 +74,11 @@ void AutomaticStep::run_micro_batch() {
     compute_gradients();
     return;
   }
-  LightningOptimizer optimizer(*this, 0);
-  parts_.module.optimizer_step(optimizer, closure_);
+  {
+    const ProfileSpan span(parts_.profiler, Action::OptimizerStep);
+    LightningOptimizer optimizer(*this, 0);
+    parts_.module.optimizer_step(optimizer, closure_);
+  }
   if (!closure_ran_)
     throw UsageError(
         "optimizer_step did not run the closure, so that no loss was computed; pass it to "
@@ -198,6 +201,7 @@ at::Tensor AutomaticStep::scaled(const at::Tensor& loss, double weight) const {
 
 void AutomaticStep::call_zero_grad(size_t index) {
   parts_.hooks.on_before_zero_grad(parts_.run, raw(index));
+  const ProfileSpan span(parts_.profiler, Action::OptimizerZeroGrad);
   if (zero_grad_overridden_) {
     LightningOptimizer optimizer(*this, index);
     parts_.module.optimizer_zero_grad(optimizer);
@@ -214,6 +218,7 @@ void AutomaticStep::finish_gradients(size_t index) {
   }
   optimizers_.unscale(index, window_.gradient_factor(total_weight_, parts_.strategy.comm().world_size()));
   parts_.hooks.on_before_optimizer_step(parts_.run, raw(index));
+  const ProfileSpan span(parts_.profiler, Action::ConfigureGradientClipping);
   LightningOptimizer optimizer(*this, index);
   parts_.module.configure_gradient_clipping(optimizer, gradient_clip_val_, gradient_clip_algorithm_);
 }

@@ -14,6 +14,7 @@ namespace levin {
 struct EvaluationLoop::StageHooks {
   using Call = void (HookDispatch::*)(Run&) const;
   using ModelCall = void (LightningModule::*)();
+  Action whole, next, set_eval;
   ModelCall model_eval, model_train;
   Call start, epoch_start, batch_start, batch_end, epoch_end, end;
   EvaluationStep step;
@@ -23,7 +24,10 @@ struct EvaluationLoop::StageHooks {
 };
 
 const EvaluationLoop::StageHooks& EvaluationLoop::stage_hooks(Stage stage) {
-  static const StageHooks validation{&LightningModule::on_validation_model_eval,
+  static const StageHooks validation{Action::Validation,
+                                     Action::ValNext,
+                                     Action::ValidationModelEval,
+                                     &LightningModule::on_validation_model_eval,
                                      &LightningModule::on_validation_model_train,
                                      &HookDispatch::on_validation_start<Run>,
                                      &HookDispatch::on_validation_epoch_start<Run>,
@@ -35,7 +39,10 @@ const EvaluationLoop::StageHooks& EvaluationLoop::stage_hooks(Stage stage) {
                                      ModuleMethod::validation_step,
                                      &TrainerOptions::limit_val_batches,
                                      "trainer.limit_val_batches"};
-  static const StageHooks test{&LightningModule::on_test_model_eval,
+  static const StageHooks test{Action::Test,
+                               Action::TestNext,
+                               Action::TestModelEval,
+                               &LightningModule::on_test_model_eval,
                                &LightningModule::on_test_model_train,
                                &HookDispatch::on_test_start<Run>,
                                &HookDispatch::on_test_epoch_start<Run>,
@@ -88,6 +95,7 @@ void EvaluationLoop::run_sanity_check() {
 }
 
 bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
+  const ProfileSpan span(parts_.profiler, stage == Stage::SanityCheck ? Action::SanityCheck : hooks_.whole);
   parts_.strategy.begin_evaluation();
   const bool inference = parts_.options.inference_mode;
   const c10::InferenceMode inference_mode(inference);
@@ -100,7 +108,10 @@ bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
   sink_.use_evaluation_table(0, loaders_->size() > 1);
 
   LightningModule& module = run_.module();
-  (module.*hooks_.model_eval)();
+  {
+    const ProfileSpan set_eval(parts_.profiler, hooks_.set_eval);
+    (module.*hooks_.model_eval)();
+  }
   if (in_fit) counters_.batch_phase = BatchPhase::Validating;
   if (!resumed) {
     counters_.evaluation_loader = counters_.evaluation_batch = 0;
@@ -110,7 +121,7 @@ bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
   const bool finished = evaluate_loaders(at_most);
   if (finished) {
     (parts_.hooks.*hooks_.epoch_end)(run_);
-    const Metrics reduced = sink_.read_evaluation_epoch();
+    const Metrics reduced = read_epoch();
     if (stage != Stage::SanityCheck) run_.log_row(reduced);
     (parts_.hooks.*hooks_.end)(run_);
   }
@@ -151,7 +162,7 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
   std::optional<ValidationAgreement> agreement;
   if (ranks_ != nullptr && counters_.stage == Stage::Validate) agreement.emplace(*ranks_);
   while (!limit || batches_done < *limit) {
-    std::optional<data::LoadedBatch> loaded = loader.next();
+    std::optional<data::LoadedBatch> loaded = next_batch(loader);
     if (!loaded) break;
     // If this rank's batch is absent, only the hooks of other ranks run and may ask for a save.
     const bool all_have_one = loader.is_in_step() && !loaded->last;
@@ -164,6 +175,16 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
   }
   batches_done = 0;
   return true;
+}
+
+std::optional<data::LoadedBatch> EvaluationLoop::next_batch(RankedLoader& loader) {
+  const ProfileSpan span(parts_.profiler, hooks_.next);
+  return loader.next();
+}
+
+Metrics EvaluationLoop::read_epoch() {
+  const ProfileSpan span(parts_.profiler, Action::ReadMetrics);
+  return sink_.read_evaluation_epoch();
 }
 
 void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {

@@ -43,6 +43,8 @@ class EvaluationLoop {
   bool evaluate(Stage stage, std::optional<int64_t> at_most);
   bool evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most);
   bool evaluate_loaders(std::optional<int64_t> at_most);
+  std::optional<data::LoadedBatch> next_batch(RankedLoader& loader);
+  Metrics read_epoch();
   void evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx);
 
   struct StageHooks;

@@ -71,8 +71,14 @@ void FitLoop::run_epoch(bool resumed) {
     validate_and_finish_batch();
   else
     begin_epoch();
+  train_batches();
+  if (!interrupted_) steps_.end_epoch();
+}
+
+void FitLoop::train_batches() {
+  const ProfileSpan span(parts_.profiler, Action::RunTrainingEpoch);
   while (!counters_.last_batch && !interrupted_ && !steps_.is_over()) {
-    if (std::optional<data::LoadedBatch> next = loader_->next()) {
+    if (std::optional<data::LoadedBatch> next = next_batch()) {
       const BatchPlace place = loader_->place(*next);
       steps_.run_batch(std::move(next->batch), place);
     } else {
@@ -81,7 +87,11 @@ void FitLoop::run_epoch(bool resumed) {
     }
     validate_and_finish_batch();
   }
-  if (!interrupted_) steps_.end_epoch();
+}
+
+std::optional<data::LoadedBatch> FitLoop::next_batch() {
+  const ProfileSpan span(parts_.profiler, Action::TrainDataloaderNext);
+  return loader_->next();
 }
 
 void FitLoop::begin_epoch() {
@@ -92,12 +102,17 @@ void FitLoop::begin_epoch() {
 void FitLoop::validate_and_finish_batch() {
   const bool window_done = counters_.window.position == 0;
   if (counters_.batch_phase == BatchPhase::HooksDone && validation_due(window_done, counters_.last_batch)) {
-    if (window_done) run_.module().on_validation_model_zero_grad();
+    if (window_done) zero_grad_for_validation();
     validate();
   } else if (counters_.batch_phase == BatchPhase::Validating) {
     validate();
   }
   if (!interrupted_) steps_.finish_batch();
+}
+
+void FitLoop::zero_grad_for_validation() {
+  const ProfileSpan span(parts_.profiler, Action::ValidationModelZeroGrad);
+  run_.module().on_validation_model_zero_grad();
 }
 
 void FitLoop::validate() {

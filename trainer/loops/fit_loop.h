@@ -38,10 +38,13 @@ class FitLoop {
   void load_loaders();
   void reload_loaders_if_due();
   void run_epoch(bool resumed);
+  void train_batches();
+  std::optional<data::LoadedBatch> next_batch();
   void begin_epoch();
   /// Runs the validation if one is due after a batch, then finishes the batch. A run that was saved after the batch's
   /// hooks resumes here.
   void validate_and_finish_batch();
+  void zero_grad_for_validation();
   void validate();
   bool validation_due(bool window_done, bool last) const;
 

@@ -53,9 +53,7 @@ TrainingStep::Outcome FitSteps::train_on(const Batch& batch, const BatchPlace& p
                             BatchInHand::Logging{.step = counters_.batches_seen, .on_step_by_default = true});
   parts_.hooks.on_train_batch_start(run_);
   step_->set_forward_only(std::ranges::any_of(controls_, [](auto* one) { return one->is_forward_only(); }));
-  const TrainingStep::Outcome outcome = place.on_ranks.is_idle
-                                            ? run_idle(batch, place, batch_idx)
-                                            : step_->run(batch, batch_idx, place.last, place.on_ranks);
+  const TrainingStep::Outcome outcome = run_step(batch, place, batch_idx);
   const bool updated = outcome.stepped && !outcome.skipped;
   if (updated) schedulers_.step(Interval::Step);
   if (place.last) schedulers_.step(Interval::Epoch);
@@ -68,6 +66,12 @@ TrainingStep::Outcome FitSteps::train_on(const Batch& batch, const BatchPlace& p
   if (place.loss != nullptr) *place.loss = step_->loss_without_graph();
   step_->drop_output();
   return outcome;
+}
+
+TrainingStep::Outcome FitSteps::run_step(const Batch& batch, const BatchPlace& place, int64_t batch_idx) {
+  const ProfileSpan span(parts_.profiler, Action::RunTrainingBatch);
+  if (place.on_ranks.is_idle) return run_idle(batch, place, batch_idx);
+  return step_->run(batch, batch_idx, place.last, place.on_ranks);
 }
 
 TrainingStep::Outcome FitSteps::run_idle(const Batch& batch, const BatchPlace& place, int64_t batch_idx) {
@@ -107,7 +111,7 @@ void FitSteps::end_epoch() {
   // An epoch that is cut short continues when the run is resumed: it is not counted, and it is saved before its logged
   // values are taken out.
   if (!counters_.last_batch) run_.save_if_asked();
-  run_.log_row(sink_.read_train_epoch());
+  run_.log_row(read_epoch());
   if (!counters_.last_batch) return;
   counters_.epoch += 1;
   counters_.batches_of_last_epoch = std::exchange(counters_.batch_in_epoch, 0);
@@ -135,8 +139,18 @@ void FitSteps::log_if_due(bool stepped) {
   if (!stepped && !no_optimizer) return;
   const int64_t count = no_optimizer ? counters_.batches_seen : counters_.global_step;
   if (parts_.options.log_every_n_steps == 0 || count % parts_.options.log_every_n_steps != 0) return;
-  run_.log_row(sink_.read_step());
+  run_.log_row(read_step());
   watch_loss(/*read_device=*/true);
+}
+
+Metrics FitSteps::read_step() {
+  const ProfileSpan span(parts_.profiler, Action::ReadMetrics);
+  return sink_.read_step();
+}
+
+Metrics FitSteps::read_epoch() {
+  const ProfileSpan span(parts_.profiler, Action::ReadMetrics);
+  return sink_.read_train_epoch();
 }
 
 /// Checks the batch's loss or, with `read_device`, reads the result on the device (host sync).

@@ -80,11 +80,14 @@ class FitSteps {
   std::optional<int64_t> whole_length();
   /// Runs the part of run_batch in which hooks see the batch.
   TrainingStep::Outcome train_on(const Batch& batch, const BatchPlace& place);
+  TrainingStep::Outcome run_step(const Batch& batch, const BatchPlace& place, int64_t batch_idx);
   /// Runs a batch that this rank does not have, for the ranks that do: their collectives need all. It counts for
   /// nothing.
   TrainingStep::Outcome run_idle(const Batch& batch, const BatchPlace& place, int64_t batch_idx);
   void advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome);
   void log_if_due(bool stepped);
+  Metrics read_step();
+  Metrics read_epoch();
   void watch_loss(bool read_device);
 
   RunContext& run_;

@@ -35,6 +35,7 @@ TrainingStep::Outcome ManualStep::run(const Batch& batch, int64_t batch_idx, boo
 }
 
 void ManualStep::step(size_t index, const Closure& closure) {
+  const ProfileSpan span(parts_.profiler, Action::ManualOptimizerStep);
   const bool scales = optimizers_.has_scaler();
   if (scales) {
     run_closure(closure);

@@ -6,6 +6,16 @@
 namespace levin {
 namespace {
 
+std::optional<data::LoadedBatch> next_batch(RunContext& run, data::Loader& loader) {
+  const ProfileSpan span(run.parts().profiler, Action::PredictNext);
+  return loader.next();
+}
+
+void set_eval(RunContext& run) {
+  const ProfileSpan span(run.parts().profiler, Action::PredictModelEval);
+  run.module().on_predict_model_eval();
+}
+
 Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
   BatchInHand in_hand(run, batch, batch_idx);
   run.parts().hooks.on_predict_batch_start(run);
@@ -25,7 +35,7 @@ std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t
   loader.set_epoch(0);
   std::vector<Batch> predictions;
   for (int64_t batch_idx = 0; !limit || batch_idx < *limit; ++batch_idx) {
-    std::optional<data::LoadedBatch> loaded = loader.next();
+    std::optional<data::LoadedBatch> loaded = next_batch(run, loader);
     if (!loaded) break;
     if (loaded->absent) continue;  // other ranks have all of its samples
     predictions.push_back(predict_batch(run, run.to_device(std::move(loaded->batch)), batch_idx));
@@ -39,8 +49,7 @@ std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Lo
   run.parts().strategy.begin_evaluation();
   const c10::InferenceMode inference_mode(run.parts().options.inference_mode);
   const at::NoGradGuard no_grad;
-  LightningModule& module = run.module();
-  module.on_predict_model_eval();
+  set_eval(run);
   run.parts().hooks.on_predict_start(run);
   run.parts().hooks.on_predict_epoch_start(run);
   divide_among_ranks(run.parts(), loaders);
@@ -49,7 +58,7 @@ std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Lo
     predictions.push_back(predict_loader(run, loaders[i], static_cast<int64_t>(i)));
   run.parts().hooks.on_predict_epoch_end(run);
   run.parts().hooks.on_predict_end(run);
-  module.restore_training_modes();
+  run.module().restore_training_modes();
   return predictions;
 }
 

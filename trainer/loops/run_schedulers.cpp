@@ -10,7 +10,7 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
   const RunParts& parts = run_.parts();
   if (parts.trial) return;
   if (LRScheduler* const other = replacement()) {
-    if (interval == Interval::Epoch && !following_metric) run_.module().lr_scheduler_step(*other, {});
+    if (interval == Interval::Epoch && !following_metric) step_one(*other, {});
     return;
   }
   const TrainerState& counters = run_.state();
@@ -28,8 +28,13 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
       metric = monitored(config);
       if (!metric) continue;
     }
-    run_.module().lr_scheduler_step(scheduler, metric);
+    step_one(scheduler, metric);
   }
+}
+
+void RunSchedulers::step_one(LRScheduler& scheduler, std::optional<double> metric) {
+  const ProfileSpan span(run_.parts().profiler, Action::LRSchedulerStep);
+  run_.module().lr_scheduler_step(scheduler, metric);
 }
 
 LRScheduler* RunSchedulers::replacement() const {

@@ -25,6 +25,7 @@ class RunSchedulers {
 
  private:
   void step(Interval interval, bool following_metric);
+  void step_one(LRScheduler& scheduler, std::optional<double> metric);
   /// Returns the newest value of the metric that a scheduler follows. Without a value it throws if the scheduler is
   /// strict, and otherwise warns.
   std::optional<double> monitored(const LRSchedulerConfig& config);

@@ -15,24 +15,33 @@ Batch transfer_batch(const RunParts& parts, Batch batch, int64_t dataloader_idx)
   auto* after = data(data::DataMethod::on_after_batch_transfer);
   const c10::Device device = parts.strategy.device();
 
-  if (before != nullptr)
+  if (before != nullptr) {
+    const ProfileSpan span(parts.profiler, Action::DataBeforeBatchTransfer);
     batch = before->on_before_batch_transfer(std::move(batch), dataloader_idx);
-  else if (by_module.has(ModuleMethod::on_before_batch_transfer))
+  } else if (by_module.has(ModuleMethod::on_before_batch_transfer)) {
+    const ProfileSpan span(parts.profiler, Action::ModuleBeforeBatchTransfer);
     batch = module.on_before_batch_transfer(std::move(batch), dataloader_idx);
+  }
 
   batch = parts.precision.convert_batch(std::move(batch));
-  if (transfer != nullptr)
+  if (transfer != nullptr) {
+    const ProfileSpan span(parts.profiler, Action::DataTransferBatch);
     batch = transfer->transfer_batch_to_device(std::move(batch), device, dataloader_idx);
-  else if (by_module.has(ModuleMethod::transfer_batch_to_device))
+  } else if (by_module.has(ModuleMethod::transfer_batch_to_device)) {
+    const ProfileSpan span(parts.profiler, Action::ModuleTransferBatch);
     batch = module.transfer_batch_to_device(std::move(batch), device, dataloader_idx);
-  else
+  } else {
     batch = parts.strategy.to_device(std::move(batch));
+  }
   if (parts.channels_last) batch = batch.channels_last();
 
-  if (after != nullptr)
+  if (after != nullptr) {
+    const ProfileSpan span(parts.profiler, Action::DataAfterBatchTransfer);
     batch = after->on_after_batch_transfer(std::move(batch), dataloader_idx);
-  else if (by_module.has(ModuleMethod::on_after_batch_transfer))
+  } else if (by_module.has(ModuleMethod::on_after_batch_transfer)) {
+    const ProfileSpan span(parts.profiler, Action::ModuleAfterBatchTransfer);
     batch = module.on_after_batch_transfer(std::move(batch), dataloader_idx);
+  }
   return batch;
 }
 

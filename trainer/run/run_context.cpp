@@ -22,7 +22,8 @@ RunContext::RunContext(const RunParts& parts, CheckpointOf checkpoint_of)
               .errors_are_warnings = parts.options.checkpoint_errors == "warn",
               .contents = [this, checkpoint_of](bool weights_only) { return checkpoint_of(*this, weights_only); },
               .on_save = [this](const std::filesystem::path& file) { folder_.note_checkpoint(file); },
-              .run_folder = [this] { return folder_.path(); }}) {
+              .run_folder = [this] { return folder_.path(); },
+              .profiler = parts.profiler}) {
   step_context_ = {.run = this, .sink = &sink_, .device = parts.strategy.device()};
   sink_.set_comm(parts.comm(), parts.strategy.device());
   sink_.set_enabled(!parts.options.barebones);
@@ -102,7 +103,8 @@ StepParts RunContext::step_parts() {
           .counters = counters_,
           .hooks = parts_.hooks,
           .run = *this,
-          .context = step_context_};
+          .context = step_context_,
+          .profiler = parts_.profiler};
 }
 
 void RunContext::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {
@@ -144,9 +146,12 @@ void RunContext::save_after_exception() {
 void RunContext::log_row(const Metrics& values) {
   if (values.empty()) return;
   log_rows_ += 1;
-  for (const auto& logger : parts_.loggers)
+  for (const auto& logger : parts_.loggers) {
+    std::optional<ProfileSpan> span;
+    if (parts_.profiler != nullptr) span.emplace(parts_.profiler, "[Logger]" + logger->name() + ".log_metrics");
     logger->log_metrics(values,
                         {.step = counters_.global_step, .epoch = counters_.epoch, .wall_seconds = clock_.seconds()});
+  }
 }
 
 void RunContext::warn_once(const std::string& key, const std::string& text) {

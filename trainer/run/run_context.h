@@ -46,6 +46,7 @@ class RunContext final : public Run {
   c10::Device device() const override { return parts_.strategy.device(); }
   Comm& comm() override { return parts_.comm(); }
   const std::filesystem::path& folder() const override { return folder_.path(); }
+  Profiler* profiler() const override { return parts_.profiler; }
   bool fitting() const override { return parts_.is_fit(); }
   const Batch& batch() const override;
   int64_t batch_idx() const override { return batch_idx_; }

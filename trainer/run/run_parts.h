@@ -4,6 +4,7 @@
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/trainer/core/run/callback_entry.h>
+#include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/precision/precision_plugin.h>
@@ -27,6 +28,7 @@ struct RunParts {
   Stage stage;                 ///< Fit, Validate, Test or Predict
   bool trial = false;          ///< this is a tuning trial: a callback stops it and schedulers do not step
   bool channels_last = false;  ///< images lie in memory in the format channels_last
+  Profiler* profiler = nullptr;
 
   HookDispatch hooks = {};
   std::vector<CallbackEntry> callbacks = {};

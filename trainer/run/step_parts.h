@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/run.h>
 #include <levin/trainer/core/run/step_context.h>
 #include <levin/trainer/core/run/trainer_state.h>
@@ -24,6 +25,7 @@ struct StepParts {
   const HookDispatch& hooks;
   Run& run;              ///< the run that hooks are given
   StepContext& context;  ///< the module's
+  Profiler* profiler;    ///< null without one
 };
 
 }  // namespace levin

@@ -7,6 +7,7 @@
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/registry.h>
+#include <levin/trainer/profilers/registry.h>
 
 #include <algorithm>
 #include <iostream>
@@ -15,7 +16,7 @@
 namespace levin::cli {
 namespace {
 
-constexpr const char* kKinds = "models, data, transforms, optimizers, lr_schedulers, callbacks, loggers";
+constexpr const char* kKinds = "models, data, transforms, optimizers, lr_schedulers, callbacks, loggers, profilers";
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
@@ -38,10 +39,11 @@ Lines lines_of_kind(const std::string& kind) {
   if (kind == "lr_schedulers") return lines_of(LRSchedulerKind::registry());
   if (kind == "callbacks") return sorted(lines_of(CallbackKind::registry()));
   if (kind == "loggers") return lines_of(LoggerKind::registry());
-  throw UsageError(
-      "levin list: nothing is called '", kind, "'",
-      did_you_mean(kind, {"models", "data", "transforms", "optimizers", "lr_schedulers", "callbacks", "loggers"}),
-      "; there are: ", kKinds);
+  if (kind == "profilers") return lines_of(ProfilerKind::registry());
+  throw UsageError("levin list: nothing is called '", kind, "'",
+                   did_you_mean(kind, {"models", "data", "transforms", "optimizers", "lr_schedulers", "callbacks",
+                                       "loggers", "profilers"}),
+                   "; there are: ", kKinds);
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 #include <c10/core/Device.h>
 #include <levin/trainer/core/ranks/comm.h>
 #include <levin/trainer/core/run/log_sink.h>
+#include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/trainer_state.h>
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace torch::optim {
@@ -90,6 +92,11 @@ class Run {
   virtual std::optional<int64_t> non_finite_step() const = 0;
 
   virtual void log(const std::string& name, double value, LogOptions options = {}) = 0;
+  /// Returns the profiler of the run; null without one.
+  virtual Profiler* profiler() const { return nullptr; }
+  /// Measures an action of your own while the result lives: `const auto span = run.profile("augment");`. Without a
+  /// profiler it costs a comparison.
+  ProfileSpan profile(std::string_view action) const { return {profiler(), action}; }
   /// Asks the run to end after the current window, once min_epochs and min_steps are reached; the first reason is kept.
   virtual void request_stop(const std::string& reason) = 0;
   /// Saves a checkpoint at the next point from which a run can resume bit for bit: when the hooks of the current train
