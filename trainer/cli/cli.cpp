@@ -34,6 +34,8 @@ Usage: levin COMMAND [ARGUMENTS]
                     Print the commands that train on several machines, or run them by ssh; `levin launch --help`
   compile --config FILE... --out step.pt2
                     Compile forward and backward of a config's training step, once, for fit --compiled-step step.pt2
+  sweep --config FILE... --model.lr 1e-4:1e-1:log --trials 20
+                    Train with many values of options, several at once, and show which are best; `levin sweep --help`
   verify-resume --config FILE... [--steps 20]
                     Prove that a run of this config can be stopped and continued: train so many steps, and again with
                     a stop in the middle, and compare everything
@@ -61,12 +63,11 @@ Usage: levin COMMAND [ARGUMENTS]
 Options come from config files, then LEVIN__SECTION__KEY in the environment, then flags; later ones win.
 )";
 
-/// The flags of the plugins that were loaded, each after a space.
-std::string plugin_words;
-
 /// Returns the command line without --ckpt-path, for a message that appends another one.
 std::string command_line_without_checkpoint(const std::string& command, const std::vector<std::string>& arguments) {
-  std::string line = "levin" + plugin_words + " " + command;
+  std::string line = "levin";
+  for (const std::string& word : plugin_flags()) line += " " + shell_word(word);
+  line += " " + command;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--ckpt-path") {
       ++i;  // its value
@@ -119,7 +120,6 @@ void load_plugins(std::vector<std::string>& arguments) {
   while (!arguments.empty() && arguments[0] == "--plugin") {
     if (arguments.size() == 1) throw UsageError("--plugin: missing; name the file of the plugin");
     load_plugin(arguments[1]);
-    plugin_words += " --plugin " + shell_word(arguments[1]);
     arguments.erase(arguments.begin(), arguments.begin() + 2);
   }
 }
@@ -138,21 +138,14 @@ int run_words(const std::string& /*command*/, const Words& words) {
 }
 
 constexpr std::pair<const char*, int (*)(const std::string& command, const Words& words)> kCommands[] = {
-    {"fit", run_from_arguments},
-    {"validate", run_from_arguments},
-    {"test", run_from_arguments},
-    {"predict", run_from_arguments},
-    {"launch", run_words<launch_command>},
-    {"compile", run_words<compile_command>},
-    {"verify-resume", run_words<verify_from_arguments>},
-    {"config", run_words<config_command>},
-    {"data", run_words<data_command>},
-    {"ls", run_words<ls_command>},
-    {"compare", run_words<compare_command>},
-    {"report", run_words<report_command>},
-    {"gc", run_words<gc_command>},
-    {"rm", run_words<rm_command>},
-    {"ckpt", run_words<ckpt_command>},
+    {"fit", run_from_arguments},           {"validate", run_from_arguments},
+    {"test", run_from_arguments},          {"predict", run_from_arguments},
+    {"launch", run_words<launch_command>}, {"compile", run_words<compile_command>},
+    {"sweep", run_words<sweep_command>},   {"verify-resume", run_words<verify_from_arguments>},
+    {"config", run_words<config_command>}, {"data", run_words<data_command>},
+    {"ls", run_words<ls_command>},         {"compare", run_words<compare_command>},
+    {"report", run_words<report_command>}, {"gc", run_words<gc_command>},
+    {"rm", run_words<rm_command>},         {"ckpt", run_words<ckpt_command>},
     {"list", run_words<list_command>}};
 
 int dispatch(const std::vector<std::string>& arguments) {

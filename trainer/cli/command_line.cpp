@@ -39,6 +39,13 @@ Config read_files(const Schema& schema, const std::vector<std::string>& files, s
 
 }  // namespace
 
+Config read_config_files(const Schema& schema, const std::vector<std::string>& files) {
+  std::vector<std::string> problems;
+  Config config = read_files(schema, files, problems);
+  throw_problems(problems);
+  return config;
+}
+
 void lift_seed_and_name(Config& config) {
   if (!config.values.contains("trainer") || !config.values["trainer"].is_object()) return;
   for (const std::string key : {"seed", "name"}) {

@@ -26,7 +26,14 @@ std::string build_in(const std::string& bytes) {
   return bytes.substr(begin, std::min(end, bytes.size()) - begin);
 }
 
+std::vector<std::string>& loaded() {
+  static std::vector<std::string> flags;
+  return flags;
+}
+
 }  // namespace
+
+const std::vector<std::string>& plugin_flags() { return loaded(); }
 
 void load_plugin(const std::filesystem::path& path) {
   static constexpr detail::PluginAbi kOwn = detail::plugin_abi();
@@ -41,6 +48,7 @@ void load_plugin(const std::filesystem::path& path) {
                      "; build the plugin again with the headers, LibTorch and compiler of this program");
   if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
     throw UsageError("--plugin: ", path.string(), " cannot be loaded: ", dlerror());
+  loaded().insert(loaded().end(), {"--plugin", path.string()});
 }
 
 }  // namespace levin::cli

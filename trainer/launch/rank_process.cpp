@@ -1,16 +1,13 @@
 #include <levin/trainer/launch/rank_process.h>
-#include <fcntl.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/host_name.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/launch/start_identity.h>
+#include <levin/trainer/launch/start_process.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -18,54 +15,7 @@
 #include <utility>
 #include <vector>
 
-extern char** environ;
-
 namespace levin {
-namespace {
-
-/// Returns the command line of this process.
-std::vector<std::string> own_command() {
-  std::ifstream in("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(in, word, '\0');) words.push_back(std::move(word));
-  if (words.empty()) throw Error("the command line of this process cannot be read from /proc/self/cmdline");
-  return words;
-}
-
-/// Returns the environment of this process with `values` in place of its own.
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& values) {
-  std::vector<std::string> all;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string entry(*one);
-    if (!values.count(entry.substr(0, entry.find('=')))) all.push_back(entry);
-  }
-  for (const auto& [name, value] : values) all.push_back(name + "=" + value);
-  return all;
-}
-
-/// Returns pointers for exec, with a null at the end. `texts` must outlive them.
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-/// Runs in the forked process before exec. It must not allocate, because a thread of the supervisor may have held a
-/// lock.
-[[noreturn]] void become(const char* program, char** arguments, char** variables, int output, ::pid_t supervisor) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != supervisor) ::_exit(127);
-  ::setpgid(0, 0);
-  if (output >= 0) {
-    ::dup2(output, STDOUT_FILENO);
-    ::dup2(output, STDERR_FILENO);
-  }
-  ::execve(program, arguments, variables);
-  ::_exit(127);
-}
-
-}  // namespace
 
 RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& environment, int64_t local_rank)
     : called_(run.called), rank_(run.node_rank * run.ranks + local_rank) {
@@ -89,19 +39,12 @@ RankProcess::RankProcess(const SupervisedRun& run, const RankEnvironment& enviro
   };
   if (!environment.secret.empty()) values["LEVIN_SECRET"] = environment.secret;
   if (std::getenv("OMP_NUM_THREADS") == nullptr) values["OMP_NUM_THREADS"] = std::to_string(environment.threads);
-  std::vector<std::string> variables = environment_with(values);
-  const bool is_own = run.commands.empty();
-  std::vector<std::string> words = is_own ? own_command() : run.commands.at(static_cast<size_t>(local_rank));
-  const std::string program = is_own ? "/proc/self/exe" : words.front();
-  std::vector<char*> argument_pointers = pointers_to(words), variable_pointers = pointers_to(variables);
-  const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (environment.restarts > 0 ? O_APPEND : O_TRUNC);
-  const int output = own_output ? -1 : ::open(log_.c_str(), mode, 0666);
-  if (!own_output && output < 0) throw UsageError(log_.string(), ": cannot be written");
-  const ::pid_t supervisor = ::getpid();
-  pid_ = ::fork();
-  if (pid_ == 0) become(program.c_str(), argument_pointers.data(), variable_pointers.data(), output, supervisor);
-  if (output >= 0) ::close(output);
-  if (pid_ < 0) throw Error(called_, " ", rank_, " cannot be started: errno ", errno);
+  pid_ = start_process(
+      {.words = run.commands.empty() ? std::vector<std::string>() : run.commands.at(static_cast<size_t>(local_rank)),
+       .variables = values,
+       .output = log_,
+       .appends = environment.restarts > 0,
+       .called = called_ + " " + std::to_string(rank_)});
 }
 
 bool RankProcess::reap() {

@@ -1,4 +1,5 @@
 #include <levin/trainer/loggers/csv_logger.h>
+#include <levin/data/files/csv_cell.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -9,17 +10,9 @@ namespace {
 
 const std::vector<std::string> kFirstColumns = {"epoch", "step", "wall_seconds"};
 
-/// Quotes a cell according to RFC 4180, if necessary.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + '"';
-}
-
 std::string csv_header(const std::vector<std::string>& columns) {
   std::string line;
-  for (const std::string& column : columns) line += (line.empty() ? "" : ",") + csv_cell(column);
+  for (const std::string& column : columns) line += (line.empty() ? "" : ",") + data::csv_cell(column);
   return line + '\n';
 }
 

@@ -55,6 +55,11 @@ int rm_command(std::vector<std::string> arguments);
 /// the exit code. Throws UsageError for wrong arguments.
 int launch_command(std::vector<std::string> arguments);
 
+/// `levin sweep --config ... --model.lr 1e-4,1e-3`: trains with many values of options. Returns the exit code: 1 if no
+/// trial has a value, 128 + the signal that ended it. Throws UsageError for wrong arguments and values that the config
+/// refuses.
+int sweep_command(std::vector<std::string> arguments);
+
 /// `levin compile --out step.pt2`: compiles the training step of a config with the help of Python. Returns the exit
 /// code. Throws UsageError for wrong arguments, a step that cannot be compiled, and a Python that cannot do it.
 int compile_command(std::vector<std::string> arguments);

@@ -3,6 +3,7 @@
 #include <ATen/ops/cat.h>
 #include <levin/data/dataset_module.h>
 #include <levin/data/datasets/readers/image_folder_dataset.h>
+#include <levin/data/files/csv_cell.h>
 #include <levin/data/files/npy_file.h>
 #include <levin/trainer/core/options/option_type.h>
 #include <levin/trainer/core/state/atomic_file.h>
@@ -119,11 +120,7 @@ std::string csv_cell(const Json& value) {
     return text;
   }
   if (!value.is_string()) return value.dump();
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  return data::csv_cell(value.get_ref<const std::string&>());
 }
 
 std::string csv_line(const Json& row, bool names) {

@@ -11,6 +11,8 @@
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/core/system/slurm.h>
+#include <levin/trainer/sweep/stop_after_epochs.h>
+#include <levin/trainer/sweep/trial_process.h>
 #include <levin/trainer/trainer.h>
 
 #include <iostream>
@@ -122,6 +124,8 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   const bool saves = options.trainer.enable_checkpointing.value_or(true) && !options.trainer.barebones && !dry_run;
   const auto signals = std::make_shared<HandleSignals>(command == "fit", saves && !options.trainer.fast_dev_run);
   trainer_options.callbacks.push_back(signals);
+  if (const auto rung = sweep::StopAfterEpochs::of_environment(); rung && command == "fit" && !dry_run)
+    trainer_options.callbacks.push_back(rung);
   const std::unique_ptr<Trainer> made = dry_run ? Trainer::for_dry_run(std::move(trainer_options))
                                                 : std::make_unique<Trainer>(std::move(trainer_options));
   Trainer& trainer = *made;
@@ -132,7 +136,10 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   } catch (const Interrupted& interrupted) {
     std::cerr << "levin: " << interrupted.what() << "\n";
   }
-  if (received_signal() == 0) return 0;
+  if (received_signal() == 0) {
+    if (command == "fit" && trainer.is_global_zero()) sweep::mark_end_of_trial();
+    return 0;
+  }
   if (command == "fit" && trainer.is_global_zero()) say_stopped(*signals, flags.command_line);
   if (requeue_is_asked() && (!trainer.is_global_zero() || slurm_requeue())) return 0;
   return 128 + received_signal();

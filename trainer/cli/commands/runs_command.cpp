@@ -2,6 +2,7 @@
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/report.h>
 #include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/cli/text_table.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/json_number.h>
@@ -18,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using runs::RecordedRun;
-using Table = std::vector<std::vector<std::string>>;
 
 constexpr const char* kLsHelp = R"(levin ls lists the runs in a folder and below it.
 
@@ -44,20 +44,6 @@ Usage: levin report RUN... [--out report.html]
 
 RUN is the folder of a run, or one with several below it; runs that still run or were killed will do.
 )";
-
-/// Prints the rows with their columns aligned.
-void print(std::ostream& out, const Table& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths.resize(std::max(widths.size(), i + 1));
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i)
-      out << row[i] << (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 2, ' ') : "\n");
-  }
-}
 
 /// Returns "3 min" and the like.
 std::string age_text(double seconds) {
@@ -123,7 +109,7 @@ int ls_command(std::vector<std::string> arguments) {
   if (table.size() == 1)
     std::cout << "no runs in " << root.string() << "\n";
   else
-    print(std::cout, table);
+    print_table(std::cout, table);
   for (const std::string& problem : problems) std::cout << problem << "\n";
   std::cout.flush();
   return 0;
@@ -160,7 +146,7 @@ int compare_command(std::vector<std::string> arguments) {
     };
     table.push_back({monitor->metric + ", best", best_of(first), best_of(second)});
   }
-  print(std::cout, table);
+  print_table(std::cout, table);
   for (const RecordedRun* run : {&first, &second})
     for (const std::string& problem : run->problems) std::cout << run->folder.string() << ": " << problem << "\n";
   std::cout.flush();
