@@ -9,11 +9,13 @@
 #include <ATen/ops/topk.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/reset_parameters.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace levin {
 namespace {
@@ -75,8 +77,14 @@ void ModelPruning::on_fit_start(Run& run) {
 
 void ModelPruning::choose_parameters(Run& run) {
   const auto all = run.module().named_parameters();
+  const auto layers = run.module().named_modules(/*name_prefix=*/"", /*include_self=*/false);
   const auto add = [&](const std::string& name, const at::Tensor& parameter) {
-    entries_.push_back({.name = name, .parameter = parameter, .original = parameter.detach().clone()});
+    const auto* const layer =
+        layers.find(name.substr(0, name.size() - std::min(name.size(), last_part(name).size() + 1)));
+    entries_.push_back({.name = name,
+                        .parameter = parameter,
+                        .original = parameter.detach().clone(),
+                        .layer = layer != nullptr ? *layer : nullptr});
   };
   for (const std::string& name : options_.parameters_to_prune) {
     const at::Tensor* const found = all.find(name);
@@ -139,10 +147,35 @@ void ModelPruning::prune(Run& run) {
   if (run.comm().world_size() > 1 && options_.pruning_fn.starts_with("random"))
     for (Entry& entry : entries_) run.comm().broadcast(entry.mask, 0);
   const bool resets = options_.resets_in ? options_.resets_in(epoch) : options_.use_lottery_ticket_hypothesis;
-  if (resets)
-    for (Entry& entry : entries_) entry.parameter.copy_(entry.original);
+  if (resets) reset(run);
   apply_masks();
   if (run.comm().rank() == 0) report();
+}
+
+/// A layer that is drawn anew keeps its parameters that are not pruned, and its buffers.
+void ModelPruning::reset(Run& run) {
+  std::set<torch::nn::Module*> drawn;
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;
+  for (const Entry& entry : entries_) {
+    torch::nn::Module* const layer = entry.layer.get();
+    if (!options_.resample_parameters || layer == nullptr || drawn.contains(layer)) continue;
+    const size_t before = kept.size();
+    for (const at::Tensor& tensor : layer->parameters(/*recurse=*/false)) kept.emplace_back(tensor, tensor.clone());
+    for (const at::Tensor& tensor : layer->buffers(/*recurse=*/false)) kept.emplace_back(tensor, tensor.clone());
+    if (reset_parameters(*layer))
+      drawn.insert(layer);
+    else
+      kept.resize(before);
+  }
+  for (Entry& entry : entries_) {
+    if (!drawn.contains(entry.layer.get())) {
+      entry.parameter.copy_(entry.original);
+      continue;
+    }
+    std::erase_if(kept, [&](const auto& item) { return item.first.is_same(entry.parameter); });
+    if (run.comm().world_size() > 1) run.comm().broadcast(entry.parameter, 0);
+  }
+  for (auto& [tensor, value] : kept) tensor.copy_(value);
 }
 
 void ModelPruning::prune_together(double amount) {

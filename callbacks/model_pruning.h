@@ -4,6 +4,7 @@
 #include <levin/trainer/core/options/option.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct ModelPruningOptions {
   bool apply_pruning = LEVIN_OPTION(apply_pruning, true, "Prune at the end of each epoch");
   bool use_lottery_ticket_hypothesis = LEVIN_OPTION(
       use_lottery_ticket_hypothesis, true, "After each pruning, put what is left back to its values before training");
+  bool resample_parameters =
+      LEVIN_OPTION(resample_parameters, false,
+                   "Put what is left to newly drawn values in place of those before training, in layers of LibTorch");
   std::optional<int64_t> pruning_dim = LEVIN_OPTION(pruning_dim, {}, "Dimension of the slices of structured pruning");
   std::optional<double> pruning_norm = LEVIN_OPTION(pruning_norm, {}, "Norm of the slices of ln_structured");
   int64_t verbose =
@@ -71,11 +75,13 @@ class ModelPruning : public Callback {
   struct Entry {
     std::string name;
     at::Tensor parameter, original, mask = {};
+    std::shared_ptr<torch::nn::Module> layer = {};  ///< that the parameter belongs to
   };
   bool is_structured() const;
   void choose_parameters(Run& run);
   void prune(Run& run);
   void prune_together(double amount);
+  void reset(Run& run);
   void apply_masks();
   void report() const;
   at::Tensor pruned(const at::Tensor& values, const at::Tensor& mask, double amount) const;

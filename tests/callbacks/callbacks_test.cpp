@@ -177,3 +177,29 @@ TEST_CASE("DeviceStatsMonitor logs nothing about the CPU if its option says no")
   const levin::RunResult result = fit(module, {levin::DeviceStatsMonitor({.cpu_stats = false, .every_n_steps = 1})});
   for (const auto& [name, value] : result.metrics) CHECK_FALSE(contains(name, "DeviceStatsMonitor"));
 }
+
+TEST_CASE("pruning can draw what is left anew, and leaves the rest of the layers alone") {
+  struct Watched : levin::Callback {
+    void on_train_epoch_end(levin::Run& run) override {
+      auto& net = *static_cast<ToyModule&>(run.module()).net;
+      weight = net[0]->named_parameters()["weight"].detach().clone();
+      bias = net[0]->named_parameters()["bias"].detach().clone();
+    }
+    torch::Tensor weight, bias;
+  };
+  torch::manual_seed(4);
+  ToyModule module;
+  const auto first_weight = module.net[0]->named_parameters()["weight"].detach().clone();
+  const auto pruning = std::make_shared<levin::ModelPruning>(levin::ModelPruningOptions{
+      .pruning_fn = "l1_unstructured", .parameter_names = {"weight"}, .amount = 0.25, .resample_parameters = true});
+  const auto before = std::make_shared<Watched>();
+  fit(module, {before, pruning}, [](auto& o) { o.max_epochs = 1; });
+  const auto weight = module.net[0]->named_parameters()["weight"].detach(), mask = pruning->mask("net.0.weight");
+  CHECK(mask.sum().item<double>() < 32);
+  CHECK(torch::equal(weight * (1 - mask), torch::zeros_like(weight)));
+  const auto left = mask.to(torch::kBool);
+  CHECK(weight.masked_select(left).ne(before->weight.masked_select(left)).all().item<bool>());
+  CHECK(weight.masked_select(left).ne(first_weight.masked_select(left)).all().item<bool>());
+  CHECK(weight.abs().max().item<double>() <= 0.5);  // LinearImpl draws from [-1, 1] / sqrt(4)
+  CHECK(torch::equal(module.net[0]->named_parameters()["bias"], before->bias));
+}

@@ -103,9 +103,10 @@ TEST_CASE("early stopping names what is wrong") {
 
 TEST_CASE("callbacks are made by name") {
   const auto names = levin::CallbackKind::registry().names();
-  CHECK(names == std::vector<std::string>{"BackboneFinetuning", "DeviceStatsMonitor", "EarlyStopping",
-                                          "EMAWeightAveraging", "GradNormMonitor", "GradientAccumulationScheduler",
-                                          "LearningRateMonitor", "ModelCheckpoint", "ModelPruning", "ModelSummary",
-                                          "OnExceptionCheckpoint", "PredictionWriter", "SampleImages", "SpikeDetection",
-                                          "StochasticWeightAveraging", "TerminateOnNaN", "ThroughputMonitor", "Timer"});
+  CHECK(names == std::vector<std::string>{"BackboneFinetuning", "ClassificationReport", "DeviceStatsMonitor",
+                                          "EarlyStopping", "EMAWeightAveraging", "GradNormMonitor",
+                                          "GradientAccumulationScheduler", "LearningRateMonitor", "ModelCheckpoint",
+                                          "ModelPruning", "ModelSummary", "OnExceptionCheckpoint", "PredictionWriter",
+                                          "SampleImages", "SpikeDetection", "StochasticWeightAveraging",
+                                          "TerminateOnNaN", "ThroughputMonitor", "Timer"});
 }

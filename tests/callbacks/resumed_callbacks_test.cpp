@@ -60,7 +60,9 @@ const Json& cases() {
     {"epochs": 4, "accumulate": 2, "callback":
       {"class": "ModelPruning", "pruning_fn": "random_unstructured", "amount": 0.3,
        "use_lottery_ticket_hypothesis": false}},
-    {"epochs": 3, "callback": {"class": "ModelPruning", "pruning_fn": "l1_unstructured", "amount": 0.2}}
+    {"epochs": 3, "callback": {"class": "ModelPruning", "pruning_fn": "l1_unstructured", "amount": 0.2}},
+    {"epochs": 3, "callback": {"class": "ModelPruning", "pruning_fn": "l1_unstructured", "amount": 0.2,
+                               "resample_parameters": true}}
   ])");
   return all;
 }

@@ -1,4 +1,5 @@
 #include <levin/trainer/cli/command_line.h>
+#include <levin/trainer/cli/config/config_file.h>
 #include <levin/trainer/cli/config/config_text.h>
 #include <levin/trainer/cli/config/problems.h>
 #include <levin/trainer/cli/config/reference_text.h>

@@ -14,22 +14,12 @@ void append(std::vector<std::string>& list, std::vector<std::string> more) {
   std::move(more.begin(), more.end(), std::back_inserter(list));
 }
 
-void merge_file(const Schema& schema, Config& config, const Config& file) {
-  try {
-    merge(schema, config, file);
-  } catch (const UsageError& error) {
-    throw UsageError(with_place(file, error.what()));
-  }
-}
-
 /// Merges all files; problems with files that cannot be read are appended to `problems`.
 Config read_files(const Schema& schema, const std::vector<std::string>& files, std::vector<std::string>& problems) {
   Config config;
   for (const std::string& path : files) {
     try {
-      Config file = read_config_file(path);
-      lift_seed_and_name(file);
-      merge_file(schema, config, file);
+      merge_file(schema, config, read_config_file(schema, path));
     } catch (const UsageError& error) {
       problems.push_back(error.what());
     }
@@ -44,23 +34,6 @@ Config read_config_files(const Schema& schema, const std::vector<std::string>& f
   Config config = read_files(schema, files, problems);
   throw_problems(problems);
   return config;
-}
-
-void lift_seed_and_name(Config& config) {
-  if (!config.values.contains("trainer") || !config.values["trainer"].is_object()) return;
-  for (const std::string key : {"seed", "name"}) {
-    const std::string path = "trainer." + key;
-    const Json* inner = find_value(config.values, {"trainer", key});
-    if (!inner) continue;
-    const Json value = *inner;
-    if (config.values.contains(key) && config.values[key] != value)
-      throw UsageError(config.nearest_origin(path), ": ", key, " and ", path,
-                       " contradict each other: ", config.values[key].dump(), " and ", value.dump());
-    const std::string origin = config.nearest_origin(path);
-    config.erase(path);
-    config.values[key] = value;
-    config.set_origin(key, value, origin);
-  }
 }
 
 CommandLine read_command_line(const Schema& schema, const std::string& command,

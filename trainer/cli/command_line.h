@@ -26,8 +26,4 @@ CommandLine read_command_line(const Schema& schema, const std::string& command,
 /// Returns the files of `--config`, merged. Throws UsageError with all problems of files that cannot be read.
 Config read_config_files(const Schema& schema, const std::vector<std::string>& files);
 
-/// Moves trainer.seed and trainer.name to the top of the config, where other configs and flags write them. Throws
-/// UsageError if both places have different values.
-void lift_seed_and_name(Config& config);
-
 }  // namespace levin::cli

@@ -12,27 +12,30 @@ class ProfiledHooks final : public Hooks {
  public:
   /// `inner` and `profiler` must outlive the object. `owner`: the beginning of the actions' names, such as
   /// "[LightningModule]Net".
-  ProfiledHooks(Hooks& inner, Profiler& profiler, const std::string& owner) : inner_(inner), profiler_(profiler) {
+ ProfiledHooks(Hooks& inner, Profiler& profiler, const std::string& owner)
+     : inner_(inner),
+       profiler_(profiler){
 #define X(hook, parameters) numbers_[static_cast<size_t>(Hook::hook)] = profiler.number_of(owner + "." #hook);
-    LEVIN_FOR_EACH_HOOK(X)
+           LEVIN_FOR_EACH_HOOK(X)
 #undef X
-  }
+       }
 
 // A hook has one parameter or two.
 #define LEVIN_NAMED(one, ...) (one first __VA_OPT__(, __VA_ARGS__ second))
 #define LEVIN_PASSED(one, ...) (first __VA_OPT__(, second))
-#define X(hook, parameters)                                                                 \
-  void hook LEVIN_NAMED parameters override {                                               \
-    const ProfileSpan span(&profiler_, numbers_[static_cast<size_t>(Hook::hook)]);          \
-    inner_.hook LEVIN_PASSED parameters;                                                    \
+#define X(hook, parameters)                                                        \
+  void hook LEVIN_NAMED parameters override {                                      \
+    const ProfileSpan span(&profiler_, numbers_[static_cast<size_t>(Hook::hook)]); \
+    inner_.hook LEVIN_PASSED parameters;                                           \
   }
-  LEVIN_FOR_EACH_HOOK(X)
+           LEVIN_FOR_EACH_HOOK(X)
 #undef X
 #undef LEVIN_PASSED
 #undef LEVIN_NAMED
 
- private:
-  Hooks& inner_;
+               private : Hooks
+                         &
+                         inner_;
   Profiler& profiler_;
   std::array<int, static_cast<size_t>(Hook::kCount)> numbers_ = {};
 };

@@ -15,7 +15,8 @@ struct ProfilerFileOptions {
 
 struct SimpleProfilerOptions {
   ProfilerFileOptions files = {};
-  bool extended = LEVIN_OPTION(extended, true, "Show the number of calls, the time outside of inner actions and shares");
+  bool extended =
+      LEVIN_OPTION(extended, true, "Show the number of calls, the time outside of inner actions and shares");
 };
 
 }  // namespace levin

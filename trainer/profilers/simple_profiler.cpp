@@ -22,19 +22,21 @@ std::string number(double value, const char* format) {
 std::string profile_table(const ProfileTotals& totals, bool extended) {
   std::vector<ProfiledAction> actions = totals.actions;
   std::ranges::stable_sort(actions, std::greater(), &ProfiledAction::seconds);
-  std::vector<TableRow> rows = {extended ? TableRow{"Action", "Mean duration (s)", "Num calls", "Total time (s)", "Self time (s)",
-                                          "Percentage %"}
-                                    : TableRow{"Action", "Mean duration (s)", "Total time (s)"}};
+  std::vector<TableRow> rows = {
+      extended ? TableRow{"Action", "Mean duration (s)", "Num calls", "Total time (s)", "Self time (s)", "Percentage %"}
+               : TableRow{"Action", "Mean duration (s)", "Total time (s)"}};
   int64_t calls = 0;
   for (const ProfiledAction& one : actions) calls += one.calls;
   const std::string whole = number(totals.seconds, "%.5g");
-  rows.push_back(extended ? TableRow{"Total", "-", std::to_string(calls), whole, "-", "100"} : TableRow{"Total", "-", whole});
+  rows.push_back(extended ? TableRow{"Total", "-", std::to_string(calls), whole, "-", "100"}
+                          : TableRow{"Total", "-", whole});
   for (const ProfiledAction& one : actions) {
     const std::string mean = number(one.seconds / static_cast<double>(one.calls), "%.5g");
     const std::string total = number(one.seconds, "%.5g");
-    rows.push_back(extended ? TableRow{one.action, mean, std::to_string(one.calls), total,
-                                  number(one.self_seconds, "%.5g"), number(100 * one.seconds / totals.seconds, "%.2f")}
-                            : TableRow{one.action, mean, total});
+    rows.push_back(extended
+                       ? TableRow{one.action, mean, std::to_string(one.calls), total, number(one.self_seconds, "%.5g"),
+                                  number(100 * one.seconds / totals.seconds, "%.2f")}
+                       : TableRow{one.action, mean, total});
   }
   return text_table(rows, /*totals=*/1);
 }
@@ -42,10 +44,8 @@ std::string profile_table(const ProfileTotals& totals, bool extended) {
 std::string profile_json(const ProfileTotals& totals, const Profiler::Output& output) {
   nlohmann::ordered_json actions = nlohmann::ordered_json::array();
   for (const ProfiledAction& one : totals.actions)
-    actions.push_back({{"action", one.action},
-                       {"calls", one.calls},
-                       {"seconds", one.seconds},
-                       {"self_seconds", one.self_seconds}});
+    actions.push_back(
+        {{"action", one.action}, {"calls", one.calls}, {"seconds", one.seconds}, {"self_seconds", one.self_seconds}});
   const nlohmann::ordered_json json = {{"stage", to_string(output.stage)},
                                        {"rank", output.rank},
                                        {"world_size", output.world_size},
@@ -62,8 +62,7 @@ void SimpleProfiler::begin(const Output& output) {
 void SimpleProfiler::end() {
   if (!output_) return;
   const ProfileTotals totals = this->totals();
-  const std::string text =
-      title_of(output_->stage) + " Profiler Report\n" + profile_table(totals, options_.extended);
+  const std::string text = title_of(output_->stage) + " Profiler Report\n" + profile_table(totals, options_.extended);
   if (output_->prints) console::info(text);
   files_.write(".txt", text);
   files_.write(".json", profile_json(totals, *output_));

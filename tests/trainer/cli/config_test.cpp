@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "tests/catch.h"
+#include "tests/file_bytes.h"
+#include "tests/temporary_folder.h"
 #include "tests/trainer/cli/config_files.h"
 #include "tests/trainer/cli/program.h"
 
@@ -303,4 +305,51 @@ TEST_CASE("config schema has types, defaults, limits, choices and descriptions")
   CHECK(sgd["properties"]["class"]["const"] == "SGD");
   CHECK(sgd["properties"].contains("momentum"));
   CHECK(run_program({"config", "schema", "more"}).code == 2);
+}
+
+TEST_CASE("a config may have comments, and its values keep their lines") {
+  const ConfigFile file(
+      "// of the file\n{\n  /* two\n     lines */\n  \"seed\": 3, // behind\n  \"trainer\": {\"max_epochs\": 4},\n"
+      "  \"name\": \"a // b\"\n}\n// at the end\n");
+  const levin::cli::Config config = levin::cli::parse_config("run.json", read_bytes(file.path()));
+  CHECK(config.values["seed"] == 3);
+  CHECK(config.values["name"] == "a // b");
+  CHECK(config.origins.at("seed") == "run.json:5");
+  CHECK(config.origins.at("trainer.max_epochs") == "run.json:6");
+}
+
+TEST_CASE("a config overrides its bases, whose paths begin at its folder") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "parts");
+  write_bytes(folder / "parts" / "all.json", kConfig);
+  write_bytes(folder / "parts" / "long.json", R"({"base": "all.json", "trainer": {"max_epochs": 50, "seed": 9}})");
+  write_bytes(folder / "parts" / "small.json", R"({"data": {"batch_size": 4}})");
+  write_bytes(folder / "run.json",
+              R"({"base": ["parts/long.json", "parts/small.json"], "model": {"optimizer": {"lr": 0.25}}})");
+  const std::string path = (folder / "run.json").string();
+  const Json config = shown({"--config", path, "--max-epochs", "60"});
+  CHECK(config["trainer"]["max_epochs"] == 60);
+  CHECK(config["seed"] == 9);
+  CHECK(config["data"]["batch_size"] == 4);
+  CHECK(config["model"]["optimizer"]["class"] == "AdamW");
+  CHECK(config["model"]["optimizer"]["lr"] == 0.25);
+  CHECK_FALSE(config.contains("base"));
+  const ProgramRun explained = run_program({"config", "explain", "--config", path});
+  CHECK(explained.out.find((folder / "parts" / "long.json").string() + ":1") != std::string::npos);
+
+  const auto error = [&](const std::string& text) {
+    write_bytes(folder / "run.json", text);
+    const ProgramRun run = run_program({"config", "show", "--config", path});
+    CHECK(run.code == 2);
+    return levin::testing::replaced(run.err, folder.path().string() + "/", "");
+  };
+  CHECK(error(R"({"base": "none.json"})") == "levin: error: run.json:1: base: there is no file none.json\n");
+  CHECK(error(R"({"base": [1]})")
+            .find("run.json:1: base: expected the path of a config file, or a list of paths, got [1]") !=
+        std::string::npos);
+  write_bytes(folder / "parts" / "small.json", R"({"base": "../run.json"})");
+  CHECK(error(R"({"base": "parts/small.json"})") ==
+        "levin: error: run.json is a base of itself, through parts/small.json\n");
+  write_bytes(folder / "parts" / "small.json", "{\n\"trainer\": {\"max_epoch\": 1}}");
+  CHECK(error(R"({"base": "parts/small.json"})").find("parts/small.json:2: trainer.max_epoch") != std::string::npos);
 }

@@ -1,5 +1,5 @@
-// usage: profiled_program CALL OPTIONS [CHECKPOINT]: fit, validate, test or predict of a small module with the trainer's
-// options as JSON. profiler_test.py runs the same with PyTorch Lightning.
+// usage: profiled_program CALL OPTIONS [CHECKPOINT]: fit, validate, test or predict of a small module with the
+// trainer's options as JSON. profiler_test.py runs the same with PyTorch Lightning.
 #include <levin/levin.h>
 
 #include <iostream>

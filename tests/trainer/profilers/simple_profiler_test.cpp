@@ -172,7 +172,8 @@ TEST_CASE("the table and the JSON are in the run's folder, and a resumed session
     const auto json = nlohmann::json::parse(read_bytes(first.folder / (std::string(name) + ".json")));
     CHECK(json["stage"] == "fit");
     CHECK(json["rank"] == 0);
-    const auto found = std::ranges::find_if(json["actions"], [](const auto& one) { return one["action"] == "run_training_batch"; });
+    const auto found =
+        std::ranges::find_if(json["actions"], [](const auto& one) { return one["action"] == "run_training_batch"; });
     REQUIRE(found != json["actions"].end());
     CHECK((*found)["calls"] == batches);
     CHECK((*found)["seconds"].template get<double>() > 0);
@@ -185,7 +186,8 @@ TEST_CASE("the profile goes to dirpath, and a folder that cannot be made is a wa
   ProfiledModule module;
   levin::TrainerOptions options = profiled(folder);
   options.max_epochs = 1;
-  options.profiler = {"simple", levin::SimpleProfilerOptions{.files = {.dirpath = folder / "profiles", .filename = "mine"}, .extended = false}};
+  options.profiler = {"simple", levin::SimpleProfilerOptions{
+                                    .files = {.dirpath = folder / "profiles", .filename = "mine"}, .extended = false}};
   levin::Trainer(options).validate(module, data.loader(4));
   const std::string text = read_bytes(folder.path() / "profiles" / "mine.txt");
   CHECK(text.find("VALIDATE Profiler Report\n") == 0);
@@ -212,7 +214,8 @@ TEST_CASE("a run that fails leaves its profile") {
   levin::Trainer trainer(options);
   CHECK(error_text<std::runtime_error>([&] { trainer.fit(module, data.loader(4)); }) == "in step 3");
   const auto json = nlohmann::json::parse(read_bytes(folder.path() / "levin_logs" / "version_0" / "fit-simple.json"));
-  const auto found = std::ranges::find_if(json["actions"], [](const auto& one) { return one["action"] == "run_training_batch"; });
+  const auto found =
+      std::ranges::find_if(json["actions"], [](const auto& one) { return one["action"] == "run_training_batch"; });
   CHECK((*found)["calls"] == 4);
 }
 

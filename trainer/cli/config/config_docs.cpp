@@ -17,6 +17,8 @@ A config is a JSON object with `seed`, `name`, `trainer`, `model` and `data`. Pa
 
 - **Where values come from.** Files (`--config a.json b.json`), then the environment, then flags; later ones win.
   Objects are merged key by key, lists replace lists, and an object with another `"class"` begins anew.
+- **Bases.** `"base": "all.json"`, or a list of files, at the top of a file names configs that the file overrides; their paths
+  begin at its folder. Comments stand behind `//` or between `/*` and `*/`.
 - **Lists.** `"callbacks+=": [...]` in a file adds to the list of earlier files, as `--callbacks+=Timer` does. If a flag of a
   list is repeated, its values add up: `--callbacks EarlyStopping --callbacks Timer`. `--callbacks.0.monitor val_acc` sets an
   option of one item, counted from 0 (`LEVIN__TRAINER__CALLBACKS__0__MONITOR`). A class alone stands for a list of one.

@@ -62,7 +62,7 @@ std::string plain_reason(const std::string& text, size_t byte, const std::string
   if (byte > text.size()) return "the file ends too early: " + reason(what);
   const size_t at = byte == 0 ? 0 : byte - 1;
   const char found = text[at];
-  if (found == '/' || found == '#') return "JSON has no comments";
+  if (found == '/' || found == '#' || found == '*') return "a comment stands behind // or between /* and */";
   if (found == '\'') return "texts stand in double quotes";
   const size_t before = at == 0 ? std::string::npos : text.find_last_not_of(" \t\r\n", at - 1);
   if ((found == '}' || found == ']') && before != std::string::npos && text[before] == ',')
@@ -179,7 +179,8 @@ Config parse_config(const std::string& name, const std::string& text) {
     throw UsageError(name, ": the file is empty; expected an object with trainer, model and data");
   size_t taken = 0;
   Reader reader(name, text, taken);
-  Json::sax_parse(CountingIterator(text.data(), &taken), CountingIterator(text.data() + text.size(), &taken), &reader);
+  Json::sax_parse(CountingIterator(text.data(), &taken), CountingIterator(text.data() + text.size(), &taken), &reader,
+                  Json::input_format_t::json, /*strict=*/true, /*ignore_comments=*/true);
   if (!reader.config.values.is_object())
     throw_unexpected(name, "an object with trainer, model and data", reader.config.values);
   reader.config.erase("$schema");

@@ -146,6 +146,9 @@ Json json_schema(const Schema& schema) {
   Json root = writer.object(schema, "");
   // An editor's "$schema" is allowed, although it is not an option.
   root["properties"]["$schema"] = {{"type", "string"}};
+  root["properties"]["base"] = {
+      {"description", "Config files that this one overrides"},
+      {"anyOf", Json::array({{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
   writer.definitions["reference"] = {
       {"type", "string"}, {"pattern", "\\$\\{"}, {"description", "${path.of.an.option} or ${env:NAME}"}};
   Json document = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "A config of levin"}};
