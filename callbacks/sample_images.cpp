@@ -50,8 +50,9 @@ void SampleImages::on_validation_batch_end(Run& run) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw UsageError("SampleImages.output_dir: ", folder.string(), ": ", error.message());
-  data::write_png(folder / ("epoch=" + std::to_string(run.state().epoch) + ".png"),
-                  data::contact_sheet(images, labels_below(batch, images.size(0)), options_.num_samples));
+  const at::Tensor sheet = data::contact_sheet(images, labels_below(batch, images.size(0)), options_.num_samples);
+  data::write_png(folder / ("epoch=" + std::to_string(run.state().epoch) + ".png"), sheet);
+  run.log_image("samples", sheet);
 }
 
 }  // namespace levin

@@ -16,8 +16,8 @@ struct SampleImagesOptions {
   std::string output_dir = LEVIN_OPTION(output_dir, "", "Folder of the pictures; empty: samples in the run's folder");
 };
 
-/// Draws the first validation batch of an epoch into the PNG file `epoch=<epoch>.png`. The target stands below each
-/// image if the batch has one number per sample.
+/// Draws the first validation batch of an epoch into the PNG file `epoch=<epoch>.png`, and logs it as the image
+/// `samples` (TensorBoard). The target stands below each image if the batch has one number per sample.
 ///
 /// The images are uint8, bool or floating point, [samples, 1 or 3, height, width]; of floating-point ones the least
 /// value of all is black and the greatest white. Rank 0 draws. Random numbers that predict_step draws do not count for

@@ -27,6 +27,7 @@ class FakeRun : public Run {
   std::vector<std::shared_ptr<LRScheduler>> lr_schedulers_ = {};
   std::shared_ptr<Comm> comm_ = std::make_shared<SingleProcessComm>();
 
+  std::vector<std::string> logged_ = {};  ///< images, histograms, texts and artifacts
   std::optional<std::string> stop_reason_ = {};
   std::optional<int64_t> accumulate_grad_batches_ = {};
 
@@ -68,6 +69,12 @@ class FakeRun : public Run {
   void log(const std::string& name, double value, LogOptions options = {}) override {
     metrics_[name] = value;
     if (options.prog_bar) progress_bar_metrics_[name] = value;
+  }
+  void log_image(const std::string& name, const at::Tensor&) override { logged_.push_back("image " + name); }
+  void log_histogram(const std::string& name, const at::Tensor&) override { logged_.push_back("histogram " + name); }
+  void log_text(const std::string& name, const std::string&) override { logged_.push_back("text " + name); }
+  void log_artifact(const std::filesystem::path& file, const std::string&) override {
+    logged_.push_back("artifact " + file.string());
   }
   void request_stop(const std::string& reason) override {
     if (!stop_reason_) stop_reason_ = reason;

@@ -295,8 +295,9 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
                                           .strategy = parts_.strategy.name(),
                                           .precision = parts_.precision.name(),
                                           .ranks = run_.comm().world_size()});
-  parts_.loggers = options.logger.make(run_.folder());
-  for (const auto& logger : parts_.loggers) logger->log_hyperparameters(run_.config().hyperparameters);
+  parts_.loggers = std::make_shared<LoggerCollection>(options.logger.make(run_.folder()), parts_.profiler);
+  parts_.loggers->log_hyperparameters(run_.config().hyperparameters);
+  parts_.loggers->log_graph(run_.module());
 }
 
 void Assembly::begin_profile(Action step) {
@@ -366,7 +367,8 @@ void Assembly::failed(const std::exception& error) {
   for (Hooks* receiver : parts_.hooks.receivers(Hook::on_exception))
     call("on_exception", [&] { receiver->on_exception(run_, error); });
   call("the save after the exception", [&] { run_.save_after_exception(); });
-  for (const auto& logger : parts_.loggers) call("a logger's finalize", [&] { logger->finalize("failed"); });
+  parts_.loggers->log_exception(error.what());
+  parts_.loggers->finalize("failed");
   if (profiler_) call("the profiler", [&] { profiler_->finish(); });
 }
 

@@ -93,7 +93,7 @@ RunResult FitSession::end() {
     assembly_.teardown();
   });
   RunResult result = result_of(run_);
-  for (const auto& logger : run_.parts().loggers) logger->finalize(result.status);
+  run_.parts().loggers->finalize(result.status);
   if (run_.parts().is_rank_zero()) {
     if (!result.folder.empty()) save_weights(run_.module(), result.folder / "weights.pt");
     run_.run_folder().write_summary(result);

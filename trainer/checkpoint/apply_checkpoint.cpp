@@ -155,14 +155,6 @@ void apply_metrics(const LightningModule& module, const RankSections& sections) 
   }
 }
 
-void apply_loggers(RunContext& run, const State& saved) {
-  for (size_t i = 0; i < run.parts().loggers.size() && i < saved.size(); ++i) {
-    const State& one = saved.items()[i];
-    if (one.at("class").to_string() == run.parts().loggers[i]->name() && !one.at("state").is_none())
-      run.parts().loggers[i]->load_state_dict(one.at("state"));
-  }
-}
-
 /// Converts the counters to another number of ranks, with the same batch size per rank and the same number of batches
 /// per step over all ranks.
 void keep_global_batch(RunContext& run, int64_t ranks_before) {
@@ -199,7 +191,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   load_module_modes(run.module(), own.at("module_modes"));
   const State& data = own.at("data_module");
   if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
-  apply_loggers(run, own.at("loggers"));
+  run.parts().loggers->load_state_dict(own.at("loggers"));
   if (const State& step = own.at("non_finite_step"); !step.is_none()) run.loss_watch().restore(step.to_int());
   if (const State& reason = own.at("stop_reason"); goes_on && !reason.is_none()) run.request_stop(reason.to_string());
   // Under manual optimization gradients are the same on all ranks.

@@ -74,13 +74,6 @@ State scheduler_states(RunContext& run) {
   return states;
 }
 
-State logger_states(RunContext& run) {
-  State states = State::list();
-  for (const auto& logger : run.parts().loggers)
-    states.push_back(State::dict({{"class", logger->name()}, {"state", logger->state_dict()}}));
-  return states;
-}
-
 /// Returns the gradients accumulated in the current window; under manual optimization all gradients.
 State gathered_gradients(RunContext& run) {
   State gradients = State::dict();
@@ -136,7 +129,7 @@ State levin_section(RunContext& run) {
       {"accumulation_scale", run.accumulation_scale().state()},
       {"module_modes", module_modes(run.module())},
       {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
-      {"loggers", logger_states(run)},
+      {"loggers", run.parts().loggers->state_dict()},
       {"strategy", run.parts().strategy.state_dict()},
       {"non_finite_step", run.non_finite_step() ? State(*run.non_finite_step()) : State()},
       {"stop_reason", run.stops().end_the_run() ? State(*run.stops().reason()) : State()},

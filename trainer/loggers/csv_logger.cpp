@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -58,21 +59,22 @@ void CSVLogger::read_existing() {
 }
 
 void CSVLogger::widen(const Metrics& values) {
-  const size_t old_size = columns_.size();
+  std::vector<std::string> columns = columns_;
   for (const auto& [name, value] : values) {
-    if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) columns_.push_back(name);
+    if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
   }
-  if (columns_.size() == old_size) return;
+  if (columns.size() == columns_.size()) return;
   const std::string text = file_.read();
   std::string_view rows = text;
   take_csv_header(rows);
-  std::string widened = csv_header(columns_);
-  const std::string empty_cells(columns_.size() - old_size, ',');
+  std::string widened = csv_header(columns);
+  const std::string empty_cells(columns.size() - columns_.size(), ',');
   for (char c : rows) {
     if (c == '\n') widened += empty_cells;
     widened += c;
   }
   file_.replace(widened);
+  columns_ = std::move(columns);
 }
 
 void CSVLogger::log_metrics(const Metrics& values, const LogRow& where) {

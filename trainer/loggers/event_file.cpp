@@ -11,7 +11,7 @@ namespace levin {
 namespace {
 
 // Field numbers of TensorBoard's Event.
-constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
+constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kGraph = 4, kSummary = 5, kSessionLog = 7;
 // Wire types of protobuf.
 constexpr int kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5;
 
@@ -91,6 +91,8 @@ EventFile::EventFile(const std::filesystem::path& folder) : file_(new_name(folde
 }
 
 void EventFile::add_summary(const WireMessage& summary, int64_t step) { add_event(kSummary, summary.bytes(), step); }
+
+void EventFile::add_graph(const WireMessage& graph) { add_event(kGraph, graph.bytes(), 0); }
 
 void EventFile::add_restart(int64_t step) {
   constexpr int64_t kStart = 1;

@@ -35,6 +35,8 @@ class EventFile {
   const std::filesystem::path& path() const { return file_.path(); }
   /// Adds a summary; `summary` holds TensorBoard's Summary.Value messages in field 1.
   void add_summary(const WireMessage& summary, int64_t step);
+  /// Adds the graph of a module: a GraphDef message.
+  void add_graph(const WireMessage& graph);
   /// Tells TensorBoard to drop the events of the folder's other files from `step` on.
   void add_restart(int64_t step);
   void sync() { file_.sync(); }

@@ -1,5 +1,8 @@
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/trainer/core/options/value_type.h>
+#include <levin/trainer/core/system/console.h>
+
+#include <exception>
 
 namespace levin {
 namespace {
@@ -24,8 +27,15 @@ std::vector<std::shared_ptr<Logger>> LoggerChoice::make(const std::filesystem::p
   std::vector<std::shared_ptr<Logger>> made = given_;
   if (mode_ == Mode::None) return made;
   const Parts& parts = mode_ == Mode::Chosen ? parts_ : default_parts();
-  for (size_t i = 0; i < parts.size(); ++i)
-    made.push_back(parts[i].make("trainer.logger[" + std::to_string(i) + "]", folder));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    try {
+      made.push_back(parts[i].make("trainer.logger[" + std::to_string(i) + "]", folder));
+    } catch (const UsageError&) {
+      throw;
+    } catch (const std::exception& error) {
+      console::warn(parts[i].class_name() + " cannot be made: " + error.what() + "; the run goes on without it");
+    }
+  }
   return made;
 }
 

@@ -27,7 +27,8 @@ class LoggerChoice {
   bool is_on() const { return mode_ != Mode::None; }
   /// Describes the files that the loggers write into the run's folder: "metrics.csv".
   std::vector<std::string> files() const;
-  /// Returns the loggers of a run; loggers given by name are created for its folder.
+  /// Returns the loggers of a run; loggers given by name are created for its folder. One that cannot be created, on a
+  /// full disk for example, is left out with a warning; options that are wrong throw UsageError.
   std::vector<std::shared_ptr<Logger>> make(const std::filesystem::path& folder) const;
 
  private:

@@ -54,7 +54,13 @@ void RowFile::append(std::string_view line) {
   while (!line.empty()) {
     const ssize_t written = ::write(fd_, line.data(), line.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(path_, "cannot write to the file");
+    if (written < 0) {
+      const int error = errno;
+      // What a full disk took of the line would be the beginning of the next one.
+      [[maybe_unused]] const int cut = ::ftruncate(fd_, status.st_size);
+      errno = error;
+      fail(path_, "cannot write to the file");
+    }
     line.remove_prefix(static_cast<size_t>(written));
   }
 }

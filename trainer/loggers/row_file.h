@@ -20,7 +20,8 @@ class RowFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::string read() const;
-  /// Appends `line`, which must end with a newline. Also throws if the file has been removed.
+  /// Appends `line`, which must end with a newline; nothing of it if the disk is full. Also throws if the file has been
+  /// removed.
   void append(std::string_view line);
   /// Replaces the content atomically: a killed process leaves the old or the new content.
   void replace(std::string_view text);

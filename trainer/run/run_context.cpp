@@ -146,12 +146,27 @@ void RunContext::save_after_exception() {
 void RunContext::log_row(const Metrics& values) {
   if (values.empty()) return;
   log_rows_ += 1;
-  for (const auto& logger : parts_.loggers) {
-    std::optional<ProfileSpan> span;
-    if (parts_.profiler != nullptr) span.emplace(parts_.profiler, "[Logger]" + logger->name() + ".log_metrics");
-    logger->log_metrics(values,
-                        {.step = counters_.global_step, .epoch = counters_.epoch, .wall_seconds = clock_.seconds()});
-  }
+  parts_.loggers->log_metrics(values, log_position());
+}
+
+LogRow RunContext::log_position() const {
+  return {.step = counters_.global_step, .epoch = counters_.epoch, .wall_seconds = clock_.seconds()};
+}
+
+void RunContext::log_image(const std::string& name, const at::Tensor& image) {
+  parts_.loggers->log_image(name, image, log_position());
+}
+
+void RunContext::log_histogram(const std::string& name, const at::Tensor& values) {
+  parts_.loggers->log_histogram(name, values, log_position());
+}
+
+void RunContext::log_text(const std::string& name, const std::string& text) {
+  parts_.loggers->log_text(name, text, log_position());
+}
+
+void RunContext::log_artifact(const std::filesystem::path& file, const std::string& folder) {
+  parts_.loggers->log_artifact(file, folder);
 }
 
 void RunContext::warn_once(const std::string& key, const std::string& text) {

@@ -61,6 +61,10 @@ class RunContext final : public Run {
   const Metrics& progress_bar_metrics() const override { return sink_.progress_bar(); }
   std::optional<double> metric(const std::string& name) const override { return sink_.newest(name); }
   void log(const std::string& name, double value, LogOptions how = {}) override { sink_.log(name, value, how); }
+  void log_image(const std::string& name, const at::Tensor& image) override;
+  void log_histogram(const std::string& name, const at::Tensor& values) override;
+  void log_text(const std::string& name, const std::string& text) override;
+  void log_artifact(const std::filesystem::path& file, const std::string& folder = "") override;
   std::optional<int64_t> non_finite_step() const override { return loss_watch_.first_step(); }
   std::optional<int64_t> estimated_stepping_batches() override { return estimate_ ? estimate_() : std::nullopt; }
   bool validates_once_per_epoch() const override;
@@ -162,6 +166,7 @@ class RunContext final : public Run {
  private:
   friend class BatchInHand;
   void save_now();
+  LogRow log_position() const;
 
   const RunParts& parts_;
   TrainerState counters_ = {};

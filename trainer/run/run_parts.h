@@ -6,7 +6,7 @@
 #include <levin/trainer/core/run/callback_entry.h>
 #include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/stage.h>
-#include <levin/trainer/loggers/logger.h>
+#include <levin/trainer/loggers/logger_collection.h>
 #include <levin/trainer/precision/precision_plugin.h>
 #include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run/hook_dispatch.h>
@@ -32,7 +32,7 @@ struct RunParts {
 
   HookDispatch hooks = {};
   std::vector<CallbackEntry> callbacks = {};
-  std::vector<std::shared_ptr<Logger>> loggers = {};
+  std::shared_ptr<LoggerCollection> loggers = std::make_shared<LoggerCollection>();  ///< empty on ranks other than 0
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers = {};
   std::vector<GroupNames> optimizer_parameters = {};  ///< one per optimizer, as configure_optimizers made it
   std::vector<std::shared_ptr<LRScheduler>> schedulers = {};

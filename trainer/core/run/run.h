@@ -92,6 +92,17 @@ class Run {
   virtual std::optional<int64_t> non_finite_step() const = 0;
 
   virtual void log(const std::string& name, double value, LogOptions options = {}) = 0;
+  /// Sends an image to the loggers that show images: [height, width] or [1 or 3, height, width], uint8, bool, or
+  /// floating point from 0 (black) to 1 (white), on any device. Throws UsageError for another tensor.
+  virtual void log_image(const std::string& name, const at::Tensor& image) = 0;
+  /// Sends the distribution of a tensor's elements, of any real dtype and device, to the loggers that show
+  /// histograms. Elements that are not finite do not count. Throws UsageError for a tensor that is undefined or
+  /// complex.
+  virtual void log_histogram(const std::string& name, const at::Tensor& values) = 0;
+  /// Sends a text, which may be Markdown, to the loggers that show texts.
+  virtual void log_text(const std::string& name, const std::string& text) = 0;
+  /// Hands a file of the run to the loggers that keep files elsewhere. `folder` is the folder there; empty: the root.
+  virtual void log_artifact(const std::filesystem::path& file, const std::string& folder = "") = 0;
   /// Returns the profiler of the run; null without one.
   virtual Profiler* profiler() const { return nullptr; }
   /// Measures an action of your own while the result lives: `const auto span = run.profile("augment");`. Without a
