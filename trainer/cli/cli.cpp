@@ -57,6 +57,7 @@ Usage: levin COMMAND [ARGUMENTS]
   ckpt diff         Compare two, by name and by value
   ckpt verify       Say whether files are whole, by their checksums
   ckpt convert      Write one in another format or dtype, or its weights alone
+  completion SHELL  Print a script that completes these words in bash, zsh or fish
   --version         Show the versions of levin, LibTorch, CUDA, NCCL and the compiler
   --help            Show this text
 
@@ -138,15 +139,36 @@ int run_words(const std::string& /*command*/, const Words& words) {
 }
 
 constexpr std::pair<const char*, int (*)(const std::string& command, const Words& words)> kCommands[] = {
-    {"fit", run_from_arguments},           {"validate", run_from_arguments},
-    {"test", run_from_arguments},          {"predict", run_from_arguments},
-    {"launch", run_words<launch_command>}, {"compile", run_words<compile_command>},
-    {"sweep", run_words<sweep_command>},   {"verify-resume", run_words<verify_from_arguments>},
-    {"config", run_words<config_command>}, {"data", run_words<data_command>},
-    {"ls", run_words<ls_command>},         {"compare", run_words<compare_command>},
-    {"report", run_words<report_command>}, {"gc", run_words<gc_command>},
-    {"rm", run_words<rm_command>},         {"ckpt", run_words<ckpt_command>},
-    {"list", run_words<list_command>}};
+    {"fit", run_from_arguments},
+    {"validate", run_from_arguments},
+    {"test", run_from_arguments},
+    {"predict", run_from_arguments},
+    {"launch", run_words<launch_command>},
+    {"compile", run_words<compile_command>},
+    {"sweep", run_words<sweep_command>},
+    {"verify-resume", run_words<verify_from_arguments>},
+    {"config", run_words<config_command>},
+    {"data", run_words<data_command>},
+    {"ls", run_words<ls_command>},
+    {"compare", run_words<compare_command>},
+    {"report", run_words<report_command>},
+    {"gc", run_words<gc_command>},
+    {"rm", run_words<rm_command>},
+    {"ckpt", run_words<ckpt_command>},
+    {"list", run_words<list_command>},
+    {"complete", run_words<complete_command>},
+    {"completion", run_words<completion_command>}};
+
+}  // namespace
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, run] : kCommands)
+    if (name != std::string("complete")) names.emplace_back(name);  // shells call it
+  return names;
+}
+
+namespace {
 
 int dispatch(const std::vector<std::string>& arguments) {
   raise_duplicate_registrations();
@@ -160,11 +182,9 @@ int dispatch(const std::vector<std::string>& arguments) {
     std::cout << version_text() << std::flush;
     return 0;
   }
-  std::vector<std::string> names;
-  for (const auto& [name, run] : kCommands) {
+  for (const auto& [name, run] : kCommands)
     if (command == name) return run(command, rest);
-    names.emplace_back(name);
-  }
+  const std::vector<std::string> names = command_names();
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   throw UsageError("no command '", command, "'", did_you_mean(command, names), "; there are: ", all);

@@ -26,6 +26,17 @@ std::string value_word(const OptionType& type, const Limits& limits) {
   return "VALUE";
 }
 
+/// Returns the words among the values of an option.
+std::vector<std::string> words_of(const Field& field) {
+  const OptionType& type = field.type->is_list() ? *field.type->item() : *field.type;
+  if (type.classes()) return type.classes()->names();
+  std::vector<std::string> words;
+  for (const std::string& choice : field.limits.choices)
+    if (!choice.empty()) words.push_back(choice);
+  if (words.empty() && type.is_switch()) words = {"true", "false"};
+  return words;
+}
+
 std::string help_text(const Field& field, const Json& by_default) {
   const std::string limits = field.limits.to_text();
   std::string text = field.help;
@@ -94,6 +105,16 @@ class Declaration {
     declare_inner({section}, *field.type, chosen, Json(), group);
   }
 
+  /// Declares all of them.
+  void declare_all() {
+    declare_general();
+    declare_trainer();
+    declare_section("model", "Model");
+    declare_section("data", "Data");
+  }
+
+  /// The options, without those of declare_general that are none.
+  std::vector<KnownFlag> options = {};
   /// Prefixes of flags that cannot be known, because the config names an unknown class.
   std::vector<std::string> without_flags = {};
 
@@ -172,6 +193,10 @@ class Declaration {
     const std::vector<std::string> spellings = spellings_of(path);
     CLI::Option* const option = add(path, field, spellings, /*adds=*/false);
     option->description(help_text(field, by_default))->type_name(value_word(*field.type, field.limits))->group(group);
+    options.push_back({.spelling = spellings[0],
+                       .help = field.help,
+                       .values = words_of(field),
+                       .needs_value = !field.type->is_switch()});
     if (!field.type->is_list()) return;
     std::vector<std::string> adding = spellings;
     for (std::string& spelling : adding) spelling += "+";
@@ -268,10 +293,7 @@ Flags read_flags(const Schema& schema, const std::string& command, const std::ve
   app.formatter(std::make_shared<HelpFormatter>());
   app.allow_extras();
   Declaration declaration(app, flags, schema, arguments, config, command);
-  declaration.declare_general();
-  declaration.declare_trainer();
-  declaration.declare_section("model", "Model");
-  declaration.declare_section("data", "Data");
+  declaration.declare_all();
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 parses from the back
   try {
     app.parse(reversed);
@@ -289,6 +311,25 @@ Flags read_flags(const Schema& schema, const std::string& command, const std::ve
   for (std::string& problem : unknown_arguments(app, declaration.without_flags, !flags.problems.empty()))
     flags.problems.push_back(std::move(problem));
   return flags;
+}
+
+std::vector<KnownFlag> known_flags(const Schema& schema, const std::string& command,
+                                   const std::vector<std::string>& arguments, const Json& config) {
+  Flags flags;
+  CLI::App app("", "levin " + command);
+  Declaration declaration(app, flags, schema, arguments, config, command);
+  declaration.declare_all();
+  std::vector<KnownFlag> known;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string spelling = "--" + option->get_lnames()[0];
+    if (option->get_group().empty()) continue;
+    const auto found = std::ranges::find(declaration.options, spelling, &KnownFlag::spelling);
+    if (found != declaration.options.end())
+      known.push_back(*found);
+    else
+      known.push_back({spelling, option->get_description(), {}, option->get_expected_max() > 0});
+  }
+  return known;
 }
 
 }  // namespace levin::cli

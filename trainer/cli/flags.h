@@ -30,4 +30,16 @@ std::vector<std::string> config_files_of(const std::vector<std::string>& argumen
 Flags read_flags(const Schema& schema, const std::string& command, const std::vector<std::string>& arguments,
                  const Json& config);
 
+/// A flag as shells complete it.
+struct KnownFlag {
+  std::string spelling = {};  ///< "--max-epochs"
+  std::string help = {};
+  std::vector<std::string> values = {};  ///< words that it takes; empty if any value may be right
+  bool needs_value = true;
+};
+
+/// Returns the flags that `read_flags` would know for the same arguments, in the order of --help.
+std::vector<KnownFlag> known_flags(const Schema& schema, const std::string& command,
+                                   const std::vector<std::string>& arguments, const Json& config);
+
 }  // namespace levin::cli

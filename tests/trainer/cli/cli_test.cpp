@@ -190,7 +190,7 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "levin: error: levin list: nothing is called 'optimizer' (did you mean optimizers?); there are: "
-        "models, data, transforms, optimizers, lr_schedulers, callbacks, loggers\n");
+        "models, data, transforms, optimizers, lr_schedulers, callbacks, loggers, profilers\n");
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})
     CHECK(version.out.find(word) != std::string::npos);
@@ -199,5 +199,5 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   CHECK(
       command.err ==
       "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, launch, compile, "
-      "sweep, verify-resume, config, data, ls, compare, report, gc, rm, ckpt, list\n");
+      "sweep, verify-resume, config, data, ls, compare, report, gc, rm, ckpt, list, completion\n");
 }

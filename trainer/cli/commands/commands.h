@@ -30,6 +30,18 @@ void require_model(const RunOptions& options);
 /// `levin config show|check|explain|schema|docs`.
 void config_command(const std::vector<std::string>& arguments);
 
+/// Returns the names of all commands, in the order of --help.
+std::vector<std::string> command_names();
+
+/// `levin complete WORD...`: prints what the last word, of which a part is typed, may become: a word, a tab and its
+/// meaning on each line. Prints nothing if there is nothing to complete.
+void complete_command(const std::vector<std::string>& arguments);
+/// `levin completion bash|zsh|fish`: prints a script for a shell that completes the words of levin. Throws UsageError
+/// for another shell.
+void completion_command(const std::vector<std::string>& arguments);
+
+/// Returns what `levin list` can list.
+std::vector<std::string> list_kinds();
 /// `levin list KIND`: prints the classes that a config can name. Throws UsageError for an unknown kind.
 void list_command(const std::vector<std::string>& arguments);
 

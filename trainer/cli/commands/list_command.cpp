@@ -16,8 +16,6 @@
 namespace levin::cli {
 namespace {
 
-constexpr const char* kKinds = "models, data, transforms, optimizers, lr_schedulers, callbacks, loggers, profilers";
-
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
 Lines lines_of(const ClassList& list) {
@@ -31,25 +29,39 @@ Lines sorted(Lines lines) {
   return lines;
 }
 
+constexpr std::pair<const char*, Lines (*)()> kKinds[] = {
+    {"models", [] { return lines_of(ModuleKind::registry()); }},
+    {"data", [] { return lines_of(data::DataModuleKind::registry()); }},
+    {"transforms", [] { return lines_of(data::TransformKind::registry()); }},
+    {"optimizers", [] { return lines_of(optim::OptimizerKind::registry()); }},
+    {"lr_schedulers", [] { return lines_of(LRSchedulerKind::registry()); }},
+    {"callbacks", [] { return sorted(lines_of(CallbackKind::registry())); }},
+    {"loggers", [] { return lines_of(LoggerKind::registry()); }},
+    {"profilers", [] { return lines_of(ProfilerKind::registry()); }}};
+
+std::string all_kinds() {
+  std::string all;
+  for (const std::string& kind : list_kinds()) all += (all.empty() ? "" : ", ") + kind;
+  return all;
+}
+
 Lines lines_of_kind(const std::string& kind) {
-  if (kind == "models") return lines_of(ModuleKind::registry());
-  if (kind == "data") return lines_of(data::DataModuleKind::registry());
-  if (kind == "transforms") return lines_of(data::TransformKind::registry());
-  if (kind == "optimizers") return lines_of(optim::OptimizerKind::registry());
-  if (kind == "lr_schedulers") return lines_of(LRSchedulerKind::registry());
-  if (kind == "callbacks") return sorted(lines_of(CallbackKind::registry()));
-  if (kind == "loggers") return lines_of(LoggerKind::registry());
-  if (kind == "profilers") return lines_of(ProfilerKind::registry());
-  throw UsageError("levin list: nothing is called '", kind, "'",
-                   did_you_mean(kind, {"models", "data", "transforms", "optimizers", "lr_schedulers", "callbacks",
-                                       "loggers", "profilers"}),
-                   "; there are: ", kKinds);
+  for (const auto& [name, lines] : kKinds)
+    if (kind == name) return lines();
+  throw UsageError("levin list: nothing is called '", kind, "'", did_you_mean(kind, list_kinds()),
+                   "; there are: ", all_kinds());
 }
 
 }  // namespace
 
+std::vector<std::string> list_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto& [name, lines] : kKinds) kinds.emplace_back(name);
+  return kinds;
+}
+
 void list_command(const std::vector<std::string>& arguments) {
-  if (arguments.size() != 1) throw UsageError("levin list: expected one of ", kKinds);
+  if (arguments.size() != 1) throw UsageError("levin list: expected one of ", all_kinds());
   const Lines lines = lines_of_kind(arguments[0]);
   size_t width = 0;
   for (const auto& [name, help] : lines) width = std::max(width, name.size());
