@@ -23,6 +23,13 @@ foreach(header trainer/core/state/format/pickle_reader.h trainer/loops/fit_loop.
   endif()
 endforeach()
 
+foreach(completion bash-completion/completions/levin zsh/site-functions/_levin fish/vendor_completions.d/levin.fish)
+  file(READ "${prefix}/share/${completion}" text)
+  if(NOT text MATCHES "Completion of levin")
+    message(FATAL_ERROR "share/${completion} completes nothing")
+  endif()
+endforeach()
+
 configure("${CMAKE_CURRENT_LIST_DIR}/consumer" "${build}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DLEVIN_VERSION_EXPECTED=${VERSION}")
 run("${CMAKE_COMMAND}" --build "${build}")
 run("${build}/consumer")
