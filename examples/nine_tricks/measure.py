@@ -80,7 +80,7 @@ def chart(runs):
     """Bars of samples per second, one for each way that ran."""
     bars = [("1. a loop over files, by hand", "1_loop_by_hand")] + [(text, way) for way, _, text in ROWS]
     bars = [(text, median(runs[way], "samples_per_second")) for text, way in bars if runs[way]]
-    most, row, left, width = max(speed for _, speed in bars), 26, 330, 760
+    most, row, left, width = max(speed for _, speed in bars), 26, 370, 800
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {row * len(bars) + 34}" font-family="sans-serif" font-size="13">',
              f'<rect width="{width}" height="{row * len(bars) + 34}" fill="#fff"/>',
              '<text x="10" y="18" font-weight="bold">Samples per second</text>']  # fmt: skip
