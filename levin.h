@@ -175,6 +175,7 @@
 #include <levin/trainer/core/options/option.h>
 #include <levin/trainer/core/options/precision.h>
 #include <levin/trainer/core/options/registry.h>
+#include <levin/trainer/core/options/text_table.h>
 #include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/core/run/callback_entry.h>
 #include <levin/trainer/core/run/hooks.h>
@@ -191,12 +192,16 @@
 #include <levin/trainer/launch.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/supervisor.h>
+#include <levin/trainer/loggers/background_logger.h>
 #include <levin/trainer/loggers/csv_logger.h>
 #include <levin/trainer/loggers/json_lines_logger.h>
 #include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/loggers/logger_choice.h>
+#include <levin/trainer/loggers/mlflow_logger.h>
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
+#include <levin/trainer/loggers/wandb_logger.h>
+#include <levin/trainer/loggers/webhook_logger.h>
 #include <levin/trainer/profilers/profiler_options.h>
 #include <levin/trainer/profilers/registry.h>
 #include <levin/trainer/resolved_options.h>

@@ -63,12 +63,14 @@ fs::path make_next_folder(const fs::path& default_root_dir, const std::string& n
 /// Returns whether `entry` may exist before the first batch: a file of the run or of a logger, or an empty checkpoints
 /// folder.
 bool is_there_before_training(const fs::directory_entry& entry) {
-  static const std::array kNames = {RunLock::kFile,   kRunRecordFile, kConfig,        kSummary,
-                                    kEnvironmentFile, "metrics.csv",  "metrics.jsonl"};
+  static const std::array kNames = {RunLock::kFile,   kRunRecordFile,      kConfig,         kSummary,
+                                    kEnvironmentFile, "metrics.csv",       "metrics.jsonl", "mlflow.json",
+                                    "mlflow.lock",    "mlflow_queue.jsonl"};
   const std::string name = entry.path().filename().string();
   std::error_code error;
   if (name == "checkpoints") return fs::is_empty(entry.path(), error) && !error;
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || name.rfind("events.out.tfevents", 0) == 0;
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() || name == "wandb" ||
+         name.rfind("events.out.tfevents", 0) == 0;
 }
 
 }  // namespace

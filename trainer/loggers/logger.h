@@ -20,7 +20,8 @@ struct LogRow {
 /// A destination for the values of `log`, called at each log point, and for what Run::log_image, log_histogram,
 /// log_text and log_artifact are given. Only rank 0 calls it.
 ///
-/// A function may throw: the run says so once for each logger, and goes on. It must not wait for a network.
+/// A function may throw: the run says so once for each logger, and goes on. It must not wait for a network: a logger
+/// that does is wrapped in a BackgroundLogger.
 class Logger {
  public:
   virtual ~Logger() = default;

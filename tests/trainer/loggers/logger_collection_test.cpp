@@ -2,7 +2,9 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/csv_logger.h>
 #include <levin/trainer/loggers/json_lines_logger.h>
+#include <levin/trainer/loggers/mlflow_logger.h>
 #include <levin/trainer/loggers/tensorboard_logger.h>
+#include <levin/trainer/loggers/wandb_logger.h>
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -116,9 +118,12 @@ TEST_CASE("a full disk loses rows and no more: files stay whole, and go on once 
   ChildProcess child([&](const ChildProcess::Tell& tell) {
     ::signal(SIGXFSZ, SIG_IGN);
     const CapturedStderr captured;
+    const MLflowLoggerOptions nobody{.tracking_uri = "http://127.0.0.1:9", .timeout_seconds = 1};
     LoggerCollection loggers({std::make_shared<CSVLogger>(folder.path()),
                               std::make_shared<JSONLinesLogger>(folder.path()),
-                              std::make_shared<TensorBoardLogger>(folder.path())});
+                              std::make_shared<TensorBoardLogger>(folder.path()),
+                              std::make_shared<WandbLogger>(folder.path(), WandbLoggerOptions{.id = "full"}),
+                              std::make_shared<MLflowLogger>(folder.path(), nobody)});
     const rlimit limit = {2000, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     for (int64_t step = 1; step <= 200; ++step) loggers.log_metrics({{"loss", 0.5}}, {.step = step});
@@ -129,7 +134,7 @@ TEST_CASE("a full disk loses rows and no more: files stay whole, and go on once 
     loggers.log_metrics({{"loss", 0.25}, {"late", 2}}, {.step = 202});
     loggers.finalize("completed");
     std::string counts;
-    for (const char* name : {"CSVLogger", "JSONLinesLogger", "TensorBoardLogger"})
+    for (const char* name : {"CSVLogger", "JSONLinesLogger", "TensorBoardLogger", "WandbLogger", "MLflowLogger"})
       counts += std::to_string(occurrences(captured.text(), std::string(name) + " fails: ")) + " ";
     tell(std::to_string(full.items()[0].at("state").at("rows").to_int()) + " " + counts);
   });
@@ -137,7 +142,7 @@ TEST_CASE("a full disk loses rows and no more: files stay whole, and go on once 
   CHECK(child.wait() == 0);
   int64_t rows = 0, warnings = 0;
   told >> rows;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 5; ++i) {
     told >> warnings;
     CHECK(warnings == 1);
   }
@@ -147,12 +152,19 @@ TEST_CASE("a full disk loses rows and no more: files stay whole, and go on once 
   CHECK(contains(csv, "epoch,step,wall_seconds,loss,late\n0,1,0,0.5,\n"));
   CHECK(csv.ends_with("\n0,202,0,0.25,2\n"));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == rows + 2);
-  for (const char* name : {"metrics.jsonl"}) {
+  for (const char* name : {"metrics.jsonl", "mlflow_queue.jsonl"}) {
     INFO(name);
     std::istringstream lines(read_bytes(folder.path() / name));
     int64_t last = 0;
     for (std::string line; std::getline(lines, line);) last = nlohmann::json::parse(line).value("step", last);
     CHECK(last == 202);
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "wandb")) {
+    if (entry.path().extension() != ".wandb") continue;
+    const auto size = static_cast<int64_t>(entry.file_size());
+    const WandbFile file(entry.path());
+    CHECK(file.size() == size);
+    CHECK(file.records() > 5);
   }
 }
 

@@ -63,7 +63,8 @@ bool takes_config(const Words& words) {
   return std::ranges::find(kCommands, words[0]) != kCommands.end();
 }
 
-/// Returns the config of the words before the last as far as it can be read: it chooses the classes, and these the flags.
+/// Returns the config of the words before the last as far as it can be read: it chooses the classes, and these the
+/// flags.
 Json config_of(const Schema& schema, const Words& words) try {
   Config config = read_config_files(schema, config_files_of(words));
   apply(schema, config, likely_overrides(words));
@@ -124,9 +125,8 @@ void complete_command(const std::vector<std::string>& arguments) try {
   const std::string flag = is_whole && last.starts_with("--") && last.find('=') != std::string::npos
                                ? last.substr(0, last.find('=') + 1)
                                : "";
-  const std::string begun = last.starts_with("--") && last.find('=') != std::string::npos
-                                ? last.substr(last.find('=') + 1)
-                                : last;
+  const std::string begun =
+      last.starts_with("--") && last.find('=') != std::string::npos ? last.substr(last.find('=') + 1) : last;
   for (const auto& [word, help] : candidates_of(words))
     if (word.starts_with(begun)) std::cout << flag << word << '\t' << help << '\n';
   std::cout.flush();

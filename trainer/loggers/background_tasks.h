@@ -1,0 +1,39 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace levin {
+
+/// A thread that runs tasks one after another, for work that may wait for a network. At most a given number of tasks
+/// wait; whoever adds one never does.
+///
+/// A task may throw: the exception is kept for `rethrow`. The destructor asks the current task to end, drops the
+/// others, and waits for seconds; a thread that does not end by then is left alone, so tasks must own what they use.
+class BackgroundTasks {
+ public:
+  explicit BackgroundTasks(size_t most_waiting);
+  ~BackgroundTasks();
+  BackgroundTasks(const BackgroundTasks&) = delete;
+  BackgroundTasks& operator=(const BackgroundTasks&) = delete;
+
+  /// Adds a task and returns true, or returns false if too many wait.
+  bool add(std::function<void()> task);
+  /// Waits until all tasks have run, for so many seconds at most; returns whether they have.
+  bool wait(double seconds) const;
+  /// Throws the first exception that a task has thrown since the last call.
+  void rethrow();
+  /// Becomes true when the current task should end.
+  const std::atomic<bool>& stop() const;
+
+ private:
+  struct Shared;
+  static void run(const std::shared_ptr<Shared>& shared);
+
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+}  // namespace levin
