@@ -1,10 +1,13 @@
-// A plugin with a callback and a module. If it is loaded, it creates the file that
+// A plugin with a callback, a module, a data module and a logger. If it is loaded, it creates the file that
 // LEVIN_TEST_PLUGIN_TRACE names.
 #include <levin/callbacks/registry.h>
+#include <levin/data/data_loader.h>
+#include <levin/data/registry.h>
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/registry.h>
 #include <levin/trainer/cli/plugin.h>
 #include <levin/trainer/core/system/console.h>
+#include <levin/trainer/loggers/registry.h>
 
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
@@ -39,13 +42,46 @@ struct Greeting : levin::Callback {
 
 struct Softmax : levin::LightningModule {
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
-    return torch::nll_loss(linear(batch.input().flatten(1)).log_softmax(1), batch.target());
+    const torch::Tensor loss = torch::nll_loss(linear(batch.input().flatten(1)).log_softmax(1), batch.target());
+    log("train_loss", loss);
+    return loss;
   }
   levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 0.1}); }
   torch::nn::Linear linear = register_module("linear", torch::nn::Linear(28 * 28, 10));
+};
+
+struct NoiseOptions {
+  int64_t samples = LEVIN_OPTION(samples, 32, "Images", {.min = 1});
+};
+
+/// Images of noise, with classes.
+struct Noise : levin::data::DataModule {
+  using Options = NoiseOptions;
+  explicit Noise(NoiseOptions options_) : options(options_) {}
+  levin::data::Loaders train_dataloader() override {
+    const levin::data::TensorDataset images(torch::rand({options.samples, 1, 28, 28}),
+                                            torch::randint(10, {options.samples}));
+    return levin::data::DataLoader(images, {.batch_size = 8});
+  }
+  NoiseOptions options;
+};
+
+struct StepsLoggerOptions {
+  std::string file = LEVIN_OPTION(file, "steps.txt", "File in the run's folder");
+};
+
+/// Writes the steps of its rows, one a line.
+struct StepsLogger : levin::Logger {
+  using Options = StepsLoggerOptions;
+  StepsLogger(const std::filesystem::path& folder, const StepsLoggerOptions& options) : out(folder / options.file) {}
+  std::string name() const override { return "StepsLogger"; }
+  void log_metrics(const levin::Metrics&, const levin::LogRow& where) override { out << where.step << std::endl; }
+  std::ofstream out;
 };
 
 }  // namespace plugin
 
 LEVIN_REGISTER_CALLBACK(plugin::Greeting);
 LEVIN_REGISTER_MODULE(plugin::Softmax);
+LEVIN_REGISTER_DATA_MODULE(plugin::Noise);
+LEVIN_REGISTER_LOGGER(plugin::StepsLogger);

@@ -62,6 +62,36 @@ TEST_CASE("a config names a callback and a module of a plugin") {
   CHECK(runs.was_loaded());
 }
 
+TEST_CASE("a config names a data module and a logger of a plugin, with their options") {
+  const PluginRuns runs;
+  const int code = runs.run(variable("LEVIN_TEST_PLUGIN"), {"fit",
+                                                            "--model.class",
+                                                            "Softmax",
+                                                            "--data.class",
+                                                            "Noise",
+                                                            "--data.samples",
+                                                            "24",
+                                                            "--logger",
+                                                            R"([{"class": "StepsLogger", "file": "mine.txt"}])",
+                                                            "--max-epochs",
+                                                            "2",
+                                                            "--log-every-n-steps",
+                                                            "1",
+                                                            "--accelerator",
+                                                            "cpu",
+                                                            "--default-root-dir",
+                                                            runs.folder.path().string(),
+                                                            "--name",
+                                                            "run",
+                                                            "--enable-progress-bar",
+                                                            "false"});
+  INFO(runs.log());
+  CHECK(code == 0);
+  const std::filesystem::path folder = runs.folder.path() / "run" / "version_0";
+  CHECK(read_bytes(folder / "mine.txt") == "1\n2\n3\n4\n5\n6\n");
+  CHECK_FALSE(std::filesystem::exists(folder / "metrics.csv"));
+}
+
 TEST_CASE("a plugin of another build is refused before its code runs") {
   const PluginRuns runs;
   std::string bytes = read_bytes(variable("LEVIN_TEST_PLUGIN"));
