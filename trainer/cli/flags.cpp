@@ -93,6 +93,9 @@ class Declaration {
           config_.value("trainer", Json()).is_object() ? config_["trainer"].value(field.name, Json()) : Json();
       declare({"trainer", field.name}, field, defaults[field.name], group_of_option(field.name, command_));
       declare_items({"trainer", field.name}, field, given, defaults[field.name], "Trainer: items of " + field.name);
+      if (!field.type->classes() || field.type->is_list()) continue;
+      declare_class_flag({"trainer", field.name}, *field.type, "Trainer: options of " + field.name);
+      declare_inner({"trainer", field.name}, *field.type, given, Json(), "Trainer: options of " + field.name);
     }
   }
 
