@@ -1,4 +1,6 @@
 #include <levin/data/loading/batch_queue.h>
+#include <ATen/record_function.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <levin/data/loading/place_of_error.h>
 #include <levin/data/loading/worker_thread.h>
 #include <levin/trainer/core/system/console.h>
@@ -38,6 +40,8 @@ struct BatchQueue::Shared {
   bool plan(Entry& entry) const;
   /// Loads the batch of the entry's plan; errors are stored in the entry.
   void load(Entry& entry) const;
+  /// The same as a scope that profilers see, under the observer of memory that the loop's thread has.
+  void load_observed(Entry& entry, const std::shared_ptr<c10::ThreadLocalDebugInfo>& observer) const;
   void wake_workers();
   std::string waiting_for() const;
   /// Waits until `done` is true; `changed` signals changes. False after timeout_seconds.
@@ -54,6 +58,7 @@ struct BatchQueue::Shared {
   std::deque<EntryPtr> ahead = {};  // planned entries in order; being loaded or done
   std::deque<EntryPtr> free = {};   // oldest handed-out entry first
   State state = State::Waiting;
+  std::shared_ptr<c10::ThreadLocalDebugInfo> observer = {};  // of the thread that began the epoch
   bool planning = false, stop = false;
   int64_t threads = 0;
 };
@@ -89,6 +94,13 @@ void BatchQueue::Shared::load(Entry& entry) const {
     entry.error = std::current_exception();
     entry.batch = Batch();
   }
+}
+
+void BatchQueue::Shared::load_observed(Entry& entry,
+                                       const std::shared_ptr<c10::ThreadLocalDebugInfo>& observer_) const {
+  c10::ThreadLocalDebugInfo::_forceCurrentDebugInfo(observer_);
+  RECORD_USER_SCOPE("load_batch");
+  load(entry);
 }
 
 void BatchQueue::Shared::wake_workers() {
@@ -144,6 +156,7 @@ void BatchQueue::begin(const EpochKey& key, const EpochPosition& position) {
     shared.free.push_back(entry->done ? std::move(entry) : std::make_shared<Entry>());
   shared.ahead.clear();
   shared.state = Shared::State::Waiting;
+  shared.observer = c10::ThreadLocalDebugInfo::current();
   shared.source->begin(key, position);
 }
 
@@ -224,8 +237,9 @@ void BatchQueue::work(const std::shared_ptr<Shared>& shared_pointer) {
     shared.ahead.push_back(entry);
     shared.wake_workers();
     if (entry->planned) {
+      const std::shared_ptr<c10::ThreadLocalDebugInfo> observer = shared.observer;
       lock.unlock();
-      shared.load(*entry);
+      shared.load_observed(*entry, observer);
       lock.lock();
     }
     entry->done = true;

@@ -1,6 +1,7 @@
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -8,6 +9,7 @@
 #include <levin/trainer/core/state/copy_bytes.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/memory_use.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <map>
@@ -122,6 +124,7 @@ void CheckpointWriter::fetch() {
 }
 
 void CheckpointWriter::work() {
+  pthread_setname_np(pthread_self(), "levin-ckpt");
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return job_ || ending_; });
@@ -130,6 +133,7 @@ void CheckpointWriter::work() {
     lock.unlock();
     std::exception_ptr error;
     try {
+      RECORD_USER_SCOPE("write_checkpoint");  // seen by profilers
       fetch();
       write(snapshot_, job);
     } catch (...) {
