@@ -3,6 +3,7 @@
 //   benchmark_training_step CASE [ROUNDS]       times in alternation, and ratios to the loop: median and spread
 //   benchmark_training_step CASE precision [ROUNDS]  the same for levin in 32-true and in bf16-mixed
 //   benchmark_training_step CASE session [ROUNDS]    the same for fit and Session::step
+//   benchmark_training_step CASE profiler [ROUNDS]   the same for levin with each profiler, and without
 //   benchmark_training_step CASE only WHO STEPS one variant alone, as JSON with the peak memory; also for callgrind
 //   benchmark_training_step CASE phases STEPS   microseconds of each phase of levin's step, as JSON
 //
@@ -11,8 +12,10 @@
 // levin_bf16 and levin_bf16_channels_last (bf16-mixed), forward_backward (of one batch in memory), forward_backward_16
 // and accumulate_16 (by hand and under fit: gradients of 16 such batches add up), one_batch (levin's optimizer, no
 // loading: minus forward_backward, it is the loop's overhead), session and session_one_batch (as fit and one_batch, by
-// Session::step)
+// Session::step), profiler_simple, profiler_advanced, profiler_trace (all steps are traced) and profiler_memory (as
+// fit_without_bar)
 #include <levin/trainer/core/system/private_folder.h>
+#include <levin/trainer/profilers/trace_profiler_options.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -149,6 +152,7 @@ struct Fit {
   const char* precision = "32-true";
   bool one_batch = false;               ///< that stays in memory
   bool session = false;                 ///< Session::step in place of fit
+  std::string profiler = {};            ///< empty: none
   std::shared_ptr<Phases> phases = {};  ///< set: measure them
 };
 
@@ -168,6 +172,11 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   options.enable_progress_bar = how.bar;
   options.enable_checkpointing = false;  // the peers save none either
   options.default_root_dir = folder.path().string();
+  options.quiet = !how.profiler.empty();
+  if (how.profiler == "trace")
+    options.profiler = {"trace", levin::TraceProfilerOptions{.wait = 0, .warmup = 0, .active = steps}};
+  else if (!how.profiler.empty())
+    options.profiler = how.profiler;
   levin::Trainer trainer(options);
   levin::data::Loaders loader = levin::data::DataLoader(levin::data::TensorDataset(data.input, data.target),
                                                         {.batch_size = which.batch_size,
@@ -202,6 +211,7 @@ double run(const std::string& who, const TrainingCase& which, const TrainingData
     return fit(which, data, steps, {.levins_optimizer = true, .accumulate = 16, .one_batch = true});
   if (who == "fit") return fit(which, data, steps, {});
   if (who == "fit_without_bar") return fit(which, data, steps, {.bar = false});
+  if (who.starts_with("profiler_")) return fit(which, data, steps, {.bar = false, .profiler = who.substr(9)});
   if (who == "one_batch") return fit(which, data, steps, {.levins_optimizer = true, .one_batch = true});
   if (who == "session") return fit(which, data, steps, {.session = true});
   if (who == "session_one_batch")
@@ -251,6 +261,11 @@ void compare_session(const TrainingCase& which, int rounds) {
   compare(which, TrainingData(which), rounds, {"fit", "session"});
 }
 
+void compare_profilers(const TrainingCase& which, int rounds) {
+  compare(which, TrainingData(which), rounds,
+          {"fit_without_bar", "profiler_simple", "profiler_advanced", "profiler_trace", "profiler_memory"});
+}
+
 void print_phases(const TrainingCase& which, int64_t steps) {
   const auto phases = std::make_shared<Phases>();
   fit(which, TrainingData(which), steps, {.levins_optimizer = true, .num_workers = 1, .phases = phases});
@@ -267,13 +282,14 @@ int main(int argc, char** argv) try {
   const bool only = arguments.size() == 4 && arguments[1] == "only";
   const bool precisions = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "precision";
   const bool sessions = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "session";
+  const bool profilers = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "profiler";
   const bool phases = arguments.size() == 3 && arguments[1] == "phases";
-  if (!only && !phases && !precisions && !sessions && (arguments.empty() || arguments.size() > 2)) {
-    std::fprintf(
-        stderr,
-        "usage: %s CASE [ROUNDS]\n       %s CASE precision|session [ROUNDS]\n       %s CASE only WHO STEPS\n       %s "
-        "CASE phases STEPS\n",
-        argv[0], argv[0], argv[0], argv[0]);
+  if (!only && !phases && !precisions && !sessions && !profilers && (arguments.empty() || arguments.size() > 2)) {
+    const char* const program = argv[0];
+    std::fprintf(stderr,
+                 "usage: %s CASE [ROUNDS]\n       %s CASE precision|session|profiler [ROUNDS]\n"
+                 "       %s CASE only WHO STEPS\n       %s CASE phases STEPS\n",
+                 program, program, program, program);
     return 2;
   }
   const TrainingCase& which = training_case(arguments[0]);
@@ -287,6 +303,10 @@ int main(int argc, char** argv) try {
   }
   if (sessions) {
     compare_session(which, arguments.size() > 2 ? std::stoi(arguments[2]) : 9);
+    return 0;
+  }
+  if (profilers) {
+    compare_profilers(which, arguments.size() > 2 ? std::stoi(arguments[2]) : 9);
     return 0;
   }
   if (!only) {
