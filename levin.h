@@ -202,8 +202,11 @@
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/loggers/wandb_logger.h>
 #include <levin/trainer/loggers/webhook_logger.h>
+#include <levin/trainer/profilers/advanced_profiler_options.h>
+#include <levin/trainer/profilers/memory_profiler_options.h>
 #include <levin/trainer/profilers/profiler_options.h>
 #include <levin/trainer/profilers/registry.h>
+#include <levin/trainer/profilers/trace_profiler_options.h>
 #include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run_result.h>
 #include <levin/trainer/session.h>

@@ -23,10 +23,9 @@ enum class Stage;
 /// What a profiler has measured of one action: a hook of a module or callback, a phase of a loop, or a span of the
 /// user's.
 struct ProfiledAction {
-  std::string action =
-      {};              ///< "run_training_batch", "[LightningModule]Net.optimizer_step", "[Callback]EarlyStopping..."
-  int64_t calls = 0;   ///< that have ended
-  double seconds = 0;  ///< of the host, over all calls
+  std::string action = {};  ///< "run_training_batch", "[LightningModule]Net.optimizer_step"
+  int64_t calls = 0;        ///< that have ended
+  double seconds = 0;       ///< of the host, over all calls
   double self_seconds = 0;  ///< the same without the actions inside it
 };
 
