@@ -1,9 +1,13 @@
 #include <levin/data/datasets/image_folder.h>
+#include <ATen/Parallel.h>
 #include <levin/data/download/cache_folder.h>
+#include <levin/data/files/image_file.h>
+#include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
 namespace levin::data {
@@ -14,6 +18,53 @@ namespace fs = std::filesystem;
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
+}
+
+/// Returns the images of predict_root: a folder, a file, or several with commas between.
+ImageFiles images_to_predict(const std::string& text, std::vector<std::string> classes) {
+  ImageFiles files{.classes = std::move(classes)};
+  std::error_code ignored;
+  std::vector<std::string> paths;
+  if (fs::exists(text, ignored)) {
+    paths.push_back(text);
+  } else {
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ',');) paths.push_back(part);
+  }
+  for (const std::string& path : paths) {
+    if (!fs::exists(path, ignored))
+      throw UsageError("data.predict_root: no folder or file ", path, "; give the images, or the folder with them");
+    if (is_folder(path)) {
+      for (ImageFiles::Item& item : find_unlabelled_images(path).items) files.items.push_back(std::move(item));
+    } else {
+      files.items.push_back({path, -1});
+    }
+  }
+  return files;
+}
+
+/// Removes the images that cannot be read, so that each prediction has its image's name, and tells their names.
+void leave_out_unreadable(ImageFiles& files) {
+  std::vector<std::string> causes(files.items.size());
+  at::parallel_for(0, static_cast<int64_t>(causes.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto at = static_cast<size_t>(i);
+      try {
+        read_image(files.items[at].path);
+      } catch (const UsageError& error) {
+        causes[at] = error.what();
+      }
+    }
+  });
+  std::vector<ImageFiles::Item> readable;
+  for (size_t i = 0; i < causes.size(); ++i) {
+    if (causes[i].empty())
+      readable.push_back(std::move(files.items[i]));
+    else
+      console::warn(causes[i] + " (left out, as on_error says)");
+  }
+  if (readable.empty()) throw UsageError("data.predict_root: none of the ", causes.size(), " images can be read");
+  files.items = std::move(readable);
 }
 
 }  // namespace
@@ -83,14 +134,12 @@ std::vector<std::string> ImageFolder::known_classes() {
 }
 
 DatasetPtr ImageFolder::predict_images() {
-  const auto unlabelled = [&](const fs::path& folder) {
-    return images(std::make_shared<const ImageFiles>(find_unlabelled_images(folder, known_classes())), false);
+  const auto made = [&](ImageFiles files) {
+    if (options_.on_error == "skip") leave_out_unreadable(files);
+    return images(std::make_shared<const ImageFiles>(std::move(files)), false);
   };
-  if (!options_.predict_root.empty()) {
-    if (!is_folder(options_.predict_root))
-      throw UsageError("data.predict_root: no folder ", options_.predict_root, "; give the folder with the images");
-    return unlabelled(options_.predict_root);
-  }
+  const auto unlabelled = [&](const fs::path& folder) { return made(find_unlabelled_images(folder, known_classes())); };
+  if (!options_.predict_root.empty()) return made(images_to_predict(options_.predict_root, known_classes()));
   if (is_folder(root()) && subfolders(root()).empty()) return unlabelled(root());
   if (is_divided() && is_folder(root() / "predict")) return unlabelled(root() / "predict");
   return images_in("test");

@@ -43,8 +43,8 @@ struct ImageFolderOptions {
                                       {.choices = {"raise", "skip"}});
   std::string predict_root = LEVIN_OPTION(
       predict_root, "",
-      "Folder of images without labels, for predict; empty: root/predict, or root/test, or root itself if it "
-      "has no subfolders");
+      "Images without labels, for predict: a folder, a file, or several with commas between; empty: root/predict, or "
+      "root/test, or root itself if it has no subfolders");
   LEVIN_LOADER_OPTIONS(32, true);
 };
 
@@ -55,7 +55,8 @@ struct ImageFolderOptions {
 /// Inputs are float32 [samples, 3, image_size, image_size], `((x / 255) - mean) / std`; targets int64 [samples],
 /// indices into the training classes, sorted by name. Test batches come from root/test, if it exists. Predict batches
 /// are the images of `predict_root`, of root/predict, of root/test, or of a root without subfolders; images without
-/// labels have the target -1. If root does not exist, it is looked for in the cache folder. Throws levin::UsageError
+/// labels have the target -1; with on_error "skip" those that cannot be read are left out before, each with a warning.
+/// If root does not exist, it is looked for in the cache folder. Throws levin::UsageError
 /// that names the folder or the file.
 class ImageFolder : public DatasetModule {
  public:

@@ -157,8 +157,9 @@ const TextDataset& Text::whole() {
 const TextVocabulary& Text::vocabulary() { return whole().vocabulary(); }
 
 DatasetPtr Text::make_dataset(Split split) {
-  if (split != Split::Train && split != Split::Val) return nullptr;
+  if (split == Split::Test) return nullptr;
   const TextDataset& all = whole();
+  if (split == Split::Predict) return std::make_shared<const TextDataset>(all);
   const auto train = static_cast<int64_t>(static_cast<double>(all.length()) * (1 - options_.val_fraction));
   if (split == Split::Train) return std::make_shared<const TextDataset>(all.slice(0, train));
   if (options_.val_fraction <= 0) return nullptr;

@@ -69,7 +69,7 @@ struct TextOptions {
 };
 
 /// A text for language models: training windows from its start, validation windows from its end; no window overlaps
-/// both.
+/// both. Windows for predict are those of the whole text.
 class Text : public DatasetModule {
  public:
   using Options = TextOptions;

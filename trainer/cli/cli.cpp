@@ -1,6 +1,7 @@
 #include <levin/trainer/cli/cli.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands/commands.h>
+#include <levin/trainer/cli/commands/predict_inputs.h>
 #include <levin/trainer/cli/commands/verify_resume.h>
 #include <levin/trainer/cli/config/without_effect.h>
 #include <levin/trainer/cli/load_plugin.h>
@@ -36,6 +37,8 @@ Usage: levin COMMAND [ARGUMENTS]
                     Compile forward and backward of a config's training step, once, for fit --compiled-step step.pt2
   sweep --config FILE... --model.lr 1e-4:1e-1:log --trials 20
                     Train with many values of options, several at once, and show which are best; `levin sweep --help`
+  export --config FILE... [--ckpt-path FILE] --out model.ts
+                    Write a trained module for use elsewhere: TorchScript (.ts), weights (.pt, .safetensors), program (.pt2)
   verify-resume --config FILE... [--steps 20]
                     Prove that a run of this config can be stopped and continued: train so many steps, and again with
                     a stop in the middle, and compare everything
@@ -51,6 +54,8 @@ Usage: levin COMMAND [ARGUMENTS]
   ls [FOLDER]       List runs: status, steps, best metric, age; also those that run, and those that were killed
   compare RUN RUN   Show how two runs differ, in config and metrics
   report RUN...     Write an HTML page that shows runs: curves, checkpoints, configs and their differences
+  watch RUN         Show a run in the terminal until it ends: progress, curves, last values
+  serve [FOLDER]    Show runs in a browser, and follow those that run
   gc FOLDER         Remove checkpoints that nobody will resume from, after asking
   rm RUN...         Remove runs, after asking
   ckpt ls           Show what a checkpoint or a file of weights holds; `levin ckpt --help` says more
@@ -87,7 +92,8 @@ void warn_without_effect(const CommandLine& line) {
   for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config)) console::warn(text);
 }
 
-int run_from_arguments(const std::string& command, const std::vector<std::string>& arguments) {
+int run_from_arguments(const std::string& command, const std::vector<std::string>& given) {
+  const std::vector<std::string> arguments = command == "predict" ? with_predict_inputs(given) : given;
   const CommandLine line = read_command_line(schema_of<RunOptions>(), command, arguments);
   if (!line.flags.help.empty()) {
     std::cout << line.flags.help << std::flush;
@@ -146,12 +152,15 @@ constexpr std::pair<const char*, int (*)(const std::string& command, const Words
     {"launch", run_words<launch_command>},
     {"compile", run_words<compile_command>},
     {"sweep", run_words<sweep_command>},
+    {"export", run_words<export_command>},
     {"verify-resume", run_words<verify_from_arguments>},
     {"config", run_words<config_command>},
     {"data", run_words<data_command>},
     {"ls", run_words<ls_command>},
     {"compare", run_words<compare_command>},
     {"report", run_words<report_command>},
+    {"watch", run_words<watch_command>},
+    {"serve", run_words<serve_command>},
     {"gc", run_words<gc_command>},
     {"rm", run_words<rm_command>},
     {"ckpt", run_words<ckpt_command>},

@@ -64,11 +64,17 @@ class Declaration {
     app_.add_flag("--print-config,--print_config", flags_.print_config,
                   "Print the resolved config, as `levin config show` does, and end")
         ->group("General");
-    if (command_ == "predict")
+    if (command_ == "predict") {
+      // Taken out before (with_predict_inputs); declared for --help.
+      app_.add_option("--input", config_files_,
+                      "What to predict: images or a folder of them, a .csv, .npy or text file")
+          ->type_name("PATH...")
+          ->group("General");
       app_.add_option("--output", flags_.output,
                       "Write the predictions to this file: a table (.csv), JSON lines (.jsonl) or an array (.npy)")
           ->type_name("FILE")
           ->group("General");
+    }
     if (command_ == "fit") {
       app_.add_flag("--dry-run,--dry_run", flags_.dry_run,
                     "Build everything, run one batch of each loop, say what the fit would do, and write nothing")

@@ -137,16 +137,20 @@ Series thinned(const Series& series, size_t most) {
   return thin;
 }
 
-std::string report_html(const std::vector<RecordedRun>& runs) {
+std::string report_json(const std::vector<RecordedRun>& runs) {
   Json list = Json::array();
   size_t metrics = 0;
   for (const RecordedRun& run : runs) metrics += run.metrics.size();
   for (const RecordedRun& run : runs) list.push_back(json_of(run, points_for(metrics)));
+  return for_html({{"runs", std::move(list)}});
+}
+
+std::string report_html(const std::vector<RecordedRun>& runs) {
   const std::string_view text = report_template();
   constexpr std::string_view kData = "LEVIN_REPORT_DATA";
   const size_t at = text.find(kData);
   std::string html(text.substr(0, at));
-  html += for_html({{"runs", std::move(list)}});
+  html += report_json(runs);
   html += text.substr(at + kData.size());
   return html;
 }

@@ -15,6 +15,9 @@ Series thinned(const Series& series, size_t most);
 /// and fewer if there are more than 40 metrics; texts of the runs are data, and never HTML.
 std::string report_html(const std::vector<RecordedRun>& runs);
 
+/// Returns the data of that page as JSON: {"runs": [...]}. It has no "<".
+std::string report_json(const std::vector<RecordedRun>& runs);
+
 /// Returns the text of report.html, with LEVIN_REPORT_DATA where the data belongs.
 const char* report_template();
 

@@ -123,7 +123,61 @@ TEST_CASE("images to predict are those of predict, else of test, and a missing f
   CHECK(lines_of(output).size() == 2);
   const ProgramRun nowhere = predict(folder.path(), {"--data.predict_root", "nowhere"});
   CHECK(nowhere.code == 2);
-  CHECK(nowhere.err == "levin: error: data.predict_root: no folder nowhere; give the folder with the images\n");
+  CHECK(nowhere.err ==
+        "levin: error: data.predict_root: no folder or file nowhere; give the images, or the folder with "
+        "them\n");
+}
+
+TEST_CASE("files and folders are predicted together, and those that cannot be read are named, or skipped") {
+  const TemporaryFolder folder;
+  add_classes(folder / "train");
+  add_picture(folder / "one.png", 20);
+  add_picture(folder / "more" / "two.png", 21);
+  const fs::path bad = folder / "more" / "bad.png", output = folder / "out.csv";
+  std::ofstream(bad) << "no picture";
+  const Arguments inputs = {"--input", (folder / "one.png").string(), (folder / "more").string(), "--output",
+                            output.string()};
+  const ProgramRun refused = predict(folder / "train", inputs);
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find(bad.string()) != std::string::npos);
+  CHECK_FALSE(fs::exists(output));
+  Arguments skips = inputs;
+  skips.insert(skips.end(), {"--data.on_error", "skip", "--data.batch_size", "1"});
+  const ProgramRun run = predict(folder / "train", skips);
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const std::vector<std::string> lines = lines_of(output);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1].find((folder / "one.png").string() + ",") == 0);
+  CHECK(lines[2].find((folder / "more" / "two.png").string() + ",") == 0);
+  fs::remove(folder / "one.png");
+  CHECK(predict(folder / "train", inputs).err.find("--input: there is no file or folder") != std::string::npos);
+  Arguments none = {"--input", bad.string(), "--data.on_error", "skip"};
+  CHECK(predict(folder / "train", none).err.find("none of the 1 images can be read") != std::string::npos);
+}
+
+TEST_CASE("a table and an array are predicted by --input") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "train.csv") << "a,b,kind\n1,2,ant\n3,4,bee\n5,6,bee\n";
+  std::ofstream(folder / "new.csv") << "a,b\n1,2\n7,8\n";
+  const fs::path output = folder / "out.jsonl";
+  const ProgramRun run = run_program({"predict", "--model.class", "MLPClassifier", "--data.class", "Csv", "--data.file",
+                                      (folder / "train.csv").string(), "--data.target", "kind", "--accelerator", "cpu",
+                                      "--enable-progress-bar", "false", "--input", (folder / "new.csv").string(),
+                                      "--output", output.string()});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const std::vector<std::string> lines = lines_of(output);
+  REQUIRE(lines.size() == 2);
+  const levin::Json row = levin::Json::parse(lines[0]);
+  CHECK(row["input"] == 0);
+  CHECK((row["class"] == "ant" || row["class"] == "bee"));
+  CHECK(run_program({"predict", "--model.class", "ImageClassifier", "--data.class", "SyntheticDigits", "--input",
+                     (folder / "new.csv").string()})
+            .err.find("--input: SyntheticDigits takes no files to predict") != std::string::npos);
+  CHECK(run_program({"predict", "--model.class", "ImageClassifier", "--data.class", "Npy", "--input",
+                     (folder / "new.csv").string(), (folder / "train.csv").string()})
+            .err.find("--input: Npy takes one file, and here are 2") != std::string::npos);
 }
 
 TEST_CASE("classes get their names in each loader whose predictions have that number of classes") {

@@ -1,6 +1,8 @@
 #include <levin/levin.h>
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/runs/report.h>
+#include <levin/trainer/runs/run_server.h>
+#include <levin/trainer/runs/text_chart.h>
 
 #include <algorithm>
 #include <chrono>
@@ -200,6 +202,43 @@ TEST_CASE("a long series is thinned to its extremes, NaN among them") {
   CHECK(std::ranges::count_if(thin.values, [](double value) { return std::isnan(value); }) == 1);
   series = {{1, 2}, {0.1, 0.2}, {5, 6}};
   CHECK(levin::runs::thinned(series, 2000).values == series.values);
+}
+
+TEST_CASE("a chart of Braille letters has the extremes in its labels, and texts cannot control the terminal") {
+  levin::runs::Series series;
+  for (int64_t i = 0; i <= 100; ++i) {
+    series.steps.push_back(i);
+    series.seconds.push_back(0);
+    series.values.push_back(i == 50 ? std::nan("") : static_cast<double>(i));
+  }
+  const std::vector<std::string> lines = levin::runs::text_chart(series, 30, 4);
+  REQUIRE(lines.size() == 4);
+  for (const std::string& line : lines) CHECK(line.size() == 10 + 20 * 3);  // three bytes a letter
+  CHECK(contains(lines.front(), "100 "));
+  CHECK(contains(lines.back(), "0 "));
+  // It rises from the lower left to the upper right corner.
+  const std::string empty = "\xE2\xA0\x80";
+  CHECK(lines.front().substr(10, 3) == empty);
+  CHECK(lines.front().substr(lines.front().size() - 3) != empty);
+  CHECK(lines.back().substr(10, 3) != empty);
+  CHECK(lines.back().substr(lines.back().size() - 3) == empty);
+  series.values.assign(series.values.size(), std::nan(""));
+  CHECK(levin::runs::text_chart(series, 30, 4) == std::vector<std::string>{"no finite value"});
+  CHECK(levin::runs::text_chart({{1}, {0}, {-1e308}}, 5, 2).size() == 2);
+  CHECK(levin::runs::text_chart({{1, 2}, {0, 0}, {-1.7e308, 1.7e308}}, 30, 2).size() == 2);
+  CHECK(levin::runs::printable("a\x1b[31m\x07\xC2\x9B\xC3\xA9") == "a?[31m??\xC3\xA9");
+}
+
+TEST_CASE("a header Host names the server only by an address of its own") {
+  const levin::runs::RunServerOptions local{.allowed_hosts = {"proxy.example"}};
+  for (const char* good : {"127.0.0.1:80", "localhost", "LocalHost:1", "[::1]:80", "proxy.example:443"})
+    CHECK(levin::runs::is_own_name(good, local));
+  for (const char* bad : {"", "evil.example", "127.0.0.1.evil.example", "[::1", "example", "proxy.example.org"})
+    CHECK_FALSE(levin::runs::is_own_name(bad, local));
+  CHECK(levin::runs::is_own_name("10.0.0.1:80", {.host = "10.0.0.1"}));
+  CHECK(run_program({"serve", "nowhere"}).code == 2);
+  CHECK(contains(run_program({"serve", ".", "--token", "a;b"}).err, "--token: expected letters"));
+  CHECK(contains(run_program({"serve", ".", "--port", "70000"}).err, "at most 65535"));
 }
 
 TEST_CASE("folders that are no runs, and wrong arguments, are errors that say so") {

@@ -58,6 +58,10 @@ int ckpt_command(const std::vector<std::string>& arguments);
 int ls_command(std::vector<std::string> arguments);
 int compare_command(std::vector<std::string> arguments);
 int report_command(std::vector<std::string> arguments);
+/// `levin watch RUN`: shows a run on standard output until it ends; returns 1 if it failed or was killed. `levin serve
+/// FOLDER`: shows runs in a browser until a signal ends it. Throw UsageError for wrong arguments.
+int watch_command(std::vector<std::string> arguments);
+int serve_command(std::vector<std::string> arguments);
 /// `levin gc FOLDER`: removes checkpoints that nobody will resume from, `levin rm RUN...`: removes runs. Both ask first
 /// on std::cin, unless --yes is given. Return and throw as those above.
 int gc_command(std::vector<std::string> arguments);
@@ -71,6 +75,10 @@ int launch_command(std::vector<std::string> arguments);
 /// trial has a value, 128 + the signal that ended it. Throws UsageError for wrong arguments and values that the config
 /// refuses.
 int sweep_command(std::vector<std::string> arguments);
+
+/// `levin export --out model.ts`: writes a trained module as TorchScript, weights or a program. Returns the exit code.
+/// Throws UsageError for wrong arguments, and for a module that TorchScript cannot follow.
+int export_command(std::vector<std::string> arguments);
 
 /// `levin compile --out step.pt2`: compiles the training step of a config with the help of Python. Returns the exit
 /// code. Throws UsageError for wrong arguments, a step that cannot be compiled, and a Python that cannot do it.

@@ -1,0 +1,120 @@
+"""levin export writes what Python's torch opens, and levin predict takes files: export_test.py LEVIN."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import torch
+from safetensors.torch import load_file
+
+
+def levin(*words, code=0):
+    run = subprocess.run([sys.argv[1], *map(str, words)], capture_output=True, text=True, timeout=300)
+    assert run.returncode == code, (words, run.returncode, run.stdout, run.stderr)
+    return run.stdout if code == 0 else run.stderr
+
+
+def config(folder, net, shape, **model):
+    path = folder / f"{net}.json"
+    path.write_text(
+        json.dumps(
+            {
+                "seed": 3,
+                "trainer": {"default_root_dir": str(folder), "accelerator": "cpu", "enable_progress_bar": False},
+                "model": {"class": "ImageClassifier", "net": net, "image_shape": shape, "num_classes": 5, **model},
+            }
+        )
+    )
+    return path
+
+
+def predicted(folder, path, images, *more):
+    numpy.save(folder / "in.npy", images)
+    levin("predict", "--config", path, "--data.class", "Npy", "--input", folder / "in.npy",
+          "--output", folder / "out.npy", *more)  # fmt: skip
+    return torch.from_numpy(numpy.load(folder / "out.npy"))
+
+
+def check_net(folder, net, shape, **model):
+    path = config(folder, net, shape, **model)
+    example = ",".join(map(str, shape))
+    script, weights, tensors = folder / "net.ts", folder / "net.pt", folder / "net.safetensors"
+    said = levin("export", "--config", path, "--out", script, "--example", example)
+    assert "TorchScript of predict_step, for batches of any size" in said, said
+    levin("export", "--config", path, "--out", weights)
+    loaded = torch.jit.load(script)
+    images = numpy.random.default_rng(1).normal(size=(7, *shape)).astype("float32")
+    with torch.no_grad():
+        probabilities = loaded(torch.from_numpy(images))
+    torch.testing.assert_close(probabilities, predicted(folder, path, images), rtol=1e-4, atol=1e-5)
+    # The three files have the same names and values, and the weights fit Python's state dict of the script.
+    state = torch.load(weights, weights_only=True)
+    loaded.load_state_dict(state, strict=True)
+    levin("export", "--config", path, "--ckpt-path", weights, "--out", tensors)
+    as_safetensors = load_file(tensors)
+    assert state.keys() == as_safetensors.keys()
+    for name, value in state.items():
+        assert torch.equal(value, as_safetensors[name]), name
+    # Other weights, and back through each format: the predictions follow the file.
+    other = {name: value * 2 if value.is_floating_point() else value for name, value in state.items()}
+    torch.save({"state_dict": other}, folder / "other.ckpt")
+    levin("export", "--config", path, "--ckpt-path", folder / "other.ckpt", "--out", script, "--example", example)
+    with torch.no_grad():
+        doubled = torch.jit.load(script)(torch.from_numpy(images))
+    assert not torch.allclose(doubled, probabilities)
+    torch.save(other, folder / "other.pt")
+    torch.testing.assert_close(
+        doubled, predicted(folder, path, images, "--model.weights", folder / "other.pt"), rtol=1e-4, atol=1e-5
+    )
+
+
+def check_mistakes(folder):
+    path = config(folder, "mlp", [1, 4, 4])
+    assert "--out: missing" in levin("export", "--config", path, code=2)
+    assert "the end of the name tells the format" in levin("export", "--config", path, "--out", "x.onnx", code=2)
+    assert "--example: missing" in levin("export", "--config", path, "--out", folder / "x.ts", code=2)
+    assert "expected sizes" in levin("export", "--config", path, "--out", folder / "x.ts", "--example", "1,a", code=2)
+    assert "image_shape" in levin("export", "--config", path, "--out", folder / "x.ts", "--example", "3,9", code=2)
+    assert "ProgramModule" in levin("export", "--config", path, "--out", folder / "x.pt2", code=2)
+    assert "only a script" in levin("export", "--config", path, "--out", folder / "x.pt", "--example", "1", code=2)
+    torch.save({"wrong": torch.ones(2)}, folder / "wrong.pt")
+    levin("export", "--config", path, "--ckpt-path", folder / "wrong.pt", "--out", folder / "x.pt", code=2)
+    assert not (folder / "x.ts").exists() and not (folder / "x.pt").exists()
+
+
+def check_script_module(folder):
+    """A model that Python saved comes back as the script that it was."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 2))
+    torch.jit.script(net).save(folder / "python.ts")
+    levin("export", "--model.class", "ScriptModule", "--model.file", folder / "python.ts", "--out", folder / "back.ts")
+    x = torch.randn(5, 3)
+    back = torch.jit.load(folder / "back.ts")
+    assert not back.training
+    assert torch.equal(back(x), net.eval()(x))
+
+
+def check_data_of_config(folder):
+    """Without --example the first batch of the data is taken."""
+    path = config(folder, "lenet", [1, 28, 28], hidden=8)
+    said = levin("export", "--config", path, "--data.class", "SyntheticDigits", "--data.train_size", 64,
+                 "--data.val_size", 32, "--model.num_classes", 10, "--out", folder / "digits.ts")  # fmt: skip
+    assert "any size" in said, said
+    assert torch.jit.load(folder / "digits.ts")(torch.zeros(3, 1, 28, 28)).shape == (3, 10)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_net(folder, "mlp", [1, 8, 8], hidden=16)
+        check_net(folder, "resnet18", [3, 32, 32], small_input=True)
+        check_mistakes(folder)
+        check_script_module(folder)
+        check_data_of_config(folder)
+    print("Python opens what levin exports")
+
+
+if __name__ == "__main__":
+    main()

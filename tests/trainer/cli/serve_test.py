@@ -1,0 +1,259 @@
+"""levin serve and levin watch: with urllib, a terminal of its own, and Chromium where there is one. serve_test.py LEVIN"""
+
+import atexit
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome"]
+HTML = "<img src=x>"
+
+
+def row(step):
+    return json.dumps({"step": step, "epoch": step // 10, "wall_seconds": step / 7, "val_loss": 1 / step, HTML: "NaN"})
+
+
+def write_run(folder, rows):
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"id": "0"}')
+    (folder / "config.json").write_text(json.dumps({"trainer": {"max_epochs": 9}, "name": HTML}))
+    (folder / "metrics.jsonl").write_text("".join(row(step) + "\n" for step in range(1, rows + 1)))
+
+
+def end(folder, status="completed"):
+    (folder / "summary.json").write_text(json.dumps({"status": status, "metrics": {}}))
+
+
+class Locked:
+    """Holds the lock of a run's folder, as the process of a run does."""
+
+    def __init__(self, folder):
+        self.file = open(folder / ".lock", "w")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def release(self):
+        self.file.close()
+
+
+class Server:
+    def __init__(self, root, *flags):
+        self.process = subprocess.Popen(
+            [sys.argv[1], "serve", str(root), "--port", "0", *flags], stdout=subprocess.PIPE, text=True
+        )
+        atexit.register(self.process.kill)  # also where a check fails
+        said = self.process.stdout.readline()
+        self.address = re.search(r"at (http://\S+)", said).group(1)
+        self.base = self.address.split("/?")[0].rstrip("/")
+
+    def get(self, path, headers=None, method="GET"):
+        request = urllib.request.Request(self.base + path, headers=headers or {}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode(), answer.headers
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(), error.headers
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0
+
+
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))["runs"]
+
+
+def check_requests(root):
+    server = Server(root)
+    status, page, headers = server.get("/")
+    assert status == 200 and "<h1>Runs</h1>" in page
+    assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["Cache-Control"] == "no-store"
+    runs = {run["path"]: run for run in json.loads(server.get("/api/runs")[1])["runs"]}
+    assert list(runs) == ["a/version_0", "b & <b>/version_0"], list(runs)
+    assert runs["a/version_0"]["status"] == "running" and runs["a/version_0"]["best"]["value"] == 1 / 30
+    assert runs["b & <b>/version_0"]["status"] == "killed"
+    # The page of a run: its texts are data.
+    path = "?path=" + urllib.parse.quote("b & <b>/version_0", safe="")
+    status, page, _ = server.get("/run" + path)
+    assert status == 200 and HTML not in page and "<b>" not in page
+    assert data_of(page)[0]["metrics"]["val_loss"]["values"][-1] == 1 / 30
+    # New rows come by polling; what has not changed is not sent again.
+    path = "?path=a/version_0"
+    status, body, headers = server.get("/api/run" + path)
+    assert len(json.loads(body)["runs"][0]["metrics"]["val_loss"]["values"]) == 30
+    assert server.get("/api/run" + path, {"If-None-Match": headers["ETag"]})[0] == 304
+    with open(root / "a" / "version_0" / "metrics.jsonl", "a") as lines:
+        lines.write(row(31) + "\n" + row(32)[:9])  # the second is being written
+    status, body, _ = server.get("/api/run" + path, {"If-None-Match": headers["ETag"]})
+    assert status == 200 and len(json.loads(body)["runs"][0]["metrics"]["val_loss"]["values"]) == 31
+    # Nothing else of the disk.
+    (root / "secret.txt").write_text("secret")
+    outside = root.parent / "outside"
+    write_run(outside, 3)
+    (root / "link").symlink_to(outside)
+    for bad in ["../outside", "a/../../outside", "a/version_0/..", str(outside), "link", "secret.txt", "", ".", "a",
+                "a/version_0/metrics.jsonl", "a/version_0\0", "a/version_0/"]:  # fmt: skip
+        for route in ["/run", "/api/run"]:
+            assert server.get(f"{route}?path={urllib.parse.quote(bad, safe='')}")[0] == 404, bad
+    for bad in ["/../secret.txt", "/%2e%2e/outside/run.json", "/secret.txt", "/a/version_0/metrics.jsonl", "/run/x"]:
+        assert server.get(bad)[0] == 404, bad
+    # A page of another name that leads here is refused, and so are methods that change something.
+    port = server.base.rsplit(":", 1)[1]
+    for good in [f"127.0.0.1:{port}", f"localhost:{port}", "LOCALHOST", f"[::1]:{port}"]:
+        assert server.get("/api/runs", {"Host": good})[0] == 200, good
+    for bad in ["evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil", "[::1", "evil@localhost"]:
+        assert server.get("/api/runs", {"Host": bad})[0] == 403, bad
+    assert server.get("/api/runs", method="POST")[0] == 405
+    assert server.get("/api/runs", method="DELETE")[0] == 405
+    used = subprocess.run([sys.argv[1], "serve", str(root), "--port", port], capture_output=True, text=True)
+    assert used.returncode == 2 and "cannot listen" in used.stderr, used
+    server.stop()
+
+
+def check_token(root):
+    server = Server(root, "--host", "0.0.0.0")
+    token = re.search(r"\?token=([0-9a-f]{32})$", server.address).group(1)
+    server.base = server.base.replace("0.0.0.0", "127.0.0.1")
+    assert server.get("/")[0] == 401 and server.get("/api/runs")[0] == 401
+    assert server.get("/?token=" + "0" * 32)[0] == 401 and server.get("/?token=" + token[:-1])[0] == 401
+    status, _, headers = server.get("/?token=" + token)
+    assert status == 200 and "HttpOnly" in headers["Set-Cookie"] and "SameSite=Strict" in headers["Set-Cookie"]
+    cookie = headers["Set-Cookie"].split(";")[0]
+    assert server.get("/api/runs", {"Cookie": "other=1; " + cookie})[0] == 200
+    assert server.get("/api/runs", {"Cookie": cookie + "0"})[0] == 401
+    assert server.get("/api/runs", {"Authorization": "Bearer " + token})[0] == 200
+    assert server.get("/api/runs", {"Authorization": "Bearer " + token, "Host": "evil.example"})[0] == 403
+    server.stop()
+
+
+def browse(folder, address):
+    browser = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    if browser is None:
+        return None
+    run = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom",
+         "--virtual-time-budget=9000", "--window-size=900,1600", f"--user-data-dir={folder / 'profile'}", address],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    errors = [line for line in run.stderr.splitlines() if "CONSOLE" in line and "favicon" not in line]
+    assert not errors, errors
+    return run.stdout
+
+
+def check_browser(folder, root):
+    server = Server(root)
+    dom = browse(folder, server.base + "/")
+    if dom is None:
+        print("there is no browser; the pages were not drawn")
+        server.stop()
+        return
+    assert "2 runs" in dom and "<b>/version_0" not in dom and "b &amp; &lt;b&gt;/version_0" in dom, dom[-1500:]
+    assert ">running</td>" in dom and ">killed</td>" in dom
+    # The page follows a run that goes on.
+    metrics = root / "a" / "version_0" / "metrics.jsonl"
+    write = threading.Event()
+
+    def go_on():
+        for step in range(40, 4000):
+            if write.is_set():
+                return
+            with open(metrics, "a") as lines:
+                lines.write(row(step) + "\n")
+            time.sleep(0.02)
+
+    before = len(data_of(server.get("/run?path=a/version_0")[1])[0]["metrics"]["val_loss"]["values"])
+    writer = threading.Thread(target=go_on)
+    writer.start()
+    dom = browse(folder, server.base + "/run?path=a/version_0")
+    write.set()
+    writer.join()
+    in_page = len(data_of(dom)[0]["metrics"]["val_loss"]["values"])
+    drawn = max(path.count("L") + 1 for path in re.findall(r'<path d="(M[^"]*)"', dom))
+    assert drawn > in_page >= before, (before, in_page, drawn)
+    assert "<img" not in dom and "&lt;img src=x&gt;" in dom and ">all runs</a>" in dom
+    assert int(re.search(r">running</td><td[^>]*>\d+</td><td[^>]*>(\d+)</td>", dom).group(1)) > 40
+    server.stop()
+
+
+def watch(*words):
+    return subprocess.run([sys.argv[1], "watch", *map(str, words)], capture_output=True, text=True, timeout=60)
+
+
+def check_watch(root):
+    killed = watch(root / "b & <b>")
+    assert killed.returncode == 1, killed
+    lines = killed.stdout.splitlines()
+    assert lines[0].startswith("step 1  ") and "val_loss 1" in lines[0] and len(lines) == 31, lines
+    assert lines[-1].startswith("killed  epoch 4/9  step 30"), lines[-1]
+    assert "\x1b" not in killed.stdout
+    # A run that goes on is followed until it ends.
+    run = root / "live"
+    write_run(run, 3)
+    lock = Locked(run)
+    process = subprocess.Popen(
+        [sys.argv[1], "watch", str(run), "--every", "1"], stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    for step in range(1, 4):
+        assert process.stdout.readline().startswith(f"step {step} ")
+    with open(run / "metrics.jsonl", "a") as lines:
+        lines.write(row(4) + "\n")
+    assert process.stdout.readline().startswith("step 4 ")
+    end(run)
+    lock.release()
+    assert process.stdout.read().startswith("completed  epoch 1/9  step 4")
+    assert process.wait(30) == 0
+    assert watch(root / "none").returncode == 2
+    assert watch(root / "a", "--every", "0").returncode == 2
+    # In a terminal: curves of Braille letters, within the screen, and no text that controls the terminal.
+    with open(run / "metrics.jsonl", "a") as lines:
+        lines.write(json.dumps({"step": 5, "epoch": 0, "wall_seconds": 1, "\x1b[31mred": 2}) + "\n")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.argv[1], [sys.argv[1], "watch", str(run)])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+    shown = b""
+    try:
+        while chunk := os.read(terminal, 65536):
+            shown += chunk
+    except OSError:
+        pass  # the end of the terminal
+    os.waitpid(child, 0)
+    text = shown.decode()
+    assert text.startswith("\x1b[H\x1b[2J") and "?[31mred 2" in text and "\x1b[31m" not in text
+    assert re.search("[\u2801-\u28ff]", text) and "completed" in text
+    assert max(map(len, text.replace("\x1b[H\x1b[2J", "").splitlines())) <= 100
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name).resolve()
+        root = folder / "runs"
+        write_run(root / "a" / "version_0", 30)
+        lock = Locked(root / "a" / "version_0")
+        write_run(root / "b & <b>" / "version_0", 30)
+        if sys.argv[2] == "with_server":
+            check_requests(root)
+            (root / "link").unlink()
+            check_token(root)
+            check_browser(folder, root)
+        lock.release()
+        check_watch(root)
+    print("the server shows runs, and nothing else")
+
+
+if __name__ == "__main__":
+    main()

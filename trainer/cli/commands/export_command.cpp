@@ -1,0 +1,164 @@
+#include <ATen/Context.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <levin/data/data_module.h>
+#include <levin/modules/program_module.h>
+#include <levin/modules/script_file.h>
+#include <levin/modules/script_module.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/cli/command_line.h>
+#include <levin/trainer/cli/commands/commands.h>
+#include <levin/trainer/cli/commands/traced_script.h>
+#include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <charconv>
+#include <iostream>
+#include <sstream>
+
+namespace levin::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExportHelp = R"(levin export writes a trained module for use elsewhere.
+
+Usage: levin export --config FILE... [--ckpt-path FILE] [--FLAG VALUE...] --out FILE [--example SIZES]
+
+  --out FILE         .pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format;
+                     .ts, .torchscript: predict_step as TorchScript, for torch.jit.load in Python and C++;
+                     .pt2: the program of a ProgramModule, for torch.export.load
+  --ckpt-path FILE   The checkpoint or the file of weights; a run's folder, last and best as for predict; without it
+                     the model's initial weights (model.weights)
+  --example SIZES    For .ts: one sample, 3,224,224 or int64:128; without it the first batch of the data is taken
+
+The other flags are those of fit.
+)";
+
+enum class Format { Weights, Script, Program };
+
+Format format_of(const fs::path& out) {
+  const std::string end = out.extension().string();
+  for (const char* known : {".pt", ".pth", ".bin", ".safetensors"})
+    if (end == known) return Format::Weights;
+  if (end == ".ts" || end == ".torchscript") return Format::Script;
+  if (end == ".pt2") return Format::Program;
+  throw UsageError(
+      "--out: the end of the name tells the format: .pt, .pth, .bin, .safetensors, .ts, .torchscript or "
+      ".pt2, got ",
+      out.string());
+}
+
+/// Loads what --ckpt-path names; returns a line that says what was loaded.
+std::string load(LightningModule& module, const TrainerOptions& trainer, const std::string& ckpt_path) {
+  if (ckpt_path.empty()) return "the model's initial weights";
+  std::error_code ignored;
+  if (fs::is_regular_file(ckpt_path, ignored)) {
+    load_weights(module, ckpt_path);
+    return "the weights of " + ckpt_path;
+  }
+  const std::optional<FoundCheckpoint> found =
+      find_checkpoint({.runs = fs::path(trainer.default_root_dir) / trainer.name,
+                       .ckpt_path = ckpt_path,
+                       .use = CheckpointUse::Weights});
+  if (!found) throw UsageError("--ckpt-path ", ckpt_path, ": there is no checkpoint");
+  load_module_state_dict(module, found->checkpoint.state);
+  return "the weights of " + found->checkpoint.file.string();
+}
+
+/// Returns a batch of two samples of these sizes: "3,224,224", "int64:128".
+Batch example_of(const std::string& text) {
+  const bool is_whole = text.starts_with("int64:");
+  std::vector<int64_t> sizes = {2};
+  std::istringstream in(is_whole ? text.substr(6) : text);
+  for (std::string part; std::getline(in, part, ',');) {
+    int64_t size = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
+    if (error != std::errc() || end != part.data() + part.size() || size < 1)
+      throw UsageError("--example: expected sizes of one sample, such as 3,224,224 or int64:128, got ", text);
+    sizes.push_back(size);
+  }
+  return Batch(is_whole ? at::zeros(sizes, at::kLong) : at::randn(sizes));
+}
+
+Batch first_batch(data::DataModule& data) {
+  data.prepare_data();
+  struct Source {
+    Stage stage;
+    data::Loaders (data::DataModule::*loaders)();
+    bool is_last;
+  };
+  for (const Source& source : {Source{Stage::Predict, &data::DataModule::predict_dataloader, false},
+                               Source{Stage::Fit, &data::DataModule::val_dataloader, false},
+                               Source{Stage::Fit, &data::DataModule::train_dataloader, true}}) {
+    try {
+      data.setup(source.stage);
+      const data::Loaders loaders = (data.*source.loaders)();
+      if (loaders.empty()) continue;
+      if (std::optional<data::LoadedBatch> loaded = loaders[0].next()) return std::move(loaded->batch);
+    } catch (const UsageError&) {
+      if (source.is_last) throw;  // data may have files for training alone
+    }
+  }
+  throw UsageError("levin export: the data has no batch; give the sizes of a sample by --example");
+}
+
+void export_script(LightningModule& module, const std::shared_ptr<data::DataModule>& data, const std::string& example,
+                   const fs::path& out) {
+  if (auto* const script = dynamic_cast<ScriptModule*>(&module)) {
+    script->eval();
+    script->save_script(out);
+    std::cout << out.string() << ": the model's TorchScript";
+    return;
+  }
+  if (example.empty() && !data)
+    throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
+  const Batch batch = example.empty() ? first_batch(*data) : example_of(example);
+  const TracedScript traced = trace_predict_step(module, batch);
+  save_script(traced.script, out);
+  std::cout << out.string() << ": TorchScript of predict_step, for batches of ";
+  if (traced.why_fixed.empty())
+    std::cout << "any size";
+  else
+    std::cout << batch.size() << " samples alone (with another size: " << traced.why_fixed << ")";
+}
+
+}  // namespace
+
+int export_command(std::vector<std::string> arguments) {
+  if (arguments.empty() || take_switch(arguments, "--help")) {
+    std::cout << kExportHelp << std::flush;
+    return 0;
+  }
+  const std::optional<std::string> out = take_flag(arguments, "--out");
+  const std::string example = take_flag(arguments, "--example").value_or("");
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
+  const RunOptions options = read_run_options(line.config);
+  require_model(options);
+  if (!out) throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
+  const Format format = format_of(*out);
+  if (!example.empty() && format != Format::Script) throw UsageError("--example: only a script (.ts) needs one");
+  if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
+  const auto module = options.model.make("model");
+  const auto data = options.data && format == Format::Script && example.empty() ? options.data.make("data") : nullptr;
+  const std::string loaded = load(*module, options.trainer, line.flags.ckpt_path);
+  if (format == Format::Weights) {
+    save_weights(*module, *out);
+    std::cout << *out << ": weights";
+  } else if (format == Format::Script) {
+    export_script(*module, data, example, *out);
+  } else {
+    auto* const program = dynamic_cast<ProgramModule*>(module.get());
+    if (program == nullptr)
+      throw UsageError(
+          "--out: a .pt2 holds the program of a ProgramModule, and this model is none; write .ts for "
+          "TorchScript");
+    program->save_program(*out);
+    std::cout << *out << ": the model's program";
+  }
+  std::cout << "; " << loaded << std::endl;
+  return 0;
+}
+
+}  // namespace levin::cli
