@@ -42,6 +42,8 @@ Usage: levin COMMAND [ARGUMENTS]
   verify-resume --config FILE... [--steps 20]
                     Prove that a run of this config can be stopped and continued: train so many steps, and again with
                     a stop in the middle, and compare everything
+  profile --config FILE...
+                    Measure what holds a run back, and what to change; `levin profile --help` says more
   config show       Print the resolved config of such a command line, as --print-config does
   config check      Print all that is wrong with it, or ok
   config explain    Print each value and where it comes from: a file's line, the environment, a flag, default
@@ -154,6 +156,7 @@ constexpr std::pair<const char*, int (*)(const std::string& command, const Words
     {"sweep", run_words<sweep_command>},
     {"export", run_words<export_command>},
     {"verify-resume", run_words<verify_from_arguments>},
+    {"profile", run_words<profile_command>},
     {"config", run_words<config_command>},
     {"data", run_words<data_command>},
     {"ls", run_words<ls_command>},

@@ -84,6 +84,10 @@ int export_command(std::vector<std::string> arguments);
 /// code. Throws UsageError for wrong arguments, a step that cannot be compiled, and a Python that cannot do it.
 int compile_command(std::vector<std::string> arguments);
 
+/// `levin profile --config FILE...`: measures what holds a run of the config back, and what to change. Returns the exit
+/// code: with --check 3 if there is something to change. Throws UsageError for wrong arguments, and what a fit throws.
+int profile_command(std::vector<std::string> arguments);
+
 /// Returns the versions of levin, LibTorch, CUDA, NCCL and the compiler, one line each.
 std::string version_text();
 

@@ -1,0 +1,146 @@
+#include <levin/trainer/cli/commands/profile_apply.h>
+#include <levin/trainer/cli/config/config_text.h>
+#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+namespace levin::cli {
+namespace fs = std::filesystem;
+namespace {
+
+/// A config file with its text before and its values after.
+struct EditedFile {
+  std::string before = {};
+  Json values = {};
+  bool is_changed = false;
+};
+
+std::string read_text(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw UsageError("--apply: cannot read ", file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// Returns the spaces that the first indented line begins with; 2 for a file without one.
+int indent_of(const std::string& text) {
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+    const size_t begin = text.find_first_not_of(' ', at + 1);
+    if (begin != std::string::npos && begin > at + 1 && text[begin] != '\n') return static_cast<int>(begin - at - 1);
+  }
+  return 2;
+}
+
+/// Returns the place of `path` in a file's values, where a class that was named by a text alone becomes an object; null
+/// if the file has no such list item, or a value where an object should be.
+Json* place_of(Json& values, const std::string& path) {
+  const std::vector<std::string> keys = keys_of(path);
+  Json* place = &values;
+  for (const std::string& key : keys) {
+    if (key.starts_with("[")) {
+      const size_t index = std::stoul(key.substr(1));
+      if (!place->is_array() || index >= place->size()) return nullptr;
+      place = &(*place)[index];
+      continue;
+    }
+    if (place->is_string()) *place = Json{{"class", *place}};
+    if (place->is_null()) *place = Json::object();
+    if (!place->is_object()) return nullptr;
+    place = &(*place)[key];
+  }
+  return place;
+}
+
+/// Returns the file that sets the value at `path`; the last one if no file does; empty if a flag or the environment
+/// does.
+std::string file_of(const std::string& path, const std::vector<std::string>& files, const Config& config) {
+  const auto origin = config.origins.find(path);
+  if (origin == config.origins.end()) {
+    // A part that came from elsewhere as a whole.
+    const std::string nearest = config.nearest_origin(path);
+    if (nearest.starts_with("--") || nearest.starts_with("LEVIN__")) return "";
+    for (const std::string& file : files)
+      if (nearest.starts_with(file + ":")) return file;
+    return files.back();
+  }
+  for (const std::string& file : files)
+    if (origin->second.starts_with(file + ":")) return file;
+  return "";
+}
+
+void write(const std::string& file, const std::string& text) {
+  const fs::path target = fs::canonical(file);  // a link stays a link
+  const fs::perms permissions = fs::status(target).permissions();
+  write_text_file_atomically(target, text);
+  std::error_code ignored;
+  fs::permissions(target, permissions, ignored);
+}
+
+}  // namespace
+
+AppliedAdvice apply_advice(const std::vector<ProfileAdvice>& advice, const std::vector<std::string>& files,
+                           const Config& config, const std::function<void()>& reads) {
+  if (files.empty()) throw UsageError("--apply: there is no config file to write into; give one with --config");
+  AppliedAdvice applied;
+  std::map<std::string, EditedFile> edited;
+  for (const std::string& file : files) {
+    const std::string text = read_text(file);
+    edited[file] = {.before = text, .values = Json::parse(text)};
+  }
+  for (const ProfileAdvice& one : advice) {
+    if (one.changes.empty()) {
+      applied.left.push_back(one.cause + ": no option does it");
+      continue;
+    }
+    if (one.effect == ProfileEffect::Learning) {
+      applied.left.push_back(one.change + ": it changes what is learnt, so that you decide");
+      continue;
+    }
+    for (const ProfileChange& change : one.changes) {
+      const std::string name = change.path + " " + change.before.dump() + " -> " + change.after.dump();
+      const std::string file = file_of(change.path, files, config);
+      if (file.empty()) {
+        applied.left.push_back(name + ": " + config.nearest_origin(change.path) + " sets it, not a file");
+        continue;
+      }
+      EditedFile& target = edited[file];
+      Json values = target.values;
+      Json* const place = place_of(values, change.path);
+      if (place == nullptr) {
+        applied.left.push_back(name + ": " + file + " has no such place");
+        continue;
+      }
+      *place = change.after;
+      target.values = std::move(values);
+      target.is_changed = true;
+      applied.written.push_back(file + ": " + name);
+    }
+  }
+  std::vector<std::string> written;
+  const auto put_back = [&] {
+    for (const std::string& file : written) write(file, edited[file].before);
+  };
+  try {
+    for (auto& [file, one] : edited) {
+      if (!one.is_changed) continue;
+      const std::string text = one.values.dump(indent_of(one.before)) + "\n";
+      parse_config(file, text);  // throws before anything is written
+      written.push_back(file);
+      write(file, text);
+    }
+    if (!written.empty()) reads();
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  return applied;
+}
+
+}  // namespace levin::cli
