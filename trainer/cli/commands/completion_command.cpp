@@ -58,7 +58,8 @@ Words joined(const Words& words) {
 }
 
 bool takes_config(const Words& words) {
-  static const Words kCommands = {"fit", "validate", "test", "predict", "sweep", "compile", "launch", "profile", "export", "verify-resume"};
+  static const Words kCommands = {"fit",     "validate", "test",    "predict", "sweep",
+                                  "compile", "launch",   "profile", "export",  "verify-resume"};
   if (words[0] == "config" || words[0] == "data") return words.size() > 2;
   return std::ranges::find(kCommands, words[0]) != kCommands.end();
 }
