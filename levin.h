@@ -202,6 +202,8 @@
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/loggers/wandb_logger.h>
 #include <levin/trainer/loggers/webhook_logger.h>
+#include <levin/trainer/profile/profile.h>
+#include <levin/trainer/profile/profile_report.h>
 #include <levin/trainer/profilers/advanced_profiler_options.h>
 #include <levin/trainer/profilers/memory_profiler_options.h>
 #include <levin/trainer/profilers/profiler_options.h>

@@ -18,8 +18,8 @@ Json value_at(const Json& config, const std::string& path) {
 
 bool has(const Json& config, const std::string& path) { return config.contains(pointer_of(path)); }
 
-ProfileChange change_of(const Json& config, const std::string& path, Json after) {
-  return {.path = path, .before = value_at(config, path), .after = std::move(after)};
+ProfileChange change_of(const Json& config, const std::string& path, const Json& after) {
+  return {.path = path, .before = value_at(config, path).dump(), .after = after.dump()};
 }
 
 bool is_true(const Json& value) { return value.is_boolean() && value.get<bool>(); }
@@ -156,7 +156,7 @@ Json::json_pointer pointer_of(const std::string& path) {
 std::string text_of(const std::vector<ProfileChange>& changes) {
   std::string text;
   for (const ProfileChange& change : changes) {
-    const auto value = [](const Json& json) { return json.is_null() ? std::string("unset") : json.dump(); };
+    const auto value = [](const std::string& json) { return json == "null" ? std::string("unset") : json; };
     text += (text.empty() ? "" : ", ") + change.path + " " + value(change.before) + " -> " + value(change.after);
   }
   return text;
@@ -164,7 +164,8 @@ std::string text_of(const std::vector<ProfileChange>& changes) {
 
 ProfileTrial changed(const ProfileTrial& base, const Experiment& experiment) {
   ProfileTrial trial = base;
-  for (const ProfileChange& change : experiment.changes) trial.config[pointer_of(change.path)] = change.after;
+  for (const ProfileChange& change : experiment.changes)
+    trial.config[pointer_of(change.path)] = Json::parse(change.after);
   for (const std::string& item : experiment.removes) {
     const Json::json_pointer pointer(item);
     Json& list = trial.config[pointer.parent_pointer()];

@@ -4,6 +4,7 @@
 #include <levin/trainer/profile/profile_trial.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -43,8 +43,8 @@ struct Candidate {
 /// The measurements of one profile.
 class Profiler {
  public:
-  Profiler(const ProfileSubject& subject, const ProfileOptions& options)
-      : subject_(subject), options_(options), runner_(subject) {}
+  Profiler(const ProfileSubject& subject, const Json& config, const ProfileOptions& options)
+      : config_(config), options_(options), runner_(subject, config) {}
 
   ProfileReport run();
 
@@ -70,7 +70,7 @@ class Profiler {
     if (options_.progress && runner_.is_rank_zero()) options_.progress(line);
   }
 
-  const ProfileSubject& subject_;
+  const Json& config_;
   const ProfileOptions& options_;
   TrialRunner runner_;
   ProfileFacts facts_ = {};
@@ -87,7 +87,7 @@ double median(std::vector<double> values) {
 }
 
 void Profiler::calibrate() {
-  const ProfileTrial base{.config = subject_.config};
+  const ProfileTrial base{.config = config_};
   say("the first trial");
   runner_.run(base, /*warmup=*/2, /*batches=*/2, &facts_);
   batches_ = options_.steps;
@@ -103,8 +103,8 @@ void Profiler::calibrate() {
 int64_t Profiler::batches_of(const ProfileTrial& trial) const {
   constexpr int64_t kLeast = 8;
   const auto pointer = pointer_of("data.batch_size");
-  if (!subject_.config.contains(pointer) || trial.config[pointer] == subject_.config[pointer]) return batches_;
-  const double factor = trial.config[pointer].get<double>() / subject_.config[pointer].get<double>();
+  if (!config_.contains(pointer) || trial.config[pointer] == config_[pointer]) return batches_;
+  const double factor = trial.config[pointer].get<double>() / config_[pointer].get<double>();
   return std::max(std::min(kLeast, batches_), static_cast<int64_t>(static_cast<double>(batches_) / factor));
 }
 
@@ -123,7 +123,7 @@ Profiler::Candidates Profiler::candidates(const ProfileTrial& base, const std::v
 void Profiler::measure_pairs(const ProfileTrial& base, const std::vector<Candidate*>& list) {
   if (list.empty()) return;
   TrialMeasure before = measure(base);
-  const bool is_unchanged = base.config == subject_.config && base.probe == ProfileProbe();
+  const bool is_unchanged = base.config == config_ && base.probe == ProfileProbe();
   for (Candidate* const one : list) {
     TrialMeasure with;
     try {
@@ -351,7 +351,7 @@ void Profiler::find_traps(const ProfileTrial& base) {
 
 ProfileReport Profiler::run() {
   calibrate();
-  const ProfileTrial base{.config = subject_.config};
+  const ProfileTrial base{.config = config_};
   find_free(base);
   find_contiguous(base);
   std::ranges::stable_sort(report_.advice, [](const auto& a, const auto& b) { return a.gain > b.gain; });
@@ -379,10 +379,16 @@ ProfileReport Profiler::run() {
 ProfileReport profile_run(const ProfileSubject& subject, const ProfileOptions& options) {
   schema_of<ProfileOptions>().check(&options, "profile");
   if (!subject.make) throw UsageError("profile: the subject has no make()");
-  const Json dry = subject.config.value(Json::json_pointer("/trainer/fast_dev_run"), Json(false));
+  Json config;
+  try {
+    config = Json::parse(subject.config);
+  } catch (const nlohmann::json::exception& error) {
+    throw UsageError("profile: the subject's config is no JSON: ", error.what());
+  }
+  const Json dry = config.value(Json::json_pointer("/trainer/fast_dev_run"), Json(false));
   if (dry.is_number() ? dry.get<int64_t>() > 0 : dry == Json(true))
     throw UsageError("trainer.fast_dev_run: a test of a few batches is too short to be measured; leave it unset");
-  return Profiler(subject, options).run();
+  return Profiler(subject, config, options).run();
 }
 
 }  // namespace levin

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/options/option_type.h>
+#include <levin/trainer/core/options/option.h>
 #include <levin/trainer/profile/profile_report.h>
 #include <levin/trainer/trainer_options.h>
 
@@ -21,11 +21,10 @@ struct ProfileParts {
 
 /// What is profiled: a config, and how to make new parts of it.
 struct ProfileSubject {
-  /// `{"trainer": {...}, "model": {...}, "data": {...}}` with the value of every option. Only options that stand here
-  /// are changed.
-  Json config = {};
+  /// JSON: `{"trainer": {...}, "model": {...}, "data": {...}}`, with the value of every option that may be changed.
+  std::string config = {};
   /// Makes the parts of such a config, anew at each call.
-  std::function<ProfileParts(const Json& config)> make = {};
+  std::function<ProfileParts(const std::string& config)> make = {};
 };
 
 struct ProfileOptions {
@@ -45,9 +44,9 @@ struct ProfileOptions {
 /// of what it is compared with alternate, and what is reported is the median of their ratios, once its confidence
 /// interval is clear of no gain. Under ddp all ranks call it; the clock of rank 0 counts.
 ///
-/// Throws UsageError for options out of bounds, fast_dev_run, and data that gives no batch; rethrows what a fit of the
-/// unchanged config throws. A changed config that fails to train is left out. Throws levin::Error after a signal that
-/// asks to end.
+/// Throws UsageError for options out of bounds, a config that is no JSON, fast_dev_run, and data that gives no batch;
+/// rethrows what a fit of the unchanged config throws. A changed config that fails to train is left out. Throws
+/// levin::Error after a signal that asks to end.
 ProfileReport profile_run(const ProfileSubject& subject, const ProfileOptions& options = {});
 
 }  // namespace levin

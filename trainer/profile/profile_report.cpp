@@ -1,5 +1,5 @@
 #include <levin/trainer/profile/profile_report.h>
-#include <levin/trainer/profile/experiments.h>
+#include <levin/trainer/core/options/option_type.h>
 
 #include <cmath>
 #include <cstdio>
@@ -99,7 +99,8 @@ std::string ProfileReport::to_json() const {
   for (const ProfileAdvice& one : advice) {
     Json changes = Json::array();
     for (const ProfileChange& change : one.changes)
-      changes.push_back({{"path", change.path}, {"before", change.before}, {"after", change.after}});
+      changes.push_back(
+          {{"path", change.path}, {"before", Json::parse(change.before)}, {"after", Json::parse(change.after)}});
     json["advice"].push_back({{"cause", one.cause},
                               {"change", one.change},
                               {"changes", changes},

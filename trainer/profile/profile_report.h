@@ -1,6 +1,4 @@
 #pragma once
-#include <levin/trainer/core/options/option_type.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,8 +8,8 @@ namespace levin {
 
 /// One option with its value before and after.
 struct ProfileChange {
-  std::string path = {};  ///< "data.num_workers", "trainer.callbacks[0].every_n_train_steps"
-  Json before = nullptr, after = nullptr;
+  std::string path = {};                        ///< "data.num_workers", "trainer.callbacks[0].every_n_train_steps"
+  std::string before = "null", after = "null";  ///< JSON
 };
 
 /// What a change alters besides the speed.

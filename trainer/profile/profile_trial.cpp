@@ -168,8 +168,8 @@ void change_options(TrainerOptions& options, const fs::path& scratch) {
 
 }  // namespace
 
-TrialRunner::TrialRunner(const ProfileSubject& subject) : subject_(subject) {
-  const auto root = subject.config.value(Json::json_pointer("/trainer/default_root_dir"), std::string("."));
+TrialRunner::TrialRunner(const ProfileSubject& subject, const Json& config) : subject_(subject) {
+  const auto root = config.value(Json::json_pointer("/trainer/default_root_dir"), std::string("."));
   scratch_ = make_scratch(root);
 }
 
@@ -185,12 +185,13 @@ TrialMeasure TrialRunner::run(const ProfileTrial& trial, int64_t warmup, int64_t
   trials_ += 1;
   Json config = trial.config;
   // Callbacks that write to a folder of their own.
-  if (Json& callbacks = config["trainer"]["callbacks"]; callbacks.is_array())
-    for (Json& callback : callbacks)
+  const Json::json_pointer list("/trainer/callbacks");
+  if (config.contains(list) && config[list].is_array())
+    for (Json& callback : config[list])
       if (callback.is_object() && callback.contains("dirpath") && callback["dirpath"].is_string() &&
           !callback["dirpath"].get<std::string>().empty())
         callback["dirpath"] = (scratch_ / "files").string();
-  ProfileParts parts = subject_.make(config);
+  ProfileParts parts = subject_.make(config.dump());
   if (!parts.module) throw UsageError("profile: make() returned no module");
   change_options(parts.trainer, scratch_);
   TrialMeasure measure;

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/trainer/core/options/option_type.h>
 #include <levin/trainer/profile/probe_data.h>
 #include <levin/trainer/profile/profile.h>
 #include <levin/trainer/profile/step_watch.h>
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -53,7 +55,8 @@ struct ProfileFacts {
 /// Runs trials of a subject. What they write goes into a temporary folder, which the destructor removes.
 class TrialRunner {
  public:
-  explicit TrialRunner(const ProfileSubject& subject);
+  /// `config` is that of `subject`, which must outlive the object.
+  TrialRunner(const ProfileSubject& subject, const Json& config);
   ~TrialRunner();
   TrialRunner(const TrialRunner&) = delete;
   TrialRunner& operator=(const TrialRunner&) = delete;

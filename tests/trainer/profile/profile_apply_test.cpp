@@ -13,10 +13,9 @@
 
 namespace {
 
-levin::ProfileAdvice advice_of(const std::string& path, levin::Json before, levin::Json after,
+levin::ProfileAdvice advice_of(const std::string& path, const levin::Json& before, const levin::Json& after,
                                levin::ProfileEffect effect = levin::ProfileEffect::None) {
-  return {
-      .cause = "a cause", .change = path, .changes = {{path, std::move(before), std::move(after)}}, .effect = effect};
+  return {.cause = "a cause", .change = path, .changes = {{path, before.dump(), after.dump()}}, .effect = effect};
 }
 
 struct Files {

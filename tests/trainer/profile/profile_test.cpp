@@ -145,12 +145,47 @@ TEST_CASE("a fit that throws ends a profile with its message, and leaves no fold
 
 TEST_CASE("a changed config leaves the other values alone") {
   const levin::ProfileTrial base{.config = Json::parse(R"({"trainer": {"callbacks": ["A", {"class": "B", "n": 1}]}})")};
-  levin::Experiment experiment{.changes = {{"trainer.callbacks[1].n", 1, 5}}};
+  levin::Experiment experiment{.changes = {{"trainer.callbacks[1].n", "1", "5"}}};
   CHECK(levin::changed(base, experiment).config ==
         Json::parse(R"({"trainer": {"callbacks": ["A", {"class": "B", "n": 5}]}})"));
   experiment = {.removes = {"/trainer/callbacks/0"}};
   CHECK(levin::changed(base, experiment).config ==
         Json::parse(R"({"trainer": {"callbacks": [{"class": "B", "n": 1}]}})"));
-  CHECK(levin::text_of({{"data.num_workers", 0, 2}, {"trainer.num_threads", 1, nullptr}}) ==
+  CHECK(levin::text_of({{"data.num_workers", "0", "2"}, {"trainer.num_threads", "1", "null"}}) ==
         "data.num_workers 0 -> 2, trainer.num_threads 1 -> unset");
+}
+
+TEST_CASE("a program profiles its own module, which stays as it is") {
+  int made = 0;
+  levin::ProfileSubject subject;
+  subject.config = R"({"trainer": {"detect_anomaly": false}, "data": {"batch_size": 64}})";
+  subject.make = [&](const std::string& config) {
+    made += 1;
+    const Json given = Json::parse(config);
+    levin::ProfileParts parts;
+    parts.trainer = {.accelerator = "cpu", .logger = false, .enable_checkpointing = false, .quiet = true};
+    parts.trainer.num_threads = 1;
+    levin::schema_of<levin::TrainerOptions>().set(&parts.trainer, "trainer", given["trainer"]);
+    parts.module = levin::wrap(
+        torch::nn::Sequential(torch::nn::Linear(8, 2)),
+        [](const auto& output, const auto& target) { return torch::nn::functional::cross_entropy(output, target); });
+    struct Rows : levin::data::DataModule {
+      levin::data::Loaders train_dataloader() override {
+        return levin::data::DataLoader(
+            levin::data::TensorDataset(torch::randn({256, 8}), torch::zeros({256}, at::kLong)), {.batch_size = 64});
+      }
+    };
+    parts.data = std::make_shared<Rows>();
+    return parts;
+  };
+  const levin::ProfileReport report = levin::profile_run(subject, {.steps = 4, .max_pairs = 3});
+  CHECK(report.trials == made);
+  CHECK(report.steps == 4);
+  CHECK(report.samples_per_second > 0);
+  CHECK(report.machine.matmul_flops > 0);
+  CHECK(report.machine.memory_bytes_per_second > 0);
+  CHECK(report.flops_per_step >= 2 * 64 * 8 * 2 * 2);  // forward, and the gradient of the weight
+  CHECK(Json::parse(report.to_json())["trials"] == made);
+  subject.config = "{";
+  CHECK_THROWS_AS(levin::profile_run(subject), levin::UsageError);
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
@@ -104,7 +105,7 @@ AppliedAdvice apply_advice(const std::vector<ProfileAdvice>& advice, const std::
       continue;
     }
     for (const ProfileChange& change : one.changes) {
-      const std::string name = change.path + " " + change.before.dump() + " -> " + change.after.dump();
+      const std::string name = change.path + " " + change.before + " -> " + change.after;
       const std::string file = file_of(change.path, files, config);
       if (file.empty()) {
         applied.left.push_back(name + ": " + config.nearest_origin(change.path) + " sets it, not a file");
@@ -117,7 +118,7 @@ AppliedAdvice apply_advice(const std::vector<ProfileAdvice>& advice, const std::
         applied.left.push_back(name + ": " + file + " has no such place");
         continue;
       }
-      *place = change.after;
+      *place = Json::parse(change.after);
       target.values = std::move(values);
       target.is_changed = true;
       applied.written.push_back(file + ": " + name);

@@ -14,6 +14,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace levin::cli {
@@ -103,9 +104,9 @@ class MutedOutput {
 
 ProfileSubject subject_of(const RunOptions& options) {
   // The values, not what --print-config shows: a fit of the trial resolves them.
-  Json config = schema_of<RunOptions>().get(&options);
-  return {.config = config, .make = [](const Json& changed) {
-            Json given = changed;
+  const Json config = schema_of<RunOptions>().get(&options);
+  return {.config = config.dump(), .make = [](const std::string& changed) {
+            Json given = Json::parse(changed);
             for (const char* section : {"model", "data"})
               if (given[section].is_null()) given.erase(section);
             RunOptions made;
