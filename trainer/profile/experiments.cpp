@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace levin {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -41,9 +42,9 @@ struct Candidate {
 };
 
 /// The measurements of one profile.
-class Profiler {
+class Measurement {
  public:
-  Profiler(const ProfileSubject& subject, const Json& config, const ProfileOptions& options)
+  Measurement(const ProfileSubject& subject, const Json& config, const ProfileOptions& options)
       : config_(config), options_(options), runner_(subject, config) {}
 
   ProfileReport run();
@@ -86,7 +87,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void Profiler::calibrate() {
+void Measurement::calibrate() {
   const ProfileTrial base{.config = config_};
   say("the first trial");
   runner_.run(base, /*warmup=*/2, /*batches=*/2, &facts_);
@@ -100,7 +101,7 @@ void Profiler::calibrate() {
 }
 
 /// Larger batches take longer.
-int64_t Profiler::batches_of(const ProfileTrial& trial) const {
+int64_t Measurement::batches_of(const ProfileTrial& trial) const {
   constexpr int64_t kLeast = 8;
   const auto pointer = pointer_of("data.batch_size");
   if (!config_.contains(pointer) || trial.config[pointer] == config_[pointer]) return batches_;
@@ -108,7 +109,8 @@ int64_t Profiler::batches_of(const ProfileTrial& trial) const {
   return std::max(std::min(kLeast, batches_), static_cast<int64_t>(static_cast<double>(batches_) / factor));
 }
 
-Profiler::Candidates Profiler::candidates(const ProfileTrial& base, const std::vector<Experiment>& experiments) const {
+Measurement::Candidates Measurement::candidates(const ProfileTrial& base,
+                                                const std::vector<Experiment>& experiments) const {
   Candidates list;
   for (const Experiment& experiment : experiments) {
     Candidate one{.experiment = experiment, .trial = changed(base, experiment)};
@@ -120,7 +122,7 @@ Profiler::Candidates Profiler::candidates(const ProfileTrial& base, const std::v
 
 /// Measures each candidate once between two trials of `base`, whose geometric mean it is compared with: a machine that
 /// gets slower meets both alike.
-void Profiler::measure_pairs(const ProfileTrial& base, const std::vector<Candidate*>& list) {
+void Measurement::measure_pairs(const ProfileTrial& base, const std::vector<Candidate*>& list) {
   if (list.empty()) return;
   TrialMeasure before = measure(base);
   const bool is_unchanged = base.config == config_ && base.probe == ProfileProbe();
@@ -153,7 +155,7 @@ void Profiler::measure_pairs(const ProfileTrial& base, const std::vector<Candida
 }
 
 /// A first look: drops what shows no gain and, of each family, all but the smallest change that is nearly the best.
-void Profiler::look(const ProfileTrial& base, Candidates& list) {
+void Measurement::look(const ProfileTrial& base, Candidates& list) {
   constexpr double kNearlyBest = 1.1;
   std::vector<Candidate*> all;
   for (Candidate& one : list) all.push_back(&one);
@@ -179,7 +181,7 @@ void Profiler::look(const ProfileTrial& base, Candidates& list) {
   }
 }
 
-void Profiler::judge(Candidate& one) const {
+void Measurement::judge(Candidate& one) const {
   constexpr size_t kLeastPairs = 3;
   constexpr double kPrecise = 1.25;
   if (one.clock.size() < kLeastPairs) return;
@@ -200,7 +202,7 @@ void Profiler::judge(Candidate& one) const {
 }
 
 /// Measures anew, since the first look has chosen those that were lucky, until each gain is clear or clearly not there.
-void Profiler::settle(const ProfileTrial& base, Candidates& list) {
+void Measurement::settle(const ProfileTrial& base, Candidates& list) {
   for (Candidate& one : list) one.clock = one.cpu = {};
   for (int64_t pair = 0; pair < options_.max_pairs; ++pair) {
     std::vector<Candidate*> open;
@@ -215,7 +217,7 @@ void Profiler::settle(const ProfileTrial& base, Candidates& list) {
 }
 
 /// Measures what was accepted twice more: of many changes without gain, one may look good by chance.
-void Profiler::confirm(const ProfileTrial& base, Candidates& list) {
+void Measurement::confirm(const ProfileTrial& base, Candidates& list) {
   std::vector<Candidate*> accepted, open;
   Candidates again;
   for (Candidate& one : list)
@@ -227,7 +229,7 @@ void Profiler::confirm(const ProfileTrial& base, Candidates& list) {
     if (again[i].has_failed || !again[i].is_promising()) accepted[i]->settle(false);
 }
 
-void Profiler::look_and_settle(const ProfileTrial& base, Candidates& list, const char* what) {
+void Measurement::look_and_settle(const ProfileTrial& base, Candidates& list, const char* what) {
   if (list.empty()) return;
   say(std::to_string(list.size()) + " changes of " + what);
   look(base, list);
@@ -236,7 +238,7 @@ void Profiler::look_and_settle(const ProfileTrial& base, Candidates& list, const
   settle(base, list);
 }
 
-void Profiler::report_on(const Candidates& list) {
+void Measurement::report_on(const Candidates& list) {
   for (const Candidate& one : list) {
     if (one.has_failed) continue;
     if (!one.is_accepted) {
@@ -259,7 +261,7 @@ void Profiler::report_on(const Candidates& list) {
   }
 }
 
-void Profiler::find_free(const ProfileTrial& base) {
+void Measurement::find_free(const ProfileTrial& base) {
   const ProbeExperiments probes = probe_experiments(base.config);
   Candidates parts = candidates(base, {probes.loader, probes.output, probes.optimizer});
   say("a constant batch, a run without outputs, a run without the optimizer");
@@ -313,7 +315,7 @@ void Profiler::find_free(const ProfileTrial& base) {
       if (one.is_accepted) improved_ = changed(improved_, one.experiment);
 }
 
-void Profiler::find_contiguous(const ProfileTrial& base) {
+void Measurement::find_contiguous(const ProfileTrial& base) {
   if (!facts_.has_non_contiguous) return;
   ProfileTrial constant = base;
   constant.probe.constant_batch = constant.probe.constant_hooks = true;
@@ -326,7 +328,7 @@ void Profiler::find_contiguous(const ProfileTrial& base) {
   report_on(list);
 }
 
-void Profiler::measure_together(const ProfileTrial& base) {
+void Measurement::measure_together(const ProfileTrial& base) {
   Experiment all{.cause = "all together", .least_gain = 1};
   size_t advices = 0;
   for (const ProfileAdvice& advice : report_.advice) {
@@ -340,7 +342,7 @@ void Profiler::measure_together(const ProfileTrial& base) {
   if (!list.empty() && !list.front().has_failed) report_.together = list.front().clock.median();
 }
 
-void Profiler::find_traps(const ProfileTrial& base) {
+void Measurement::find_traps(const ProfileTrial& base) {
   say("the operations of a step");
   StepWatch watch(facts_.on_gpu);
   runner_.run(base, kWarmup, kWatchedBatches, nullptr, &watch);
@@ -349,7 +351,7 @@ void Profiler::find_traps(const ProfileTrial& base) {
   report_.traps = watch.traps(median(base_own_), is_double);
 }
 
-ProfileReport Profiler::run() {
+ProfileReport Measurement::run() {
   calibrate();
   const ProfileTrial base{.config = config_};
   find_free(base);
@@ -388,7 +390,7 @@ ProfileReport profile_run(const ProfileSubject& subject, const ProfileOptions& o
   const Json dry = config.value(Json::json_pointer("/trainer/fast_dev_run"), Json(false));
   if (dry.is_number() ? dry.get<int64_t>() > 0 : dry == Json(true))
     throw UsageError("trainer.fast_dev_run: a test of a few batches is too short to be measured; leave it unset");
-  return Profiler(subject, config, options).run();
+  return Measurement(subject, config, options).run();
 }
 
 }  // namespace levin
