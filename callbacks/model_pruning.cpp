@@ -152,7 +152,7 @@ void ModelPruning::prune(Run& run) {
   if (run.comm().rank() == 0) report();
 }
 
-/// A layer that is drawn anew keeps its parameters that are not pruned, and its buffers.
+/// If a layer is resampled, only its pruned parameters change: the others and the buffers keep their values.
 void ModelPruning::reset(Run& run) {
   std::set<torch::nn::Module*> drawn;
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;

@@ -3,7 +3,8 @@
 
 namespace levin {
 
-/// Draws the parameters of one of LibTorch's layers anew, as when the layer was made; those of its submodules stay.
+/// Initializes the parameters of one of LibTorch's layers again, as its constructor did. Parameters of its submodules
+/// keep their values.
 /// Returns false, and does nothing, for a module of another kind: only LibTorch's layers can be told to.
 bool reset_parameters(torch::nn::Module& module);
 

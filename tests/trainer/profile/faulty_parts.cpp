@@ -14,7 +14,7 @@ void sleep_ms(double milliseconds) {
   if (milliseconds > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
-/// Computes for so many milliseconds of this thread's CPU time, as decoding would.
+/// Keeps the thread busy for a number of milliseconds of its CPU time, as decoding an image does.
 void burn_ms(double milliseconds) {
   if (milliseconds <= 0) return;
   timespec begin = {}, now = {};

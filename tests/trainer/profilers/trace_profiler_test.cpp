@@ -92,7 +92,8 @@ TEST_CASE("a trace has the phases of its steps in order, and LibTorch's operator
   two_steps.insert(two_steps.end(), one_step.begin(), one_step.end());
   CHECK(found == two_steps);
   const std::vector<std::string> phases = names_in(trace, "levin"), operators = names_in(trace, "cpu_op");
-  CHECK(std::ranges::count(phases, "run_training_epoch") == 1);  // it goes on, and is shown as far as it went
+  CHECK(std::ranges::count(phases, "run_training_epoch") ==
+        1);  // the epoch has not ended; the trace has the part so far
   CHECK(std::ranges::count(phases, "[_EvaluationLoop].val_next") == 0);
   CHECK(std::ranges::count(operators, "aten::mse_loss") == 2);
   CHECK(std::ranges::count(operators, "aten::addmm") == 4);

@@ -83,7 +83,7 @@ TEST_CASE("halving promotes by the order of entry, so that the clock decides not
   };
   std::vector<std::vector<int64_t>> expected;
   for (int round = 0; round < 20; ++round) {
-    // Workers take any of the trials that may go on, in any order.
+    // A worker may take any trial that is due, in any order.
     std::vector<RungValues> ended(3);
     for (;;) {
       std::vector<std::pair<size_t, int64_t>> open;

@@ -94,7 +94,7 @@ void kill_and_wait(Spawned& running) {
     for (int i = 0; i < 1000 && ::kill(child, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
-/// Kills the sweep twice and one of its trials, and goes on each time.
+/// Kills the sweep twice and one of its trials, and resumes the sweep after each kill.
 void check_survives_kills(const Words& flags, int64_t first, int64_t second) {
   Words of_unbroken = flags, of_broken = flags;
   of_unbroken.insert(of_unbroken.end(), {"--jobs", "2"});
