@@ -96,3 +96,20 @@ TEST_CASE("a list item that the file does not have is left, with the reason") {
   REQUIRE(applied.left.size() == 1);
   CHECK(contains(applied.left[0], "no such place"));
 }
+
+TEST_CASE("advice on a value of a base goes into the file that overrides the base") {
+  Files files(R"({"base": "all.json", "data": {"batch_size": 16}})");
+  write_bytes(files.folder / "all.json",
+              R"({"model": {"class": "ImageClassifier"}, "data": {"class": "SyntheticDigits", "num_workers": 0}})");
+  const auto applied = files.apply({advice_of("data.num_workers", 0, 2)});
+  CHECK(applied.left.empty());
+  CHECK(files.json() == levin::Json::parse(R"({"base": "all.json", "data": {"batch_size": 16, "num_workers": 2}})"));
+}
+
+TEST_CASE("a config with comments is not written, because they would be lost") {
+  const std::string text = "{\n  // small\n  \"model\": \"ImageClassifier\", \"data\": \"SyntheticDigits\"\n}\n";
+  Files files(text);
+  CHECK(contains(error_text<levin::UsageError>([&] { files.apply({advice_of("data.num_workers", 0, 2)}); }),
+                 "run.json has comments, which would be lost"));
+  CHECK(read_bytes(files.path()) == text);
+}

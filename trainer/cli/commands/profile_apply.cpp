@@ -1,14 +1,13 @@
 #include <levin/trainer/cli/commands/profile_apply.h>
+#include <levin/trainer/cli/config/config_file.h>
 #include <levin/trainer/cli/config/config_text.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 namespace levin::cli {
@@ -22,12 +21,13 @@ struct EditedFile {
   bool is_changed = false;
 };
 
-std::string read_text(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw UsageError("--apply: cannot read ", file);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+/// Returns the values in a file's text. Throws UsageError if it has comments, which a new text would lack.
+Json values_of(const std::string& file, const std::string& text) {
+  const Json values = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (values.is_discarded())
+    throw UsageError("--apply: ", file,
+                     " has comments, which would be lost; remove them, or change the values by hand");
+  return values;
 }
 
 /// Returns the spaces that the first indented line begins with; 2 for a file without one.
@@ -59,21 +59,14 @@ Json* place_of(Json& values, const std::string& path) {
   return place;
 }
 
-/// Returns the file that sets the value at `path`; the last one if no file does; empty if a flag or the environment
-/// does.
+/// Returns the file that sets the value at `path`; the last one if none of `files` does, which overrides their bases
+/// and the defaults; empty if a flag or the environment sets it.
 std::string file_of(const std::string& path, const std::vector<std::string>& files, const Config& config) {
-  const auto origin = config.origins.find(path);
-  if (origin == config.origins.end()) {
-    // A part that came from elsewhere as a whole.
-    const std::string nearest = config.nearest_origin(path);
-    if (nearest.starts_with("--") || nearest.starts_with("LEVIN__")) return "";
-    for (const std::string& file : files)
-      if (nearest.starts_with(file + ":")) return file;
-    return files.back();
-  }
+  const std::string origin = config.nearest_origin(path);
+  if (origin.starts_with("--") || origin.starts_with("LEVIN__")) return "";
   for (const std::string& file : files)
-    if (origin->second.starts_with(file + ":")) return file;
-  return "";
+    if (origin.starts_with(file + ":")) return file;
+  return files.back();
 }
 
 void write(const std::string& file, const std::string& text) {
@@ -92,8 +85,8 @@ AppliedAdvice apply_advice(const std::vector<ProfileAdvice>& advice, const std::
   AppliedAdvice applied;
   std::map<std::string, EditedFile> edited;
   for (const std::string& file : files) {
-    const std::string text = read_text(file);
-    edited[file] = {.before = text, .values = Json::parse(text)};
+    const std::string text = read_config_text(file);
+    edited[file] = {.before = text, .values = values_of(file, text)};
   }
   for (const ProfileAdvice& one : advice) {
     if (one.changes.empty()) {

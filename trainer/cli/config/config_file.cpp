@@ -11,9 +11,8 @@
 #include <sstream>
 
 namespace levin::cli {
-namespace {
 
-std::string read_text(const std::string& path) {
+std::string read_config_text(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw UsageError("--config: ", path, " is a folder, not a file");
   errno = 0;
@@ -23,6 +22,8 @@ std::string read_text(const std::string& path) {
   text << file.rdbuf();
   return text.str();
 }
+
+namespace {
 
 /// Returns the paths in the value of "base". Throws UsageError for another value.
 std::vector<std::string> paths_of(const Json& base, const std::string& place) {
@@ -42,7 +43,7 @@ Config read(const Schema& schema, const std::string& path, std::vector<std::stri
   const std::string canonical = std::filesystem::weakly_canonical(path, ignored).string();
   if (std::ranges::find(opened, canonical) != opened.end())
     throw UsageError(path, " is a base of itself, through ", opened.back());
-  Config own = parse_config(path, read_text(path));
+  Config own = parse_config(path, read_config_text(path));
   lift_seed_and_name(own);
   if (!own.values.contains("base")) return own;
   const std::string place = own.nearest_origin("base");

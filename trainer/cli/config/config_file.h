@@ -5,6 +5,9 @@
 
 namespace levin::cli {
 
+/// Returns the text of a config file. Throws UsageError for a file that cannot be read.
+std::string read_config_text(const std::string& path);
+
 /// Reads and parses a config file (parse_config), and the files that its "base" names: a path, or a list of which later
 /// ones override earlier ones. The file overrides its bases. Relative paths begin at the file's folder.
 ///
