@@ -10,6 +10,7 @@
 #include <levin/trainer/core/device/rng_guard.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -153,7 +154,7 @@ void ClassificationReport::write(Run& run, const std::string& stage) {
     draw((into / picture).string(), *samples);
     json[std::string(key) + "_picture"] = picture;
   }
-  write_text_file_atomically(into / (stage + ".json"), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_text_file_atomically(into / (stage + ".json"), json_text(json, 2) + "\n");
 }
 
 std::string ClassificationReport::class_name(int64_t number) const {

@@ -3,6 +3,7 @@
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/cores.h>
 #include <levin/trainer/core/system/host_name.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/core/system/version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ void add_session_environment(const std::filesystem::path& folder, const SessionP
   if (!json.is_object() || !json.contains("sessions") || !json["sessions"].is_array())
     json = {{"sessions", Json::array()}};
   json["sessions"].push_back(environment(place));
-  write_text_file_atomically(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_text_file_atomically(path, json_text(json, 2) + "\n");
 }
 
 }  // namespace levin

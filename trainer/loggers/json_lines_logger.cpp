@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/json_lines_logger.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

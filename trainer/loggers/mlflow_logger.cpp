@@ -2,9 +2,9 @@
 #include <levin/data/files/image_file.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/core/system/random_id.h>
 #include <levin/trainer/loggers/flat_json.h>
-#include <levin/trainer/loggers/json_number.h>
 #include <levin/trainer/loggers/logged_tensors.h>
 #include <levin/trainer/loggers/mlflow_sender.h>
 #include <levin/trainer/loggers/unix_seconds.h>

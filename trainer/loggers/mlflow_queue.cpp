@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <sys/file.h>
 #include <unistd.h>
 

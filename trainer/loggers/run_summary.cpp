@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/run_summary.h>
 #include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 
 namespace levin {
 

@@ -3,8 +3,8 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/hex_digits.h>
 #include <levin/trainer/core/system/host_name.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/loggers/http.h>
-#include <levin/trainer/loggers/json_number.h>
 #include <levin/trainer/loggers/row_file.h>
 #include <levin/trainer/loggers/unix_seconds.h>
 #include <openssl/evp.h>

@@ -2,6 +2,7 @@
 #include <c10/util/StringUtil.h>
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/profilers/text_table.h>
 
 #include <algorithm>
@@ -91,7 +92,7 @@ std::string AdvancedProfiler::json_of(const std::vector<OfAction>& actions) cons
                      {"rank", output_->rank},
                      {"world_size", output_->world_size},
                      {"actions", std::move(list)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 }  // namespace levin

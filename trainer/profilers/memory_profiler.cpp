@@ -3,6 +3,7 @@
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/core/system/memory_use.h>
 #include <levin/trainer/profilers/call_stack.h>
 #include <levin/trainer/profilers/text_table.h>
@@ -123,7 +124,7 @@ std::string MemoryProfiler::json_of(const Result& result) const {
                      {"world_size", output_->world_size},  {"resident_peak_bytes", host_memory().resident_peak},
                      {"devices", std::move(devices)},      {"actions", std::move(actions)},
                      {"tensors", std::move(tensors)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 }  // namespace levin

@@ -1,6 +1,7 @@
 #include <levin/trainer/profilers/simple_profiler.h>
 #include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/profilers/text_table.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ std::string profile_json(const ProfileTotals& totals, const Profiler::Output& ou
                                        {"world_size", output.world_size},
                                        {"seconds", totals.seconds},
                                        {"actions", std::move(actions)}};
-  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 void SimpleProfiler::begin(const Output& output) {

@@ -4,7 +4,7 @@
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <charconv>

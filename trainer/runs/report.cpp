@@ -1,5 +1,5 @@
 #include <levin/trainer/runs/report.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <charconv>

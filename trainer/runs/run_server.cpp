@@ -2,7 +2,7 @@
 #include <httplib.h>
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/runs/recorded_run.h>
 #include <levin/trainer/runs/report.h>
 

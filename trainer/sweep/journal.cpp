@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <unistd.h>
 
 #include <algorithm>

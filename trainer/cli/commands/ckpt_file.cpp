@@ -2,6 +2,7 @@
 #include <levin/trainer/core/state/format/python_dtypes.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,10 +32,6 @@ void append_entries(const State& value, const std::string& path, std::vector<Ckp
     return;
   }
   for (size_t i = 0; i < value.size(); ++i) append_entries(value.items()[i], inside + std::to_string(i), entries);
-}
-
-std::string json_text(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <levin/trainer/cli/commands/ckpt.h>
 #include <levin/trainer/cli/commands/ckpt_file.h>
+#include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -47,7 +48,7 @@ void print_json(std::ostream& out, const std::filesystem::path& path, const Ckpt
   if (file.is_safetensors) json["metadata"] = file.metadata;
   json["values"] = std::move(values);
   json["tensors"] = std::move(tensors);
-  out << json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << "\n";
+  out << json_text(json, 2) << "\n";
 }
 
 }  // namespace

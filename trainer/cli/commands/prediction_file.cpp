@@ -9,6 +9,7 @@
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/json_text.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -147,7 +148,7 @@ std::string text_of_rows(const std::vector<std::vector<Batch>>& by_loader, const
       line["input"] = by_loader.size() == 1 && i < samples.names.size() ? Json(samples.names[i]) : Json(row);
       line.update(row_of(all, classes, row, /*lists=*/!as_csv));
       if (as_csv && headers.insert(csv_line(line, true)).second) text += csv_line(line, true);
-      text += as_csv ? csv_line(line, false) : line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      text += as_csv ? csv_line(line, false) : json_text(line) + "\n";
     }
   }
   if (headers.size() > 1)

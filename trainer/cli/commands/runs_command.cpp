@@ -5,7 +5,7 @@
 #include <levin/trainer/cli/text_table.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loggers/json_number.h>
+#include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/runs/recorded_run.h>
 #include <levin/trainer/runs/report.h>
 
@@ -103,7 +103,7 @@ int ls_command(std::vector<std::string> arguments) {
     for (const std::string& problem : run.problems) problems.push_back(folder.string() + ": " + problem);
   }
   if (as_json) {
-    std::cout << levin::json_text(list, 2) << std::endl;
+    std::cout << json_text(list, 2) << std::endl;
     return 0;
   }
   if (table.size() == 1)
