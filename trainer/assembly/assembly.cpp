@@ -14,12 +14,7 @@
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
-#include <levin/trainer/strategies/auto_microbatch.h>
-#include <levin/trainer/strategies/data_parallel.h>
-#include <levin/trainer/strategies/ddp.h>
 #include <levin/trainer/strategies/profiled_strategy.h>
-#include <levin/trainer/strategies/single_device.h>
-#include <levin/trainer/strategies/zero1.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -57,42 +52,6 @@ RunDraws::Generator generator_named(const std::string& name) {
   return name == "default" ? RunDraws::Generator::Default : RunDraws::Generator::Auto;
 }
 
-/// Returns whether the user has placed parts of the module on other devices than the CPU.
-bool is_placed_by_user(const LightningModule& module) {
-  const std::vector<at::Tensor> parameters = module.parameters();
-  return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
-}
-
-std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,
-                                        const LightningModule& module) {
-  const c10::Device device = placement.devices.front();
-  if (!placement.strategy.has_ranks() && !placement.asked_for && is_placed_by_user(module))
-    return std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
-  switch (placement.strategy.kind) {
-    case StrategyKind::SingleDevice:
-      break;
-    case StrategyKind::DataParallel:
-      return std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
-                                                    /*in_order=*/static_cast<bool>(options.deterministic));
-    case StrategyKind::Ddp:
-      return std::make_unique<DdpStrategy>(*ranks, device, ddp_options(options, placement.strategy),
-                                           options.sync_batchnorm);
-    case StrategyKind::Zero1:
-      return std::make_unique<Zero1Strategy>(*ranks, device, ddp_options(options, placement.strategy),
-                                             options.sync_batchnorm);
-  }
-  return std::make_unique<SingleDeviceStrategy>(device);
-}
-
-std::unique_ptr<Strategy> make_wrapped_strategy(const Placement& placement, const ResolvedOptions& options,
-                                                ProcessGroup* ranks, const LightningModule& module,
-                                                Profiler* profiler) {
-  std::unique_ptr<Strategy> strategy = make_strategy(placement, options, ranks, module);
-  if (options.auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
-  if (profiler != nullptr) strategy = std::make_unique<ProfiledStrategy>(std::move(strategy), *profiler);
-  return strategy;
-}
-
 /// Returns the name of an object's class without its namespaces.
 template <class T>
 std::string class_name(const T& object) {
@@ -111,17 +70,6 @@ std::unique_ptr<Profiler> make_profiler(const Placement& placement, const Resolv
 
 }  // namespace
 
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy) {
-  using parallel::GradientCompression;
-  return {.bucket_cap_mb = options.bucket_cap_mb,
-          .find_unused_parameters = options.find_unused_parameters,
-          .static_graph = options.static_graph,
-          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
-                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
-                                                                  : GradientCompression::None,
-          .shard_gradients = strategy.shards()};
-}
-
 Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
                    const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
     : module_(*module.module),
@@ -130,7 +78,7 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
       warnings_(std::make_shared<console::WarningList>(options.print_warnings)),
       profiler_(make_profiler(placement, options, module_, data_module, trial)),
-      strategy_(make_wrapped_strategy(placement, options, ranks, module_, profiler_.get())),
+      strategy_(make_strategy(placement, options, ranks, module_, profiler_.get())),
       precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device(),
                                 !options.keep_torch_settings)),
       parts_{.options = options,

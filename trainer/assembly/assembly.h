@@ -1,6 +1,5 @@
 #pragma once
 #include <levin/modules/optim/parameter_rows.h>
-#include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/trainer/assembly/placement.h>
 #include <levin/trainer/core/device/rng_guard.h>
 #include <levin/trainer/core/device/torch_settings.h>
@@ -111,8 +110,5 @@ class Assembly {
   RunContext run_;
   std::vector<optim::RowTracker> row_trackers_ = {};  ///< of LibTorch's optimizers
 };
-
-/// Returns the options of gradient reduction across ranks under `strategy`.
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy);
 
 }  // namespace levin

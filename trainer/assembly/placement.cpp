@@ -1,5 +1,13 @@
 #include <levin/trainer/assembly/placement.h>
+#include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/strategies/auto_microbatch.h>
+#include <levin/trainer/strategies/data_parallel.h>
+#include <levin/trainer/strategies/ddp.h>
+#include <levin/trainer/strategies/profiled_strategy.h>
+#include <levin/trainer/strategies/single_device.h>
+#include <levin/trainer/strategies/zero1.h>
 
 #include <algorithm>
 #include <utility>
@@ -39,6 +47,33 @@ void place_rank(const TrainerOptions& given, const LaunchEnvironment& environmen
   placement.num_nodes = environment.num_nodes();
 }
 
+/// Returns whether the user has placed parts of the module on other devices than the CPU.
+bool is_placed_by_user(const LightningModule& module) {
+  const std::vector<at::Tensor> parameters = module.parameters();
+  return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
+}
+
+std::unique_ptr<Strategy> make_bare_strategy(const Placement& placement, const ResolvedOptions& options,
+                                             ProcessGroup* ranks, const LightningModule& module) {
+  const c10::Device device = placement.devices.front();
+  if (!placement.strategy.has_ranks() && !placement.asked_for && is_placed_by_user(module))
+    return std::make_unique<SingleDeviceStrategy>(module.parameters().front().device(), /*moves_module=*/false);
+  switch (placement.strategy.kind) {
+    case StrategyKind::SingleDevice:
+      break;
+    case StrategyKind::DataParallel:
+      return std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
+                                                    /*in_order=*/static_cast<bool>(options.deterministic));
+    case StrategyKind::Ddp:
+      return std::make_unique<DdpStrategy>(*ranks, device, ddp_options(options, placement.strategy),
+                                           options.sync_batchnorm);
+    case StrategyKind::Zero1:
+      return std::make_unique<Zero1Strategy>(*ranks, device, ddp_options(options, placement.strategy),
+                                             options.sync_batchnorm);
+  }
+  return std::make_unique<SingleDeviceStrategy>(device);
+}
+
 }  // namespace
 
 Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus) {
@@ -76,6 +111,25 @@ Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
   placement.output_device = choose_output_device(given.output_device, placement.devices);
   placement.asked_for = early || given.devices.is_set() || given.accelerator != "auto";
   return placement;
+}
+
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy) {
+  using parallel::GradientCompression;
+  return {.bucket_cap_mb = options.bucket_cap_mb,
+          .find_unused_parameters = options.find_unused_parameters,
+          .static_graph = options.static_graph,
+          .compression = options.gradient_compression == "fp16"   ? GradientCompression::Float16
+                         : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
+                                                                  : GradientCompression::None,
+          .shard_gradients = strategy.shards()};
+}
+
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,
+                                        const LightningModule& module, Profiler* profiler) {
+  std::unique_ptr<Strategy> strategy = make_bare_strategy(placement, options, ranks, module);
+  if (options.auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
+  if (profiler != nullptr) strategy = std::make_unique<ProfiledStrategy>(std::move(strategy), *profiler);
+  return strategy;
 }
 
 }  // namespace levin

@@ -1,14 +1,21 @@
 #pragma once
 #include <c10/core/Device.h>
+#include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/trainer/core/device/gpu_discovery.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/resolved_options.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 namespace levin {
+
+class LightningModule;
+class ProcessGroup;
+class Profiler;
+class Strategy;
 
 /// The devices, strategy and ranks of a run.
 struct Placement {
@@ -36,5 +43,12 @@ Placement choose_placement(const ResolvedOptions& resolved, const VisibleGpus& g
 /// Returns the placement of rank 0 for a dry run, without any other rank. If this machine has no GPU, the placement is
 /// on the CPU.
 Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus);
+
+/// Returns the options of gradient reduction across ranks under `strategy`.
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy);
+
+/// Makes the strategy of a placement, whose steps `profiler` measures unless it is null. `ranks` is null without ranks.
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,
+                                        const LightningModule& module, Profiler* profiler);
 
 }  // namespace levin
