@@ -81,6 +81,12 @@ void save_checkpoint(const fs::path& file, Net& net, torch::optim::AdamW& optimi
   write(archive, file);
 }
 
+torch::Tensor read(torch::serialize::InputArchive& archive, const std::string& key) {
+  torch::Tensor value;
+  archive.read(key, value);
+  return value;
+}
+
 void load_checkpoint(const fs::path& file, Net& net, torch::optim::AdamW& optimizer, Progress& progress,
                      torch::Device device) {
   if (!fs::exists(file)) throw std::runtime_error("there is no checkpoint " + file.string());
@@ -90,15 +96,11 @@ void load_checkpoint(const fs::path& file, Net& net, torch::optim::AdamW& optimi
   archive.read("optimizer", moments);
   net->load(weights);
   optimizer.load(moments);
-  torch::Tensor value;
-  archive.read("epoch", value);
-  progress.epoch = value.item<int64_t>();
-  archive.read("step", value);
-  progress.step = value.item<int64_t>();
-  archive.read("best_accuracy", value);
-  progress.best_accuracy = value.item<double>();
-  archive.read("random", value);
-  at::globalContext().defaultGenerator(torch::kCPU).set_state(value.cpu());
+  progress.epoch = read(archive, "epoch").item<int64_t>();
+  progress.step = read(archive, "step").item<int64_t>();
+  progress.best_accuracy = read(archive, "best_accuracy").item<double>();
+  at::Generator random = at::globalContext().defaultGenerator(torch::kCPU);
+  random.set_state(read(archive, "random").cpu());
 }
 
 /// The log: a CSV file with a row for each value.

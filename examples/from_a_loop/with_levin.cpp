@@ -1,5 +1,4 @@
-// The training of by_hand.cpp with levin, to the same bits. levin also resumes inside an epoch, and writes a run's
-// folder.
+// The training of by_hand.cpp with levin, to the same bits. levin also resumes inside an epoch, and keeps a run's folder.
 //
 //     example_from_a_loop_with_levin FOLDER [--max-epochs N] [--max-steps N] [--resume]
 #include "problem.h"
@@ -9,8 +8,8 @@
 #include <torch/optim/adamw.h>
 
 #include <iostream>
-#include <span>
 #include <string>
+#include <vector>
 
 namespace F = torch::nn::functional;
 
@@ -33,7 +32,7 @@ struct Classifier : levin::LightningModule {
 };
 
 struct EpochOrder : levin::data::Sampler {
-  explicit EpochOrder(int64_t samples) : samples(samples) {}
+  explicit EpochOrder(int64_t samples_) : samples(samples_) {}
   int64_t size() const override { return samples; }
   std::shared_ptr<const levin::data::SampleOrder> order(uint64_t /*seed*/, int64_t epoch) const override {
     const auto order = order_of_epoch(samples, epoch);
@@ -42,32 +41,29 @@ struct EpochOrder : levin::data::Sampler {
   int64_t samples;
 };
 
-levin::data::DataLoader loader_of(const Split& split, levin::data::DataLoaderOptions options) {
-  return levin::data::DataLoader(levin::data::TensorDataset(split.x, split.y), options);
-}
-
 int main(int argc, char** argv) {
   torch::manual_seed(1);
-  levin::TrainerOptions options{
-      .max_epochs = 6, .log_every_n_steps = 8, .accumulate_grad_batches = 4, .gradient_clip_val = 1.0, .name = "run"};
+  levin::TrainerOptions options = {
+      .max_epochs = 6, .log_every_n_steps = 8, .accumulate_grad_batches = 4, .gradient_clip_val = 1.0};
   options.callbacks = {levin::ModelCheckpoint({.monitor = "val_acc", .save_last = true, .mode = "max"})};
-  bool resume = false;
-  const std::span<char*> arguments(argv + 1, static_cast<size_t>(argc - 1));
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string argument = arguments[i], next = i + 1 < arguments.size() ? arguments[i + 1] : "";
-    if (argument == "--resume")
-      resume = true;
-    else if (argument == "--max-epochs")
-      options.max_epochs = std::stoll(next), ++i;
-    else if (argument == "--max-steps")
-      options.max_steps = std::stoll(next), ++i;
+  std::string checkpoint;
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--resume")
+      checkpoint = "last";
+    else if (words[i] == "--max-epochs")
+      options.max_epochs = std::stoll(words.at(++i));
+    else if (words[i] == "--max-steps")
+      options.max_steps = std::stoll(words.at(++i));
     else
-      options.default_root_dir = argument;
+      options.default_root_dir = words[i];
   }
+  const Split train = make_split(1024, 2), validation = make_split(250, 3);
+  const levin::data::DataLoader train_loader(levin::data::TensorDataset(train.x, train.y),
+                                             {.batch_size = 32, .sampler = std::make_shared<EpochOrder>(1024)});
+  const levin::data::DataLoader val_loader(levin::data::TensorDataset(validation.x, validation.y), {.batch_size = 32});
   Classifier model;
   levin::Trainer trainer(options);
-  const auto result = trainer.fit(
-      model, loader_of(make_split(1024, 2), {.batch_size = 32, .sampler = std::make_shared<EpochOrder>(1024)}),
-      loader_of(make_split(250, 3), {.batch_size = 32}), resume ? "last" : "");
+  const levin::RunResult result = trainer.fit(model, train_loader, val_loader, checkpoint);
   std::cout << "val_acc " << result.metrics.at("val_acc") << ", run folder " << result.folder << "\n";
 }
