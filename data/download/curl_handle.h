@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <memory>
-#include <string>
 
 namespace levin::data {
 
@@ -27,8 +26,5 @@ class BlockedPipeSignal {
  private:
   sigset_t pipe_ = {}, before_ = {};
 };
-
-/// Returns the host of a URL, or the URL itself if it has none.
-std::string host_of(const std::string& url);
 
 }  // namespace levin::data

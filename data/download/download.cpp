@@ -1,8 +1,8 @@
 #include <levin/data/download/download.h>
-#include <levin/data/download/curl_handle.h>
 #include <levin/data/download/curl_transfer.h>
 #include <levin/data/download/part_file.h>
 #include <levin/data/download/sha256.h>
+#include <levin/data/download/url_host.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>

@@ -1,7 +1,7 @@
 #include <levin/data/files/archive_reader.h>
-#include <ATen/ops/from_blob.h>
 #include <archive.h>
 #include <archive_entry.h>
+#include <levin/data/files/bytes_view.h>
 #include <levin/data/files/utf8.h>
 #include <levin/trainer/core/system/error.h>
 
@@ -33,11 +33,6 @@ std::string name_of(archive_entry* entry) {
 }
 
 }  // namespace
-
-at::Tensor bytes_view(const void* data, int64_t bytes, std::shared_ptr<const void> owner) {
-  return at::from_blob(
-      const_cast<void*>(data), {bytes}, [owner = std::move(owner)](void*) {}, at::TensorOptions(at::kByte));
-}
 
 /// The input of libarchive for an uncompressed tar file: small blocks by read(), so that only readers of the members'
 /// bytes touch the mapped pages.

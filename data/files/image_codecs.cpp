@@ -2,7 +2,12 @@
 #include <ATen/ops/empty.h>
 #include <levin/trainer/core/system/error.h>
 
-namespace levin::data::detail {
+namespace levin::data {
+
+bool is_jpeg(std::string_view bytes) { return bytes.starts_with("\xff\xd8\xff"); }
+bool is_png(std::string_view bytes) { return bytes.starts_with("\x89PNG\r\n\x1a\n"); }
+
+namespace detail {
 
 void check_image(const std::string& name, const ImageOptions& options, int64_t height, int64_t width,
                  int64_t most_pixels) {
@@ -47,4 +52,5 @@ at::Tensor interleaved(const at::Tensor& image, const char* what, int64_t most_s
   return planes.permute({1, 2, 0}).contiguous();
 }
 
-}  // namespace levin::data::detail
+}  // namespace detail
+}  // namespace levin::data

@@ -138,8 +138,6 @@ at::Tensor rgb_of_inks(const at::Tensor& inks) {
 
 }  // namespace
 
-bool is_jpeg(std::string_view bytes) { return bytes.starts_with("\xff\xd8\xff"); }
-
 at::Tensor decode_jpeg(std::string_view bytes, const std::string& name, const ImageOptions& options) {
   Decoder decoder;
   jpeg_decompress_struct& info = decoder.info;

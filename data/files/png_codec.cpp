@@ -12,7 +12,6 @@
 namespace levin::data {
 namespace {
 
-constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 /// The highest compression ratio of deflate: 258 bytes in 2 bits.
 constexpr int64_t kMostCompression = 1032;
 constexpr int64_t kMostSide = 0x7fffffff;
@@ -112,8 +111,6 @@ struct PngImage : png_image {
 };
 
 }  // namespace
-
-bool is_png(std::string_view bytes) { return bytes.starts_with(kSignature); }
 
 at::Tensor decode_png(std::string_view bytes, const std::string& name, const ImageOptions& options) {
   PngDecoder decoder(bytes);

@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/webhook_logger.h>
-#include <levin/data/download/curl_handle.h>
+#include <levin/data/download/url_host.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/hex_digits.h>
 #include <levin/trainer/core/system/host_name.h>

@@ -1,0 +1,30 @@
+#include <levin/data/files/archive_reader.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <utility>
+
+struct archive {};
+
+namespace levin::data {
+
+struct ArchiveReader::Source {};
+
+void ArchiveReader::Delete::operator()(Source* source) const { delete source; }
+void ArchiveReader::Close::operator()(archive* reader) const { delete reader; }
+
+ArchiveReader::ArchiveReader(MappedFilePtr file, Format format, int64_t offset)
+    : file_(std::move(file)), format_(format), offset_(offset) {
+  fail("");
+}
+
+bool ArchiveReader::next() { return false; }
+
+at::Tensor ArchiveReader::read() { return {}; }
+
+void ArchiveReader::fail(const std::string& /*reason*/) const {
+  throw UsageError(file_->path().string(), ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no ",
+                   format_ == Format::Tar ? "tar" : "zip",
+                   " files; unpack the file, or build levin with libarchive-dev");
+}
+
+}  // namespace levin::data

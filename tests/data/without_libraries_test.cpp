@@ -1,0 +1,62 @@
+#include <levin/data/download/curl_transfer.h>
+#include <levin/data/download/url_host.h>
+#include <levin/data/files/archive_reader.h>
+#include <levin/data/files/image_codecs.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/loggers/http.h>
+
+#include <fstream>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/temporary_folder.h"
+
+namespace levin::data {
+namespace {
+
+TEST_CASE("Without libjpeg and libpng, an image names the library that is missing and what to do") {
+  CHECK(
+      error_text<UsageError>([] { decode_jpeg("", "a.jpg", {}); }) ==
+      "a.jpg: this levin is built without libjpeg (LEVIN_JPEG=OFF) and has no JPEG files; use PNG, or build levin with "
+      "libjpeg-dev");
+  CHECK(error_text<UsageError>([] { encode_jpeg({}, 90); }).find("write_jpeg: this levin is built without libjpeg") ==
+        0);
+  CHECK(error_text<UsageError>([] { decode_png("", "a.png", {}); }) ==
+        "a.png: this levin is built without libpng (LEVIN_PNG=OFF) and has no PNG files; use JPEG, or build levin with "
+        "libpng-dev");
+  CHECK(error_text<UsageError>([] { encode_png({}); }).find("write_png: this levin is built without libpng") == 0);
+}
+
+TEST_CASE("Without libarchive, an archive names the library that is missing and what to do") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.tar";
+  std::ofstream(path) << "bytes";
+  CHECK(error_text<UsageError>([&] { ArchiveReader(map_file(path), ArchiveReader::Format::Tar); }) ==
+        path.string() +
+            ": this levin is built without libarchive (LEVIN_ARCHIVE=OFF) and reads no tar files; unpack the "
+            "file, or build levin with libarchive-dev");
+}
+
+TEST_CASE("Without libcurl, a download ends at once with the reason, and loggers to servers are refused") {
+  const TemporaryFolder folder;
+  PartFile part(folder.path() / "file");
+  const TransferEnd end = fetch_rest("https://example.org/file", part, {}, 1);
+  CHECK(!end.done);
+  CHECK(!end.may_retry);
+  CHECK(end.unreachable);
+  CHECK(end.reason == "this levin is built without libcurl (LEVIN_CURL=OFF)");
+  const std::string refused = error_text<UsageError>([] { check_http_url("WebhookLogger.url", "http://127.0.0.1/"); });
+  CHECK(refused.find("WebhookLogger.url: this levin is built without libcurl") == 0);
+  CHECK(refused.find("CSVLogger") != std::string::npos);
+}
+
+TEST_CASE("Without libcurl, the host of a URL is still known") {
+  CHECK(host_of("https://example.org/a?b") == "example.org");
+  CHECK(host_of("http://name:word@example.org:8080/a@b") == "example.org");
+  CHECK(host_of("http://[::1]:80/") == "[::1]");
+  CHECK(host_of("no URL") == "no URL");
+  CHECK(host_of("http://") == "http://");
+}
+
+}  // namespace
+}  // namespace levin::data
