@@ -65,9 +65,10 @@ class CompiledStep {
   Batch as_batch_;
   bool needs_no_graph_;
 
-  std::vector<at::Tensor> inputs_ = {};           ///< of the code: parameters, buffers, the batch
-  std::vector<at::Tensor> parameters_ = {};       ///< those with gradients
-  torch::autograd::edge_list accumulators_ = {};  ///< of `parameters_`; kept, because each step would make new ones
+  std::vector<at::Tensor> inputs_ = {};      ///< of the code: parameters, buffers, the batch
+  std::vector<at::Tensor> parameters_ = {};  ///< those with gradients
+  std::vector<torch::autograd::Edge> accumulators_ =
+      {};  ///< of `parameters_`; kept, because each step would make new ones
   std::unique_ptr<compiled::StepOptimizer> optimizer_ = {};  ///< null unless the code makes its steps
   std::vector<std::pair<const torch::nn::Module*, bool>> modes_ = {};
   std::vector<StepLog::Entry> logged_ = {};  ///< names and options
