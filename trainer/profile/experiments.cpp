@@ -185,19 +185,22 @@ ProbeExperiments probe_experiments(const Json& config) {
   probes.loader = {.cause = "data loading",
                    .change = "the same batch again and again is faster: make loading cheaper, or keep what was decoded",
                    .probe = {.constant_batch = true},
-                   .changes_threads = true};
+                   .changes_threads = true,
+                   .is_limit = true};
   probes.optimizer = {.cause = "the optimizer",
                       .change =
                           "training without the optimizer's steps is faster: use one of levin's optimizers (one "
                           "pass over all parameters), or fewer and larger parameters",
                       .probe = {.null_optimizer = true},
                       .least_gain = 1.5,
-                      .cpu_decides = true};
+                      .cpu_decides = true,
+                      .is_limit = true};
   Experiment& output = probes.output;
   output = {.cause = "logging, callbacks, checkpoints and validation",
             .change = "training without them is faster",
             .effect = ProfileEffect::Output,
-            .cpu_decides = true};
+            .cpu_decides = true,
+            .is_limit = true};
   for (const auto& [path, value] :
        std::initializer_list<std::pair<const char*, Json>>{{"trainer.logger", false},
                                                            {"trainer.callbacks", Json::array()},
@@ -234,10 +237,6 @@ std::vector<Experiment> loader_experiments(const Json& config, const ProfileFact
     add({change_of(config, "data.prefetch_factor", 4 * prefetch.get<int64_t>())}, "data loading");
   if (facts.on_gpu && value_at(config, "data.pin_memory") == Json(false))
     add({change_of(config, "data.pin_memory", true)}, "pinned memory");
-  if (const Json reload = value_at(config, "trainer.reload_dataloaders_every_n_epochs");
-      reload.is_number_integer() && reload.get<int64_t>() > 0)
-    list.push_back({.cause = "loaders that are made anew",
-                    .changes = {change_of(config, "trainer.reload_dataloaders_every_n_epochs", 0)}});
   return list;
 }
 
@@ -281,6 +280,11 @@ std::vector<Experiment> option_experiments(const Json& config, const ProfileFact
                       .changes = {change_of(config, "trainer.float32_matmul_precision", "high")},
                       .effect = ProfileEffect::Learning});
   }
+  // A constant batch does not show what this costs: the loaders are made anew all the same.
+  if (const Json reload = value_at(config, "trainer.reload_dataloaders_every_n_epochs");
+      reload.is_number_integer() && reload.get<int64_t>() > 0)
+    list.push_back({.cause = "loaders that are made anew",
+                    .changes = {change_of(config, "trainer.reload_dataloaders_every_n_epochs", 0)}});
   if (facts.has_convolution)
     try_instead("memory_format", "preserve", "channels_last", "the memory layout of convolutions");
   if (facts.has_batch_hooks)

@@ -21,6 +21,7 @@ struct Experiment {
   double least_gain = 1.1;       ///< below which it is no advice
   bool changes_threads = false;  ///< so that waiting for a core may be the run's own doing
   bool cpu_decides = false;      ///< less work: if the clock is too noisy, the CPU time tells the gain
+  bool is_limit = false;         ///< leaves out the whole part
   std::string family = {};       ///< of experiments that exclude each other: the best one is told
   std::string note = {};
 };

@@ -55,6 +55,7 @@ void Profiling::report_on(const Candidates& list) {
                               .high = one.ratios().high(),
                               .pairs = static_cast<int64_t>(one.ratios().size()),
                               .by_cpu_time = one.by_cpu,
+                              .is_limit = experiment.is_limit,
                               .note = experiment.note});
   }
 }
@@ -154,7 +155,10 @@ ProfileReport Profiling::run() {
   const ProfileTrial base{.config = config_};
   find_free(base);
   find_contiguous(base);
-  std::ranges::stable_sort(report_.advice, [](const auto& a, const auto& b) { return a.gain > b.gain; });
+  // What can be done comes before what could be gained at most.
+  std::ranges::stable_sort(report_.advice, [](const auto& a, const auto& b) {
+    return a.is_limit == b.is_limit ? a.gain > b.gain : b.is_limit;
+  });
   Candidates learning = gains_.candidates(improved_, learning_experiments(improved_.config, facts_));
   gains_.look_and_settle(improved_, learning, "batch size and precision");
   const size_t free = report_.advice.size();

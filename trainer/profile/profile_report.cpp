@@ -33,9 +33,9 @@ const char* text_of_effect(ProfileEffect effect) {
 }
 
 void append_advice(std::string& text, size_t index, const ProfileAdvice& advice) {
-  text += "  " + std::to_string(index) + ". " + number(advice.gain) + "x  " + advice.cause + ": " + advice.change +
-          "  [" + number(advice.low) + " to " + number(advice.high) + ", " + std::to_string(advice.pairs) + " pairs" +
-          (advice.by_cpu_time ? ", of CPU time" : "") + "]\n";
+  text += "  " + std::to_string(index) + ". " + (advice.is_limit ? "up to " : "") + number(advice.gain) + "x  " +
+          advice.cause + ": " + advice.change + "  [" + number(advice.low) + " to " + number(advice.high) + ", " +
+          std::to_string(advice.pairs) + " pairs" + (advice.by_cpu_time ? ", of CPU time" : "") + "]\n";
   if (!advice.note.empty()) text += "     " + advice.note + "\n";
 }
 
@@ -109,7 +109,8 @@ std::string ProfileReport::to_json() const {
                               {"low", one.low},
                               {"high", std::isfinite(one.high) ? Json(one.high) : Json()},
                               {"pairs", one.pairs},
-                              {"by_cpu_time", one.by_cpu_time}});
+                              {"by_cpu_time", one.by_cpu_time},
+                              {"is_limit", one.is_limit}});
   }
   for (const ProfileTrap& trap : traps)
     json["traps"].push_back({{"name", trap.name},

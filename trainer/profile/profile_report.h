@@ -29,6 +29,7 @@ struct ProfileAdvice {
   double low = 1, high = 1;  ///< 95 % confidence interval
   int64_t pairs = 0;
   bool by_cpu_time = false;  ///< the gain is in CPU time; the clock was too noisy
+  bool is_limit = false;     ///< measured with the whole part left out: no change of it can gain more
   std::string note = {};     ///< more about the cause
 };
 

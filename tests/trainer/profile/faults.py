@@ -43,6 +43,7 @@ class Fault:
 LOGS = {"logger": True, "enable_checkpointing": None}
 PARTS = {"class": "HookData"}
 WIDE = {"width": 256, "layers": 3}
+ALL_CORES = {"num_threads": None}
 RANKS = {"strategy": "ddp", "devices": 2}
 
 FAULTS = [
@@ -78,10 +79,6 @@ FAULTS = [
           model={"small_parameters": 400}, fixed={"trainer": {"callbacks": []}}),
     Fault("slow callback", "callback SlowCallback", trainer={"callbacks": [{"class": "SlowCallback", "sleep": 8}]},
           model={"sleep": 4}, fixed={"trainer": {"callbacks": []}}),
-    Fault("progress bar that draws each batch", "progress bar",
-          trainer={"enable_progress_bar": True,
-                   "callbacks": [{"class": "ProgressBar", "refresh_seconds": 0, "plain_seconds": 0}]},
-          model={"width": 8, "log_step": False}, data={"shape": [8], "batch_size": 4}),
     Fault("tiny batches", r"data\.batch_size 2 -> ", model={"sleep": 6}, data={"batch_size": 2}),
     Fault("a checkpoint at each step", "checkpoints",
           trainer={"enable_checkpointing": True, "callbacks": [{"class": "ModelCheckpoint", "every_n_train_steps": 1}]},
@@ -92,14 +89,14 @@ FAULTS = [
     Fault("inputs that are not contiguous", "non-contiguous inputs", model={"width": 64, "layout_reads": 20},
           data={**PARTS, "shape": [512, 128], "transposed": True, "batch_size": 8, "samples": 1024},
           fixed={"data": {"transposed": False}}),
-    Fault("convolutions without channels_last", "channels_last", model={"channels": 32, "layers": 3},
+    Fault("convolutions without channels_last", "channels_last", trainer=ALL_CORES, model={"channels": 32, "layers": 3},
           data={"shape": [3, 32, 32], "batch_size": 32}),
     Fault("slow optimizer", "the optimizer", model={"small_parameters": 600, "torch_optimizer": True, "sleep": 4},
           fixed={"model": {"torch_optimizer": False}}),
     Fault("anomaly detection", "detect_anomaly", trainer={"detect_anomaly": True},
-          model={"chain": 600}),
-    Fault("deterministic algorithms", "deterministic", trainer={"deterministic": True}, model={"scratch": 60}),
-    Fault("64-bit arithmetic", r"precision \"64-true\" -> ", trainer={"precision": "64-true"},
+          model={"chain": 60}),
+    Fault("deterministic algorithms", "deterministic", trainer={"deterministic": True, **ALL_CORES}, model={"scratch": 60}),
+    Fault("64-bit arithmetic", r"precision \"64-true\" -> ", trainer={"precision": "64-true", **ALL_CORES},
           model={"width": 1024, "layers": 3}, data={"shape": [1024], "batch_size": 128, "samples": 20000}),
     Fault("reductions after each batch (ddp)", r"trainer\.(accumulate_grad_batches|gradient_compression)", trainer=RANKS,
           model={"width": 1536, "layers": 4}, data={"shape": [1536], "batch_size": 2}),
@@ -110,7 +107,7 @@ FAULTS = [
 
 def clean_configs():
     image = {"shape": [3, 32, 32], "batch_size": 128, "samples": 8192}
-    big = {"shape": [1024], "batch_size": 256, "samples": 16384}
+    big = {"shape": [1024], "batch_size": 1024, "samples": 16384}
     layout = {"memory_format": "channels_last", "precision": "bf16-mixed"}  # some machines compute faster in 16 bit
     options = [
         ("MLP", {}, {"width": 1024, "layers": 3}, big),
@@ -125,7 +122,7 @@ def clean_configs():
         ("convolutions with workers", layout, {"channels": 16, "layers": 3}, {**image, "num_workers": 2}),
         ("steps that wait for another machine", {}, {"sample_sleep": 0.2}, {}),
     ]
-    return [(name, merged(BASE, {"trainer": {"precision": "bf16-mixed", **trainer}, "model": model, "data": data}))
+    return [(name, merged(BASE, {"trainer": {"precision": "bf16-mixed", "num_threads": None, **trainer}, "model": model, "data": data}))
             for name, trainer, model, data in options]
 
 
@@ -178,7 +175,8 @@ def named_first(report):
     found = [(advice["change"] if advice["changes"] else f"{advice['cause']}: {advice['change']}", advice["gain"], advice)
              for advice in report["advice"] if advice["effect"] != "learning"]
     traps = [(f"{trap['name']}{' at ' + trap['where'] if trap['where'] else ''}", trap["gain"], None) for trap in report["traps"]]
-    found = sorted(found + [trap for trap in traps if trap[1] > 1], key=lambda one: -one[1])
+    found = sorted(found + [trap for trap in traps if trap[1] > 1],
+                   key=lambda one: (one[2] is not None and one[2]["is_limit"], -one[1]))
     found += [trap for trap in traps if trap[1] == 1]
     found += [(advice["change"], advice["gain"], advice) for advice in report["advice"] if advice["effect"] == "learning"]
     return found
