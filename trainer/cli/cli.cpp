@@ -64,6 +64,7 @@ Usage: levin COMMAND [ARGUMENTS]
   ckpt diff         Compare two, by name and by value
   ckpt verify       Say whether files are whole, by their checksums
   ckpt convert      Write one in another format or dtype, or its weights alone
+  new FOLDER        Write a project that builds and trains: image, tabular, text, rl or embedded; `levin new --help`
   completion SHELL  Print a script that completes these words in bash, zsh or fish
   --version         Show the versions of levin, LibTorch, CUDA, NCCL and the compiler
   --help            Show this text
@@ -168,6 +169,7 @@ constexpr std::pair<const char*, int (*)(const std::string& command, const Words
     {"rm", run_words<rm_command>},
     {"ckpt", run_words<ckpt_command>},
     {"list", run_words<list_command>},
+    {"new", run_words<new_command>},
     {"complete", run_words<complete_command>},
     {"completion", run_words<completion_command>}};
 

@@ -88,6 +88,11 @@ int compile_command(std::vector<std::string> arguments);
 /// code: with --check 3 if there is something to change. Throws UsageError for wrong arguments, and what a fit throws.
 int profile_command(std::vector<std::string> arguments);
 
+/// `levin new FOLDER [--template NAME]`: writes a project that builds and trains. The folder appears whole or not at
+/// all. Returns the exit code. Throws UsageError for wrong arguments, a name that no program can have, and a folder
+/// that is not empty; levin::Error if a file cannot be written.
+int new_command(std::vector<std::string> arguments);
+
 /// Returns the versions of levin, LibTorch, CUDA, NCCL and the compiler, one line each.
 std::string version_text();
 

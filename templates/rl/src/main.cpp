@@ -1,0 +1,8 @@
+#include <levin/modules/registry.h>
+#include <levin/trainer/cli/cli.h>
+
+#include "module.h"
+
+LEVIN_REGISTER_MODULE(Agent);
+
+int main(int argc, char** argv) { return levin::cli::main(argc, argv); }
