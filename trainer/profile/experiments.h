@@ -30,8 +30,6 @@ struct Experiment {
 ProfileTrial changed(const ProfileTrial& base, const Experiment& experiment);
 /// Returns "data.num_workers 0 -> 2".
 std::string text_of(const std::vector<ProfileChange>& changes);
-/// Returns the JSON pointer of "trainer.callbacks[0].monitor".
-Json::json_pointer pointer_of(const std::string& path);
 
 /// The parts of a run that are replaced first, to see where it is worth to look closer.
 struct ProbeExperiments {

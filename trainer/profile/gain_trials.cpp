@@ -1,5 +1,6 @@
 #include <levin/trainer/profile/gain_trials.h>
 #include <levin/trainer/core/system/signals.h>
+#include <levin/trainer/profile/config_values.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include <levin/trainer/profile/profile.h>
 #include <levin/trainer/core/options/option.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/profile/config_values.h>
 #include <levin/trainer/profile/experiments.h>
 #include <levin/trainer/profile/gain_trials.h>
 #include <levin/trainer/profile/machine_speed.h>
