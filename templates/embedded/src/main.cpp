@@ -1,6 +1,6 @@
 // The program and its loop.
 //
-//   program [--config FILE] [--steps N] [--resume]    trains; --resume goes on with the newest run that was stopped
+//   program [--config FILE] [--steps N] [--resume]    trains; --resume resumes the newest run that was stopped
 //   program config check --config FILE                what `levin config` does: check, show, explain, schema
 #include <levin/modules/registry.h>
 #include <levin/trainer/cli/cli.h>

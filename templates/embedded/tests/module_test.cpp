@@ -5,13 +5,7 @@
 #include <iostream>
 
 #include "../src/pendulum.h"
-
-int failures = 0;
-
-void check(bool holds, const char* what) {
-  if (!holds) std::cerr << "does not hold: " << what << "\n";
-  failures += !holds;
-}
+#include "check.h"
 
 int main() {
   Pendulum pendulum(/*seed=*/1);

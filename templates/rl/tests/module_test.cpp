@@ -2,12 +2,7 @@
 
 #include <iostream>
 
-int failures = 0;
-
-void check(bool holds, const char* what) {
-  if (!holds) std::cerr << "does not hold: " << what << "\n";
-  failures += !holds;
-}
+#include "check.h"
 
 int main() {
   Carts carts(3, /*seed=*/1);

@@ -3,13 +3,7 @@
 #include <iostream>
 
 #include "../src/data.h"
-
-int failures = 0;
-
-void check(bool holds, const char* what) {
-  if (!holds) std::cerr << "does not hold: " << what << "\n";
-  failures += !holds;
-}
+#include "check.h"
 
 int main() {
   levin::seed_everything(1);

@@ -26,7 +26,8 @@ class ByteModel : public levin::LightningModule {
     return head->forward(std::get<0>(gru->forward(embedding->forward(bytes))));
   }
 
-  /// Goes on with `text`, which is not empty, by the likeliest bytes.
+  /// Returns `text`, which must not be empty, followed by `count` bytes, each the most likely one after those before
+  /// it.
   std::string continue_text(std::string text, int64_t count) {
     const torch::NoGradGuard no_grad;
     const bool was_training = is_training();

@@ -2,15 +2,13 @@
 #include <levin/trainer/cli/commands/project_files.h>
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <utility>
@@ -36,16 +34,16 @@ README that says how to take your own data. The data that come with it are made 
 
 struct Template {
   const char* name;
-  const char* run;    ///< arguments of the program that trains
-  const char* a_few;  ///< the same for a test, as CMake writes them
+  const char* run = "fit --config config.json";  ///< arguments of the program that trains
+  /// The same for a test, as CMake writes them.
+  const char* a_few = R"(fit --config "${CMAKE_CURRENT_SOURCE_DIR}/config.json" --fast-dev-run 4)";
 };
 
 constexpr Template kTemplates[] = {
-    {"image", "fit --config config.json", R"(fit --config "${CMAKE_CURRENT_SOURCE_DIR}/config.json" --fast-dev-run 4)"},
-    {"tabular", "fit --config config.json",
-     R"(fit --config "${CMAKE_CURRENT_SOURCE_DIR}/config.json" --fast-dev-run 4)"},
-    {"text", "fit --config config.json", R"(fit --config "${CMAKE_CURRENT_SOURCE_DIR}/config.json" --fast-dev-run 4)"},
-    {"rl", "fit --config config.json", R"(fit --config "${CMAKE_CURRENT_SOURCE_DIR}/config.json" --fast-dev-run 4)"},
+    {"image"},
+    {"tabular"},
+    {"text"},
+    {"rl"},
     {"embedded", "", R"(--config "${CMAKE_CURRENT_SOURCE_DIR}/config.json" --steps 20)"}};
 
 const Template& template_named(const std::string& name) {
@@ -127,13 +125,6 @@ std::string_view text_of(std::string_view part, std::string_view path) {
   throw Error("levin new: ", std::string(part), " has no file ", std::string(path));
 }
 
-void write(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream out(path, std::ios::binary);
-  out << text << std::flush;
-  if (!out) throw Error("levin new: ", path.string(), " cannot be written: ", std::strerror(errno));
-}
-
 /// Files of a template that become parts of the README.
 bool is_part_of_readme(std::string_view path) { return path == "about.md" || path == "files.md" || path == "own.md"; }
 
@@ -167,8 +158,11 @@ void write_project(const fs::path& folder, const Template& chosen, const std::st
     values[part] = filled(text_of(chosen.name, std::string(part) + ".md"), values);
   Draft draft(folder);
   for (const ProjectFile& file : project_files())
-    if ((file.part.empty() || file.part == chosen.name) && !is_part_of_readme(file.path))
-      write(draft.path() / file.path, filled(file.text, values));
+    if ((file.part.empty() || file.part == chosen.name) && !is_part_of_readme(file.path)) {
+      const fs::path path = draft.path() / file.path;
+      fs::create_directories(path.parent_path());
+      write_text_file_atomically(path, filled(file.text, values));
+    }
   draft.become_project();
 }
 
