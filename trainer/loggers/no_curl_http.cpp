@@ -6,8 +6,7 @@ namespace {
 
 constexpr const char* kWithoutCurl =
     "this levin is built without libcurl (LEVIN_CURL=OFF) and sends nothing to servers; use a logger that writes "
-    "files, "
-    "such as CSVLogger, or build levin with libcurl4-openssl-dev";
+    "files, such as CSVLogger, or build levin with libcurl4-openssl-dev";
 
 }  // namespace
 

@@ -67,8 +67,8 @@ class CompiledStep {
 
   std::vector<at::Tensor> inputs_ = {};      ///< of the code: parameters, buffers, the batch
   std::vector<at::Tensor> parameters_ = {};  ///< those with gradients
-  std::vector<torch::autograd::Edge> accumulators_ =
-      {};  ///< of `parameters_`; kept, because each step would make new ones
+  /// Of `parameters_`; kept, because each step would make new ones.
+  std::vector<torch::autograd::Edge> accumulators_ = {};
   std::unique_ptr<compiled::StepOptimizer> optimizer_ = {};  ///< null unless the code makes its steps
   std::vector<std::pair<const torch::nn::Module*, bool>> modes_ = {};
   std::vector<StepLog::Entry> logged_ = {};  ///< names and options
