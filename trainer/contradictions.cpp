@@ -59,7 +59,11 @@ class Check {
       contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
     else if (early == StrategyKind::DataParallel && count > 1)
       contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
-    if (asked_strategy(o) == StrategyKind::Zero1) zero1();
+    if (choice.shards()) sharding();
+    for (const auto& [option, set] :
+         {std::pair("shard", o.shard != "all"), std::pair("hybrid_shard", o.hybrid_shard > 0)})
+      if (set && choice.kind != StrategyKind::Fsdp)
+        contradict(option, option_of_strategy(), choice.name() + " divides no parameters; set strategy to fsdp");
     if (present != StrategyKind::SingleDevice) return;
     if (count > 1)
       contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
@@ -68,13 +72,17 @@ class Check {
         contradict("strategy", name, c10::str("single_device trains on one device, not on ", value->count(/*all=*/1)));
   }
 
-  void zero1() {
-    if (o.amp_level == "O2")
-      contradict(strategy_option(), "amp_level",
-                 "zero1 divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
-    if (o.process_group_backend == "mpi")
-      contradict(strategy_option(), "process_group_backend",
-                 "LibTorch's MPI cannot gather what zero1 divides; use auto, or ddp");
+  void sharding() {
+    const auto refuse = [&](const char* option, bool set, const std::string& why) {
+      if (set) contradict(strategy_option(), option, why);
+    };
+    refuse("amp_level", o.amp_level == "O2",
+           choice.name() + " divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
+    refuse("process_group_backend", o.process_group_backend == "mpi",
+           "LibTorch's MPI cannot gather what " + choice.name() + " divides; use auto, or ddp");
+    if (choice.kind != StrategyKind::Fsdp) return;
+    refuse("compiled_step", !o.compiled_step.empty(), "compiled code reads whole parameters; use ddp");
+    refuse("gradient_compression", o.gradient_compression != "none", "fsdp sends gradients as they are; use zero1");
   }
 
   void precision() {

@@ -29,8 +29,9 @@ struct TrainerOptions {
   std::string accelerator =
       LEVIN_OPTION(accelerator, "auto", "Kind of device; auto: GPUs if there are any, else the CPU",
                    {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
-  std::string strategy = LEVIN_OPTION(strategy, "auto", "How several devices train one model",
-                                      {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1"}});
+  std::string strategy =
+      LEVIN_OPTION(strategy, "auto", "How several devices train one model",
+                   {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1", "fsdp"}});
   Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
   int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
   Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
@@ -193,6 +194,15 @@ struct TrainerOptions {
       compiled_step, "",
       "Package of `levin compile` that runs in place of forward and backward (CPU); it is code, which the run loads; "
       "empty: none");
+  std::string shard = LEVIN_OPTION(
+      shard, "all",
+      "fsdp: what is divided among the ranks: parameters, gradients and optimizer state, or the last two alone, with "
+      "fewer bytes sent",
+      {.choices = {"all", "gradients"}});
+  int64_t hybrid_shard = LEVIN_OPTION(hybrid_shard, 0,
+                                      "fsdp: ranks that divide the model among each other; each further group of so "
+                                      "many has its own copy; 0: all ranks",
+                                      {.min = 0});
 
   /// Returns options for a run inside a host program. Such a run leaves the process alone: it prints nothing, writes no
   /// file, starts no process, handles no signal, and changes no setting of the process (compute threads, denormals,

@@ -7,6 +7,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/parallel/sharding/shard_unit.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/nn/modules/container/modulelist.h>
 
@@ -65,7 +66,7 @@ LayerNorm layer_norm(const GPTOptions& options) { return LayerNorm(LayerNormOpti
 
 }  // namespace
 
-struct GPTImpl::Block : torch::nn::Module, Checkpointable {
+struct GPTImpl::Block : torch::nn::Module, Checkpointable, ShardUnit {
   explicit Block(const GPTOptions& options)
       : attention_norm(register_module("attention_norm", layer_norm(options))),
         attention(register_module("attention", std::make_shared<CausalSelfAttention>(options))),

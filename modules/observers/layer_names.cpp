@@ -26,7 +26,7 @@ LayerNames::LayerNames(const torch::nn::Module& module) {
   const auto enter = [&](const std::string& name, const torch::nn::Module& part) {
     for (const at::Tensor& parameter : part.parameters(/*recurse=*/false))
       if (parameter.defined() && parameter.has_storage() && parameter.numel() > 0)
-        layer_of_data_.emplace(parameter.const_data_ptr(), Layer{name, &part});
+        layers_.emplace(TensorPlace(parameter), Layer{name, &part});
   };
   enter("", module);  // separately: named_modules(include_self) needs a shared_ptr
   for (const auto& part : module.named_modules("", /*include_self=*/false)) enter(part.key(), *part.value());
@@ -34,8 +34,8 @@ LayerNames::LayerNames(const torch::nn::Module& module) {
 
 const LayerNames::Layer* LayerNames::layer_of(const at::Tensor& tensor) const {
   if (!tensor.defined() || !tensor.has_storage()) return nullptr;
-  const auto found = layer_of_data_.find(tensor.const_data_ptr());
-  return found == layer_of_data_.end() ? nullptr : &found->second;
+  const auto found = layers_.find(TensorPlace(tensor));
+  return found == layers_.end() ? nullptr : &found->second;
 }
 
 std::string LayerNames::described(const at::RecordFunction& operation) const {

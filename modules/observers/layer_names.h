@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/observers/tensor_place.h>
 #include <torch/nn/module.h>
 
 #include <string>
@@ -31,7 +32,7 @@ class LayerNames {
   };
   const Layer* layer_of(const at::Tensor& tensor) const;
 
-  std::unordered_map<const void*, Layer> layer_of_data_ = {};
+  std::unordered_map<TensorPlace, Layer, TensorPlace::Hash> layers_ = {};
 };
 
 }  // namespace levin

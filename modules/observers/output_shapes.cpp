@@ -1,6 +1,7 @@
 #include <levin/modules/observers/output_shapes.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
+#include <levin/modules/observers/tensor_place.h>
 #include <torch/nn/module.h>
 
 #include <memory>
@@ -11,7 +12,7 @@ namespace {
 
 /// The targets and results of this thread's observer.
 struct Search {
-  std::unordered_map<const void*, const torch::nn::Module*> owner_of_data;
+  std::unordered_map<TensorPlace, const torch::nn::Module*, TensorPlace::Hash> owners = {};
   OutputShapes found;
   bool inside = false;  ///< inside an operation on a parameter, whose inner operations do not count
 };
@@ -24,8 +25,8 @@ struct Match : at::ObserverContext {
 
 const torch::nn::Module* owner_of(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage()) return nullptr;
-  const auto found = search->owner_of_data.find(tensor.const_data_ptr());
-  return found == search->owner_of_data.end() ? nullptr : found->second;
+  const auto found = search->owners.find(TensorPlace(tensor));
+  return found == search->owners.end() ? nullptr : found->second;
 }
 
 const torch::nn::Module* owner_of(const c10::IValue& value) {
@@ -66,7 +67,7 @@ OutputShapes observe_output_shapes(torch::nn::Module& module, const std::functio
   const auto enter = [&](torch::nn::Module& submodule) {
     modes.emplace_back(&submodule, submodule.is_training());
     for (const at::Tensor& parameter : submodule.parameters(/*recurse=*/false))
-      if (parameter.numel() > 0) own.owner_of_data.emplace(parameter.const_data_ptr(), &submodule);
+      if (parameter.numel() > 0) own.owners.emplace(TensorPlace(parameter), &submodule);
   };
   enter(module);  // separately: modules(include_self) needs a shared_ptr
   for (const auto& submodule : module.modules(/*include_self=*/false)) enter(*submodule);

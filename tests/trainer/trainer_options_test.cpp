@@ -200,6 +200,11 @@ TEST_CASE("contradictions name both options") {
       {R"({"process_group_backend": "mpi", "strategy": "zero1"})",
        "trainer.strategy and trainer.process_group_backend contradict each other: LibTorch's MPI cannot gather what "
        "zero1 divides; use auto, or ddp"},
+      {R"({"shard": "gradients", "strategy": "ddp"})",
+       "trainer.shard and trainer.strategy contradict each other: ddp divides no parameters; set strategy to fsdp"},
+      {R"({"gradient_compression": "fp16", "strategy": "fsdp"})",
+       "trainer.strategy and trainer.gradient_compression contradict each other: fsdp sends gradients as they are; use "
+       "zero1"},
       {R"({"amp_level": "O2", "precision": "64"})",
        "trainer.amp_level and trainer.precision contradict each other: O2 is a way to run 16-mixed, not 64-true"},
       {R"({"use_amp": false, "precision": "bf16"})",
@@ -257,9 +262,10 @@ TEST_CASE("limits hold for options set in C++") {
   CHECK_THROWS_WITH(levin::check_options({.max_epochs = -3}), "trainer.max_epochs: expected at least -1, got -3");
   CHECK_THROWS_WITH(levin::check_options({.accumulate_grad_batches = 0}),
                     "trainer.accumulate_grad_batches: expected at least 1, got 0");
-  CHECK_THROWS_WITH(levin::check_options({.strategy = "dpp"}),
-                    "trainer.strategy: expected one of auto, single_device, dp, ddp, ddp_spawn, zero1, got \"dpp\" "
-                    "(did you mean dp?)");
+  CHECK_THROWS_WITH(
+      levin::check_options({.strategy = "dpp"}),
+      "trainer.strategy: expected one of auto, single_device, dp, ddp, ddp_spawn, zero1, fsdp, got \"dpp\" "
+      "(did you mean dp?)");
   CHECK_THROWS_WITH(levin::check_options({.name = ""}), "trainer.name: expected a name, got \"\"");
 }
 

@@ -268,6 +268,7 @@ void Assembly::teardown() {
     data->teardown(parts_.stage);
   }
   parts_.hooks.teardown(run_);
+  strategy_->give_back();
   if (profiler_) profiler_->finish();
 }
 

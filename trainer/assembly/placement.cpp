@@ -5,6 +5,7 @@
 #include <levin/trainer/strategies/auto_microbatch.h>
 #include <levin/trainer/strategies/data_parallel.h>
 #include <levin/trainer/strategies/ddp.h>
+#include <levin/trainer/strategies/fsdp.h>
 #include <levin/trainer/strategies/profiled_strategy.h>
 #include <levin/trainer/strategies/single_device.h>
 #include <levin/trainer/strategies/zero1.h>
@@ -70,6 +71,8 @@ std::unique_ptr<Strategy> make_bare_strategy(const Placement& placement, const R
     case StrategyKind::Zero1:
       return std::make_unique<Zero1Strategy>(*ranks, device, ddp_options(options, placement.strategy),
                                              options.sync_batchnorm);
+    case StrategyKind::Fsdp:
+      return std::make_unique<FsdpStrategy>(*ranks, device, sharding_options(options), options.sync_batchnorm);
   }
   return std::make_unique<SingleDeviceStrategy>(device);
 }
@@ -122,6 +125,12 @@ parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& optio
                          : options.gradient_compression == "bf16" ? GradientCompression::BFloat16
                                                                   : GradientCompression::None,
           .shard_gradients = strategy.shards()};
+}
+
+parallel::ShardingOptions sharding_options(const TrainerOptions& options) {
+  return {.keep_parameters = options.shard == "gradients",
+          .find_unused_parameters = options.find_unused_parameters,
+          .hybrid_shard = options.hybrid_shard};
 }
 
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

@@ -1,6 +1,7 @@
 #pragma once
 #include <c10/core/Device.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/sharding/sharded_module.h>
 #include <levin/trainer/core/device/gpu_discovery.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/resolved_options.h>
@@ -46,6 +47,8 @@ Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& 
 
 /// Returns the options of gradient reduction across ranks under `strategy`.
 parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy);
+/// Returns the options of fsdp.
+parallel::ShardingOptions sharding_options(const TrainerOptions& options);
 
 /// Makes the strategy of a placement, whose steps `profiler` measures unless it is null. `ranks` is null without ranks.
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

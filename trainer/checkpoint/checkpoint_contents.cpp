@@ -2,7 +2,6 @@
 #include <levin/callbacks/callback.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
-#include <levin/modules/weights.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
 #include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/trainer/checkpoint/precision_state.h>
@@ -157,7 +156,7 @@ State checkpoint_of(RunContext& run, bool weights_only) {
   State checkpoint = State::dict({{"epoch", lightning_epoch(run.counters())},
                                   {"global_step", lightning_global_step(run.counters(), optimizers)},
                                   {"pytorch-lightning_version", kLightningVersion},
-                                  {kStateDict, module_state_dict(run.module())},
+                                  {kStateDict, run.parts().strategy.weights()},
                                   {"loops", lightning_loops(run.counters(), optimizers)}});
   if (!weights_only) {
     checkpoint["callbacks"] = callback_states(run);

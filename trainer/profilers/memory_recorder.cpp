@@ -43,8 +43,7 @@ MemoryRecorder::MemoryRecorder(const torch::nn::Module& module) : id_(next_id())
   for (const auto& parameter : module.named_parameters())
     if (parameter.value().defined() && parameter.value().has_storage() && parameter.value().numel() > 0) {
       const size_t dot = parameter.key().rfind('.');
-      layers_.emplace(parameter.value().const_data_ptr(),
-                      dot == std::string::npos ? "" : parameter.key().substr(0, dot));
+      layers_.emplace(TensorPlace(parameter.value()), dot == std::string::npos ? "" : parameter.key().substr(0, dot));
     }
   // What the module holds already is a part of every peak.
   std::set<const void*> seen;
@@ -63,7 +62,7 @@ const std::string* MemoryRecorder::layer_in(const at::RecordFunction& operation)
   const std::string* found = nullptr;
   const auto look_up = [&](const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage()) return;
-    if (const auto layer = layers_.find(tensor.const_data_ptr()); layer != layers_.end()) found = &layer->second;
+    if (const auto layer = layers_.find(TensorPlace(tensor)); layer != layers_.end()) found = &layer->second;
   };
   for (const c10::IValue& input : operation.inputs()) {
     if (input.isTensor()) look_up(input.toTensor());

@@ -1,6 +1,7 @@
 #pragma once
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
+#include <levin/modules/observers/tensor_place.h>
 #include <levin/trainer/core/run/profiler.h>
 
 #include <atomic>
@@ -90,7 +91,7 @@ class MemoryRecorder final : public c10::MemoryReportingInfoBase {
   void note_use(const OpenAction& action);
 
   const uint64_t id_;
-  std::unordered_map<const void*, std::string> layers_ = {};  ///< by the memory of their parameters
+  std::unordered_map<TensorPlace, std::string, TensorPlace::Hash> layers_ = {};  ///< by their parameters
   const std::thread::id thread_;
   std::atomic<bool> is_on_ = true;
   std::optional<uint64_t> callback_ = {};

@@ -2,6 +2,7 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
+#include <levin/modules/weights.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/idle_batch.h>
 #include <levin/trainer/strategies/own_loss.h>
@@ -102,6 +103,8 @@ State DdpStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {
 void DdpStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
   optim::load_optimizer_state_dict(optimizer, state);
 }
+
+State DdpStrategy::weights() { return module_state_dict(*module_); }
 
 State DdpStrategy::state_dict() const { return reducer_ ? reducer_->state_dict() : State(); }
 

@@ -46,6 +46,9 @@ class DdpStrategy : public Strategy {
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
   State optimizer_state(torch::optim::Optimizer& optimizer) override;
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
+  bool shards_parameters() const override { return false; }
+  State weights() override;
+  void give_back() override {}
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
@@ -53,7 +56,8 @@ class DdpStrategy : public Strategy {
   /// Adds parameters that optimizers or the module gained since the last call, and follows changes of rows. Called
   /// before a forward and before a state is applied. Returns whether anything changed.
   virtual bool follow_parameters();
-  const LightningModule& module() const { return *module_; }
+  LightningModule& module() const { return *module_; }
+  ProcessGroup& group() const { return group_; }
   /// Null if nothing is trained.
   parallel::GradientReducer* reducer() { return reducer_ ? &*reducer_ : nullptr; }
 

@@ -22,6 +22,7 @@ class ForwardingStrategy : public Strategy {
   RankSync& rank_sync() override { return inner_->rank_sync(); }
   void set_context(StepContext& context) override { inner_->set_context(context); }
   void place(LightningModule& module) override { inner_->place(module); }
+  bool shards_parameters() const override { return inner_->shards_parameters(); }
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override {
     inner_->attach(optimizers);
   }
@@ -48,6 +49,8 @@ class ForwardingStrategy : public Strategy {
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
     inner_->load_optimizer_state(optimizer, state);
   }
+  State weights() override { return inner_->weights(); }
+  void give_back() override { inner_->give_back(); }
   State state_dict() const override { return inner_->state_dict(); }
   void load_state_dict(const State& state) override { inner_->load_state_dict(state); }
 

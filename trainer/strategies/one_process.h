@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/weights.h>
 #include <levin/trainer/strategies/strategy.h>
 
 namespace levin {
@@ -23,6 +24,9 @@ class OneProcessStrategy : public Strategy {
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
     optim::load_optimizer_state_dict(optimizer, state);
   }
+  bool shards_parameters() const override { return false; }
+  State weights() override { return module_state_dict(*module_); }
+  void give_back() override {}
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}
 

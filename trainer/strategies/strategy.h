@@ -40,6 +40,8 @@ class Strategy {
   /// Moves the module to its device, unless it is to stay where it is. The caller keeps the module, which must outlive
   /// the strategy's use.
   virtual void place(LightningModule& module) = 0;
+  /// Returns whether each rank has only a shard of the parameters, which operations find whole in a RunScope.
+  virtual bool shards_parameters() const = 0;
   /// Called once, after configure_optimizers and before any state is applied.
   virtual void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) = 0;
 
@@ -72,6 +74,11 @@ class Strategy {
   virtual State optimizer_state(torch::optim::Optimizer& optimizer) = 0;
   /// Restores such a state. Throws levin::UsageError if it does not fit; the optimizer is then unchanged.
   virtual void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) = 0;
+  /// Returns the module's weights by name, as module_state_dict does; the rank that writes checkpoints gets them all.
+  /// Collective: all ranks call it.
+  virtual State weights() = 0;
+  /// Called once, after the run's last step: the module has its whole parameters again. Collective: all ranks call it.
+  virtual void give_back() = 0;
   /// Returns the strategy's own state for an exact resume; none if it has no state.
   virtual State state_dict() const = 0;
   /// Called after `attach`. Throws levin::UsageError for another module's state.

@@ -6,7 +6,7 @@
 
 namespace levin {
 
-enum class StrategyKind : uint8_t { SingleDevice, DataParallel, Ddp, Zero1 };
+enum class StrategyKind : uint8_t { SingleDevice, DataParallel, Ddp, Zero1, Fsdp };
 
 /// What the kinds of strategies differ in, for code that must know before a strategy is made.
 struct StrategyTraits {
@@ -24,16 +24,18 @@ constexpr StrategyTraits traits_of(StrategyKind kind) {
     case StrategyKind::Ddp:
       return {.name = "ddp", .has_ranks = true, .shards = false};
     case StrategyKind::Zero1:
+      return {.name = "zero1", .has_ranks = true, .shards = true};
+    case StrategyKind::Fsdp:
       break;
   }
-  return {.name = "zero1", .has_ranks = true, .shards = true};
+  return {.name = "fsdp", .has_ranks = true, .shards = true};
 }
 
 /// Returns the kind that an option names, also in the early spelling ddp_spawn; nullopt for another text ("auto").
 constexpr std::optional<StrategyKind> strategy_named(std::string_view name) {
   if (name == "ddp_spawn") return StrategyKind::Ddp;
-  for (const StrategyKind kind :
-       {StrategyKind::SingleDevice, StrategyKind::DataParallel, StrategyKind::Ddp, StrategyKind::Zero1})
+  for (const StrategyKind kind : {StrategyKind::SingleDevice, StrategyKind::DataParallel, StrategyKind::Ddp,
+                                  StrategyKind::Zero1, StrategyKind::Fsdp})
     if (name == traits_of(kind).name) return kind;
   return {};
 }

@@ -165,14 +165,7 @@ void GradientReducer::make_engine(Buckets buckets) {
 }
 
 void GradientReducer::synchronize_buffers() {
-  if (!options_.broadcast_buffers) return;
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> buffers;
-  for (const at::Tensor& buffer : module_.buffers()) buffers.push_back(buffer.detach());
-  if (buffers.empty()) return;
-  group_.guarded("broadcast", [&] {
-    c10d::broadcast_coalesced(group_.raw(), buffers, kBroadcastBytes, static_cast<int>(source_of_buffers_));
-  });
+  if (options_.broadcast_buffers) broadcast_buffers(module_, group_, source_of_buffers_);
 }
 
 at::Tensor GradientReducer::prepare(const at::Tensor& output) {
@@ -309,7 +302,7 @@ void GradientReducer::load_state_dict(const State& state) {
 }
 
 int64_t ReductionPlan::bytes_sent(int64_t world_size, bool scatters) const {
-  const int64_t rounds_of_gradients = gathered_bytes > 0 && scatters ? 1 : 2;
+  const int64_t rounds_of_gradients = gathered_bytes > 0 && (scatters || only_scatters) ? 1 : 2;
   return (world_size - 1) * (rounds_of_gradients * bytes + gathered_bytes) / world_size;
 }
 
@@ -326,6 +319,15 @@ ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedD
   }
   plan.buckets = static_cast<int64_t>(buckets_of_backward(parameters, options).size());
   return plan;
+}
+
+void broadcast_buffers(torch::nn::Module& module, ProcessGroup& group, int64_t source) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> buffers;
+  for (const at::Tensor& buffer : module.buffers()) buffers.push_back(buffer.detach());
+  if (buffers.empty()) return;
+  group.guarded("broadcast",
+                [&] { c10d::broadcast_coalesced(group.raw(), buffers, kBroadcastBytes, static_cast<int>(source)); });
 }
 
 void synchronize_module(torch::nn::Module& module, ProcessGroup& group) {

@@ -36,7 +36,8 @@ struct DistributedDataParallelOptions {
 struct ReductionPlan {
   int64_t bytes = 0;           ///< size of all gradients in the dtype in which they are sent
   int64_t buckets = 0;         ///< number of buckets if backward fills them in the reversed order of the parameters
-  int64_t gathered_bytes = 0;  ///< size of all parameters, if each rank steps its own shard
+  int64_t gathered_bytes = 0;  ///< size of all parameters that a step gathers, if each rank steps its own shard
+  bool only_scatters = false;  ///< ranks get nothing but their shards of gradients, whatever the backend supports
 
   /// Returns the bytes that one rank sends in a step. `scatters`: the backend supports reduce-scatter, which is used
   /// where it suffices.
@@ -47,6 +48,9 @@ ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedD
 /// Broadcasts the parameters and buffers of rank 0. Collective: all ranks call it. Throws levin::UsageError on all
 /// ranks if the tensors differ between ranks in number, shape or dtype.
 void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
+
+/// Broadcasts the buffers of a rank. Collective: all ranks call it.
+void broadcast_buffers(torch::nn::Module& module, ProcessGroup& group, int64_t source);
 
 /// Averages the gradients of a module's parameters over all ranks while backward computes them. Wraps c10d::Reducer,
 /// the engine of PyTorch's DistributedDataParallel, without its forward.

@@ -11,11 +11,6 @@
 namespace levin::parallel {
 namespace {
 
-/// Returns whether a group supports reduce-scatter as one operation. Gloo reduces the whole buffer on every rank.
-bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device) {
-  return group.getBackend(device)->getBackendName() != "gloo";
-}
-
 class ReductionHook final : public c10d::CommHookInterface {
  public:
   ReductionHook(c10::intrusive_ptr<c10d::ProcessGroup> group, std::optional<at::ScalarType> sent_as, bool shards)
@@ -75,6 +70,10 @@ class ReductionHook final : public c10d::CommHookInterface {
 };
 
 }  // namespace
+
+bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device) {
+  return group.getBackend(device)->getBackendName() != "gloo";
+}
 
 std::unique_ptr<c10d::CommHookInterface> make_reduction_hook(c10::intrusive_ptr<c10d::ProcessGroup> group,
                                                              std::optional<at::ScalarType> sent_as, bool shards) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/intrusive_ptr.h>
 
@@ -11,6 +12,9 @@ class ProcessGroup;
 }  // namespace c10d
 
 namespace levin::parallel {
+
+/// Returns whether a group supports reduce-scatter as one operation. Gloo reduces the whole buffer on every rank.
+bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device);
 
 /// Makes the hook by which a c10d::Reducer averages a full bucket of gradients over all ranks. `sent_as`: the dtype in
 /// which gradients are sent. `shards`: only this rank's shard of the bucket (Shard) is averaged; the rest is undefined.

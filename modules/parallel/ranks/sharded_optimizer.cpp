@@ -5,6 +5,7 @@
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <levin/modules/parallel/ranks/shard.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
@@ -72,22 +73,33 @@ State part_of(const State& whole, const at::Tensor& parameter, int64_t begin, in
 }  // namespace
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer)
+    : ShardedOptimizer(optimizer, std::make_unique<BucketMemory>(reducer), nullptr, reducer.group(), "zero1") {}
+
+ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, ShardedMemory& memory, ProcessGroup& group,
+                                   const char* strategy)
+    : ShardedOptimizer(optimizer, nullptr, &memory, group, strategy) {}
+
+ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::unique_ptr<BucketMemory> buckets,
+                                   ShardedMemory* memory, ProcessGroup& ranks, const char* strategy)
     : optimizer_(optimizer),
-      reducer_(reducer),
-      group_(reducer.group()),
+      buckets_(std::move(buckets)),
+      memory_(memory != nullptr ? *memory : *buckets_),
+      group_(ranks),
+      strategy_(strategy),
       parameters_(optim::detail::parameters_of(optimizer)) {
   if (!optim::is_elementwise(optimizer))
-    throw UsageError(
-        "zero1: this optimizer does not step each element by itself, so that its state cannot be divided among the "
-        "ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
+    throw UsageError(strategy_,
+                     ": this optimizer does not step each element by itself, so that its state cannot be divided among "
+                     "the ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
   const State state = optimizer.state().empty() ? State() : optim::optimizer_state_dict(optimizer);
   for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
     group_sizes_.push_back(group.params().size());
-  for (const std::vector<at::Tensor>& bucket : reducer.buckets()) flatten_bucket(bucket);
   make_parts();
   optimizer.state().clear();
   if (!state.is_none()) load_state_dict(state);
 }
+
+ShardedOptimizer::~ShardedOptimizer() = default;
 
 bool ShardedOptimizer::has_rows_of(const at::Tensor& parameter) const {
   return std::any_of(parameters_.begin(), parameters_.end(), [&](const auto& one) { return one.is_same(parameter); });
@@ -95,7 +107,7 @@ bool ShardedOptimizer::has_rows_of(const at::Tensor& parameter) const {
 
 void ShardedOptimizer::prepare(const at::Tensor& parameter, const optim::detail::RowChange& /*change*/,
                                optim::detail::RowCommit& /*commit*/) {
-  throw UsageError("zero1: the rows of a parameter of shape ", parameter.sizes(),
+  throw UsageError(strategy_, ": the rows of a parameter of shape ", parameter.sizes(),
                    " cannot change, since its state is divided among the ranks; use ddp");
 }
 
@@ -107,19 +119,13 @@ void ShardedOptimizer::follow() {
     group_sizes_.push_back(groups[g].params().size());
     parameters_.insert(parameters_.end(), groups[g].params().begin(), groups[g].params().end());
   }
-  const auto held = [this] {
-    std::set<const void*> parameters;
-    for (const Memory& memory : memories_)
-      for (const at::Tensor& parameter : memory.parameters) parameters.insert(parameter.unsafeGetTensorImpl());
-    return parameters;
-  };
-  const std::set<const void*> before = held();
-  for (const std::vector<at::Tensor>& bucket : reducer_.buckets())
-    if (before.count(bucket.front().unsafeGetTensorImpl()) == 0) flatten_bucket(bucket);
-  const std::set<const void*> trained = held();
+  if (buckets_) buckets_->follow();
+  std::set<const void*> trained;
+  for (const MemoryBlock& block : memory_.blocks())
+    for (const at::Tensor& parameter : block.parameters) trained.insert(parameter.unsafeGetTensorImpl());
   for (const at::Tensor& parameter : parameters_)
     if (parameter.requires_grad() && trained.count(parameter.unsafeGetTensorImpl()) == 0)
-      throw UsageError("zero1: a parameter of shape ", parameter.sizes(),
+      throw UsageError(strategy_, ": a parameter of shape ", parameter.sizes(),
                        " was added to the optimizer that is none of the module's; register it in the module, or use "
                        "ddp");
   make_parts();
@@ -127,9 +133,8 @@ void ShardedOptimizer::follow() {
 
 void ShardedOptimizer::reshard() {
   check_groups();
-  memories_.clear();
   parts_.clear();
-  for (const std::vector<at::Tensor>& bucket : reducer_.buckets()) flatten_bucket(bucket);
+  if (buckets_) buckets_->begin_again();
   make_parts();
   optimizer_.state().clear();
 }
@@ -148,29 +153,9 @@ void ShardedOptimizer::check_groups() const {
     is_ours = is_ours && (part == parts_.size() || parts_[part].parameter >= end);
   }
   if (!is_ours)
-    throw UsageError(
-        "zero1: the optimizer's groups hold this rank's parts of the parameters, and were changed; add groups with "
-        "add_param_group, or use ddp to exchange tensors in param_groups");
-}
-
-/// Moves the parameters of a bucket into one block of memory.
-void ShardedOptimizer::flatten_bucket(const std::vector<at::Tensor>& bucket) {
-  const at::NoGradGuard no_grad;
-  int64_t size = 0;
-  for (const at::Tensor& parameter : bucket) {
-    if (!parameter.is_non_overlapping_and_dense())
-      throw UsageError("zero1: a parameter of shape ", parameter.sizes(), " and strides ", parameter.strides(),
-                       " has gaps, or elements that share memory; make it contiguous");
-    size += parameter.numel();
-  }
-  const int64_t rank = group_.rank(), world_size = group_.world_size(), each = shard_size(size, world_size);
-  const at::Tensor all = at::zeros({each * world_size}, bucket.front().detach().options());
-  int64_t offset = 0;
-  for (at::Tensor parameter : bucket) {
-    parameter.set_data(all.as_strided(parameter.sizes(), parameter.strides(), offset).copy_(parameter));
-    offset += parameter.numel();
-  }
-  memories_.push_back({.all = all, .own = all.narrow(0, rank * each, each), .size = size, .parameters = bucket});
+    throw UsageError(strategy_,
+                     ": the optimizer's groups hold this rank's parts of the parameters, and were changed; add groups "
+                     "with add_param_group, or use ddp to exchange tensors in param_groups");
 }
 
 /// Replaces the parameters in the optimizer's groups by this rank's parts. Existing parts keep their tensor objects,
@@ -183,18 +168,26 @@ void ShardedOptimizer::make_parts() {
   std::unordered_map<size_t, at::Tensor> known;
   for (const Part& part : parts_) known[part.parameter] = part.values;
   parts_.clear();
-  for (const Memory& memory : memories_) {
-    const Shard own = shard_of(memory.size, group_.rank(), group_.world_size());
+  for (size_t b = 0; b < memory_.blocks().size(); ++b) {
+    const MemoryBlock& block = memory_.blocks()[b];
+    const Shard own = shard_of(block.size, group_.rank(), group_.world_size());
     int64_t offset = 0;
-    for (const at::Tensor& parameter : memory.parameters) {
-      const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
-      const auto place = places.find(parameter.unsafeGetTensorImpl());
+    for (size_t i = 0; i < block.parameters.size(); ++i) {
+      const int64_t numel = block.parameters[i].numel();
+      const int64_t first = std::max(offset, own.begin), last = std::min(offset + numel, own.end);
+      const auto place = places.find(block.parameters[i].unsafeGetTensorImpl());
       if (first < last && place != places.end()) {
         at::Tensor& values = known[place->second];
-        if (!values.defined()) values = memory.all.narrow(0, first, last - first).requires_grad_();
-        parts_.push_back({.parameter = place->second, .begin = first - offset, .values = values});
+        if (!values.defined()) values = block.own.narrow(0, first - own.begin, last - first).requires_grad_();
+        parts_.push_back({.parameter = place->second,
+                          .place = {.block = b,
+                                    .parameter = i,
+                                    .begin = first - offset,
+                                    .in_shard = first - own.begin,
+                                    .size = last - first},
+                          .values = values});
       }
-      offset += parameter.numel();
+      offset += numel;
     }
   }
   std::stable_sort(parts_.begin(), parts_.end(),
@@ -209,49 +202,27 @@ void ShardedOptimizer::make_parts() {
   }
 }
 
-void ShardedOptimizer::check_memory() const {
-  for (const Memory& memory : memories_) {
-    const auto* place = static_cast<const char*>(memory.all.const_data_ptr());
-    for (const at::Tensor& parameter : memory.parameters) {
-      if (parameter.numel() > 0 && parameter.const_data_ptr() != place)
-        throw UsageError("zero1: a parameter of shape ", parameter.sizes(),
-                         " was given other memory after configure_optimizers; move and replace parameters before it");
-      place += parameter.nbytes();
-    }
-  }
-}
-
 void ShardedOptimizer::zero_grad() {
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
   for (Part& part : parts_) part.values.mutable_grad().reset();
 }
 
 void ShardedOptimizer::take_gradients() {
-  for (Part& part : parts_) {
-    const at::Tensor& gradient = parameters_[part.parameter].grad();
-    part.values.mutable_grad() =
-        gradient.defined() ? elements(gradient, part.begin, part.values.numel()) : at::Tensor();
-  }
+  for (Part& part : parts_) part.values.mutable_grad() = memory_.gradient(part.place);
 }
 
 at::Tensor ShardedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
-  check_memory();
+  memory_.check();
   check_groups();
   const at::Tensor loss = optimizer_.step([&] {
     const at::Tensor of_closure = closure ? closure() : at::Tensor();
     // Groups added before the closure ran are already sharded by `follow`.
     if (optimizer_.param_groups().size() != group_sizes_.size())
-      throw UsageError(
-          "zero1: a group was added to the optimizer inside a step; add it in a hook before training_step");
+      throw UsageError(strategy_,
+                       ": a group was added to the optimizer inside a step; add it in a hook before training_step");
     return of_closure;
   });
-  const at::NoGradGuard no_grad;
-  group_.guarded("all_gather", [&] {
-    std::vector<c10::intrusive_ptr<c10d::Work>> works;
-    for (Memory& memory : memories_)
-      works.push_back(torch_compat::all_gather_flat(*group_.raw(), memory.all, memory.own));
-    for (const auto& work : works) work->wait();
-  });
+  memory_.shards_changed();
   return loss;
 }
 
@@ -266,8 +237,9 @@ State ShardedOptimizer::state_dict() {
   State own = State::list();
   for (size_t i = 0; i < parts_.size(); ++i)
     if (const State* values = of_parts.at("state").find(static_cast<int64_t>(i)))
-      own.push_back(State::dict(
-          {{"parameter", static_cast<int64_t>(parts_[i].parameter)}, {"begin", parts_[i].begin}, {"values", *values}}));
+      own.push_back(State::dict({{"parameter", static_cast<int64_t>(parts_[i].parameter)},
+                                 {"begin", parts_[i].place.begin},
+                                 {"values", *values}}));
   std::map<int64_t, State> of_parameters;
   for (int64_t rank = 0; rank < group_.world_size(); ++rank) {
     const State of_rank = state_of_rank(own, rank, group_);  // one rank at a time, to save memory
@@ -298,7 +270,7 @@ void ShardedOptimizer::load_state_dict(const State& saved) {
     const Part& part = parts_[i];
     if (const State* whole = of_parameters[part.parameter])
       own["state"][static_cast<int64_t>(i)] =
-          part_of(*whole, parameters_[part.parameter], part.begin, part.values.numel());
+          part_of(*whole, parameters_[part.parameter], part.place.begin, part.values.numel());
   }
   int64_t next = 0;
   for (size_t g = 0; g < groups.size(); ++g) {

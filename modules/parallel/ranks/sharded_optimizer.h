@@ -2,13 +2,17 @@
 #include <ATen/core/Tensor.h>
 #include <levin/modules/optim/engine/row_change.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/ranks/sharded_memory.h>
 #include <levin/trainer/core/state/state.h>
 #include <torch/optim/optimizer.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace levin::parallel {
+
+class BucketMemory;
 
 /// An optimizer sharded over the ranks: each rank steps its own shard of the parameters and stores only the state of
 /// that shard. With Adam on N ranks this takes 8/N bytes per float32 parameter instead of 8.
@@ -36,6 +40,10 @@ class ShardedOptimizer {
   /// and `reducer` must outlive this object. Existing optimizer state is kept. Throws levin::UsageError for other
   /// optimizers, and for parameters whose elements share memory.
   ShardedOptimizer(torch::optim::Optimizer& optimizer, const GradientReducer& reducer);
+  /// The same for parameters that are already divided. `strategy`: its name, for errors. All must outlive this object.
+  ShardedOptimizer(torch::optim::Optimizer& optimizer, ShardedMemory& memory, ProcessGroup& group,
+                   const char* strategy);
+  ~ShardedOptimizer();
 
   /// Shards the parameters of groups that were added to the optimizer since the last call, and new parameters of the
   /// reducer (call GradientReducer::follow_module first); existing parts stay unchanged. Collective: all ranks call it,
@@ -63,34 +71,29 @@ class ShardedOptimizer {
   void load_state_dict(const State& state);
 
  private:
-  /// The contiguous memory of a bucket's parameters, padded to a multiple of the number of ranks.
-  struct Memory {
-    at::Tensor all = {}, own = {};  ///< `own`: this rank's shard of `all`
-    int64_t size = 0;               ///< elements of the parameters, without padding
-    std::vector<at::Tensor> parameters = {};
-  };
   /// This rank's part of a parameter.
   struct Part {
     size_t parameter = 0;  ///< index among the optimizer's parameters
-    int64_t begin = 0;     ///< first element, in memory order
+    ShardPart place = {};
     at::Tensor values = {};
   };
+  ShardedOptimizer(torch::optim::Optimizer& optimizer, std::unique_ptr<BucketMemory> buckets, ShardedMemory* memory,
+                   ProcessGroup& group, const char* strategy);
   friend class optim::detail::RowSubscription;
   bool has_rows_of(const at::Tensor& parameter) const;
   /// Throws levin::UsageError: rows of a sharded parameter cannot change.
   void prepare(const at::Tensor& parameter, const optim::detail::RowChange& change, optim::detail::RowCommit& commit);
-  void flatten_bucket(const std::vector<at::Tensor>& bucket);
   void make_parts();
   void check_groups() const;
-  void check_memory() const;
 
   torch::optim::Optimizer& optimizer_;
-  const GradientReducer& reducer_;
+  std::unique_ptr<BucketMemory> buckets_;  ///< null if the parameters were already divided
+  ShardedMemory& memory_;
   ProcessGroup& group_;
+  const char* strategy_;
   std::vector<size_t> group_sizes_ = {};     ///< number of parameters in each of the optimizer's groups
   std::vector<at::Tensor> parameters_ = {};  ///< parameters of all groups
-  std::vector<Memory> memories_ = {};
-  std::vector<Part> parts_ = {};  ///< in the order of the parameters
+  std::vector<Part> parts_ = {};             ///< in the order of the parameters
   optim::detail::RowSubscription rows_{*this};
 };
 

@@ -296,7 +296,7 @@ TEST_CASE("config schema has types, defaults, limits, choices and descriptions")
   CHECK(trainer["max_epochs"]["anyOf"].dump() ==
         R"([{"type":["integer","null"],"minimum":-1},{"$ref":"#/definitions/reference"}])");
   CHECK(trainer["strategy"]["anyOf"][0].dump() ==
-        R"({"enum":["auto","single_device","dp","ddp","ddp_spawn","zero1"]})");
+        R"({"enum":["auto","single_device","dp","ddp","ddp_spawn","zero1","fsdp"]})");
   CHECK(trainer["strategy"]["default"] == "auto");
   CHECK(trainer["default_root_dir"].dump() ==
         R"({"description":"Folder that holds the runs' folders","default":".","type":"string"})");

@@ -63,8 +63,10 @@ void print_memory(std::ostream& out, const DryRunFindings& findings) {
   for (const auto& [device, need] : findings.memory)
     out << "memory on " << device << ": parameters " << megabytes(need.parameters) << ", gradients "
         << megabytes(need.gradients) << ", optimizer state " << megabytes(need.optimizer_state) << ", activations "
-        << megabytes(need.activations) << " for a batch of " << findings.batch_size << "; together "
-        << megabytes(need.parameters + need.gradients + need.optimizer_state + need.activations) << "\n";
+        << megabytes(need.activations) << " for a batch of " << findings.batch_size
+        << (need.whole_units > 0 ? ", whole units " + megabytes(need.whole_units) : "") << "; together "
+        << megabytes(need.parameters + need.gradients + need.optimizer_state + need.activations + need.whole_units)
+        << "\n";
 }
 
 void print_ranks(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options,
@@ -76,10 +78,13 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Resolv
       << findings.batch_size << " in each batch of a rank\n";
   // For zero1 NCCL reduce-scatters gradients, while Gloo all-reduces them.
   const int64_t sent = findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != "cpu");
-  out << "gradients: " << megabytes(findings.reduction.bytes) << " in " << findings.reduction.buckets
-      << (findings.reduction.buckets == 1 ? " bucket" : " buckets");
+  const bool in_units = findings.reduction.only_scatters;
+  const std::string kind = in_units ? "unit" : "bucket";
+  out << "gradients: " << megabytes(findings.reduction.bytes) << " in " << findings.reduction.buckets << " " << kind
+      << (findings.reduction.buckets == 1 ? "" : "s");
   if (findings.reduction.gathered_bytes > 0)
-    out << ", parameters: " << megabytes(findings.reduction.gathered_bytes) << " gathered after the step";
+    out << ", parameters: " << megabytes(findings.reduction.gathered_bytes)
+        << (in_units ? " gathered in each step" : " gathered after the step");
   out << "; each rank sends " << megabytes(sent) << " in each step";
   if (bandwidths.empty()) bandwidths = {10, 100, 400};
   const char* before = ", which takes ";
@@ -134,7 +139,14 @@ void DryRun::on_train_start(Run& run) {
   findings_->nodes = nodes_;
   if (findings_->ranks == 1) return;
   for (const auto& loader : findings_->loaders) loader->shard(0, findings_->ranks);
-  findings_->reduction = parallel::plan_reduction(run.module(), reduction_);
+  if (strategy_.kind == StrategyKind::Fsdp)
+    findings_->reduction = sharding_plan(run).reduction;
+  else
+    findings_->reduction = parallel::plan_reduction(run.module(), reduction_);
+}
+
+parallel::ShardingPlan DryRun::sharding_plan(Run& run) const {
+  return parallel::plan_sharding(run.module(), sharding_, findings_->ranks, accumulates_);
 }
 
 void DryRun::on_train_batch_start(Run& run) {
@@ -142,21 +154,35 @@ void DryRun::on_train_batch_start(Run& run) {
   tracker_ = std::make_unique<MemoryTracker>();
 }
 
-void DryRun::on_before_backward(Run& /*run*/, at::Tensor& /*loss*/) {
+void DryRun::on_before_backward(Run& run, at::Tensor& /*loss*/) {
   if (!tracker_) return;
+  const bool shards = strategy_.kind == StrategyKind::Fsdp;
   for (const auto& [device, bytes] : tracker_->live())
-    findings_->memory[device].activations = std::max<int64_t>(0, bytes);
+    findings_->memory[device].activations =
+        std::max<int64_t>(0, bytes - (shards ? parallel::whole_bytes(run.module()) : 0));
 }
 
 void DryRun::on_train_batch_end(Run& run) {
   tracker_.reset();
   ++findings_->train_batches;
-  for (const at::Tensor& parameter : run.module().parameters()) {
+  if (strategy_.kind == StrategyKind::Fsdp) {
+    const parallel::ShardingPlan plan = sharding_plan(run);
+    MemoryNeed& need = findings_->memory[run.module().parameters().front().device().str()];
+    need.parameters = plan.parameters;
+    need.gradients = plan.gradients;
+    need.whole_units = plan.whole;
+  } else {
+    add_parameters(run.module());
+  }
+  for (const auto& optimizer : run.optimizers()) add_state(*optimizer, findings_->memory);
+}
+
+void DryRun::add_parameters(const torch::nn::Module& module) {
+  for (const at::Tensor& parameter : module.parameters()) {
     MemoryNeed& need = findings_->memory[parameter.device().str()];
     need.parameters += bytes_of(parameter);
     if (parameter.requires_grad()) need.gradients += bytes_of(parameter);
   }
-  for (const auto& optimizer : run.optimizers()) add_state(*optimizer, findings_->memory);
 }
 
 void DryRun::on_exception(Run& /*run*/, const std::exception& /*error*/) { tracker_.reset(); }

@@ -2,6 +2,7 @@
 #include <levin/callbacks/callback.h>
 #include <levin/data/loader.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/sharding/sharding_plan.h>
 #include <levin/trainer/assembly/assembly.h>
 #include <levin/trainer/core/device/memory_tracker.h>
 #include <levin/trainer/trainer_options.h>
@@ -19,6 +20,7 @@ namespace levin::cli {
 /// The memory that training needs on one device, in bytes.
 struct MemoryNeed {
   int64_t parameters = 0, gradients = 0, optimizer_state = 0;
+  int64_t whole_units = 0;  ///< under fsdp: the most that is gathered at one time
   int64_t activations = 0;  ///< kept from forward until backward, for the batch that ran
 };
 
@@ -38,7 +40,10 @@ class DryRun : public Callback {
  public:
   DryRun(std::shared_ptr<DryRunFindings> findings, const TrainerOptions& options)
       : findings_(std::move(findings)),
-        reduction_(ddp_options(options, choose_strategy(options))),
+        strategy_(choose_strategy(options)),
+        reduction_(ddp_options(options, strategy_)),
+        sharding_(sharding_options(options)),
+        accumulates_(options.accumulate_grad_batches > 1),
         nodes_(options.nb_gpu_nodes.value_or(options.num_nodes)) {}
   void on_train_start(Run& run) override;
   void on_train_batch_start(Run& run) override;
@@ -48,8 +53,14 @@ class DryRun : public Callback {
   void on_validation_batch_end(Run& run) override;
 
  private:
+  parallel::ShardingPlan sharding_plan(Run& run) const;
+  void add_parameters(const torch::nn::Module& module);
+
   std::shared_ptr<DryRunFindings> findings_;
+  StrategyChoice strategy_;
   parallel::DistributedDataParallelOptions reduction_;
+  parallel::ShardingOptions sharding_;
+  bool accumulates_;
   int64_t nodes_;
   std::unique_ptr<MemoryTracker> tracker_ = {};
 };

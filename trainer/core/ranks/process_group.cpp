@@ -96,22 +96,31 @@ struct ProcessGroup::Parts {
   /// A call of this rank.
   struct Call {
     int64_t number = 0;
-    const char* name = nullptr;
+    std::string name = {};
     double milliseconds = -1;  ///< until it ended
   };
   std::mutex mutex;  ///< guards the members below; backward on a GPU runs in another thread
   std::deque<Call> calls;
   int64_t count = 0, silences = 0;
   RankStore met_at;
+  std::chrono::milliseconds timeout = {};
+  std::string master_addr;
+  c10::Device device = c10::kCPU;
+  ProcessGroupBackend backend = ProcessGroupBackend::Auto;
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   bool is_stub = false;  ///< made by of_absent_ranks
+  int64_t numbers = 0;   ///< given by next_number
 };
 
 ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std::chrono::milliseconds timeout,
                            ProcessGroupBackend backend)
     : rank_(rendezvous.rank), world_size_(rendezvous.world_size), parts_(std::make_unique<Parts>()) {
   parts_->met_at = open_store(rendezvous, timeout);
+  parts_->timeout = timeout;
+  parts_->master_addr = rendezvous.master_addr;
+  parts_->device = device;
+  parts_->backend = backend;
   parts_->store = c10::make_intrusive<c10d::PrefixStore>("levin/" + rendezvous.key, parts_->met_at.store);
   try {
     parts_->group = make_group({.store = parts_->store,
@@ -128,14 +137,45 @@ ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std
   }
 }
 
-ProcessGroup::ProcessGroup(int64_t world_size) : rank_(0), world_size_(world_size), parts_(std::make_unique<Parts>()) {}
+ProcessGroup::ProcessGroup(int64_t rank, int64_t world_size)
+    : rank_(rank), world_size_(world_size), parts_(std::make_unique<Parts>()) {}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::subgroup(const std::string& name, const std::vector<int64_t>& ranks) const {
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+  if (own == ranks.end()) throw UsageError("subgroup ", name, ": rank ", rank_, " is none of its ranks");
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(own - ranks.begin(), static_cast<int64_t>(ranks.size())));
+  Parts& parts = *group->parts_;
+  parts.timeout = parts_->timeout;
+  parts.master_addr = parts_->master_addr;
+  parts.device = parts_->device;
+  parts.backend = parts_->backend;
+  parts.is_stub = parts_->is_stub;
+  if (parts.is_stub) {
+    parts.group = make_absent_ranks(group->world_size_, parts.device);
+    return group;
+  }
+  parts.met_at.store = parts_->met_at.store;
+  parts.store = c10::make_intrusive<c10d::PrefixStore>(name, parts_->store);
+  guarded("subgroup", [&] {
+    parts.group = make_group({.store = parts.store,
+                              .rank = group->rank_,
+                              .world_size = group->world_size_,
+                              .master_addr = parts.master_addr,
+                              .timeout = parts.timeout},
+                             parts.device, parts.backend);
+  });
+  return group;
+}
 
 std::shared_ptr<ProcessGroup> ProcessGroup::of_absent_ranks(int64_t world_size, c10::Device device) {
-  std::shared_ptr<ProcessGroup> ranks(new ProcessGroup(world_size));
+  std::shared_ptr<ProcessGroup> ranks(new ProcessGroup(/*rank=*/0, world_size));
+  ranks->parts_->device = device;
   ranks->parts_->group = make_absent_ranks(world_size, device);
   ranks->parts_->is_stub = true;
   return ranks;
 }
+
+int64_t ProcessGroup::next_number() { return ++parts_->numbers; }
 
 int64_t ProcessGroup::present_ranks() const { return parts_->is_stub ? 1 : world_size_; }
 

@@ -63,6 +63,12 @@ class ProcessGroup final : public Comm {
   /// Returns a stub group of `world_size` ranks for dry runs, in which this process is rank 0: collectives return this
   /// rank's own tensors.
   static std::shared_ptr<ProcessGroup> of_absent_ranks(int64_t world_size, c10::Device device);
+  /// Returns a group of these ranks of the group, in this order; this rank must be one of them. Its calls and this
+  /// group's do not wait for each other. `name`: the same on the ranks of the new group, and another one for each
+  /// group. Collective: all ranks of the new group call it.
+  std::unique_ptr<ProcessGroup> subgroup(const std::string& name, const std::vector<int64_t>& ranks) const;
+  /// Returns another number at each call, for names of subgroups: the same on all ranks if all make the same calls.
+  int64_t next_number();
   ~ProcessGroup() override;
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -100,7 +106,7 @@ class ProcessGroup final : public Comm {
 
  private:
   struct Parts;
-  explicit ProcessGroup(int64_t world_size);
+  ProcessGroup(int64_t rank, int64_t world_size);
   /// Returns the ranks that have not reported a failed call yet.
   std::vector<int64_t> ranks_that_miss_nobody(const std::string& call) const;
   int64_t rank_, world_size_;

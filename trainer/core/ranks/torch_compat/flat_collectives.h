@@ -22,4 +22,14 @@ c10::intrusive_ptr<c10d::Work> reduce_scatter_flat(Group& group, at::Tensor& own
     return group._reduce_scatter_base(own, all);
 }
 
+/// Sends each rank its share of `all`; `received` holds the shares of this rank that the others sent, in rank order.
+template <class Group = c10d::ProcessGroup>
+c10::intrusive_ptr<c10d::Work> all_to_all_flat(Group& group, at::Tensor& received, at::Tensor& all) {
+  std::vector<int64_t> equal;
+  if constexpr (requires { group.all_to_all_single(received, all, equal, equal); })
+    return group.all_to_all_single(received, all, equal, equal);
+  else
+    return group.alltoall_base(received, all, equal, equal);
+}
+
 }  // namespace levin::torch_compat

@@ -1,0 +1,100 @@
+// Steps and memory of strategies that divide a model among ranks, over Gloo on this machine.
+//
+//   benchmark_sharding CASE STRATEGY RANKS STEPS [shard]
+//
+// Rank 0 prints the median of a step in microseconds, and the largest peak of the ranks' resident memory in steps after
+// the first ones, in MB above what the process used before it made the module. benchmarks/sharding.py has the peers and
+// the table. Cases: mlp, 24 layers of 2048 (101 million parameters, Adam); gpt, 8 blocks of 512 (25 million, AdamW).
+#include <levin/levin.h>
+#include <levin/trainer/core/system/memory_use.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <vector>
+
+#include "benchmarks/statistics.h"
+
+namespace F = torch::nn::functional;
+namespace nn = torch::nn;
+
+namespace {
+
+constexpr int64_t kWarmUp = 3;
+
+struct Net : levin::LightningModule {
+  explicit Net(std::string name_) : name(std::move(name_)), base(levin::host_memory().resident) {
+    if (name == "gpt") {
+      gpt =
+          register_module("gpt", levin::nn::GPT(levin::nn::GPTOptions{
+                                     .vocab_size = 256, .block_size = 128, .layers = 8, .heads = 8, .embedding = 512}));
+    } else {
+      for (int i = 0; i < 24; ++i) {
+        layers->push_back(nn::Linear(2048, 2048));
+        layers->push_back(nn::ReLU());
+      }
+      register_module("layers", layers);
+    }
+  }
+  levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+    if (name == "gpt") return F::cross_entropy(gpt(batch.input()).flatten(0, 1), batch.target().flatten());
+    return F::mse_loss(layers->forward(batch.input()), batch.target());
+  }
+  levin::OptimizerConfig configure_optimizers() override { return levin::optim::AdamW(parameters(), {.lr = 1e-4}); }
+  void on_train_batch_end(levin::Run& run) override {
+    const auto now = std::chrono::steady_clock::now();
+    microseconds.push_back(std::chrono::duration<double, std::micro>(now - last).count());
+    last = now;
+    if (run.state().global_step == kWarmUp) std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins again
+  }
+  void on_train_end(levin::Run& run) override {
+    const double own = static_cast<double>(levin::host_memory().resident_peak - base) / 1e6;
+    torch::Tensor most = torch::full({1}, own, torch::kDouble);
+    run.comm().all_reduce(most, levin::ReduceOp::Max);
+    peak = most.item<double>();
+  }
+
+  std::string name;
+  int64_t base;
+  levin::nn::GPT gpt{nullptr};
+  nn::Sequential layers;
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  std::vector<double> microseconds = {};
+  double peak = 0;
+};
+
+std::vector<levin::Batch> make_batches(const std::string& name) {
+  std::vector<levin::Batch> batches;
+  for (int i = 0; i < 4; ++i)
+    if (name == "gpt") {
+      const torch::Tensor tokens = torch::randint(256, {4, 129}, torch::kLong);
+      batches.emplace_back(tokens.slice(1, 0, 128).contiguous(), tokens.slice(1, 1).contiguous());
+    } else {
+      batches.emplace_back(torch::randn({8, 2048}), torch::randn({8, 2048}));
+    }
+  return batches;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) {
+    std::fprintf(stderr, "usage: benchmark_sharding mlp|gpt STRATEGY RANKS STEPS [all|gradients]\n");
+    return 2;
+  }
+  levin::TrainerOptions options;
+  options.strategy = argv[2];
+  options.devices = static_cast<int>(std::atoi(argv[3]));
+  options.max_steps = std::atoll(argv[4]);
+  if (argc > 5) options.shard = argv[5];
+  options.accelerator = "cpu";
+  options.barebones = true;
+  options.use_distributed_sampler = false;
+  levin::Trainer trainer(options);
+  torch::manual_seed(1);
+  Net net(argv[1]);
+  trainer.fit(net, make_batches(argv[1]));
+  net.microseconds.erase(net.microseconds.begin(), net.microseconds.begin() + kWarmUp);
+  if (trainer.is_global_zero()) std::printf("%.1f %.2f\n", Rounds{net.microseconds}.median(), net.peak);
+}

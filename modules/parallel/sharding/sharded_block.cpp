@@ -1,0 +1,79 @@
+#include <levin/modules/parallel/sharding/sharded_block.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <levin/modules/parallel/ranks/shard.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace levin::parallel {
+namespace {
+
+/// Returns a range of elements of a tensor without gaps, in memory order.
+at::Tensor elements(const at::Tensor& tensor, int64_t begin, int64_t size) {
+  return tensor.as_strided({size}, {1}, tensor.storage_offset() + begin);
+}
+
+at::Storage empty_storage(size_t bytes, c10::Device device) {
+  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                               c10::DataPtr(nullptr, device), /*allocator=*/nullptr,
+                                               /*resizable=*/false);
+}
+
+}  // namespace
+
+ShardedBlock::ShardedBlock(std::vector<std::string> names, const std::vector<at::Tensor>& parameters,
+                           WatchedMemory& owner, int64_t rank, int64_t world_size)
+    : names_(std::move(names)), owner_(owner), rank_(rank) {
+  const at::NoGradGuard no_grad;
+  memory_.parameters = parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].is_non_overlapping_and_dense())
+      throw UsageError("fsdp: the parameter ", names_[i], " of shape ", parameters[i].sizes(), " and strides ",
+                       parameters[i].strides(), " has gaps, or elements that share memory; make it contiguous");
+    memory_.size += parameters[i].numel();
+  }
+  const at::TensorOptions options = parameters.front().detach().options();
+  const int64_t each = shard_size(memory_.size, world_size);
+  memory_.own = at::zeros({each}, options);
+  const auto bytes = static_cast<size_t>(each * world_size) * options.dtype().itemsize();
+  storage_ = empty_storage(bytes, parameters.front().device());
+  set_watched(storage_, owner_, nullptr);
+  whole_ = at::empty({0}, options).set_(storage_, 0, {each * world_size}, {1});
+  int64_t offset = 0;
+  for (at::Tensor parameter : parameters) {
+    const int64_t first = std::max(offset, rank * each), last = std::min(offset + parameter.numel(), (rank + 1) * each);
+    if (first < last)
+      memory_.own.narrow(0, first - rank * each, last - first)
+          .copy_(elements(parameter.detach(), first - offset, last - first));
+    parameter.set_data(at::empty({0}, options).set_(storage_, offset, parameter.sizes(), parameter.strides()));
+    offset += parameter.numel();
+  }
+}
+
+ShardedBlock::~ShardedBlock() {
+  if (!is_kept_) storage_.unsafeGetStorageImpl()->set_data_ptr_noswap({nullptr, storage_.device()});
+}
+
+at::Tensor ShardedBlock::shard_of_rank(const at::Tensor& whole) const {
+  const int64_t each = memory_.own.numel();
+  return whole.narrow(0, rank_ * each, each);
+}
+
+void ShardedBlock::set_data(void* data) { set_watched(storage_, owner_, data); }
+
+void ShardedBlock::keep_whole() {
+  set_unwatched(storage_);
+  is_kept_ = true;
+}
+
+void ShardedBlock::check() const {
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (memory_.parameters[i].numel() > 0 && !memory_.parameters[i].storage().is_alias_of(storage_))
+      throw UsageError("fsdp: the parameter ", names_[i],
+                       " was given other memory after configure_optimizers; move and replace parameters before it");
+}
+
+}  // namespace levin::parallel

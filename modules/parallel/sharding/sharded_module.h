@@ -1,0 +1,118 @@
+#pragma once
+#include <levin/modules/parallel/ranks/sharded_memory.h>
+#include <levin/modules/parallel/sharding/sharded_gradients.h>
+#include <levin/modules/parallel/sharding/sharded_unit.h>
+#include <levin/modules/parallel/sharding/unit_order.h>
+#include <levin/trainer/core/state/state.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace levin::parallel {
+
+struct ShardingOptions {
+  /// Whole parameters are gathered once in a step and kept until its end, on every rank: only gradients and the
+  /// optimizer's state are divided (ZeRO-2). Otherwise parameters are divided too (ZeRO-3).
+  bool keep_parameters = false;
+  /// In some steps some parameters get no gradient, on some or all ranks.
+  bool find_unused_parameters = false;
+  /// Ranks that divide the parameters among each other: each so many that follow each other hold the whole module, as
+  /// do the next. 0: all ranks. It must divide their number.
+  int64_t hybrid_shard = 0;
+};
+
+/// A module whose parameters, gradients and optimizer's state are divided among the ranks. The module's own classes
+/// need not know of it: in a WatchScope, an operation that uses a parameter finds it whole.
+///
+///     levin::parallel::ShardedModule sharded(*net, group);
+///     levin::optim::Adam adam(net->parameters());
+///     levin::parallel::ShardedOptimizer optimizer(adam, sharded, group);
+///     const levin::parallel::WatchScope watched;
+///     for (...) {
+///       optimizer.zero_grad();
+///       sharded.begin_pass(ShardedModule::Pass::Training);
+///       sharded.backward(loss(net(input), target));
+///       optimizer.take_gradients();
+///       optimizer.step();
+///     }
+///
+/// The parameters are divided into units (find_units). A unit is gathered from all ranks right before the first
+/// operation that uses it, in forward and in backward; the next one, by the order of the pass before, is gathered
+/// meanwhile; and the memory of those before is given back. All ranks use the units in the same order.
+///
+/// Source: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020 (stages 2 and
+/// 3), https://arxiv.org/abs/1910.02054; Zhao et al., PyTorch FSDP, 2023, https://arxiv.org/abs/2304.11277
+class ShardedModule final : public ShardedMemory {
+ public:
+  enum class Pass { Training, Evaluation };
+
+  /// The parameters must be the same on all ranks (synchronize_module). `module` and `group` must outlive the object.
+  /// Collective: all ranks call it.
+  ShardedModule(torch::nn::Module& module, ProcessGroup& group, ShardingOptions options = {});
+  /// Unless `restore` was called, the parameters have no memory afterwards.
+  ~ShardedModule() override;
+
+  /// Returns the ranks among which this rank's parameters are divided.
+  ProcessGroup& shard_group() const { return *shards_; }
+  /// Begins the forward of a batch.
+  void begin_pass(Pass pass);
+  /// Adds the gradients of `loss` to the window's, on this rank.
+  void backward_without_sync(const at::Tensor& loss);
+  /// Computes the gradients of `loss`, and averages those of the window over all ranks. Collective: all ranks call it,
+  /// or `backward_without_loss`. Throws levin::UsageError if the ranks have used units in different orders.
+  void backward(const at::Tensor& loss);
+  void backward_without_loss();
+  /// Begins and ends what `backward` does, for callers that run the backward in between.
+  void begin_backward(bool has_loss);
+  void end_backward(bool has_loss) { gradients_->end_backward(has_loss); }
+  void begin_backward_without_sync() { gradients_->begin_backward(); }
+  void zero_grad() { gradients_->clear(); }
+
+  /// Returns the module's parameters and buffers by name, on the CPU, as module_state_dict does: on rank 0, and none on
+  /// the others. Collective: all ranks call it.
+  State state_dict();
+  /// Gives each rank the whole parameters; the object is of no use afterwards. Collective: all ranks call it.
+  void restore();
+
+  const std::vector<MemoryBlock>& blocks() const override { return blocks_; }
+  at::Tensor gradient(const ShardPart& part) const override;
+  void check() const override;
+  void shards_changed() override;
+
+ private:
+  struct Place {
+    size_t unit, block;
+  };
+  void make_groups();
+  void use(size_t unit);
+  void prefetch(std::optional<size_t> unit);
+  void hold_all();
+  void release(ShardedUnit& unit);
+  std::vector<size_t> order_of_reductions() const;
+  void check_order(const std::vector<int64_t>& hashes);
+  [[noreturn]] void refuse_orders();
+
+  torch::nn::Module& module_;
+  ProcessGroup& group_;
+  ShardingOptions options_;
+  std::unique_ptr<ProcessGroup> shards_,
+      reductions_;                          ///< the same ranks: gathers and reductions do not wait for each other
+  std::unique_ptr<ProcessGroup> replicas_;  ///< the ranks that have the same shards; null if there are none
+  BufferPool pool_;
+  std::deque<ShardedUnit> units_ = {};
+  std::vector<bool> used_ = {};  ///< by unit: since it was gathered
+  std::vector<bool> kept_ = {};  ///< by unit: so small that it stays until the optimizer's step
+  bool holds_all_ = false;       ///< nothing is given back in this backward
+  UnitOrder training_ = {}, evaluation_ = {};
+  UnitOrder* order_ = &training_;
+  std::optional<size_t> postponed_ = {};  ///< unit to gather when reductions have given their memory back
+  std::unique_ptr<ShardedGradients> gradients_;
+  std::vector<MemoryBlock> blocks_ = {};  ///< of trained parameters
+  std::vector<Place> places_ = {};        ///< of `blocks_`
+};
+
+}  // namespace levin::parallel

@@ -1,0 +1,82 @@
+#include <levin/modules/parallel/sharding/sharded_unit.h>
+#include <ATen/core/grad_mode.h>
+#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
+
+#include <map>
+#include <utility>
+
+namespace levin::parallel {
+ShardedUnit::ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, BufferPool& pool,
+                         std::function<void(ShardedUnit&)> on_use)
+    : name_(parameters.name.empty() ? "the unit of what is in no part" : "unit " + parameters.name),
+      call_("all_gather of " + name_),
+      group_(group),
+      pool_(pool),
+      on_use_(std::move(on_use)) {
+  std::map<std::pair<at::ScalarType, bool>, UnitParameters> kinds;
+  for (size_t i = 0; i < parameters.parameters.size(); ++i) {
+    const at::Tensor& parameter = parameters.parameters[i];
+    UnitParameters& kind = kinds[{parameter.scalar_type(), parameter.requires_grad()}];
+    kind.names.push_back(parameters.names[i]);
+    kind.parameters.push_back(parameter);
+  }
+  for (auto& [key, kind] : kinds) {
+    blocks_.emplace_back(std::move(kind.names), kind.parameters, *this, group.rank(), group.world_size());
+    offsets_.push_back(bytes_);
+    bytes_ += aligned(blocks_.back().bytes());
+  }
+}
+
+void ShardedUnit::begin_use() {
+  on_use_(*this);
+  ++uses_;
+}
+
+void ShardedUnit::end_use(bool written) noexcept {
+  --uses_;
+  if (!written) return;
+  const at::NoGradGuard no_grad;
+  for (ShardedBlock& block : blocks_) block.memory().own.copy_(block.shard_of_rank(block.whole()));
+}
+
+void ShardedUnit::gather_into_blocks() {
+  const UnwatchedScope unwatched;
+  const at::NoGradGuard no_grad;
+  group_.guarded(call_.c_str(), [&] {
+    for (ShardedBlock& block : blocks_)
+      works_.add(torch_compat::all_gather_flat(*group_.raw(), block.whole(), block.memory().own));
+  });
+}
+
+void ShardedUnit::begin_gather() {
+  if (state_ != State::Away) return;
+  if (!buffer_.defined()) buffer_ = pool_.take(bytes_);
+  auto* const memory = static_cast<char*>(buffer_.mutable_data_ptr());
+  for (size_t i = 0; i < blocks_.size(); ++i) blocks_[i].set_data(memory + offsets_[i]);
+  gather_into_blocks();
+  state_ = State::Coming;
+}
+
+void ShardedUnit::wait() {
+  if (state_ != State::Coming) return;
+  group_.guarded(call_.c_str(), [&] { works_.wait(); });
+  state_ = State::Whole;
+}
+
+void ShardedUnit::release(bool keeps_memory) {
+  wait();
+  state_ = State::Away;
+  if (keeps_memory || !buffer_.defined()) return;
+  for (ShardedBlock& block : blocks_) block.set_data(nullptr);
+  pool_.give_back(std::exchange(buffer_, {}));
+}
+
+void ShardedUnit::keep_whole() {
+  release();
+  for (ShardedBlock& block : blocks_) block.keep_whole();
+  gather_into_blocks();
+  state_ = State::Coming;
+  wait();
+}
+
+}  // namespace levin::parallel

@@ -1,0 +1,62 @@
+#pragma once
+#include <levin/modules/parallel/sharding/buffer_pool.h>
+#include <levin/modules/parallel/sharding/find_units.h>
+#include <levin/modules/parallel/sharding/pending_works.h>
+#include <levin/modules/parallel/sharding/sharded_block.h>
+#include <levin/trainer/core/ranks/process_group.h>
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace levin::parallel {
+
+/// A unit of a sharded module: its blocks, and the buffer that holds them while they are whole.
+class ShardedUnit final : public WatchedMemory {
+ public:
+  /// `on_use` is called before an operation uses the unit, and makes it whole. `group` and `pool` must outlive the
+  /// unit.
+  ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, BufferPool& pool,
+              std::function<void(ShardedUnit&)> on_use);
+  /// For people: "unit net.blocks.3".
+  const std::string& name() const { return name_; }
+  std::deque<ShardedBlock>& blocks() { return blocks_; }
+  const std::deque<ShardedBlock>& blocks() const { return blocks_; }
+  size_t bytes() const { return bytes_; }
+
+  void begin_use() override;
+  void end_use(bool written) noexcept override;
+
+  /// Whether the whole unit is there, or on its way.
+  bool is_present() const { return state_ != State::Away; }
+  bool is_in_use() const { return uses_ > 0; }
+  /// Starts to gather the unit from all ranks, unless it is present. Collective: all ranks call it.
+  void begin_gather();
+  /// Waits until the unit is whole.
+  void wait();
+  /// Drops the whole unit, and waits for it first if it is on its way; the shards stay. `keeps_memory`: the buffer
+  /// stays for the next gather.
+  void release(bool keeps_memory = false);
+  /// Gives the blocks memory of their own with the parameters of all ranks, for good. Collective: all ranks call it.
+  void keep_whole();
+
+ private:
+  enum class State { Away, Coming, Whole };
+  void gather_into_blocks();
+
+  std::string name_;
+  std::string call_;  ///< of its gathers, for errors
+  ProcessGroup& group_;
+  BufferPool& pool_;
+  std::function<void(ShardedUnit&)> on_use_;
+  std::deque<ShardedBlock> blocks_ = {};
+  std::vector<size_t> offsets_ = {};  ///< of the blocks in the buffer
+  size_t bytes_ = 0;
+  at::Tensor buffer_ = {};
+  State state_ = State::Away;
+  int uses_ = 0;
+  PendingWorks works_ = {};
+};
+
+}  // namespace levin::parallel

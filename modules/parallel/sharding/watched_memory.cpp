@@ -1,0 +1,109 @@
+#include <levin/modules/parallel/sharding/watched_memory.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/util/SmallVector.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace levin::parallel {
+namespace {
+
+/// LibTorch reserves this key for code outside of it. It comes before autograd and autocast.
+constexpr c10::DispatchKey kKey = c10::DispatchKey::DeferredInit;
+
+/// The deleter by which a watched storage is known; its context is the WatchedMemory.
+void keep(void* /*owner*/) {}
+
+WatchedMemory* owner_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+  const c10::DataPtr& memory = tensor.unsafeGetTensorImpl()->unsafe_storage().data_ptr();
+  return memory.get_deleter() == &keep ? static_cast<WatchedMemory*>(memory.get_context()) : nullptr;
+}
+
+/// Returns whether an operation gives a tensor another shape and never reads it.
+bool only_views(std::string_view operation) {
+  static constexpr std::string_view kViews[] = {
+      "aten::detach",    "aten::detach_", "aten::alias",   "aten::t",          "aten::transpose",
+      "aten::permute",   "aten::view",    "aten::view_as", "aten::expand",     "aten::expand_as",
+      "aten::unsqueeze", "aten::squeeze", "aten::select",  "aten::slice",      "aten::narrow",
+      "aten::unbind",    "aten::split",   "aten::chunk",   "aten::as_strided", "aten::requires_grad_"};
+  return std::find(std::begin(kViews), std::end(kViews), operation) != std::end(kViews);
+}
+
+/// The memories that an operation uses, until it ends.
+class Uses {
+ public:
+  Uses() = default;
+  ~Uses() {
+    for (const Use& use : uses_) use.memory->end_use(use.written);
+  }
+  Uses(const Uses&) = delete;
+  Uses& operator=(const Uses&) = delete;
+
+  void begin(const c10::OperatorHandle& operation, c10::ArrayRef<c10::IValue> arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) visit(operation, arguments[i], i);
+  }
+
+ private:
+  struct Use {
+    WatchedMemory* memory;
+    bool written;
+  };
+
+  void visit(const c10::OperatorHandle& operation, const c10::IValue& value, size_t argument) {
+    if (value.isTensor()) {
+      add(operation, value.toTensor(), argument);
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& one : value.toTensorList()) add(operation, one, argument);
+    } else if (value.isList()) {
+      for (const c10::IValue& one : value.toListRef())
+        if (one.isTensor()) add(operation, one.toTensor(), argument);
+    }
+  }
+
+  void add(const c10::OperatorHandle& operation, const at::Tensor& tensor, size_t argument) {
+    WatchedMemory* const memory = owner_of(tensor);
+    if (memory == nullptr || only_views(operation.schema().name())) return;
+    const c10::AliasInfo* const alias = operation.schema().arguments()[argument].alias_info();
+    const bool written = alias != nullptr && alias->isWrite();
+    for (Use& use : uses_)
+      if (use.memory == memory) {
+        use.written |= written;
+        return;
+      }
+    memory->begin_use();
+    uses_.push_back({.memory = memory, .written = written});
+  }
+
+  c10::SmallVector<Use, 4> uses_;
+};
+
+void run_watched(const c10::OperatorHandle& operation, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
+  Uses uses;
+  uses.begin(operation, torch::jit::last(*stack, operation.schema().arguments().size()));
+  operation.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
+}
+
+}  // namespace
+
+void set_watched(const at::Storage& storage, WatchedMemory& owner, void* data) {
+  storage.unsafeGetStorageImpl()->set_data_ptr_noswap({data, &owner, &keep, storage.device()});
+}
+
+void set_unwatched(const at::Storage& storage) {
+  storage.unsafeGetStorageImpl()->set_data_ptr_noswap(
+      c10::GetAllocator(storage.device_type())->allocate(storage.nbytes()));
+}
+
+WatchScope::WatchScope() : included_(kKey) {}
+UnwatchedScope::UnwatchedScope() : excluded_(kKey) {}
+
+TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_watched>());
+}
+
+}  // namespace levin::parallel

@@ -1,0 +1,44 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+namespace levin::parallel {
+
+/// Memory that is filled right before an operation of LibTorch uses it and may be emptied after that. Tensors over its
+/// storage keep their sizes while it is empty; reading them outside of a WatchScope is then LibTorch's error for memory
+/// that is not allocated.
+class WatchedMemory {
+ public:
+  virtual ~WatchedMemory() = default;
+  /// Called before an operation that reads or writes the memory. An exception goes to the operation's caller.
+  virtual void begin_use() = 0;
+  /// Called after it, also if it threw. `written`: it may have changed the memory.
+  virtual void end_use(bool written) noexcept = 0;
+};
+
+/// Gives a storage the memory at `data`, or none if `data` is null. `owner` is told before operations use it.
+void set_watched(const at::Storage& storage, WatchedMemory& owner, void* data);
+/// Gives a storage memory of its own, which is not watched. Its content is undefined.
+void set_unwatched(const at::Storage& storage);
+
+/// While it lives, the operations of this thread tell the memories that they use, as do those of backward passes that
+/// begin in it. An operation that another one calls tells nothing: what is used stays in use until the outer one ends.
+/// Views (`t`, `detach`, ...) use no memory.
+class WatchScope {
+ public:
+  WatchScope();
+
+ private:
+  c10::impl::IncludeDispatchKeyGuard included_;
+};
+
+/// While it lives, operations of this thread tell nothing.
+class UnwatchedScope {
+ public:
+  UnwatchedScope();
+
+ private:
+  c10::impl::ExcludeDispatchKeyGuard excluded_;
+};
+
+}  // namespace levin::parallel

@@ -1,0 +1,211 @@
+// Modules whose parameters, gradients and optimizer state are divided among ranks train like those of ddp.
+#include <ATen/CPUGeneratorImpl.h>
+#include <levin/levin.h>
+
+#include "tests/catch.h"
+#include "tests/error_text.h"
+#include "tests/modules/parallel/ranks/rank_threads.h"
+
+using levin::parallel::GradientReducer;
+using levin::parallel::ShardedModule;
+using levin::parallel::ShardedOptimizer;
+using levin::parallel::WatchScope;
+using torch::Tensor;
+
+namespace {
+
+Tensor numbers(uint64_t seed, at::IntArrayRef sizes) {
+  return torch::randn(sizes, at::detail::createCPUGenerator(seed), torch::kDouble);
+}
+
+/// A residual block, which the module marks as a unit.
+struct BlockImpl : torch::nn::Module, levin::ShardUnit {
+  explicit BlockImpl(int64_t width) {
+    first = register_module("first", torch::nn::Linear(width, 2 * width));
+    last = register_module("last", torch::nn::Linear(2 * width, width));
+    norm = register_module("norm", torch::nn::BatchNorm1d(width));
+  }
+  Tensor forward(const Tensor& x) { return x + last(torch::tanh(first(norm(x)))); }
+  torch::nn::Linear first{nullptr}, last{nullptr};
+  torch::nn::BatchNorm1d norm{nullptr};
+};
+TORCH_MODULE(Block);
+
+/// Has marked units, units of a list, a frozen layer, a weight that is used twice, and one that no batch uses.
+struct NetImpl : torch::nn::Module {
+  explicit NetImpl(torch::Dtype dtype) {
+    blocks->push_back(Block(6));
+    blocks->push_back(Block(6));
+    layers->push_back(torch::nn::Linear(6, 6));
+    layers->push_back(torch::nn::Linear(6, 6));
+    uint64_t seed = 0;
+    to(torch::kDouble);
+    for (auto& parameter : parameters()) parameter.set_data(numbers(++seed, parameter.sizes()) / 3);
+    to(dtype);
+    for (auto& parameter : layers[1]->parameters()) parameter.set_requires_grad(false);
+  }
+  Tensor forward(const Tensor& tokens) {
+    Tensor x = embedding(tokens).mean(1);
+    for (size_t i = 0; i < 2; ++i) x = blocks[i]->as<Block>()->forward(x);
+    for (size_t i = 0; i < 2; ++i) x = torch::relu(layers[i]->as<torch::nn::Linear>()->forward(x)) + x;
+    if (uses_spare) x = spare(x);
+    return torch::nn::functional::linear(x, embedding->weight);  // tied
+  }
+  torch::nn::Embedding embedding = register_module("embedding", torch::nn::Embedding(11, 6));
+  torch::nn::ModuleList blocks = register_module("blocks", torch::nn::ModuleList());
+  torch::nn::ModuleList layers = register_module("layers", torch::nn::ModuleList());
+  torch::nn::Linear spare = register_module("spare", torch::nn::Linear(6, 6));
+  bool uses_spare = true;
+};
+TORCH_MODULE(Net);
+
+struct Case {
+  torch::Dtype dtype = torch::kDouble;
+  int64_t micro_batches = 1;
+  bool unused = false, keeps_parameters = false;
+  int64_t hybrid = 0;
+};
+
+Tensor loss_of(Net& net, int64_t batch, const levin::ProcessGroup& group) {
+  const auto seed = static_cast<uint64_t>(1000 + batch * group.world_size() + group.rank());
+  const Tensor tokens = torch::randint(11, {8, 4}, at::detail::createCPUGenerator(seed), torch::kLong);
+  return torch::nn::functional::cross_entropy(net->forward(tokens), tokens.select(1, 0));
+}
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(NetImpl& net) {
+  std::vector<Tensor> trained;
+  for (const Tensor& parameter : net.parameters())
+    if (parameter.requires_grad()) trained.push_back(parameter);
+  return std::make_unique<levin::optim::AdamW>(trained, levin::optim::AdamWOptions{.lr = 0.01});
+}
+
+Net make_net(const Case& how) {
+  Net net(how.dtype);
+  net->uses_spare = !how.unused;
+  return net;
+}
+
+std::map<std::string, Tensor> tensors_of(const levin::State& state) {
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, value] : state.to_dict()) tensors[levin::to_text(name)] = value.to_tensor().clone();
+  return tensors;
+}
+
+/// Returns the weights after `steps` steps under ddp.
+std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Case& how, int64_t steps) {
+  Net net = make_net(how);
+  GradientReducer reducer(*net, group, {.find_unused_parameters = how.unused});
+  const auto optimizer = make_optimizer(*net);
+  for (int64_t step = 0; step < steps; ++step) {
+    for (Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
+    for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
+      reducer.synchronize_buffers();
+      const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
+      if (micro + 1 < how.micro_batches)
+        loss.backward();
+      else
+        reducer.backward(loss);
+    }
+    optimizer->step();
+  }
+  return tensors_of(levin::module_state_dict(*net));
+}
+
+/// Returns the weights after as many steps of a sharded module; on rank 0.
+std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, const Case& how, int64_t steps) {
+  Net net = make_net(how);
+  ShardedModule sharded(
+      *net, group,
+      {.keep_parameters = how.keeps_parameters, .find_unused_parameters = how.unused, .hybrid_shard = how.hybrid});
+  const auto inner = make_optimizer(*net);
+  ShardedOptimizer optimizer(*inner, sharded, sharded.shard_group(), "fsdp");
+  const WatchScope watched;
+  for (int64_t step = 0; step < steps; ++step) {
+    sharded.zero_grad();
+    optimizer.zero_grad();
+    for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
+      sharded.begin_pass(ShardedModule::Pass::Training);
+      levin::parallel::broadcast_buffers(*net, group, 0);
+      const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
+      if (micro + 1 < how.micro_batches)
+        sharded.backward_without_sync(loss);
+      else
+        sharded.backward(loss);
+    }
+    optimizer.take_gradients();
+    optimizer.step();
+  }
+  const auto weights = tensors_of(sharded.state_dict());
+  sharded.restore();
+  if (group.rank() == 0)
+    for (const auto& [name, tensor] : tensors_of(levin::module_state_dict(*net))) CHECK(tensor.equal(weights.at(name)));
+  return weights;
+}
+
+double difference(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
+  double largest = 0;
+  REQUIRE(a.size() == b.size());
+  for (const auto& [name, tensor] : a) {
+    if (tensor.numel() == 0) continue;
+    const double one = (tensor.to(torch::kDouble) - b.at(name).to(torch::kDouble)).abs().max().item<double>();
+    INFO(name << " " << one);
+    largest = std::max(largest, one);
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("a module in shards trains as under ddp: to the bit on two ranks, up to the order of sums on more") {
+  for (const int64_t ranks : {1, 2, 3, 4})
+    for (const Case& how :
+         {Case{}, Case{.dtype = torch::kFloat}, Case{.micro_batches = 3}, Case{.unused = true},
+          Case{.keeps_parameters = true}, Case{.micro_batches = 2, .unused = true, .keeps_parameters = true}}) {
+      INFO(ranks << " ranks, " << how.micro_batches << " batches in a step, unused " << how.unused << ", keeps "
+                 << how.keeps_parameters);
+      run_ranks_over_gloo(ranks, [&](levin::ProcessGroup& group) {
+        const int64_t steps = ranks == 2 ? 60 : 15;
+        const auto expected = trained_whole(group, how, steps);
+        const auto got = trained_in_shards(group, how, steps);
+        if (group.rank() != 0) return;
+        const double most = ranks <= 2 ? 0 : how.dtype == torch::kDouble ? 1e-12 : 1e-5;
+        CHECK(difference(expected, got) <= most);
+      });
+    }
+}
+
+TEST_CASE("a module that groups of ranks divide among each other trains as under ddp") {
+  for (const auto& [ranks, hybrid] : {std::pair<int64_t, int64_t>{4, 2}, {4, 1}, {2, 1}, {6, 3}}) {
+    INFO(ranks << " ranks in groups of " << hybrid);
+    const Case how = {.micro_batches = 2, .hybrid = hybrid};
+    run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+      const auto expected = trained_whole(group, how, 20);
+      const auto got = trained_in_shards(group, how, 20);
+      if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
+    });
+  }
+  CHECK(contains(error_text([] {
+                   run_ranks_over_gloo(3, [](levin::ProcessGroup& group) {
+                     group.barrier();  // none leaves while another still connects
+                     torch::nn::Linear net(4, 4);
+                     ShardedModule(*net, group, {.hybrid_shard = 2});
+                   });
+                 }),
+                 "hybrid_shard 2 does not divide the 3 ranks"));
+}
+
+TEST_CASE("ranks that use units in different orders are told which") {
+  const std::string error = error_text([] {
+    run_ranks_over_gloo(2, [](levin::ProcessGroup& group) {
+      torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Linear(4, 4), torch::nn::Linear(4, 4));
+      ShardedModule sharded(*net, group);
+      const WatchScope watched;
+      sharded.begin_pass(ShardedModule::Pass::Training);
+      Tensor x = torch::ones({2, 4});
+      const std::vector<size_t> order = group.rank() == 0 ? std::vector<size_t>{0, 1, 2} : std::vector<size_t>{0, 2, 1};
+      for (const size_t i : order) x = net->ptr(i)->as<torch::nn::Linear>()->forward(x);
+      sharded.backward(x.sum());
+    });
+  });
+  CHECK(error.find("rank 0 used unit 1 where rank 1 used unit 2") != std::string::npos);
+}

@@ -1,0 +1,103 @@
+#include <levin/trainer/strategies/fsdp.h>
+#include <levin/modules/weights.h>
+#include <levin/trainer/core/system/error.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace levin {
+
+FsdpStrategy::FsdpStrategy(ProcessGroup& group, c10::Device device, parallel::ShardingOptions options,
+                           bool sync_batchnorm)
+    : DdpStrategy(group, device, {}, sync_batchnorm), sharding_(options) {}
+
+parallel::ShardedModule& FsdpStrategy::sharded() {
+  if (!sharded_) {
+    sharded_.emplace(module(), group(), sharding_);
+    for (const at::Tensor& parameter : module().parameters())
+      parameters_.emplace_back(parameter, parameter.requires_grad());
+  }
+  return *sharded_;
+}
+
+void FsdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
+  if (!module().automatic_optimization)
+    throw UsageError(
+        "strategy fsdp runs automatic optimization alone: a second backward would add to gradients of which each rank "
+        "has only its share; use ddp");
+  if (optimizers.size() > 1)
+    throw UsageError("strategy fsdp divides the state of one optimizer, configure_optimizers returned ",
+                     optimizers.size(), "; use ddp");
+  if (!optimizers.empty()) optimizer_.emplace(*optimizers.front(), sharded(), sharded().shard_group(), name());
+}
+
+bool FsdpStrategy::follow_parameters() {
+  const std::vector<at::Tensor> now = module().parameters();
+  const bool is_as_before =
+      now.size() == parameters_.size() &&
+      std::equal(now.begin(), now.end(), parameters_.begin(), [](const at::Tensor& one, const auto& before) {
+        return one.is_same(before.first) && one.requires_grad() == before.second;
+      });
+  if (!is_as_before)
+    throw UsageError(
+        "strategy fsdp: parameters were added, replaced, frozen or unfrozen after configure_optimizers, when they were "
+        "divided among the ranks; do it before, or use ddp or zero1");
+  return false;
+}
+
+StepOutput FsdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+  sharded().begin_pass(parallel::ShardedModule::Pass::Training);
+  parallel::broadcast_buffers(module(), group(), /*source=*/0);
+  return DdpStrategy::run_step(batch, batch_idx);
+}
+
+void FsdpStrategy::begin_evaluation() {
+  sharded();
+  parallel::broadcast_buffers(module(), group(), /*source=*/0);
+}
+
+void FsdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
+                                       int64_t dataloader_idx) {
+  sharded().begin_pass(parallel::ShardedModule::Pass::Evaluation);
+  DdpStrategy::run_evaluation_step(kind, batch, batch_idx, dataloader_idx);
+}
+
+Batch FsdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+  sharded().begin_pass(parallel::ShardedModule::Pass::Evaluation);
+  return DdpStrategy::run_predict_step(batch, batch_idx, dataloader_idx);
+}
+
+void FsdpStrategy::backward(const at::Tensor& loss, bool sync) {
+  if (!sync) {
+    sharded().begin_backward_without_sync();
+    module().backward(loss);
+    return;
+  }
+  sharded().begin_backward(/*has_loss=*/true);
+  module().backward(loss);
+  sharded().end_backward(/*has_loss=*/true);
+  if (optimizer_) optimizer_->take_gradients();
+}
+
+void FsdpStrategy::backward_without_loss() {
+  if (!optimizer_) return;
+  sharded().backward_without_loss();
+  optimizer_->take_gradients();
+}
+
+void FsdpStrategy::zero_grad(torch::optim::Optimizer& /*optimizer*/) {
+  sharded().zero_grad();
+  optimizer_->zero_grad();
+}
+
+void FsdpStrategy::step(torch::optim::Optimizer& /*optimizer*/, const Closure& closure) { optimizer_->step(closure); }
+
+State FsdpStrategy::weights() { return sharded_ ? sharded_->state_dict() : module_state_dict(module()); }
+
+void FsdpStrategy::give_back() {
+  optimizer_.reset();
+  if (sharded_) sharded_->restore();
+  sharded_.reset();
+}
+
+}  // namespace levin

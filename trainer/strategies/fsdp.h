@@ -1,0 +1,53 @@
+#pragma once
+#include <levin/modules/parallel/ranks/sharded_optimizer.h>
+#include <levin/modules/parallel/sharding/sharded_module.h>
+#include <levin/trainer/strategies/ddp.h>
+
+#include <optional>
+
+namespace levin {
+
+/// `fsdp`: ddp in which each rank holds its shard of the parameters, of their gradients and of the optimizer's state
+/// (parallel::ShardedModule). Supports one optimizer, under automatic optimization.
+class FsdpStrategy final : public DdpStrategy {
+ public:
+  /// As in DdpStrategy.
+  FsdpStrategy(ProcessGroup& group, c10::Device device, parallel::ShardingOptions options, bool sync_batchnorm);
+
+  const char* name() const override { return "fsdp"; }
+  bool shards_parameters() const override { return true; }
+  void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
+  StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  void begin_evaluation() override;
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void backward(const at::Tensor& loss, bool sync) override;
+  void backward_without_loss() override;
+  at::Tensor reduce_norm(const at::Tensor& norm) override { return optimizer_->norm_of_all(norm); }
+  void zero_grad(torch::optim::Optimizer& optimizer) override;
+  void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;
+  /// Returns the whole state on rank 0 and nothing on the others. Collective: all ranks call it.
+  State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override { return optimizer_->state_dict(); }
+  void load_optimizer_state(torch::optim::Optimizer& /*optimizer*/, const State& state) override {
+    optimizer_->load_state_dict(state);
+  }
+  State weights() override;
+  void give_back() override;
+  State state_dict() const override { return {}; }
+  void load_state_dict(const State& /*state*/) override {}
+
+ protected:
+  /// Throws levin::UsageError if parameters were added, or now require a gradient.
+  bool follow_parameters() override;
+
+ private:
+  /// Divides the parameters, the first time. Collective: all ranks call it.
+  parallel::ShardedModule& sharded();
+
+  parallel::ShardingOptions sharding_;
+  std::optional<parallel::ShardedModule> sharded_ = {};
+  std::optional<parallel::ShardedOptimizer> optimizer_ = {};
+  std::vector<std::pair<at::Tensor, bool>> parameters_ = {};  ///< with whether they required a gradient
+};
+
+}  // namespace levin
