@@ -67,6 +67,12 @@ bool of_rank_zero(bool own, Comm& comm) {
   return *flag.const_data_ptr<uint8_t>() != 0;
 }
 
+/// Returns whether a path, as it is written, leads to a file in the folder or in a folder below it.
+bool is_below(const fs::path& path, const fs::path& folder) {
+  const fs::path rest = path.lexically_normal().lexically_relative(folder);
+  return !rest.empty() && *rest.begin() != ".." && *rest.begin() != ".";
+}
+
 }  // namespace
 
 ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options) : options_(std::move(options)) {
@@ -81,11 +87,11 @@ void ModelCheckpoint::on_fit_start(Run& run) {
   folder_ = options_.dirpath.empty() ? run.checkpoint_folder() : fs::path(options_.dirpath);
   folder_ = fs::absolute(folder_).lexically_normal();
   if (run.comm().rank() == 0) check_writable(folder_);
-  if (loaded_folder_.empty() || loaded_folder_ == folder_.string()) return;
-  // The files of another folder do not belong to this run, which must not remove them.
-  best_k_models_.clear();
-  best_model_score_.reset();
-  last_model_path_.clear();
+  // The files of another folder do not belong to this run, which must not remove them, whatever a checkpoint says.
+  const bool has_moved = !loaded_folder_.empty() && loaded_folder_ != folder_.string();
+  std::erase_if(best_k_models_, [&](const Scored& one) { return has_moved || !is_below(one.first, folder_); });
+  if (best_k_models_.empty()) best_model_score_.reset();
+  if (has_moved) last_model_path_.clear();
 }
 
 void ModelCheckpoint::on_train_start(Run& /*run*/) { looked_at_clock_ = std::chrono::steady_clock::now(); }

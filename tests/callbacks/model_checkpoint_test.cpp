@@ -156,6 +156,29 @@ TEST_CASE("the checkpoint that a run was resumed from is neither removed nor wri
   CHECK(test.end_epoch(same, 1) == "model-v1.ckpt");
 }
 
+TEST_CASE("a resumed run removes no file outside of its folder that a checkpoint names") {
+  CheckpointRun test;
+  const ModelCheckpointOptions options{.filename = "{epoch}", .monitor = "val_loss"};
+  ModelCheckpoint first(options);
+  first.on_fit_start(test.run);
+  REQUIRE(test.end_epoch(first, 0.5) == "epoch=0.ckpt");
+  const fs::path own = test.folder / "checkpoints" / "epoch=0.ckpt";
+  for (const fs::path& named :
+       {test.folder / "letter.txt", own.parent_path() / ".." / "letter.txt", fs::path("letter.txt")})
+    for (const char* dirpath : {"", own.parent_path().c_str()}) {
+      std::ofstream(test.folder / "letter.txt") << "not a checkpoint";
+      levin::State state = first.state_dict();
+      state["dirpath"] = std::string(dirpath);
+      state["best_k_models"] = levin::State::dict({{named.string(), 0.9}});
+      ModelCheckpoint second(options);
+      second.load_state_dict(state);
+      second.on_fit_start(test.run);
+      test.end_epoch(second, 0.4);
+      CHECK(test.run.saves_.back().second.then_remove.empty());
+      CHECK(fs::exists(test.folder / "letter.txt"));
+    }
+}
+
 TEST_CASE("checkpoints are saved every n steps, every n epochs, and after validations") {
   CheckpointRun test;
   ModelCheckpoint steps({.every_n_train_steps = 4});
