@@ -28,7 +28,7 @@ struct PipelineStage {
 /// A model split into consecutive stages on different devices that compute at the same time: the batch is split into
 /// micro-batches, and while one stage computes a micro-batch, the stage before computes the next one.
 ///
-///     parallel::Pipeline net({.micro_batches = 8});
+///     parallel::Pipeline net(parallel::PipelineOptions{.micro_batches = 8});
 ///     net->push_back(encoder, at::Device("cuda:0"));
 ///     net->push_back(decoder, at::Device("cuda:1"));
 ///     auto loss = net->loss(input, target, [](auto& output, auto& target) { return F::cross_entropy(output, target);
