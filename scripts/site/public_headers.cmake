@@ -1,0 +1,10 @@
+# Prints the headers that users include, one a line: those that are not kept private, and those that levin.h names.
+cmake_policy(VERSION 3.22)
+include("${ROOT}/cmake/LevinPublicHeaders.cmake")
+levin_public_headers(headers "${ROOT}")
+levin_read_includes(named "${ROOT}" levin.h)
+list(APPEND headers ${named})
+list(REMOVE_DUPLICATES headers)
+list(SORT headers)
+list(JOIN headers "\n" text)
+message(NOTICE "${text}")
