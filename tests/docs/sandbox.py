@@ -1,0 +1,86 @@
+"""A folder with what the commands of the pages take as given: configs, runs, checkpoints, pictures."""
+
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIG = {
+    "model": {"class": "ImageClassifier", "net": "mlp", "hidden": 4, "optimizer": {"class": "Adam"}},
+    "data": {"class": "SyntheticDigits", "train_size": 64, "val_size": 32, "test_size": 32},
+    "trainer": {"max_epochs": 1, "enable_progress_bar": False},
+}
+PROGRAM = {"model": {"class": "ProgramModule", "program": "net.pt2", "loss": "cross_entropy"}, "data": CONFIG["data"]}
+PHOTOS = {"model": CONFIG["model"], "data": {"class": "ImageFolder", "root": "photos"}}
+PICTURES = ["a.png", "b.jpg", "holiday/c.png", *(f"photos/{kind}/{i}.png" for kind in ("cat", "dog") for i in range(4))]
+EMPTY = ["net.ts", "net.pt2", "step.pt2"]
+TABLE = "district,rooms,price\n" + "".join(f"{'north' if i % 2 else 'south'},{i},{100 + i}\n" for i in range(20))
+
+
+def png(size=8):
+    """A grey picture as the bytes of a PNG file."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = (b"\0" + b"\x80" * size) * size
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+class Sandbox:
+    """`run` runs levin in a copy of the folder, so that commands do not see what others write."""
+
+    def __init__(self, levin, folder):
+        self.levin, self.folder, self._copies = levin, folder, 0
+        for name in ("x", "mnist", "run", "net", "config", "guess"):
+            (folder / f"{name}.json").write_text(json.dumps(CONFIG))
+        (folder / "program.json").write_text(json.dumps(PROGRAM))
+        (folder / "photos.json").write_text(json.dumps(PHOTOS))
+        for file in PICTURES:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(png())
+        for file in EMPTY:
+            (folder / file).touch()
+        (folder / "flats.csv").write_text(TABLE)
+        (folder / "configs").symlink_to(ROOT / "configs")
+        for _ in range(2):
+            self._need("fit", "--config", "run.json", "--seed", "1")
+        run = folder / "levin_logs/version_0"
+        checkpoint = next((run / "checkpoints").glob("epoch*.ckpt"))
+        for name in ("run.ckpt", "a.ckpt", "checkpoints/one.ckpt"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            shutil.copy(checkpoint, folder / name)
+        shutil.copytree(run, folder / "run/version_3")
+        self._need("ckpt", "convert", "run.ckpt", "b.safetensors", "--weights-only")
+
+    def _need(self, *arguments):
+        done = self._start(arguments, self.folder)
+        output = done.communicate()[0]
+        assert done.returncode == 0, f"levin {' '.join(arguments)}: {output}"
+
+    def _start(self, arguments, folder):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+        return subprocess.Popen([self.levin, *arguments], cwd=folder, env=environment, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def run(self, arguments, until=None):
+        """(exit code, output). `until`: the program is ended when it prints a line with this text, and that is code 0."""
+        self._copies += 1
+        copy = self.folder.with_name(f"{self.folder.name}_{self._copies}")
+        shutil.copytree(self.folder, copy, symlinks=True)
+        process = self._start(arguments, copy)
+        if until is None:
+            output = process.communicate()[0]
+            return process.returncode, output
+        output = ""
+        for line in process.stdout:
+            output += line
+            if until in line:
+                process.terminate()
+                process.communicate()
+                return 0, output
+        return process.wait() or 1, output
