@@ -6,7 +6,6 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <utility>
 
@@ -89,14 +88,8 @@ const fs::path& ImageFolder::root() {
 }
 
 bool ImageFolder::is_divided() {
-  if (is_divided_) return *is_divided_;
-  constexpr std::array<const char*, 4> parts = {"train", "val", "test", "predict"};
-  const std::vector<std::string> names = subfolders(root());
-  const auto has = [&](const char* name) { return std::ranges::count(names, name) > 0; };
-  const bool only_parts = !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
-    return std::ranges::find(parts, name) != parts.end();
-  });
-  return is_divided_.emplace(only_parts || (has("train") && (has("val") || has("test") || has("predict"))));
+  if (!is_divided_) is_divided_ = has_image_parts(root());
+  return *is_divided_;
 }
 
 const ImageFolder::Files& ImageFolder::train_files() {

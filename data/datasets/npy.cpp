@@ -1,9 +1,11 @@
 #include <levin/data/datasets/npy.h>
 #include <levin/data/files/npy_file.h>
+#include <levin/data/transforms/transform.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,15 @@ const at::Tensor& array_of(const std::map<std::string, at::Tensor>& arrays, cons
   }
   throw UsageError(file.string(), ": no array '", key, "'; it holds ", text.empty() ? "nothing" : text,
                    did_you_mean(key, keys));
+}
+
+/// Class numbers stay.
+void make_float32(Batch& batch) {
+  const at::Tensor& input = batch.input();
+  const at::Tensor numbers = input.to(at::kFloat);
+  batch.set("input", input.scalar_type() == at::kByte ? numbers.div(255) : numbers);
+  if (batch.contains("target") && batch.target().scalar_type() != at::kLong)
+    batch.set("target", batch.target().to(at::kFloat));
 }
 
 bool is_npz(const fs::path& file) { return file.extension() == ".npz"; }
@@ -63,12 +74,20 @@ NpyDataset NpyDataset::from_npz(const fs::path& file, const std::string& input_k
 }
 
 Npy::Npy(Options options) : DatasetModule("Npy", loader_options(options)), options_(std::move(options)) {
+  schema_of<Options>().check(&options_, "data");
   if (!options_.val_input.empty() && options_.val_fraction > 0) {
     throw UsageError("data.val_fraction: validation data are given by data.val_input already; set one of the two");
   }
 }
 
 DatasetPtr Npy::open(const std::string& option, const std::string& input, const std::string& target) const {
+  DatasetPtr saved = read(option, input, target);
+  if (!saved || options_.dtype == "saved") return saved;
+  return std::make_shared<const TransformedDataset>(
+      std::move(saved), std::make_shared<const Lambda>([](Batch& batch, std::span<Rng>) { make_float32(batch); }));
+}
+
+DatasetPtr Npy::read(const std::string& option, const std::string& input, const std::string& target) const {
   if (input.empty() && target.empty()) return nullptr;
   if (input.empty()) throw UsageError("data.", option, ": not set, but its targets are: ", target);
   if (!is_npz(input)) return std::make_shared<const NpyDataset>(input, target);

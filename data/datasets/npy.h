@@ -52,6 +52,10 @@ struct NpyOptions {
   std::string test_target = LEVIN_OPTION(test_target, "", "Targets for test and predict");
   std::string input_key = LEVIN_OPTION(input_key, "input", "Name of the inputs in a .npz file");
   std::string target_key = LEVIN_OPTION(target_key, "target", "Name of the targets in a .npz file; empty: none");
+  std::string dtype = LEVIN_OPTION(dtype, "saved",
+                                   "Type of inputs, and of targets that are no class numbers: as saved, or float32, "
+                                   "which levin's modules take; bytes become 0 to 1",
+                                   {.choices = {"saved", "float32"}});
   double val_fraction = LEVIN_OPTION(val_fraction, 0, "Share of the training data that is drawn for validation",
                                      {.min = 0, .exclusive_max = 1});
   int64_t split_seed = LEVIN_OPTION(split_seed, 0, "Seed of the samples that val_fraction draws");
@@ -68,8 +72,10 @@ class Npy : public DatasetModule {
   DatasetPtr make_dataset(Split split) override;
 
  private:
-  /// Returns null if `input` is empty. `option` names the option in messages.
+  /// Returns null if `input` is empty; with `dtype` "float32", its batches are converted. `option` names the option in
+  /// messages.
   DatasetPtr open(const std::string& option, const std::string& input, const std::string& target) const;
+  DatasetPtr read(const std::string& option, const std::string& input, const std::string& target) const;
   DatasetPtr training_part(Split split);
 
   Options options_;

@@ -32,6 +32,10 @@ class CsvReader {
   /// Goes to the next record; false at the end. Throws levin::UsageError if the record has another number of fields
   /// than there are columns, for an unterminated quote, text after a closing quote, and invalid UTF-8.
   bool next();
+  /// Goes to the next record whatever its number of fields; otherwise as `next`.
+  bool next_uneven() { return read_record(); }
+  /// Returns the number of the record's fields.
+  size_t fields() const { return fields_.size(); }
   /// Returns a field of the record, valid until `next`.
   std::string_view operator[](size_t column) const { return fields_[column]; }
   /// Returns the line on which the record starts.

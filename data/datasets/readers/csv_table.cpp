@@ -19,18 +19,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// Parses a number that is finite as float32.
-std::optional<float> parse_number(std::string_view text) {
-  text = trimmed(text);
-  if (text.starts_with("+") && !text.starts_with("+-")) text.remove_prefix(1);
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc() || stop != end) return {};
-  const auto narrow = static_cast<float>(value);
-  return std::isfinite(narrow) ? std::optional(narrow) : std::nullopt;
-}
-
 /// The indices of the columns in the file.
 struct Columns {
   std::vector<size_t> features, categories;
@@ -46,8 +34,10 @@ Columns find_columns(const CsvReader& reader, const CsvDatasetOptions& options,
     columns.features.push_back(reader.column(name));
   }
   if (!features && options.features.empty()) {
+    std::vector<size_t> others = columns.categories;
+    for (const std::string& name : options.ignore) others.push_back(reader.column(name));
     for (size_t i = 0; i < reader.columns().size(); ++i) {
-      if (i != columns.target && !std::ranges::count(columns.categories, i)) columns.features.push_back(i);
+      if (i != columns.target && !std::ranges::count(others, i)) columns.features.push_back(i);
     }
   }
   if (columns.features.empty() && columns.categories.empty()) {
@@ -80,9 +70,7 @@ class TableReader {
   }
 
  private:
-  bool is_missing(size_t column) const {
-    return std::ranges::count(options_.missing_values, trimmed(reader_[column])) > 0;
-  }
+  bool is_missing(size_t column) const { return is_missing_csv(reader_[column], options_); }
   bool lacks_any() const {
     const auto missing = [&](size_t column) { return is_missing(column); };
     return std::ranges::any_of(columns_.features, missing) || std::ranges::any_of(columns_.categories, missing) ||
@@ -94,7 +82,7 @@ class TableReader {
     reader_.fail(column, shown_field(reader_[column]) + " is missing; set --data.missing to mean, zero or drop");
   }
   float number(size_t column) const {
-    const std::optional<float> value = parse_number(reader_[column]);
+    const std::optional<float> value = csv_number(reader_[column]);
     if (!value) reader_.fail(column, shown_field(reader_[column]) + " is not a number");
     return *value;
   }
@@ -121,6 +109,21 @@ class TableReader {
 };
 
 }  // namespace
+
+std::optional<float> csv_number(std::string_view field) {
+  std::string_view text = trimmed(field);
+  if (text.starts_with("+") && !text.starts_with("+-")) text.remove_prefix(1);
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (code != std::errc() || stop != end) return {};
+  const auto narrow = static_cast<float>(value);
+  return std::isfinite(narrow) ? std::optional(narrow) : std::nullopt;
+}
+
+bool is_missing_csv(std::string_view field, const CsvDatasetOptions& options) {
+  return std::ranges::count(options.missing_values, trimmed(field)) > 0;
+}
 
 int64_t CsvWords::add(std::string_view word) {
   if (const auto found = numbers_.find(word); found != numbers_.end()) return found->second;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,8 +15,10 @@ namespace levin::data {
 /// The columns of a CSV file to read, and how to read them.
 struct CsvDatasetOptions {
   std::vector<std::string> features =
-      LEVIN_OPTION(features, {}, "Columns of numbers for `input`; empty: all but categories and target");
+      LEVIN_OPTION(features, {}, "Columns of numbers for `input`; empty: all but categories, target and ignore");
   std::vector<std::string> categories = LEVIN_OPTION(categories, {}, "Columns whose texts become codes for `category`");
+  std::vector<std::string> ignore =
+      LEVIN_OPTION(ignore, {}, "Columns that are no features, such as a number of the row, where features is empty");
   std::string target = LEVIN_OPTION(target, "", "Column for `target`; empty: none");
   std::string target_type = LEVIN_OPTION(target_type, "class", "The target is one of several classes, or a number",
                                          {.choices = {"class", "number"}});
@@ -69,6 +72,12 @@ struct CsvTable {
 
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
 };
+
+/// Returns the number that a field holds, with spaces around it or not; nothing if it holds none that is finite as
+/// float32.
+std::optional<float> csv_number(std::string_view field);
+/// Returns whether a field, without the spaces around it, is one of `options.missing_values`.
+bool is_missing_csv(std::string_view field, const CsvDatasetOptions& options);
 
 /// Reads a CSV file. `features`, if given, replaces the features of the options.
 ///

@@ -2,6 +2,7 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace levin::data {
@@ -67,6 +68,16 @@ std::vector<std::string> subfolders(const fs::path& folder) {
   });
   std::ranges::sort(names);
   return names;
+}
+
+bool has_image_parts(const fs::path& root) {
+  constexpr std::array<const char*, 4> parts = {"train", "val", "test", "predict"};
+  const std::vector<std::string> names = subfolders(root);
+  const auto has = [&](const char* name) { return std::ranges::count(names, name) > 0; };
+  const bool only_parts = !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
+    return std::ranges::find(parts, name) != parts.end();
+  });
+  return only_parts || (has("train") && (has("val") || has("test") || has("predict")));
 }
 
 ImageFiles find_image_files(const fs::path& root, std::vector<std::string> classes) {

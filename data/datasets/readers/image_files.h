@@ -28,6 +28,10 @@ ImageFiles find_image_files(const std::filesystem::path& root, std::vector<std::
 /// Throws levin::UsageError that names the folder if it is missing, not readable, or without images.
 ImageFiles find_unlabelled_images(const std::filesystem::path& root, std::vector<std::string> classes = {});
 
+/// Returns whether `root` holds parts, train/CLASS/..., val/CLASS/... and so on, in place of classes: it has train
+/// beside val, test or predict, or has only folders with these names. Throws levin::UsageError as `subfolders`.
+bool has_image_parts(const std::filesystem::path& root);
+
 /// Returns the names of the folders in `folder`, sorted, without those that start with a dot. Throws levin::UsageError.
 std::vector<std::string> subfolders(const std::filesystem::path& folder);
 

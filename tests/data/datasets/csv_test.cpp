@@ -81,6 +81,14 @@ TEST_CASE("without a list, all columns but categories and target are features; a
   CHECK(numbered.class_names() == Words{"x"});
 }
 
+TEST_CASE("columns to ignore are no features where these are not listed") {
+  const TemporaryFolder folder;
+  const CsvDatasetOptions options{.categories = {"city"}, .ignore = {"id", "price"}, .target = "sold"};
+  CHECK(CsvDataset(write(folder, kHouses), options).encoding().features == Words{"area", "rooms"});
+  CHECK(contains(error_of(folder, kHouses, {.categories = {"city"}, .ignore = {"idd"}, .target = "sold"}),
+                 "no column 'idd' (did you mean id?)"));
+}
+
 TEST_CASE("classes that are whole numbers stand in the order of their values") {
   const TemporaryFolder folder;
   const CsvDataset data(write(folder, "a,y\n0,10\n0,9\n0,-1\n0,9\n"), {.target = "y"});

@@ -102,6 +102,29 @@ TEST_CASE("arrays that do not fit are named") {
   CHECK(error("xy.npz", "y.npy") == files.name("xy.npz") + ": not a .npy file, but a zip file: name it .npz");
 }
 
+TEST_CASE("with dtype float32 inputs and numbers are converted batch by batch, and classes stay") {
+  const NpyFiles files;
+  write_npy(files.folder / "doubles.npy", inputs().to(at::kDouble));
+  write_npy(files.folder / "numbers.npy", targets().to(at::kDouble));
+  write_npy(files.folder / "bytes.npy", inputs().to(at::kByte));
+  const auto first = [&](const std::string& input, const std::string& target, const std::string& dtype) {
+    Npy data({.input = files.name(input), .target = files.name(target), .dtype = dtype});
+    data.setup(Stage::Fit);
+    Batch batch;
+    data.dataset(Split::Train)->get_batch(Indices(0, 3), batch);
+    return batch;
+  };
+  const Batch rows = first("doubles.npy", "numbers.npy", "float32");
+  CHECK(at::equal(rows.input(), inputs().narrow(0, 0, 3)));
+  CHECK(at::equal(rows.target(), at::arange(3, at::kFloat)));
+  const Batch pictures = first("bytes.npy", "y.npy", "float32");
+  CHECK(at::equal(pictures.input(), inputs().narrow(0, 0, 3) / 255));
+  CHECK(at::equal(pictures.target(), at::arange(3, at::kLong)));
+  CHECK(first("doubles.npy", "y.npy", "saved").input().scalar_type() == at::kDouble);
+  CHECK(contains(error_of({.input = files.name("x.npy"), .dtype = "float16"}),
+                 "data.dtype: expected one of saved, float32"));
+}
+
 TEST_CASE("the data module Npy gives its splits") {
   const NpyFiles files;
   Npy data({.input = files.name("x.npy"),

@@ -74,6 +74,14 @@ TEST_CASE("lines are counted through quoted line ends and blank lines") {
   CHECK(lines == std::vector<int64_t>{2, 6, 7});
 }
 
+TEST_CASE("records of another number of fields can be read, and reading goes on") {
+  CsvReader reader("a,b\n1,2\n3\n4,5,6\n7,8\n", "x.csv");
+  std::vector<size_t> fields;
+  while (reader.next_uneven()) fields.push_back(reader.fields());
+  CHECK(fields == std::vector<size_t>{2, 1, 3, 2});
+  CHECK(reader.line() == 5);
+}
+
 TEST_CASE("text that is no table is refused with file and line") {
   CHECK(error_of("a,b\n1,2\n3\n") == "x.csv:3: 1 fields, but the header has 2");
   CHECK(error_of("a,b\n1,2\n\n3,4,5\n") == "x.csv:4: 3 fields, but the header has 2");
