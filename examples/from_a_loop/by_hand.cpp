@@ -1,7 +1,7 @@
 // A training loop by hand with LibTorch: device, accumulation, clipping, a schedule, validation, a log, checkpoints,
 // and a resume after an epoch. with_levin.cpp trains the same network to the same bits.
 //
-//     example_from_a_loop_by_hand FOLDER [--max-epochs N] [--resume]
+//     by_hand FOLDER [--max-epochs N] [--resume]
 #include "problem.h"
 
 #include <torch/cuda.h>

@@ -1,7 +1,7 @@
 // The training of by_hand.cpp with levin, to the same bits. levin also resumes inside an epoch, and keeps a run's
 // folder.
 //
-//     example_from_a_loop_with_levin FOLDER [--max-epochs N] [--max-steps N] [--resume]
+//     with_levin FOLDER [--max-epochs N] [--max-steps N] [--resume]
 #include "problem.h"
 
 #include <levin/lightning.h>

@@ -73,6 +73,31 @@ TEST_CASE("levin new writes each template whole, with the project's name everywh
   }
 }
 
+TEST_CASE("levin new --from-loop prints the five steps, and writes them with the programs that they show") {
+  const std::string steps = run_program({"new", "--from-loop"}).out;
+  for (const char* step :
+       {"## 1. The body of the loop becomes `training_step`", "## 5. Everything else becomes options",
+        "[`by_hand.cpp`](src/by_hand.cpp)", "`levin new --from-loop FOLDER`"})
+    CHECK(contains(steps, step));
+  CHECK_FALSE(contains(steps, ".md)"));
+  CHECK_FALSE(contains(steps, "../"));
+
+  const TemporaryFolder folder;
+  const fs::path project = folder / "my_loop";
+  const ProgramRun run = run_program({"new", "--from-loop", project.string()});
+  CHECK(run.err == "");
+  CHECK(run.code == 0);
+  CHECK(contains(run.out, "ctest --preset release"));
+  CHECK(files_in(project) == std::set<std::string>{".clang-format", ".github/workflows/ci.yml", ".gitignore",
+                                                   "CMakeLists.txt", "CMakePresets.json", "README.md",
+                                                   "src/by_hand.cpp", "src/problem.h", "src/with_levin.cpp",
+                                                   "tests/same_bits.cpp"});
+  CHECK(contains(steps, text_of(project / "README.md")));
+  CHECK(contains(text_of(project / "CMakeLists.txt"), "project(my_loop LANGUAGES CXX)"));
+  CHECK(contains(error_of({"--from-loop", "--template", "rl", "x"}), "--from-loop has a template of its own"));
+  CHECK_FALSE(fs::exists("x"));
+}
+
 TEST_CASE("levin new takes an empty folder, and refuses one that is not empty, with all that is in it") {
   const TemporaryFolder folder;
   fs::create_directories(folder / "empty");

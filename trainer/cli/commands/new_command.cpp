@@ -21,12 +21,15 @@ namespace fs = std::filesystem;
 constexpr const char* kNewHelp = R"(levin new writes a project that builds and trains at once.
 
 Usage: levin new FOLDER [--template NAME]
+       levin new --from-loop [FOLDER]
 
   --template NAME   image: pictures and their classes [image]
                     tabular: numbers from the columns of a table
                     text: the next byte of a text
                     rl: an agent that plays (reinforcement learning)
                     embedded: a program with a loop of its own, which hands over batches
+  --from-loop       Print how a training loop written by hand becomes levin's in five steps; with FOLDER, write a project
+                    with that page, the loop, the same with levin, and a test that both end with the same weights
 
 The folder's name is the project's. The project has a module, its data, a config, a test, CMake presets, a CI file, and a
 README that says how to take your own data. The data that come with it are made by the program.
@@ -38,6 +41,8 @@ struct Template {
   /// The same for a test, as CMake writes them.
   const char* a_few = R"(fit --config "${CMAKE_CURRENT_SOURCE_DIR}/config.json" --fast-dev-run 4)";
 };
+
+constexpr Template kFromLoop = {.name = "from_loop", .run = ""};
 
 constexpr Template kTemplates[] = {
     {"image"},
@@ -128,6 +133,36 @@ std::string_view text_of(std::string_view part, std::string_view path) {
 /// Files of a template that become parts of the README.
 bool is_part_of_readme(std::string_view path) { return path == "about.md" || path == "files.md" || path == "own.md"; }
 
+/// Common files that a project without a config has too.
+bool serves_any_project(std::string_view path) {
+  return path == "CMakePresets.json" || path == ".clang-format" || path == ".gitignore" ||
+         path == ".github/workflows/ci.yml";
+}
+
+/// Returns a page of docs/ as a project has it: the programs that it shows are in src, and links to other pages are
+/// their names alone.
+std::string page_of_project(std::string_view text) {
+  constexpr std::string_view kPrograms = "../examples/from_a_loop/";
+  std::string page;
+  while (!text.empty()) {
+    const size_t middle = text.find("](");
+    const size_t open = middle == text.npos ? middle : text.rfind('[', middle);
+    const size_t close = middle == text.npos ? middle : text.find(')', middle);
+    if (open == text.npos || close == text.npos) break;
+    const std::string_view label = text.substr(open + 1, middle - open - 1);
+    std::string_view target = text.substr(middle + 2, close - middle - 2);
+    page += text.substr(0, open);
+    if (target.starts_with(kPrograms)) {
+      target.remove_prefix(kPrograms.size());
+      page += "[" + std::string(label) + "](src/" + std::string(target) + ")";
+    } else {
+      page += label;
+    }
+    text.remove_prefix(close + 1);
+  }
+  return page + std::string(text);
+}
+
 /// A folder beside the project's, which becomes it, whole, or goes.
 class Draft {
  public:
@@ -154,15 +189,18 @@ class Draft {
 
 void write_project(const fs::path& folder, const Template& chosen, const std::string& name, const fs::path& prefix) {
   Values values = {{"project", name}, {"levin_prefix", prefix.string()}, {"run", chosen.run}, {"try", chosen.a_few}};
+  const bool from_loop = &chosen == &kFromLoop;
   for (const char* part : {"about", "files", "own"})
-    values[part] = filled(text_of(chosen.name, std::string(part) + ".md"), values);
+    if (!from_loop) values[part] = filled(text_of(chosen.name, std::string(part) + ".md"), values);
   Draft draft(folder);
-  for (const ProjectFile& file : project_files())
-    if ((file.part.empty() || file.part == chosen.name) && !is_part_of_readme(file.path)) {
-      const fs::path path = draft.path() / file.path;
-      fs::create_directories(path.parent_path());
-      write_text_file_atomically(path, filled(file.text, values));
-    }
+  for (const ProjectFile& file : project_files()) {
+    const bool is_common = file.part.empty() && (!from_loop || serves_any_project(file.path));
+    if ((!is_common && file.part != chosen.name) || is_part_of_readme(file.path)) continue;
+    const fs::path path = draft.path() / file.path;
+    fs::create_directories(path.parent_path());
+    const bool is_page = from_loop && file.path == "README.md";
+    write_text_file_atomically(path, is_page ? page_of_project(file.text) : filled(file.text, values));
+  }
   draft.become_project();
 }
 
@@ -173,9 +211,18 @@ int new_command(std::vector<std::string> arguments) {
     std::cout << kNewHelp << std::flush;
     return 0;
   }
-  const Template& chosen = template_named(take_flag(arguments, "--template").value_or("image"));
+  const bool from_loop = take_switch(arguments, "--from-loop");
+  const auto named_template = take_flag(arguments, "--template");
+  if (from_loop && named_template)
+    throw UsageError("levin new: --from-loop has a template of its own; leave out --template");
+  const Template& chosen = from_loop ? kFromLoop : template_named(named_template.value_or("image"));
   for (const std::string& word : arguments)
     if (word.starts_with("-")) throw UsageError("levin new: no flag ", word, "; `levin new --help` says more");
+  if (from_loop && arguments.empty()) {
+    std::cout << page_of_project(text_of(kFromLoop.name, "README.md"));
+    std::cout << "\n`levin new --from-loop FOLDER` writes this page with the programs that it shows.\n" << std::flush;
+    return 0;
+  }
   if (arguments.size() != 1)
     throw UsageError("levin new: expected the folder of the project; `levin new --help` says more");
   const fs::path folder = fs::absolute(arguments[0]).lexically_normal();
@@ -189,10 +236,14 @@ int new_command(std::vector<std::string> arguments) {
   } catch (const fs::filesystem_error& error) {
     throw UsageError("levin new: ", named.string(), " cannot be made: ", error.code().message());
   }
-  std::cout << "wrote " << arguments[0] << ", a project with the template " << chosen.name << ". To build and train:\n"
+  std::cout << "wrote " << arguments[0] << ", a project with the template " << chosen.name << ". To build and "
+            << (from_loop ? "compare" : "train") << ":\n"
             << "  cd " << shell_word(arguments[0]) << "\n"
-            << "  cmake --preset release && cmake --build --preset release\n"
-            << "  build/release/" << name << (*chosen.run ? " " : "") << chosen.run << "\n";
+            << "  cmake --preset release && cmake --build --preset release\n";
+  if (from_loop)
+    std::cout << "  ctest --preset release\nREADME.md has the five steps.\n";
+  else
+    std::cout << "  build/release/" << name << (*chosen.run ? " " : "") << chosen.run << "\n";
   if (prefix.empty())
     std::cout << "This levin runs from its build folder. Install it (cmake --install BUILD --prefix PREFIX), and pass "
                  "-DLEVIN_PREFIX=PREFIX to the first cmake.\n";
