@@ -50,6 +50,7 @@ Usage: levin COMMAND [ARGUMENTS]
   config schema     Print the JSON Schema of a config, for editors
   config docs       Print the page that describes all options
   data inspect      Show what the loaders of a config's data give, and draw the first training batch
+  data guess PATH   Look at a folder or a file of your own, say what it is, and write a config that trains on it
   --plugin FILE fit ...
                     Load a shared library first, whose callbacks, models, data and loggers a config then can name
   list KIND         Show models, data, transforms, optimizers, lr_schedulers, callbacks, loggers or profilers

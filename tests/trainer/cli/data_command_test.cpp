@@ -152,8 +152,8 @@ TEST_CASE("data inspect says what is wrong with its command line") {
     CHECK(run.code == 2);
     return run.err;
   };
-  CHECK(error({"data"}) == "levin: error: levin data: expected inspect\n");
-  CHECK(error({"data", "show"}) == "levin: error: levin data: expected inspect, got show\n");
+  CHECK(error({"data"}) == "levin: error: levin data: expected inspect or guess\n");
+  CHECK(error({"data", "show"}) == "levin: error: levin data: expected inspect or guess, got show\n");
   CHECK(error({"data", "inspect"}) ==
         "levin: error: data.class: missing; name the data with --data.class (`levin list data` shows them)\n");
   CHECK(error({"data", "inspect", "--data.class", "Pictures", "--batches", "0"}) ==

@@ -45,8 +45,12 @@ std::vector<std::string> list_kinds();
 /// `levin list KIND`: prints the classes that a config can name. Throws UsageError for an unknown kind.
 void list_command(const std::vector<std::string>& arguments);
 
-/// `levin data inspect`: prints what the loaders of a config's data give, and writes a contact sheet of the first
-/// training batch. Works with every data module. Throws UsageError if the config names none.
+/// `levin data guess FOLDER|FILE`: says what own data are, and writes a config that trains on them. Throws UsageError,
+/// which says what to do, for wrong arguments and for data that nothing can be trained on.
+void guess_command(std::vector<std::string> arguments);
+
+/// `levin data guess` as above, or `levin data inspect`: prints what the loaders of a config's data give, and writes a
+/// contact sheet of the first training batch. Works with every data module. Throws UsageError if the config names none.
 void data_command(const std::vector<std::string>& arguments);
 
 /// `levin ckpt ls|diff|verify|convert`: inspects and converts checkpoints and files of weights. Returns the exit code:

@@ -60,6 +60,7 @@ Words joined(const Words& words) {
 bool takes_config(const Words& words) {
   static const Words kCommands = {"fit",     "validate", "test",    "predict", "sweep",
                                   "compile", "launch",   "profile", "export",  "verify-resume"};
+  if (words[0] == "data" && words.size() > 2 && words[1] == "guess") return false;
   if (words[0] == "config" || words[0] == "data") return words.size() > 2;
   return std::ranges::find(kCommands, words[0]) != kCommands.end();
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <utility>
 
 namespace levin::cli {
 namespace {
@@ -106,10 +107,12 @@ void inspect_part(data::DataModule& data, const SplitLoaders& part, const RunOpt
 }  // namespace
 
 void data_command(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] != "inspect") {
-    throw UsageError("levin data: expected inspect", arguments.empty() ? "" : ", got " + arguments[0]);
+  const std::string what = arguments.empty() ? "" : arguments[0];
+  if (what != "inspect" && what != "guess") {
+    throw UsageError("levin data: expected inspect or guess", what.empty() ? "" : ", got " + what);
   }
   std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (what == "guess") return guess_command(std::move(rest));
   const Arguments taken = take_arguments(rest);
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "data inspect", rest);
   if (!line.flags.help.empty()) {
