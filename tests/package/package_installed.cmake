@@ -30,6 +30,13 @@ foreach(completion bash-completion/completions/levin zsh/site-functions/_levin f
   endif()
 endforeach()
 
+foreach(page levin levin-fit levin-new)
+  file(READ "${prefix}/share/man/man1/${page}.1" text)
+  if(NOT text MATCHES "^\\.TH ")
+    message(FATAL_ERROR "share/man/man1/${page}.1 is no manual page")
+  endif()
+endforeach()
+
 configure("${CMAKE_CURRENT_LIST_DIR}/consumer" "${build}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DLEVIN_VERSION_EXPECTED=${VERSION}")
 run("${CMAKE_COMMAND}" --build "${build}")
 run("${build}/consumer")

@@ -13,7 +13,10 @@
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/tuner/finds_anew.h>
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -66,6 +69,7 @@ Usage: levin COMMAND [ARGUMENTS]
   ckpt verify       Say whether files are whole, by their checksums
   ckpt convert      Write one in another format or dtype, or its weights alone
   new FOLDER        Write a project that builds and trains: image, tabular, text, rl or embedded; `levin new --help`
+  man [COMMAND]     Print the manual page of a command, or write all; `levin man --help`
   completion SHELL  Print a script that completes these words in bash, zsh or fish
   --version         Show the versions of levin, LibTorch, CUDA, NCCL and the compiler
   --help            Show this text
@@ -171,8 +175,23 @@ constexpr std::pair<const char*, int (*)(const std::string& command, const Words
     {"ckpt", run_words<ckpt_command>},
     {"list", run_words<list_command>},
     {"new", run_words<new_command>},
+    {"man", run_words<man_command>},
     {"complete", run_words<complete_command>},
     {"completion", run_words<completion_command>}};
+
+/// Keeps what is written to standard output while it lives.
+class CapturedOutput {
+ public:
+  CapturedOutput() : before_(std::cout.rdbuf(text_.rdbuf())) {}
+  ~CapturedOutput() { std::cout.rdbuf(before_); }
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_ = {};
+  std::streambuf* before_;
+};
 
 }  // namespace
 
@@ -181,6 +200,20 @@ std::vector<std::string> command_names() {
   for (const auto& [name, run] : kCommands)
     if (name != std::string("complete")) names.emplace_back(name);  // shells call it
   return names;
+}
+
+std::string program_help() { return kHelp; }
+
+std::string help_of(const std::string& command) {
+  const auto found = std::ranges::find(kCommands, command, [](const auto& entry) { return std::string(entry.first); });
+  if (found == std::end(kCommands)) return {};
+  const CapturedOutput output;
+  try {
+    found->second(command, command == "data" ? Words{"guess", "--help"} : Words{"--help"});
+  } catch (const UsageError&) {
+    return {};  // it has no help of its own
+  }
+  return output.text();
 }
 
 namespace {

@@ -337,6 +337,9 @@ std::vector<KnownFlag> known_flags(const Schema& schema, const std::string& comm
       known.push_back(*found);
     else
       known.push_back({spelling, option->get_description(), {}, option->get_expected_max() > 0});
+    known.back().group = option->get_group();
+    known.back().value = option->get_type_name();
+    known.back().description = option->get_description();
   }
   return known;
 }

@@ -36,6 +36,9 @@ struct KnownFlag {
   std::string help = {};
   std::vector<std::string> values = {};  ///< words that it takes; empty if any value may be right
   bool needs_value = true;
+  std::string group = {};        ///< the heading above it in --help
+  std::string value = {};        ///< the kind of value there: "INT"
+  std::string description = {};  ///< the text there: the help with limits and default
 };
 
 /// Returns the flags that `read_flags` would know for the same arguments, in the order of --help.

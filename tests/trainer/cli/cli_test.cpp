@@ -200,5 +200,5 @@ TEST_CASE("list prints the registered names, and --version what the program was 
       command.err ==
       "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, launch, compile, "
       "sweep, export, verify-resume, profile, config, data, ls, compare, report, watch, serve, gc, rm, ckpt, list, "
-      "new, completion\n");
+      "new, man, completion\n");
 }

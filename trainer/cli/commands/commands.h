@@ -33,6 +33,13 @@ void config_command(const std::vector<std::string>& arguments);
 /// Returns the names of all commands, in the order of --help.
 std::vector<std::string> command_names();
 
+/// Returns the text of `levin --help`.
+std::string program_help();
+/// Returns the text of `levin COMMAND --help`, for data that of its subcommands that have one; empty if there is none.
+std::string help_of(const std::string& command);
+/// `levin man [COMMAND]`: prints a manual page, or writes all. Throws UsageError for wrong arguments.
+void man_command(std::vector<std::string> arguments);
+
 /// `levin complete WORD...`: prints what the last word, of which a part is typed, may become: a word, a tab and its
 /// meaning on each line. Prints nothing if there is nothing to complete.
 void complete_command(const std::vector<std::string>& arguments);

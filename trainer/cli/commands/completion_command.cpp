@@ -97,10 +97,11 @@ Candidates flags_or_values(Words words) {
 
 Candidates candidates_of(const Words& words) {
   static const std::map<std::string, Words> kNext = {{"config", {"show", "check", "explain", "schema", "docs"}},
-                                                     {"data", {"inspect"}},
+                                                     {"data", {"inspect", "guess"}},
                                                      {"ckpt", {"ls", "diff", "verify", "convert"}},
                                                      {"completion", {"bash", "zsh", "fish"}},
-                                                     {"list", list_kinds()}};
+                                                     {"list", list_kinds()},
+                                                     {"man", command_names()}};
   Candidates candidates;
   if (words.size() == 1) {
     for (const std::string& name : command_names()) candidates.emplace_back(name, "");
