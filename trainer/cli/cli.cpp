@@ -4,6 +4,7 @@
 #include <levin/trainer/cli/commands/predict_inputs.h>
 #include <levin/trainer/cli/commands/verify_resume.h>
 #include <levin/trainer/cli/config/without_effect.h>
+#include <levin/trainer/cli/installed_prefix.h>
 #include <levin/trainer/cli/load_plugin.h>
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
@@ -72,6 +73,7 @@ Usage: levin COMMAND [ARGUMENTS]
   man [COMMAND]     Print the manual page of a command, or write all; `levin man --help`
   completion SHELL  Print a script that completes these words in bash, zsh or fish
   --version         Show the versions of levin, LibTorch, CUDA, NCCL and the compiler
+  --cmake-prefix    Print where levin is installed, for CMAKE_PREFIX_PATH of a project that uses it
   --help            Show this text
 
 Options come from config files, then LEVIN__SECTION__KEY in the environment, then flags; later ones win.
@@ -228,6 +230,10 @@ int dispatch(const std::vector<std::string>& arguments) {
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (command == "--version") {
     std::cout << version_text() << std::flush;
+    return 0;
+  }
+  if (command == "--cmake-prefix") {
+    std::cout << require_installed_prefix().string() << std::endl;
     return 0;
   }
   for (const auto& [name, run] : kCommands)

@@ -194,6 +194,9 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})
     CHECK(version.out.find(word) != std::string::npos);
+  const ProgramRun prefix = run_program({"--cmake-prefix"});  // of a program that is not installed
+  CHECK(prefix.code == 2);
+  CHECK(prefix.err.find("install it (cmake --install BUILD --prefix PREFIX)") != std::string::npos);
   const ProgramRun command = run_program({"fitt"});
   CHECK(command.code == 2);
   CHECK(

@@ -107,6 +107,7 @@ Candidates candidates_of(const Words& words) {
     for (const std::string& name : command_names()) candidates.emplace_back(name, "");
     candidates.emplace_back("--help", "Show all commands");
     candidates.emplace_back("--version", "Show the versions of levin, LibTorch and the compiler");
+    candidates.emplace_back("--cmake-prefix", "Print where levin is installed, for CMake");
     return candidates;
   }
   if (const auto next = kNext.find(words[0]); next != kNext.end() && words.size() == 2)

@@ -1,5 +1,6 @@
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/project_files.h>
+#include <levin/trainer/cli/installed_prefix.h>
 #include <levin/trainer/cli/shell_word.h>
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/core/state/atomic_file.h>
@@ -91,20 +92,6 @@ void check_free(const fs::path& folder) {
   if (error) throw UsageError("levin new: ", folder.string(), ": the folder cannot be read: ", error.message());
   if (!is_empty)
     throw UsageError("levin new: ", folder.string(), " is there already, and not empty; choose another name");
-}
-
-/// Returns where the program's levin is installed; empty where it runs from a build folder.
-fs::path installed_prefix() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  const fs::path prefix = program.parent_path().parent_path();
-  for (const char* lib : {"lib", "lib64"}) {
-    if (fs::exists(prefix / lib / "cmake/levin/levinConfig.cmake", error)) return prefix;
-    for (const fs::directory_entry& entry : fs::directory_iterator(prefix / lib, error))
-      if (fs::exists(entry.path() / "cmake/levin/levinConfig.cmake", error)) return prefix;
-  }
-  return {};
 }
 
 using Values = std::map<std::string, std::string>;
