@@ -5,6 +5,26 @@ include(CMakePackageConfigHelpers)
 
 set(levin_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/levin")
 
+# Where the installed program and libraries look for LibTorch: where it was found, or in a folder `libtorch` beside levin's, as
+# archives of both are unpacked; in a wheel beside levin in site-packages. CMake by itself leaves out what lies inside the
+# checkout, such as the LibTorch of its .venv.
+levin_libtorch_prefix(levin_torch_prefix "${LEVIN_LIBTORCH_CONFIG}")
+function(levin_install_rpath target folder)
+  file(RELATIVE_PATH prefix "/${folder}" "/")
+  file(RELATIVE_PATH libraries "/${folder}" "/${CMAKE_INSTALL_LIBDIR}")
+  if(LEVIN_WHEEL)
+    set(torch "$ORIGIN/${prefix}../torch/lib")
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH_USE_LINK_PATH OFF)
+  elseif(NOT levin_torch_prefix STREQUAL "/usr")  # where the system's loader looks by itself
+    set(torch "${levin_torch_prefix}/lib" "$ORIGIN/${prefix}../libtorch/lib")
+  endif()
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries};${torch}")
+endfunction()
+if(BUILD_SHARED_LIBS)
+  levin_install_rpath(levin "${CMAKE_INSTALL_LIBDIR}")
+  levin_install_rpath(levin_weights "${CMAKE_INSTALL_LIBDIR}")
+endif()
+
 # Debug information stays in the build folder: it is most of what would be installed.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   option(LEVIN_INSTALL_STRIPPED "Install without debug information" OFF)
@@ -34,6 +54,7 @@ endif()")
   endforeach()
 endif()
 if(TARGET levin_program)
+  levin_install_rpath(levin_program "${CMAKE_INSTALL_BINDIR}")
   install(TARGETS levin_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   install(PROGRAMS scripts/levin-export DESTINATION "${CMAKE_INSTALL_BINDIR}")
   if(NOT CMAKE_CROSSCOMPILING)
@@ -55,6 +76,7 @@ list(TRANSFORM pages PREPEND \"\${folder}/\")
 list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${pages})")
   endif()
 endif()
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
 # Found when it is installed: what a header includes may have changed since the configuration.
 install(CODE "include(\"${CMAKE_CURRENT_SOURCE_DIR}/cmake/LevinPublicHeaders.cmake\")
 levin_installed_headers(headers \"${CMAKE_CURRENT_SOURCE_DIR}\")
@@ -71,6 +93,11 @@ endforeach()
 install(EXPORT levinWeightsTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 install(EXPORT levinTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 
+# The LibTorch that levin was built with; a wheel looks beside itself alone.
+set(levin_installed_libtorch "${LEVIN_LIBTORCH_CONFIG}")
+if(LEVIN_WHEEL)
+  set(levin_installed_libtorch "")
+endif()
 configure_package_config_file(cmake/levinConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"
   INSTALL_DESTINATION "${levin_package_folder}")
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

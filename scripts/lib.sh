@@ -73,7 +73,7 @@ build() {
   command -v cmake >/dev/null || fail "There is no cmake: install cmake 3.22 or newer (apt-get install cmake)."
   command -v ninja >/dev/null || fail "There is no ninja: install it (apt-get install ninja-build)."
   grep -q "\"name\": \"$preset\"" "$root/CMakePresets.json" ||
-    fail "There is no preset $preset; there are dev, release, asan, tsan, fuzz, cuda and gpu-bundle."
+    fail "There is no preset $preset; there are dev, release, asan, tsan, fuzz, cuda, package and gpu-bundle."
   choose_compiler
   say "Configuring build/$preset"
   configure "$preset" "$@"

@@ -1,0 +1,25 @@
+# `cpack`: a .tar.gz, and a .deb where LibTorch is Debian's own, whose packages the .deb can name (scripts/package).
+find_program(LEVIN_DPKG dpkg)
+mark_as_advanced(LEVIN_DPKG)
+set(CPACK_GENERATOR TGZ)
+if(LEVIN_DPKG AND levin_torch_prefix STREQUAL "/usr")
+  list(APPEND CPACK_GENERATOR DEB)
+endif()
+
+set(CPACK_PACKAGE_NAME levin)
+set(CPACK_PACKAGE_VENDOR "levin authors")
+set(CPACK_PACKAGE_CONTACT "levin authors <levin@localhost>")
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_PACKAGE_DESCRIPTION "The program trains networks from a config; the library and its headers train a LightningModule written in C++20.")
+set(CPACK_VERBATIM_VARIABLES ON)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+# What a project that uses the library is built with, and the BLAS: Debian's LibTorch comes with one that is 50 times slower.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libtorch-dev, nlohmann-json3-dev, g++, make, cmake, libopenblas0-openmp")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "pkgconf")
+include(CPack)

@@ -1,0 +1,17 @@
+# Configures a project that fetches levin; nothing is built.
+include("${SETTINGS}")
+set(build "${WORK}/fetch_content_build")
+file(REMOVE_RECURSE "${build}")
+
+configure("${CMAKE_CURRENT_LIST_DIR}/fetch_content" "${build}" "-DFETCHCONTENT_SOURCE_DIR_LEVIN=${SOURCE}" "-DTorch_DIR=${LIBTORCH_CONFIG}")
+run("${CMAKE_COMMAND}" --build "${build}" --target help)
+foreach(target levin levin_weights)
+  if(NOT output MATCHES "[\n ]${target}[:\n]")
+    message(FATAL_ERROR "The project that fetches levin has no target ${target}:\n${output}")
+  endif()
+endforeach()
+foreach(unwanted levin_program levin_test_main example_mnist)
+  if(output MATCHES "${unwanted}")
+    message(FATAL_ERROR "The project that fetches levin would also build ${unwanted}:\n${output}")
+  endif()
+endforeach()
