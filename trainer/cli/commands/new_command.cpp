@@ -24,10 +24,10 @@ constexpr const char* kNewHelp = R"(levin new writes a project that builds and t
 Usage: levin new FOLDER [--template NAME]
        levin new --from-loop [FOLDER]
 
-  --template NAME   image: pictures and their classes [image]
-                    tabular: numbers from the columns of a table
-                    text: the next byte of a text
-                    rl: an agent that plays (reinforcement learning)
+  --template NAME   image: pictures and their classes [image];
+                    tabular: numbers from the columns of a table;
+                    text: the next byte of a text;
+                    rl: an agent that plays (reinforcement learning);
                     embedded: a program with a loop of its own, which hands over batches
   --from-loop       Print how a training loop written by hand becomes levin's in five steps; with FOLDER, write a project
                     with that page, the loop, the same with levin, and a test that both end with the same weights
