@@ -12,7 +12,7 @@ constexpr int64_t kLeastToDivide = 5;
 constexpr double kValFraction = 0.2;
 constexpr int64_t kSmallestConvolved = 14;  // lenet's least side
 constexpr int64_t kStepOfSide = 32;
-constexpr int64_t kLargestLenet = 32, kLargestSmallInput = 64;
+constexpr int64_t kLargestLenet = 32, kLargestSmallInput = 48, kLargestKept = 64;
 
 }  // namespace
 
@@ -69,7 +69,7 @@ std::vector<size_t> to_look_at(size_t count, const GuessOptions& options) {
 int64_t common_side(std::vector<int64_t> shorter_sides) {
   std::ranges::sort(shorter_sides);
   const int64_t least = shorter_sides.front(), middle = shorter_sides[shorter_sides.size() / 2];
-  if (least == shorter_sides.back() && least <= kLargestSmallInput) return least;
+  if (least == shorter_sides.back() && least <= kLargestKept) return least;
   return std::clamp(middle / kStepOfSide * kStepOfSide, kStepOfSide, kMostSide);
 }
 
