@@ -34,12 +34,14 @@ def package_of(library):
     # Of the folders that the loader looks into, since other programs bring libraries of the same names.
     for line in run("/sbin/ldconfig", "-p").splitlines():
         path = line.rpartition(" => ")[2]
-        if path and pathlib.Path(path).resolve().name == original or path.endswith("/" + original):
-            for spelling in (path, str(pathlib.Path(path).resolve()), path.removeprefix("/usr"), "/usr" + path):
-                found = subprocess.run(["dpkg-query", "-S", spelling], capture_output=True, text=True)
-                if found.returncode == 0:
-                    package = found.stdout.split(":")[0]
-                    return package, run("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}", package)
+        if not path or original not in (pathlib.Path(path).name, pathlib.Path(path).resolve().name):
+            continue
+        resolved = str(pathlib.Path(path).resolve())
+        for spelling in (path, resolved, resolved.removeprefix("/usr")):  # dpkg knows the path before /lib became a link
+            found = subprocess.run(["dpkg-query", "-S", spelling], capture_output=True, text=True)
+            if found.returncode == 0:
+                package = found.stdout.split(":")[0]
+                return package, run("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}", package)
     sys.exit(f"{library.name} is of no package of this system, so its licence is not known")
 
 
