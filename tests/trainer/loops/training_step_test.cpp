@@ -24,7 +24,7 @@ struct HandDriven {
     strategy.attach(optimizers);
     counters.accumulate_grad_batches = options.accumulate_grad_batches;
     step = make_training_step(
-        {options, module, overrides, strategy, precision, optimizers, counters, hooks, run, context});
+        {options, module, overrides, strategy, precision, optimizers, counters, hooks, run, context, nullptr});
     context.optimizers = step.get();
   }
   ~HandDriven() { levin::ModuleAccess::set_context(module, nullptr); }
