@@ -18,7 +18,8 @@ PROGRAM = {"model": {"class": "ProgramModule", "program": "net.pt2", "loss": "cr
 PHOTOS = {"model": CONFIG["model"], "data": {"class": "ImageFolder", "root": "photos"}}
 PICTURES = ["a.png", "b.jpg", "holiday/c.png", *(f"photos/{kind}/{i}.png" for kind in ("cat", "dog") for i in range(4))]
 EMPTY = ["net.ts", "net.pt2", "step.pt2"]
-TABLE = "district,rooms,price\n" + "".join(f"{'north' if i % 2 else 'south'},{i},{100 + i}\n" for i in range(20))
+TABLE = "district,rooms,area,price\n" + "".join(
+    f"{'north' if i % 2 else 'south'},{1 + i % 5},{30.5 + 7 * i % 60},{150.5 + 13 * i % 90}\n" for i in range(200))
 
 
 def png(size=8):

@@ -30,15 +30,16 @@ def without_starter(words):
 
 
 def words_of(line):
-    """The words of each command of a line of shell. `>` and the file behind it are left out; `source <(x)` is x; a loop is its
+    """The words of each command of a line of shell. `>`, `|` and what is behind them are left out; `source <(x)` is x; a loop is its
     body."""
     line = re.sub(r"^source <\((.*?)\)", r"\1", line)
     try:
         words = shlex.split(line, comments=True)
     except ValueError as error:
         return [[line, f"({error})"]]
-    if ">" in words:
-        words = words[: words.index(">")]
+    for end in (">", "|"):
+        if end in words:
+            words = words[: words.index(end)]
     if "done;" in words or "done" in words:
         words = [word.rstrip(";") for word in words if word not in ("done", "done;")]
     found = [[]]
