@@ -140,13 +140,14 @@ void MLflowQueue::rewind(int64_t rows) {
   rows_.replace(kept);
   size_ = static_cast<int64_t>(kept.size());
   count_ = rows;
+  ++rewinds_;
   repeated_ = std::max<int64_t>(0, facts_.value("sent_rows", int64_t{0}) - rows);
 }
 
 MLflowQueue::Part MLflowQueue::next() const {
   constexpr int64_t kMost = 1 << 18;
   const std::lock_guard lock(mutex_);
-  Part part;
+  Part part{.rewinds = rewinds_};
   std::ifstream in(file(), std::ios::binary);
   int64_t end = sent_bytes();
   const int64_t begin = end;
@@ -161,9 +162,11 @@ MLflowQueue::Part MLflowQueue::next() const {
   return part;
 }
 
-void MLflowQueue::sent(int64_t end, int64_t rows, std::optional<int64_t> step) {
+bool MLflowQueue::sent(const Part& part, size_t things, int64_t rows, std::optional<int64_t> step) {
   constexpr int64_t kLarge = 1 << 20;
   const std::lock_guard lock(mutex_);
+  if (part.rewinds != rewinds_) return false;
+  const int64_t end = part.ends[things - 1];
   facts_["sent_bytes"] = end;
   facts_["sent_rows"] = std::max(facts_.value("sent_rows", int64_t{0}), rows);
   if (step) facts_["sent_step"] = std::max(facts_.value("sent_step", int64_t{-1}), *step);
@@ -172,6 +175,7 @@ void MLflowQueue::sent(int64_t end, int64_t rows, std::optional<int64_t> step) {
   if (is_all) rows_.replace("");
   if (is_all) size_ = 0;
   write_facts();
+  return true;
 }
 
 bool MLflowQueue::empty() const {

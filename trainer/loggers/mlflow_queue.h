@@ -43,13 +43,15 @@ class MLflowQueue {
   struct Part {
     std::vector<Json> things = {};
     std::vector<int64_t> ends = {};  ///< for each thing, the position behind it
+    int64_t rewinds = 0;             ///< of the queue, when the part was taken
   };
   /// Returns the first things that were not sent yet, of 256 kB or one thing at least. A line that is no JSON is left
   /// out.
   Part next() const;
-  /// Notes that the server has everything before the position, of which `rows` were rows and the last of these of a
-  /// step.
-  void sent(int64_t end, int64_t rows, std::optional<int64_t> step);
+  /// Notes that the server has the first `things` of the part, of which `rows` were rows and the last of these of a
+  /// step. Returns false if the queue went back since the part was taken: the rest of the part is not to be sent then,
+  /// and the positions in it mean nothing.
+  bool sent(const Part& part, size_t things, int64_t rows, std::optional<int64_t> step);
   bool empty() const;
 
  private:
@@ -72,6 +74,7 @@ class MLflowQueue {
   int64_t size_ = 0;      ///< of the file, in bytes
   int64_t count_ = 0;     ///< rows added
   int64_t repeated_ = 0;  ///< rows that come again and that the server has
+  int64_t rewinds_ = 0;   ///< how often the queue went back
 };
 
 }  // namespace levin

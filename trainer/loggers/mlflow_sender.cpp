@@ -93,7 +93,7 @@ bool MLflowSender::send_all() {
         rows = thing["row"].get<int64_t>() + 1;
         step = std::max(step.value_or(0), thing.at("step").get<int64_t>());
       }
-      queue_.sent(part.ends[next - 1], rows, step);
+      if (!queue_.sent(part, next, rows, step)) break;
       i = next;
     }
   }
