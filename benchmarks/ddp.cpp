@@ -9,7 +9,6 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <optional>
@@ -90,16 +89,11 @@ struct Net : levin::LightningModule {
   void on_train_batch_start(levin::Run& run) override {
     if (run.state().global_step == traced_from && run.comm().rank() == 0) trace.emplace();
   }
-  void on_train_batch_end(levin::Run&) override {
-    const auto now = std::chrono::steady_clock::now();
-    microseconds.push_back(std::chrono::duration<double, std::micro>(now - last).count());
-    last = now;
-  }
+  void on_train_batch_end(levin::Run&) override { clock.tick(); }
   nn::Sequential net;
   std::optional<Trace> trace = {};
   int64_t traced_from = -1;
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-  std::vector<double> microseconds = {};
+  StepClock clock = {};
 };
 
 }  // namespace
@@ -123,6 +117,6 @@ int main(int argc, char** argv) {
   if (argc > 4) net.traced_from = steps - kTraced;
   trainer.fit(net, batches);
   if (net.trace) net.trace->save(argv[4]);
-  net.microseconds.erase(net.microseconds.begin(), net.microseconds.begin() + steps / 10);
-  if (trainer.is_global_zero()) std::printf("%.1f\n", Rounds{net.microseconds}.median());
+  net.clock.microseconds.erase(net.clock.microseconds.begin(), net.clock.microseconds.begin() + steps / 10);
+  if (trainer.is_global_zero()) std::printf("%.1f\n", Rounds{net.clock.microseconds}.median());
 }

@@ -26,6 +26,18 @@ def make_net(name):
                          nn.Linear(4800, 4800), nn.ReLU(), nn.Linear(4800, 10))
 
 
+def seconds_of_steps(steps, make_step):
+    """The seconds of each call of make_step(number of the step)."""
+    seconds = []
+    last = time.perf_counter()
+    for step in range(steps):
+        make_step(step)
+        now = time.perf_counter()
+        seconds.append(now - last)
+        last = now
+    return seconds
+
+
 def train(name, steps):
     """A rank of PyTorch's; rank 0 prints the median of a step in microseconds."""
     import torch
@@ -37,16 +49,14 @@ def train(name, steps):
     net = torch.nn.parallel.DistributedDataParallel(make_net(name), gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     batches = [(torch.randn(32, 1, 28, 28), torch.randint(10, (32,))) for _ in range(50)]
-    seconds = []
-    last = time.perf_counter()
-    for step in range(steps):
-        inputs, targets = batches[step % len(batches)]
+
+    def make_step(number):
+        inputs, targets = batches[number % len(batches)]
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(net(inputs), targets).backward()
         optimizer.step()
-        now = time.perf_counter()
-        seconds.append(now - last)
-        last = now
+
+    seconds = seconds_of_steps(steps, make_step)
     if dist.get_rank() == 0:
         print(f"{1e6 * statistics.median(seconds[steps // 10:]):.1f}", flush=True)
     dist.barrier()

@@ -9,7 +9,6 @@
 #include <levin/trainer/core/system/memory_use.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <vector>
@@ -43,9 +42,7 @@ struct Net : levin::LightningModule {
   }
   levin::OptimizerConfig configure_optimizers() override { return levin::optim::AdamW(parameters(), {.lr = 1e-4}); }
   void on_train_batch_end(levin::Run& run) override {
-    const auto now = std::chrono::steady_clock::now();
-    microseconds.push_back(std::chrono::duration<double, std::micro>(now - last).count());
-    last = now;
+    clock.tick();
     if (run.state().global_step == kWarmUp) std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins again
   }
   void on_train_end(levin::Run& run) override {
@@ -59,8 +56,7 @@ struct Net : levin::LightningModule {
   int64_t base;
   levin::nn::GPT gpt{nullptr};
   nn::Sequential layers;
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-  std::vector<double> microseconds = {};
+  StepClock clock = {};
   double peak = 0;
 };
 
@@ -95,6 +91,6 @@ int main(int argc, char** argv) {
   torch::manual_seed(1);
   Net net(argv[1]);
   trainer.fit(net, make_batches(argv[1]));
-  net.microseconds.erase(net.microseconds.begin(), net.microseconds.begin() + kWarmUp);
-  if (trainer.is_global_zero()) std::printf("%.1f %.2f\n", Rounds{net.microseconds}.median(), net.peak);
+  net.clock.microseconds.erase(net.clock.microseconds.begin(), net.clock.microseconds.begin() + kWarmUp);
+  if (trainer.is_global_zero()) std::printf("%.1f %.2f\n", Rounds{net.clock.microseconds}.median(), net.peak);
 }

@@ -1,7 +1,21 @@
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
+
+/// The times between ticks, in microseconds.
+struct StepClock {
+  void tick() {
+    const auto now = std::chrono::steady_clock::now();
+    microseconds.push_back(std::chrono::duration<double, std::micro>(now - last_).count());
+    last_ = now;
+  }
+  std::vector<double> microseconds = {};
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 /// Measurements of several rounds.
 struct Rounds {

@@ -199,10 +199,11 @@ struct TrainerOptions {
       "fsdp: what is divided among the ranks: parameters, gradients and optimizer state, or the last two alone, with "
       "fewer bytes sent",
       {.choices = {"all", "gradients"}});
-  int64_t hybrid_shard = LEVIN_OPTION(hybrid_shard, 0,
-                                      "fsdp: ranks that divide the model among each other; each further group of so "
-                                      "many has its own copy; 0: all ranks",
-                                      {.min = 0});
+  int64_t hybrid_shard = LEVIN_OPTION(
+      hybrid_shard, 0,
+      "fsdp: number of ranks that divide the model among each other; each further group of this size has its own copy; "
+      "0: all ranks",
+      {.min = 0});
 
   /// Returns options for a run inside a host program. Such a run leaves the process alone: it prints nothing, writes no
   /// file, starts no process, handles no signal, and changes no setting of the process (compute threads, denormals,

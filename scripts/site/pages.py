@@ -54,17 +54,21 @@ def blocks(page):
     return found
 
 
-def without_code(text):
-    """The text, letter by letter, with blanks in the place of code blocks and code spans: words, headings and links are left."""
-    lines, fence = [], None
+def lines_of(text):
+    """(line, whether it belongs to a fenced block) for each line; the fences belong to their blocks."""
+    fence = None
     for line in text.split("\n"):
         match = FENCE.match(line)
-        is_code = fence is not None or match
+        yield line, fence is not None or match is not None
         if fence is None and match:
             fence = match[2]
         elif fence is not None and match and match[2].startswith(fence) and not match[3].strip():
             fence = None
-        lines.append(" " * len(line) if is_code else line)
+
+
+def without_code(text):
+    """The text, letter by letter, with blanks in the place of code blocks and code spans: words, headings and links are left."""
+    lines = [" " * len(line) if is_code else line for line, is_code in lines_of(text)]
     return CODE_SPAN.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), "\n".join(lines))
 
 
@@ -91,12 +95,9 @@ def slug(heading):
 
 def anchors(text):
     """The anchors of a page's headings; a heading that is there twice gets a number behind."""
-    found, fence = [], None
-    for line in text.splitlines():
-        match = FENCE.match(line)
-        if match:
-            fence = match[2] if fence is None else None if match[2].startswith(fence) else fence
-        heading = re.match(r"^#{1,6} +(.*?) *#*$", line) if fence is None else None
+    found = []
+    for line, is_code in lines_of(text):
+        heading = None if is_code else re.match(r"^#{1,6} +(.*?) *#*$", line)
         if heading:
             name = slug(heading[1])
             count = sum(1 for other in found if re.fullmatch(re.escape(name) + r"(-\d+)?", other))

@@ -4,6 +4,7 @@
 #include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/cores.h>
+#include <levin/trainer/core/system/counted.h>
 #include <levin/trainer/run/run_context.h>
 
 #include <algorithm>
@@ -11,8 +12,6 @@
 
 namespace levin {
 namespace {
-
-std::string counted(int64_t number, const char* noun) { return c10::str(number, " ", noun, number == 1 ? "" : "s"); }
 
 /// Returns whether this process prints the messages of the run.
 bool says(const RunParts& parts) { return !parts.options.quiet && !parts.trial && parts.is_rank_zero(); }

@@ -56,6 +56,9 @@ class DdpStrategy : public Strategy {
   /// Adds parameters that optimizers or the module gained since the last call, and follows changes of rows. Called
   /// before a forward and before a state is applied. Returns whether anything changed.
   virtual bool follow_parameters();
+  /// Throws levin::UsageError for what a strategy that divides the optimizer's state cannot run: manual optimization
+  /// and several optimizers.
+  void check_divisible(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) const;
   LightningModule& module() const { return *module_; }
   ProcessGroup& group() const { return group_; }
   /// Null if nothing is trained.

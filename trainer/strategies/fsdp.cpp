@@ -21,13 +21,7 @@ parallel::ShardedModule& FsdpStrategy::sharded() {
 }
 
 void FsdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
-  if (!module().automatic_optimization)
-    throw UsageError(
-        "strategy fsdp runs automatic optimization alone: a second backward would add to gradients of which each rank "
-        "has only its share; use ddp");
-  if (optimizers.size() > 1)
-    throw UsageError("strategy fsdp divides the state of one optimizer, configure_optimizers returned ",
-                     optimizers.size(), "; use ddp");
+  check_divisible(optimizers);
   if (!optimizers.empty()) optimizer_.emplace(*optimizers.front(), sharded(), sharded().shard_group(), name());
 }
 

@@ -1,5 +1,4 @@
 #include <levin/trainer/strategies/zero1.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 namespace {
@@ -9,13 +8,7 @@ constexpr const char* kShares = "shares";
 }  // namespace
 
 void Zero1Strategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
-  if (!module().automatic_optimization)
-    throw UsageError(
-        "strategy zero1 runs automatic optimization alone: a second backward would add to gradients of which each rank "
-        "has only its share; use ddp");
-  if (optimizers.size() > 1)
-    throw UsageError("strategy zero1 divides the state of one optimizer, configure_optimizers returned ",
-                     optimizers.size(), "; use ddp");
+  check_divisible(optimizers);
   DdpStrategy::attach(optimizers);
   if (!optimizers.empty()) sharded_.emplace(*optimizers.front(), *reducer());
 }

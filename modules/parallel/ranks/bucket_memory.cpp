@@ -48,8 +48,7 @@ void BucketMemory::flatten(const std::vector<at::Tensor>& bucket) {
 
 at::Tensor BucketMemory::gradient(const ShardPart& part) const {
   const at::Tensor& gradient = blocks_[part.block].parameters[part.parameter].grad();
-  if (!gradient.defined()) return {};
-  return gradient.as_strided({part.size}, {1}, gradient.storage_offset() + part.begin);
+  return gradient.defined() ? elements(gradient, part.begin, part.size) : at::Tensor();
 }
 
 void BucketMemory::check() const {

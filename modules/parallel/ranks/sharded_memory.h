@@ -7,6 +7,11 @@
 
 namespace levin::parallel {
 
+/// Returns a range of elements of a tensor without gaps, in memory order, as a 1-dimensional view.
+inline at::Tensor elements(const at::Tensor& tensor, int64_t begin, int64_t size) {
+  return tensor.as_strided({size}, {1}, tensor.storage_offset() + begin);
+}
+
 /// A block of parameters that lie behind each other, padded and divided among the ranks (Shard).
 struct MemoryBlock {
   at::Tensor own = {};                      ///< this rank's shard, 1-dimensional, with its padding

@@ -1,14 +1,12 @@
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/zeros.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <levin/modules/parallel/ranks/shard.h>
 #include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -19,11 +17,6 @@
 
 namespace levin::parallel {
 namespace {
-
-/// Returns a range of elements of a tensor without gaps, in memory order, as a 1-dimensional view.
-at::Tensor elements(const at::Tensor& tensor, int64_t begin, int64_t size) {
-  return tensor.as_strided({size}, {1}, tensor.storage_offset() + begin);
-}
 
 /// Returns `saved` with the memory layout of a parameter.
 at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& saved) {
@@ -270,7 +263,7 @@ void ShardedOptimizer::load_state_dict(const State& saved) {
     const Part& part = parts_[i];
     if (const State* whole = of_parameters[part.parameter])
       own["state"][static_cast<int64_t>(i)] =
-          part_of(*whole, parameters_[part.parameter], part.place.begin, part.values.numel());
+          part_of(*whole, parameters_[part.parameter], part.place.begin, part.place.size);
   }
   int64_t next = 0;
   for (size_t g = 0; g < groups.size(); ++g) {

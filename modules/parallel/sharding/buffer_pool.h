@@ -12,7 +12,7 @@ class BufferPool {
  public:
   explicit BufferPool(c10::Device device) : device_(device) {}
 
-  /// Returns a buffer of so many bytes, with undefined content.
+  /// Returns a buffer of `bytes` bytes. Its content is undefined.
   at::Tensor take(size_t bytes);
   void give_back(at::Tensor buffer) { free_.push_back(std::move(buffer)); }
   /// Frees what nobody uses.

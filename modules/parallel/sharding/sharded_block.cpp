@@ -11,11 +11,6 @@
 namespace levin::parallel {
 namespace {
 
-/// Returns a range of elements of a tensor without gaps, in memory order.
-at::Tensor elements(const at::Tensor& tensor, int64_t begin, int64_t size) {
-  return tensor.as_strided({size}, {1}, tensor.storage_offset() + begin);
-}
-
 at::Storage empty_storage(size_t bytes, c10::Device device) {
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
                                                c10::DataPtr(nullptr, device), /*allocator=*/nullptr,

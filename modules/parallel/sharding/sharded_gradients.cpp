@@ -45,14 +45,14 @@ void ShardedGradients::before_buffer() {
 }
 
 void ShardedGradients::completed() {
-  while (reduces_ && begun_ < order_.size() && units_[order_[begun_]].is_complete())
-    begin_reduction(units_[order_[begun_++]]);
+  while (reduces_ && begun_ < order_.size() && units_[order_[begun_]].is_complete()) begin_next_reduction();
 }
 
-void ShardedGradients::begin_reduction(UnitGradients& unit) {
-  if (unit.is_empty()) return;
-  hooks_.completed(unit.unit());
-  unit.begin_reduction();
+void ShardedGradients::begin_next_reduction() {
+  const size_t unit = order_[begun_++];
+  if (units_[unit].is_empty()) return;
+  hooks_.completed(unit);
+  units_[unit].begin_reduction();
 }
 
 void ShardedGradients::finish_reductions() {
@@ -65,7 +65,7 @@ void ShardedGradients::end_backward(bool had_loss) {
   if (had_loss && !find_unused_) check_complete();
   while (begun_ < order_.size()) {
     finish_reductions();
-    begin_reduction(units_[order_[begun_++]]);
+    begin_next_reduction();
   }
   finish_reductions();
   agree_on_used();

@@ -8,9 +8,9 @@
 
 namespace levin::parallel {
 
-/// The gradients of all units of a sharded module. In the backward that ends a window, a unit's reduction begins as
-/// soon as its gradients are there, while backward goes on with the units before it; all ranks reduce in the same
-/// order.
+/// The gradients of all units of a sharded module. In the backward that ends a window, the reduction of a unit begins
+/// as soon as all its gradients have been computed, while backward continues with the units before it. All ranks reduce
+/// the units in the same order.
 class ShardedGradients final : private UnitGradients::Listener {
  public:
   /// The ranks whose gradients are averaged: a mean over the shards' group, then over those with the same shards.
@@ -21,8 +21,8 @@ class ShardedGradients final : private UnitGradients::Listener {
   };
   /// What the units' memory is told.
   struct Hooks {
-    std::function<void(ShardedUnit&)> completed;  ///< before a unit is reduced
-    std::function<void()> finished;               ///< when no reduction is on its way any more
+    std::function<void(size_t unit)> completed;  ///< before a unit is reduced
+    std::function<void()> finished;              ///< when all reductions that had begun have ended
   };
   /// `find_unused`: parameters may get no gradient in a window, on some or all ranks. All must outlive the object.
   ShardedGradients(std::deque<ShardedUnit>& units, const Groups& groups, BufferPool& pool, bool find_unused,
@@ -44,7 +44,8 @@ class ShardedGradients final : private UnitGradients::Listener {
  private:
   void before_buffer() override;
   void completed() override;
-  void begin_reduction(UnitGradients& unit);
+  /// Begins the reduction of the next unit of `order_`.
+  void begin_next_reduction();
   void finish_reductions();
   void check_complete() const;
   void agree_on_used();

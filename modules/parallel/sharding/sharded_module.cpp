@@ -3,13 +3,14 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/modules/observers/tensor_place.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace levin::parallel {
@@ -20,21 +21,22 @@ constexpr size_t kShareOfKept = 8;
 /// In place of the hash of an order: this rank has no loss.
 constexpr int64_t kNoLoss = -1;
 
-c10::Device device_of(const std::vector<UnitParameters>& units) {
-  if (units.empty()) throw UsageError("fsdp: the module has no parameters; use one process");
-  return units.front().parameters.front().device();
+c10::Device device_of(const torch::nn::Module& module) {
+  const std::vector<at::Tensor> parameters = module.parameters();
+  if (parameters.empty()) throw UsageError("fsdp: the module has no parameters; use one process");
+  return parameters.front().device();
 }
 
 }  // namespace
 
 ShardedModule::ShardedModule(torch::nn::Module& module, ProcessGroup& group, ShardingOptions options)
-    : module_(module), group_(group), options_(options), pool_(device_of(find_units(module))) {
+    : module_(module), group_(group), options_(options), pool_(device_of(module)) {
   make_groups();
   const UnwatchedScope unwatched;
   const c10::InferenceMode normal_tensors(false);  // an evaluation may be the first to use the module
   for (const UnitParameters& found : find_units(module)) {
     const size_t index = units_.size();
-    units_.emplace_back(found, *shards_, pool_, [this, index](ShardedUnit&) { use(index); });
+    units_.emplace_back(found, *shards_, pool_, [this, index] { use(index); });
   }
   size_t largest = 0;
   for (const ShardedUnit& unit : units_) largest = std::max(largest, unit.bytes());
@@ -50,7 +52,7 @@ ShardedModule::ShardedModule(torch::nn::Module& module, ProcessGroup& group, Sha
   gradients_ = std::make_unique<ShardedGradients>(
       units_, ShardedGradients::Groups{.shards = *reductions_, .replicas = replicas_.get(), .all = group}, pool_,
       options.find_unused_parameters,
-      ShardedGradients::Hooks{.completed = [this](ShardedUnit& unit) { release(unit); },
+      ShardedGradients::Hooks{.completed = [this](size_t unit) { release(unit); },
                               .finished = [this] { prefetch(std::exchange(postponed_, {})); }});
 }
 
@@ -86,7 +88,7 @@ void ShardedModule::use(size_t index) {
   const std::optional<size_t> next = order_->next();
   for (size_t other = 0; other < units_.size(); ++other) {
     if (next == other) used_[other] = false;  // its next use counts, though it stays
-    if (other != index && next != other && !kept_[other]) release(units_[other]);
+    if (other != index && next != other && !kept_[other]) release(other);
   }
   prefetch(next);
 }
@@ -99,11 +101,11 @@ void ShardedModule::prefetch(std::optional<size_t> unit) {
     units_[*unit].begin_gather();
 }
 
-void ShardedModule::release(ShardedUnit& unit) {
-  if (options_.keep_parameters || holds_all_ || !unit.is_present() || unit.is_in_use()) return;
-  unit.release();
-  used_[static_cast<size_t>(std::find_if(units_.begin(), units_.end(), [&](auto& one) { return &one == &unit; }) -
-                            units_.begin())] = false;
+void ShardedModule::release(size_t unit) {
+  ShardedUnit& given = units_[unit];
+  if (options_.keep_parameters || holds_all_ || !given.is_present() || given.is_in_use()) return;
+  given.release();
+  used_[unit] = false;
 }
 
 void ShardedModule::hold_all() {
@@ -137,7 +139,7 @@ void ShardedModule::begin_backward(bool has_loss) {
   check_order(hashes);
   std::vector<size_t> order = order_of_reductions();
   if (std::count(hashes.begin(), hashes.end(), kNoLoss) > 0) {
-    // A rank without a loss does not know when the others use which unit: this time all of them are there at once.
+    // A rank without a loss does not know when the others use which unit, so all units are gathered before backward.
     const auto source = std::find_if(hashes.begin(), hashes.end(), [](int64_t one) { return one != kNoLoss; });
     std::vector<int64_t> sent(order.begin(), order.end());
     at::Tensor message = at::from_blob(sent.data(), {static_cast<int64_t>(sent.size())}, at::kLong);
@@ -193,7 +195,7 @@ void ShardedModule::backward_without_loss() {
 State ShardedModule::state_dict() {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
-  std::map<std::pair<const void*, int64_t>, at::Tensor> copies;
+  std::unordered_map<TensorPlace, at::Tensor, TensorPlace::Hash> copies;
   for (size_t unit = 0; unit < units_.size(); ++unit) {
     const bool was_present = units_[unit].is_present();
     units_[unit].begin_gather();
@@ -201,15 +203,14 @@ State ShardedModule::state_dict() {
     if (group_.rank() == 0)
       for (const ShardedBlock& block : units_[unit].blocks())
         for (const at::Tensor& parameter : block.memory().parameters)
-          copies[{parameter.storage().unsafeGetStorageImpl(), parameter.storage_offset()}] =
-              parameter.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-    if (!was_present) release(units_[unit]);
+          copies[TensorPlace(parameter)] = parameter.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+    if (!was_present) release(unit);
   }
   State state = State::dict();
   if (group_.rank() != 0) return state;
   for (const auto& [name, value] : module_state_dict(module_).to_dict()) {
     const at::Tensor& tensor = value.to_tensor();
-    const auto copy = copies.find({tensor.storage().unsafeGetStorageImpl(), tensor.storage_offset()});
+    const auto copy = copies.find(TensorPlace(tensor));
     state[name] = copy != copies.end() ? copy->second : tensor;
   }
   return state;

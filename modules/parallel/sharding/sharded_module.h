@@ -20,8 +20,8 @@ struct ShardingOptions {
   bool keep_parameters = false;
   /// In some steps some parameters get no gradient, on some or all ranks.
   bool find_unused_parameters = false;
-  /// Ranks that divide the parameters among each other: each so many that follow each other hold the whole module, as
-  /// do the next. 0: all ranks. It must divide their number.
+  /// The number of consecutive ranks that divide the parameters among each other. Each further group of this many ranks
+  /// holds another copy of the module. 0: all ranks form one group. It must divide the number of ranks.
   int64_t hybrid_shard = 0;
 };
 
@@ -30,9 +30,10 @@ struct ShardingOptions {
 ///
 ///     levin::parallel::ShardedModule sharded(*net, group);
 ///     levin::optim::Adam adam(net->parameters());
-///     levin::parallel::ShardedOptimizer optimizer(adam, sharded, group);
+///     levin::parallel::ShardedOptimizer optimizer(adam, sharded, sharded.shard_group(), "fsdp");
 ///     const levin::parallel::WatchScope watched;
 ///     for (...) {
+///       sharded.zero_grad();
 ///       optimizer.zero_grad();
 ///       sharded.begin_pass(ShardedModule::Pass::Training);
 ///       sharded.backward(loss(net(input), target));
@@ -91,7 +92,7 @@ class ShardedModule final : public ShardedMemory {
   void use(size_t unit);
   void prefetch(std::optional<size_t> unit);
   void hold_all();
-  void release(ShardedUnit& unit);
+  void release(size_t unit);
   std::vector<size_t> order_of_reductions() const;
   void check_order(const std::vector<int64_t>& hashes);
   [[noreturn]] void refuse_orders();
@@ -99,8 +100,8 @@ class ShardedModule final : public ShardedMemory {
   torch::nn::Module& module_;
   ProcessGroup& group_;
   ShardingOptions options_;
-  std::unique_ptr<ProcessGroup> shards_,
-      reductions_;                          ///< the same ranks: gathers and reductions do not wait for each other
+  /// Two groups of the same ranks, so that gathers and reductions do not wait for each other.
+  std::unique_ptr<ProcessGroup> shards_, reductions_;
   std::unique_ptr<ProcessGroup> replicas_;  ///< the ranks that have the same shards; null if there are none
   BufferPool pool_;
   std::deque<ShardedUnit> units_ = {};

@@ -6,8 +6,9 @@
 #include <utility>
 
 namespace levin::parallel {
+
 ShardedUnit::ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, BufferPool& pool,
-                         std::function<void(ShardedUnit&)> on_use)
+                         std::function<void()> on_use)
     : name_(parameters.name.empty() ? "the unit of what is in no part" : "unit " + parameters.name),
       call_("all_gather of " + name_),
       group_(group),
@@ -28,7 +29,7 @@ ShardedUnit::ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, 
 }
 
 void ShardedUnit::begin_use() {
-  on_use_(*this);
+  on_use_();
   ++uses_;
 }
 

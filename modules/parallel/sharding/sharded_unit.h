@@ -17,8 +17,8 @@ class ShardedUnit final : public WatchedMemory {
  public:
   /// `on_use` is called before an operation uses the unit, and makes it whole. `group` and `pool` must outlive the
   /// unit.
-  ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, BufferPool& pool,
-              std::function<void(ShardedUnit&)> on_use);
+  ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, BufferPool& pool, std::function<void()> on_use);
+
   /// For people: "unit net.blocks.3".
   const std::string& name() const { return name_; }
   std::deque<ShardedBlock>& blocks() { return blocks_; }
@@ -49,7 +49,7 @@ class ShardedUnit final : public WatchedMemory {
   std::string call_;  ///< of its gathers, for errors
   ProcessGroup& group_;
   BufferPool& pool_;
-  std::function<void(ShardedUnit&)> on_use_;
+  std::function<void()> on_use_;
   std::deque<ShardedBlock> blocks_ = {};
   std::vector<size_t> offsets_ = {};  ///< of the blocks in the buffer
   size_t bytes_ = 0;

@@ -24,12 +24,7 @@ at::Tensor in_buffer(const at::Tensor& buffer, size_t offset, const ShardedBlock
 
 UnitGradients::UnitGradients(ShardedUnit& unit, ProcessGroup& group, ProcessGroup* replicas, BufferPool& pool,
                              Listener& listener)
-    : unit_(unit),
-      call_("reduction of " + unit.name()),
-      group_(group),
-      replicas_(replicas),
-      pool_(pool),
-      listener_(listener) {
+    : call_("reduction of " + unit.name()), group_(group), replicas_(replicas), pool_(pool), listener_(listener) {
   for (size_t place = 0; place < unit.blocks().size(); ++place) {
     ShardedBlock& of_unit = unit.blocks()[place];
     if (!of_unit.is_trained()) continue;

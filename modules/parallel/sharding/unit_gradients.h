@@ -15,7 +15,7 @@ namespace levin::parallel {
 /// a view of it.
 class UnitGradients {
  public:
-  /// Who is told what backward does.
+  /// The object that is told how backward proceeds.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -31,7 +31,6 @@ class UnitGradients {
   UnitGradients(const UnitGradients&) = delete;
   UnitGradients& operator=(const UnitGradients&) = delete;
 
-  ShardedUnit& unit() const { return unit_; }
   bool is_empty() const { return blocks_.empty(); }
 
   /// Begins a backward.
@@ -76,7 +75,6 @@ class UnitGradients {
   static void collect(const Block& block, size_t parameter);
   void drop_buffer();
 
-  ShardedUnit& unit_;
   std::string call_;  ///< of its reductions, for errors
   ProcessGroup& group_;
   ProcessGroup* replicas_;

@@ -17,7 +17,7 @@ class UnitOrder {
     if (!now_.empty()) before_ = std::exchange(now_, {});
   }
   void add(size_t unit) { now_.push_back(unit); }
-  /// Returns the unit that follows the last one if this pass goes on as the one before.
+  /// Returns the unit that the previous pass used next, if it used the last unit at the same place; otherwise nothing.
   std::optional<size_t> next() const {
     const size_t done = now_.size();
     if (done == 0 || done >= before_.size() || before_[done - 1] != now_.back()) return {};

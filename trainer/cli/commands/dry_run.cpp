@@ -5,6 +5,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/summary.h>
+#include <levin/trainer/core/system/counted.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/run/training_length.h>
 
@@ -79,9 +80,8 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Resolv
   // For zero1 NCCL reduce-scatters gradients, while Gloo all-reduces them.
   const int64_t sent = findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != "cpu");
   const bool in_units = findings.reduction.only_scatters;
-  const std::string kind = in_units ? "unit" : "bucket";
-  out << "gradients: " << megabytes(findings.reduction.bytes) << " in " << findings.reduction.buckets << " " << kind
-      << (findings.reduction.buckets == 1 ? "" : "s");
+  out << "gradients: " << megabytes(findings.reduction.bytes) << " in "
+      << counted(findings.reduction.buckets, in_units ? "unit" : "bucket");
   if (findings.reduction.gathered_bytes > 0)
     out << ", parameters: " << megabytes(findings.reduction.gathered_bytes)
         << (in_units ? " gathered in each step" : " gathered after the step");

@@ -16,7 +16,7 @@ void set_table_model(int64_t features, const ArrayTarget& target, CommentedConfi
   config.set("model", "features", features);
   if (target.classes > 0) config.set("model", "num_classes", target.classes);
   if (target.classes == 0 && target.numbers > 1) config.set("model", "outputs", target.numbers);
-  config.set("model", "optimizer", Json{{"class", "AdamW"}, {"lr", 0.001}});
+  set_optimizer(config);
 }
 
 /// The mlp takes images of any shape with three dimensions; it sees no more in them than rows of numbers.
@@ -25,7 +25,7 @@ void set_mlp(const std::vector<int64_t>& shape, int64_t classes, CommentedConfig
   config.set("model", "net", "mlp", comment);
   config.set("model", "num_classes", classes);
   config.set("model", "image_shape", shape);
-  config.set("model", "optimizer", Json{{"class", "AdamW"}, {"lr", 0.001}});
+  set_optimizer(config);
 }
 
 }  // namespace

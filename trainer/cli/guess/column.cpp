@@ -11,10 +11,10 @@ namespace {
 
 constexpr size_t kMostWords = 20'000;
 constexpr int64_t kMostValuesOfClass = 20;  ///< whole numbers with more different values are amounts
-constexpr int64_t kRowsOfClass = 5;         ///< so many rows for each value at least
+constexpr int64_t kRowsOfClass = 5;         ///< the least number of rows for each value
 constexpr int64_t kMostCategories = 1000;
 constexpr int64_t kMostMarkers = 3;      ///< different texts among numbers that may stand for a missing value
-constexpr int64_t kNumbersOfMarker = 4;  ///< so many numbers for each of them at least
+constexpr int64_t kNumbersOfMarker = 4;  ///< the least number of numbers for each of these texts
 
 std::string with_point(std::string_view field) {
   std::string text(field);
@@ -51,10 +51,15 @@ void Column::add(std::string_view field, const data::CsvDatasetOptions& options)
   ++numbers_;
 }
 
+int64_t Column::rows_of_texts() const {
+  int64_t total = 0;
+  for (const auto& [text, rows] : texts_) total += rows;
+  return total;
+}
+
 bool Column::is_number() const {
-  int64_t texts = 0;
-  for (const auto& [text, rows] : texts_) texts += rows;
-  return numbers_ > 0 && static_cast<int64_t>(texts_.size()) <= kMostMarkers && numbers_ >= kNumbersOfMarker * texts;
+  return numbers_ > 0 && static_cast<int64_t>(texts_.size()) <= kMostMarkers &&
+         numbers_ >= kNumbersOfMarker * rows_of_texts();
 }
 
 ColumnKind Column::kind() const {
@@ -79,12 +84,7 @@ std::vector<std::string> Column::markers() const {
 
 bool Column::has_decimal_commas() const { return with_comma_ > 0 && with_comma_ + numbers_ + missing_ == rows_; }
 
-int64_t Column::absent() const {
-  int64_t rows = missing_;
-  if (is_number())
-    for (const auto& [text, count] : texts_) rows += count;
-  return rows;
-}
+int64_t Column::absent() const { return missing_ + (is_number() ? rows_of_texts() : 0); }
 
 double Column::magnitude() const { return std::max(std::abs(least_), std::abs(most_)); }
 

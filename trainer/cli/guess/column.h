@@ -44,6 +44,8 @@ class Column {
 
  private:
   bool is_number() const;
+  /// Returns the number of rows whose value is no number.
+  int64_t rows_of_texts() const;
   bool is_counter() const { return numbers_ > 2 && numbers_ == rows_ && counts_ == numbers_ - 1; }
 
   int64_t rows_ = 0, missing_ = 0, numbers_ = 0, whole_ = 0, counts_ = 0, with_comma_ = 0;

@@ -29,6 +29,13 @@ std::vector<std::string> words_of_name(const std::filesystem::path& file) {
   return words;
 }
 
+std::string extension_of(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  std::string extension = name.ends_with(".tar.gz") ? ".tar.gz" : file.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension;
+}
+
 Part part_of(const std::filesystem::path& file) {
   for (const std::string& word : words_of_name(file)) {
     if (word == "train") return Part::Train;
@@ -36,10 +43,6 @@ Part part_of(const std::filesystem::path& file) {
     if (word == "test") return Part::Test;
   }
   return Part::Train;
-}
-
-std::string counted(int64_t count, const std::string& one) {
-  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
 }
 
 std::string listed(const std::vector<std::string>& texts) {
@@ -86,6 +89,10 @@ void set_val_fraction(CommentedConfig& config, int64_t samples) {
     config.set("data", "val_fraction", 0, "too few samples to keep some for validation");
 }
 
+void set_optimizer(CommentedConfig& config) {
+  config.set("model", "optimizer", Json{{"class", "AdamW"}, {"lr", 0.001}});
+}
+
 std::string set_image_model(CommentedConfig& config, const std::vector<int64_t>& shape, int64_t classes) {
   const int64_t least = std::min(shape[1], shape[2]);
   const bool is_image = shape[0] == 1 || shape[0] == 3;
@@ -97,7 +104,7 @@ std::string set_image_model(CommentedConfig& config, const std::vector<int64_t>&
   config.set("model", "num_classes", classes);
   config.set("model", "image_shape", shape);
   if (net == "resnet18" && least <= kLargestSmallInput) config.set("model", "small_input", true);
-  config.set("model", "optimizer", Json{{"class", "AdamW"}, {"lr", 0.001}});
+  set_optimizer(config);
   return net;
 }
 

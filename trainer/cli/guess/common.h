@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/trainer/cli/guess/guess.h>
+#include <levin/trainer/core/system/counted.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +20,11 @@ enum class Part { Train, Val, Test };
 
 /// The words of a file's name, in lower case: "X_train.npy" has "x" and "train".
 std::vector<std::string> words_of_name(const std::filesystem::path& file);
+/// Returns the extension of a file, in lower case: ".jpg", ".tar.gz".
+std::string extension_of(const std::filesystem::path& file);
 /// Returns the part that a word of the file's name tells: train; val, valid, validation, dev; test. Otherwise Train.
 Part part_of(const std::filesystem::path& file);
 
-/// Returns "3 images", or "1 image".
-std::string counted(int64_t count, const std::string& one);
 /// Returns "cat 3, dog 4"; of many entries the first, and how many more there are.
 std::string listed(const std::vector<std::pair<std::string, int64_t>>& counts);
 /// Returns the texts with commas; of many the first, and how many more there are.
@@ -42,6 +43,8 @@ int64_t common_side(std::vector<int64_t> shorter_sides);
 void set_training(CommentedConfig& config, const std::string& name, int64_t epochs);
 /// Sets the part of `samples` that is drawn for validation, if there are enough.
 void set_val_fraction(CommentedConfig& config, int64_t samples);
+/// Sets the optimizer of the model.
+void set_optimizer(CommentedConfig& config);
 /// Sets a network for images of this shape (channels, height, width). Returns its name.
 std::string set_image_model(CommentedConfig& config, const std::vector<int64_t>& shape, int64_t classes);
 

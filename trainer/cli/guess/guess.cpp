@@ -5,7 +5,6 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -42,13 +41,6 @@ const std::map<std::string, const char*>& foreign() {
       {".wav", "save its samples or spectra as .npy, with their classes beside them"},
       {".mp3", "save its samples or spectra as .npy, with their classes beside them"}};
   return advice;
-}
-
-std::string extension_of(const fs::path& file) {
-  const std::string name = file.filename().string();
-  std::string extension = name.ends_with(".tar.gz") ? ".tar.gz" : file.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-  return extension;
 }
 
 FileKind kind_of(const fs::path& file) {

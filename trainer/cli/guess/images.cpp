@@ -6,7 +6,6 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -131,8 +130,7 @@ void tell_others(Guess& guess, const fs::path& root) {
   std::error_code ignored;
   for (fs::recursive_directory_iterator entry(root, ignored), end; entry != end; entry.increment(ignored)) {
     if (ignored) break;
-    std::string extension = entry->path().extension().string();
-    std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string extension = extension_of(entry->path());
     if (kOtherImages.contains(extension)) ++others[extension];
   }
   for (const auto& [extension, count] : others)

@@ -93,7 +93,8 @@ void check(const fs::path& path, const TableLook& look, Guess& guess) {
   if (look.rows == 0 && look.uneven == 0) guess.stops.push_back({path.string() + ": no rows", "add rows of values"});
 }
 
-bool can_be_target(const Column& column) {
+/// Returns whether a model can learn from the column, or predict it.
+bool has_values(const Column& column) {
   return column.kind() == ColumnKind::Number || column.kind() == ColumnKind::Category;
 }
 
@@ -105,18 +106,18 @@ const Column* target_of(const TableLook& look, const GuessOptions& options, cons
   std::vector<std::string> names;
   for (const Column& column : look.columns) {
     names.push_back(column.name);
-    if (!options.target.empty() ? column.name == options.target : can_be_target(column)) found = &column;
+    if (!options.target.empty() ? column.name == options.target : has_values(column)) found = &column;
   }
   if (options.target.empty())
     for (const Column& column : look.columns)
-      if (const auto words = words_of_name(column.name); can_be_target(column) && kNames.contains(words.front()))
+      if (const auto words = words_of_name(column.name); has_values(column) && kNames.contains(words.front()))
         found = &column;
   if (!found && !options.target.empty())
     throw UsageError("--target: ", file, " has no column '", options.target, "'", did_you_mean(options.target, names),
                      "; it has ", listed(names));
   if (!found)
     guess.stops.push_back({file + ": no column can be predicted", "a target has numbers, or classes that come again"});
-  else if (!can_be_target(*found))
+  else if (!has_values(*found))
     guess.stops.push_back({file + ": column '" + found->name + "' cannot be predicted: " + found->text(),
                            "name another column with --target"});
   return found;
@@ -124,8 +125,7 @@ const Column* target_of(const TableLook& look, const GuessOptions& options, cons
 
 void tell_columns(const TableLook& look, const Column* target, Guess& guess, const std::string& file) {
   for (const Column& column : look.columns) {
-    const ColumnKind kind = column.kind();
-    const bool is_left_out = &column != target && kind != ColumnKind::Number && kind != ColumnKind::Category;
+    const bool is_left_out = &column != target && !has_values(column);
     guess.seen.push_back("  " + column.name + ": " + column.text() +
                          (&column == target
                               ? std::string("  <- the target, ") + (column.has_classes() ? "as classes" : "as a number")
@@ -147,7 +147,7 @@ void set_columns(const TableLook& look, const Column& target, CommentedConfig& c
     if (&column == &target) continue;
     const ColumnKind kind = column.kind();
     if (kind == ColumnKind::Category) categories.push_back(column.name);
-    if (kind != ColumnKind::Category && kind != ColumnKind::Number) ignored.push_back(column.name);
+    if (!has_values(column)) ignored.push_back(column.name);
     lacks = lacks || (kind != ColumnKind::Texts && column.absent() > 0 && kind != ColumnKind::Empty);
   }
   if (!categories.empty()) {
@@ -189,8 +189,8 @@ Guess guess_table(const Paths& files, const GuessOptions& options) {
                        (look.format.header ? "" : "; without a header: columns are called 0, 1, ..."));
   const Column* target = target_of(look, options, file.string(), guess);
   tell_columns(look, target, guess, file.string());
-  const bool has_features = std::ranges::any_of(
-      look.columns, [&](const Column& column) { return &column != target && can_be_target(column); });
+  const bool has_features =
+      std::ranges::any_of(look.columns, [&](const Column& column) { return &column != target && has_values(column); });
   if (target && !has_features)
     guess.stops.push_back({file.string() + ": no column is left to predict '" + target->name + "' from",
                            "add columns of numbers, or of texts that come again"});
@@ -204,7 +204,7 @@ Guess guess_table(const Paths& files, const GuessOptions& options) {
   set_training(guess.config, "table", kTableEpochs);
   guess.config.set("model", "class", has_classes ? "MLPClassifier" : "MLPRegressor",
                    "it takes its sizes from the data");
-  guess.config.set("model", "optimizer", Json{{"class", "AdamW"}, {"lr", 0.001}});
+  set_optimizer(guess.config);
   guess.config.set("data", "class", "Csv");
   guess.config.set("data", "file", file.string());
   const auto val = files.size() > 1 ? file_of(files, Part::Val) : std::nullopt;

@@ -1,10 +1,10 @@
 // Optimizers whose state is divided among ranks step like those with the whole state.
-#include <ATen/CPUGeneratorImpl.h>
 #include <levin/levin.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/modules/parallel/ranks/rank_threads.h"
+#include "tests/modules/parallel/seeded_numbers.h"
 
 using levin::State;
 using levin::parallel::GradientReducer;
@@ -12,11 +12,6 @@ using levin::parallel::ShardedOptimizer;
 using torch::Tensor;
 
 namespace {
-
-/// The same in all threads, which share LibTorch's own generator.
-Tensor numbers(uint64_t seed, at::IntArrayRef sizes) {
-  return torch::randn(sizes, at::detail::createCPUGenerator(seed), torch::kDouble);
-}
 
 /// Images whose memory is channels_last, a number without dimensions, a layer that is frozen; sizes that no number of
 /// ranks divides.

@@ -5,6 +5,7 @@
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/modules/parallel/ranks/rank_threads.h"
+#include "tests/modules/parallel/seeded_numbers.h"
 
 using levin::parallel::GradientReducer;
 using levin::parallel::ShardedModule;
@@ -13,10 +14,6 @@ using levin::parallel::WatchScope;
 using torch::Tensor;
 
 namespace {
-
-Tensor numbers(uint64_t seed, at::IntArrayRef sizes) {
-  return torch::randn(sizes, at::detail::createCPUGenerator(seed), torch::kDouble);
-}
 
 /// A residual block, which the module marks as a unit.
 struct BlockImpl : torch::nn::Module, levin::ShardUnit {
