@@ -100,9 +100,9 @@ FAULTS = [
     Fault("64-bit arithmetic", r"precision \"64-true\" -> ", trainer={"precision": "64-true", **ALL_CORES},
           model={"width": 1024, "layers": 3}, data={"shape": [1024], "batch_size": 128, "samples": 20000}),
     Fault("reductions after each batch (ddp)", r"trainer\.(accumulate_grad_batches|gradient_compression)", trainer=RANKS,
-          model={"width": 768, "layers": 4}, data={"shape": [768], "batch_size": 2}),
+          model={"layers": 2, "optimizer_sleep": 1e-6}, data={"class": "FixedData"}),
     Fault("small buckets (ddp)", "bucket_cap_mb", trainer={**RANKS, "bucket_cap_mb": 0.001},
-          model={"width": 64, "layers": 40}, data={"batch_size": 4}),
+          model={"width": 64, "layers": 100}, data={"batch_size": 4}),
 ]
 
 

@@ -94,6 +94,20 @@ struct HookData : Data {
   }
 };
 
+struct FixedDataOptions {
+  int64_t samples = LEVIN_OPTION(samples, 4096, "Training samples");
+};
+
+/// Data whose batches have the size that they have, as those of a simulator.
+struct FixedData : levin::data::DataModule {
+  using Options = FixedDataOptions;
+  explicit FixedData(FixedDataOptions options_) : options(options_) {}
+  levin::data::Loaders train_dataloader() override {
+    return levin::data::DataLoader(Samples(DataOptions(), options.samples), {.batch_size = DataOptions().batch_size});
+  }
+  FixedDataOptions options;
+};
+
 struct NetOptions {
   int64_t width = LEVIN_OPTION(width, 64, "Features of an input, and of the layers");
   int64_t layers = LEVIN_OPTION(layers, 1, "Linear layers");
@@ -229,11 +243,13 @@ struct SlowLogger : levin::Logger {
 }  // namespace faults
 
 using faults::Data;
+using faults::FixedData;
 using faults::HookData;
 using faults::Net;
 using faults::SlowCallback;
 using faults::SlowLogger;
 LEVIN_REGISTER_DATA_MODULE(Data);
+LEVIN_REGISTER_DATA_MODULE(FixedData);
 LEVIN_REGISTER_DATA_MODULE(HookData);
 LEVIN_REGISTER_MODULE(Net);
 LEVIN_REGISTER_CALLBACK(SlowCallback);
