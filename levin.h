@@ -150,6 +150,7 @@
 #include <levin/modules/parallel/replicas/data_parallel.h>
 #include <levin/modules/parallel/replicas/parallel_apply.h>
 #include <levin/modules/parallel/sharding/shard_unit.h>
+#include <levin/modules/parallel/sharding/sharded_construction.h>
 #include <levin/modules/parallel/sharding/sharded_module.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/registry.h>

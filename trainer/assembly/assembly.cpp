@@ -92,11 +92,20 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .profiler = profiler_.get()},
       run_(parts_, checkpoint_of) {
   if (!options.keep_torch_settings) settings_.emplace(settings_of(options));
-  if (options.keep_freed_memory) heap_.emplace();
+  if (options.keep_freed_memory) keep_freed_memory();
   for (const std::string& warning : options.warnings()) warnings_->add(warning);
   seed_run();
   const RunScope scope = this->scope();
   add_callbacks();
+}
+
+void Assembly::keep_freed_memory() {
+  // Who divides a model among ranks wants its memory, so that gaps of the size of parameters cost more than time.
+  constexpr size_t kLargestBesideShards = size_t{4} << 20;
+  if (strategy_->shards_parameters())
+    heap_.emplace(kLargestBesideShards);
+  else
+    heap_.emplace();
 }
 
 void Assembly::seed_run() {
@@ -175,7 +184,7 @@ void Assembly::setup() {
     data->setup(parts_.stage);
   }
   parts_.hooks.setup(run_);
-  ModuleAccess::configure_model_once(module_);
+  strategy_->configure_model(module_);
   if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
     throw UsageError(
         "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "

@@ -80,6 +80,7 @@ class Assembly {
  private:
   /// Runs the prepare_data hooks once on each machine; the other ranks wait.
   void prepare_data();
+  void keep_freed_memory();
   void seed_run();
   void add_callbacks();
   void add(const CallbackEntry& entry);

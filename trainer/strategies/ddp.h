@@ -27,6 +27,7 @@ class DdpStrategy : public Strategy {
   c10::Device device() const override { return device_; }
   RankSync& rank_sync() override { return rank_sync_; }
   void set_context(StepContext& context) override { context_ = &context; }
+  void configure_model(LightningModule& module) override { ModuleAccess::configure_model_once(module); }
   /// Moves the module to the device and broadcasts rank 0's parameters and buffers. Throws levin::UsageError if the
   /// ranks' modules differ.
   void place(LightningModule& module) override;

@@ -21,6 +21,7 @@ class ForwardingStrategy : public Strategy {
   c10::Device device() const override { return inner_->device(); }
   RankSync& rank_sync() override { return inner_->rank_sync(); }
   void set_context(StepContext& context) override { inner_->set_context(context); }
+  void configure_model(LightningModule& module) override { inner_->configure_model(module); }
   void place(LightningModule& module) override { inner_->place(module); }
   bool shards_parameters() const override { return inner_->shards_parameters(); }
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override {

@@ -1,6 +1,7 @@
 #include <levin/trainer/strategies/fsdp.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/heap.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,9 +12,26 @@ FsdpStrategy::FsdpStrategy(ProcessGroup& group, c10::Device device, parallel::Sh
                            bool sync_batchnorm)
     : DdpStrategy(group, device, {}, sync_batchnorm), sharding_(options) {}
 
+void FsdpStrategy::configure_model(LightningModule& module) {
+  construction_.emplace(group());
+  new_tensors_.emplace(*construction_);
+  DdpStrategy::configure_model(module);
+}
+
+void FsdpStrategy::place(LightningModule& module) {
+  module.to(device());
+  new_tensors_.reset();
+  if (construction_) construction_->divide();
+  const parallel::UnwatchedScope unwatched;
+  DdpStrategy::place(module);
+}
+
 parallel::ShardedModule& FsdpStrategy::sharded() {
   if (!sharded_) {
     sharded_.emplace(module(), group(), sharding_);
+    if (construction_) construction_->make_whole();  // large buffers
+    construction_.reset();
+    return_free_memory();  // that of the whole parameters
     for (const at::Tensor& parameter : module().parameters())
       parameters_.emplace_back(parameter, parameter.requires_grad());
   }

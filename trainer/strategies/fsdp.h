@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
+#include <levin/modules/parallel/sharding/sharded_construction.h>
 #include <levin/modules/parallel/sharding/sharded_module.h>
 #include <levin/trainer/strategies/ddp.h>
 
@@ -16,6 +17,9 @@ class FsdpStrategy final : public DdpStrategy {
 
   const char* name() const override { return "fsdp"; }
   bool shards_parameters() const override { return true; }
+  /// What configure_model makes is divided among the ranks at once.
+  void configure_model(LightningModule& module) override;
+  void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
   void begin_evaluation() override;
@@ -45,6 +49,8 @@ class FsdpStrategy final : public DdpStrategy {
   parallel::ShardedModule& sharded();
 
   parallel::ShardingOptions sharding_;
+  std::optional<parallel::ShardedConstruction> construction_ = {};  ///< until the parameters are in units
+  std::optional<parallel::NewTensorsScope> new_tensors_ = {};       ///< from configure_model until `place`
   std::optional<parallel::ShardedModule> sharded_ = {};
   std::optional<parallel::ShardedOptimizer> optimizer_ = {};
   std::vector<std::pair<at::Tensor, bool>> parameters_ = {};  ///< with whether they required a gradient

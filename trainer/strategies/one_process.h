@@ -24,6 +24,7 @@ class OneProcessStrategy : public Strategy {
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
     optim::load_optimizer_state_dict(optimizer, state);
   }
+  void configure_model(LightningModule& module) override { ModuleAccess::configure_model_once(module); }
   bool shards_parameters() const override { return false; }
   State weights() override { return module_state_dict(*module_); }
   void give_back() override {}

@@ -37,6 +37,8 @@ class Strategy {
 
   /// Sets the module's view of the run, which must outlive the strategy's use. Called before `place`.
   virtual void set_context(StepContext& context) = 0;
+  /// Calls the module's configure_model, unless it was called before for this module. Collective: all ranks call it.
+  virtual void configure_model(LightningModule& module) = 0;
   /// Moves the module to its device, unless it is to stay where it is. The caller keeps the module, which must outlive
   /// the strategy's use.
   virtual void place(LightningModule& module) = 0;

@@ -29,6 +29,8 @@ using Buckets = std::vector<std::vector<size_t>>;
 
 constexpr size_t kBroadcastBytes = size_t{250} << 20;
 
+bool has_no_memory(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.storage().data() == nullptr; }
+
 size_t bytes_of(double megabytes) { return static_cast<size_t>(megabytes * (1 << 20)); }
 
 /// Returns buckets of limited size that fill up one after the other if backward visits the parameters in reversed
@@ -339,6 +341,7 @@ void synchronize_module(torch::nn::Module& module, ProcessGroup& group) {
     if (all[rank].item<int64_t>() != all[0].item<int64_t>())
       throw UsageError("ddp: ", difference_of_shapes(module, group),
                        "; do all ranks run the same program with the same config?");
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), has_no_memory), tensors.end());
   if (tensors.empty()) return;
   group.guarded("broadcast", [&] { c10d::broadcast_coalesced(group.raw(), tensors, kBroadcastBytes); });
 }

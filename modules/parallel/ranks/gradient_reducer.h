@@ -45,7 +45,8 @@ struct ReductionPlan {
 };
 ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options);
 
-/// Broadcasts the parameters and buffers of rank 0. Collective: all ranks call it. Throws levin::UsageError on all
+/// Broadcasts the parameters and buffers of rank 0, but for those without memory, which a ShardedConstruction has
+/// divided among the ranks. Collective: all ranks call it. Throws levin::UsageError on all
 /// ranks if the tensors differ between ranks in number, shape or dtype.
 void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
 

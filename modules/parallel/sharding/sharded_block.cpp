@@ -40,6 +40,7 @@ ShardedBlock::ShardedBlock(std::vector<std::string> names, const std::vector<at:
   int64_t offset = 0;
   for (at::Tensor parameter : parameters) {
     const int64_t first = std::max(offset, rank * each), last = std::min(offset + parameter.numel(), (rank + 1) * each);
+    const MemoryUse whole(parameter);
     if (first < last)
       memory_.own.narrow(0, first - rank * each, last - first)
           .copy_(elements(parameter.detach(), first - offset, last - first));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace levin::parallel {
 namespace {
@@ -81,11 +82,39 @@ class Uses {
   c10::SmallVector<Use, 4> uses_;
 };
 
+/// Calls `see(tensor)` for each tensor among values, also in lists.
+template <class See>
+void for_each_tensor(c10::ArrayRef<c10::IValue> values, const See& see) {
+  for (const c10::IValue& value : values)
+    if (value.isTensor())
+      see(value.toTensor());
+    else if (value.isTensorList())
+      for (const at::Tensor& one : value.toTensorList()) see(one);
+}
+
+const void* storage_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+thread_local NewTensors* new_tensors = nullptr;
+
 void run_watched(const c10::OperatorHandle& operation, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard alone(kKey);
-  Uses uses;
-  uses.begin(operation, torch::jit::last(*stack, operation.schema().arguments().size()));
-  operation.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
+  const c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, operation.schema().arguments().size());
+  c10::SmallVector<const void*, 4> given;
+  if (new_tensors != nullptr)
+    for_each_tensor(arguments, [&](const at::Tensor& one) { given.push_back(storage_of(one)); });
+  {
+    Uses uses;
+    uses.begin(operation, arguments);
+    operation.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
+  }
+  if (new_tensors == nullptr) return;
+  for_each_tensor(torch::jit::last(*stack, operation.schema().returns().size()), [&](const at::Tensor& one) {
+    const void* const storage = storage_of(one);
+    if (storage != nullptr && std::find(given.begin(), given.end(), storage) == given.end()) new_tensors->made(one);
+  });
 }
 
 }  // namespace
@@ -98,6 +127,17 @@ void set_unwatched(const at::Storage& storage) {
   storage.unsafeGetStorageImpl()->set_data_ptr_noswap(
       c10::GetAllocator(storage.device_type())->allocate(storage.nbytes()));
 }
+
+MemoryUse::MemoryUse(const at::Tensor& tensor) : memory_(owner_of(tensor)) {
+  if (memory_ != nullptr) memory_->begin_use();
+}
+
+MemoryUse::~MemoryUse() {
+  if (memory_ != nullptr) memory_->end_use(/*written=*/false);
+}
+
+NewTensorsScope::NewTensorsScope(NewTensors& listener) : outer_(std::exchange(new_tensors, &listener)) {}
+NewTensorsScope::~NewTensorsScope() { new_tensors = outer_; }
 
 WatchScope::WatchScope() : included_(kKey) {}
 UnwatchedScope::UnwatchedScope() : excluded_(kKey) {}

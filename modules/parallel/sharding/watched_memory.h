@@ -32,6 +32,39 @@ class WatchScope {
   c10::impl::IncludeDispatchKeyGuard included_;
 };
 
+/// Keeps the memory of a tensor in use while it lives, as an operation does while it runs. A tensor whose memory is not
+/// watched is left alone.
+class MemoryUse {
+ public:
+  explicit MemoryUse(const at::Tensor& tensor);
+  ~MemoryUse();
+  MemoryUse(const MemoryUse&) = delete;
+  MemoryUse& operator=(const MemoryUse&) = delete;
+
+ private:
+  WatchedMemory* memory_;
+};
+
+/// The object that is told of tensors with memory of their own that operations make.
+class NewTensors {
+ public:
+  virtual ~NewTensors() = default;
+  virtual void made(const at::Tensor& tensor) = 0;
+};
+
+/// While it lives, operations of this thread that run in a WatchScope tell `listener` what they make; one that another
+/// operation calls does not.
+class NewTensorsScope {
+ public:
+  explicit NewTensorsScope(NewTensors& listener);
+  ~NewTensorsScope();
+  NewTensorsScope(const NewTensorsScope&) = delete;
+  NewTensorsScope& operator=(const NewTensorsScope&) = delete;
+
+ private:
+  NewTensors* outer_;
+};
+
 /// While it lives, operations of this thread tell nothing.
 class UnwatchedScope {
  public:

@@ -50,6 +50,15 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
+TEST_CASE("what configure_model builds is divided under fsdp at once, and trains as under ddp") {
+  const Learner learner;
+  const auto expected = learner.weights("ddp", 2, "built_late");
+  CHECK(contains(learner.log(), "wide is whole"));
+  CHECK(difference(learner.weights("fsdp", 2, "built_late"), expected) < 1e-12);
+  CHECK(contains(learner.log(), "wide is divided"));
+  CHECK(difference(learner.weights("fsdp", 3, "built_late"), learner.weights("ddp", 3, "built_late")) < 1e-12);
+}
+
 TEST_CASE("layers that join the optimizer in the second epoch train on ranks as on one device") {
   const Learner learner;
   const auto expected = learner.weights("single_device", 1, "unfreezes");

@@ -15,10 +15,17 @@ struct Net : levin::LightningModule {
     if (unfreezes())
       for (auto& parameter : body->parameters()) parameter.requires_grad_(false);
   }
+  /// A wide layer and a large buffer, which are divided among ranks under fsdp as soon as they are made.
+  void configure_model() override {
+    if (what != "built_late") return;
+    wide = register_module("wide", torch::nn::Linear(4, 5000));
+    scale = register_buffer("scale", torch::rand({5000, 4}) + 1);
+  }
   bool unfreezes() const { return what.rfind("unfreezes", 0) == 0; }
 
   torch::Tensor loss_of(const levin::Batch& batch) {
-    const auto output = head(body(batch.input()).tanh()) + batch.input().matmul(table.t()).sin().mean(1, true);
+    auto output = head(body(batch.input()).tanh()) + batch.input().matmul(table.t()).sin().mean(1, true);
+    if (wide) output = output + (wide(batch.input()) * scale.sum(1)).mean(1, true);
     return torch::mse_loss(output, batch.target());
   }
   levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
@@ -76,6 +83,7 @@ struct Net : levin::LightningModule {
       if (!torch::equal(one, own)) throw std::runtime_error("the ranks have different weights");
   }
   levin::OptimizerConfig configure_optimizers() override {
+    if (wide) std::cerr << (wide->weight.storage().data() == nullptr ? "wide is divided\n" : "wide is whole\n");
     std::vector<torch::Tensor> first = head->parameters();
     first.push_back(table);
     if (by_lbfgs())
@@ -91,6 +99,8 @@ struct Net : levin::LightningModule {
   std::filesystem::path middle;
   torch::nn::Linear body = register_module("body", torch::nn::Linear(4, 5));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
+  torch::nn::Linear wide{nullptr};
+  torch::Tensor scale;
   torch::Tensor table = register_parameter("table", torch::ones({2, 4}) / 4);
 };
 

@@ -1,5 +1,6 @@
 #include <levin/trainer/core/system/heap.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <mutex>
@@ -13,6 +14,7 @@ namespace {
 
 std::mutex mutex;
 int living = 0;
+size_t largest_kept = 0;  ///< the smallest `largest` of those that live
 
 bool is_configured_by_environment() {
   for (const char* name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_"})
@@ -31,7 +33,10 @@ void set_usual_thresholds() {
   set_thresholds(32 << 20, 64 << 20);
   ::malloc_trim(0);
 }
-void set_keeping_thresholds() { set_thresholds(1 << 30, std::numeric_limits<int>::max()); }
+void set_keeping_thresholds() {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  set_thresholds(static_cast<int>(std::min<size_t>(largest_kept, kMost)), kMost);
+}
 #else
 void set_usual_thresholds() {}
 void set_keeping_thresholds() {}
@@ -39,14 +44,21 @@ void set_keeping_thresholds() {}
 
 }  // namespace
 
-HeapRetention::HeapRetention() {
+HeapRetention::HeapRetention(size_t largest) {
   const std::lock_guard lock(mutex);
-  if (living++ == 0 && !is_configured_by_environment()) set_keeping_thresholds();
+  largest_kept = living++ == 0 ? largest : std::min(largest_kept, largest);
+  if (!is_configured_by_environment()) set_keeping_thresholds();
 }
 
 HeapRetention::~HeapRetention() {
   const std::lock_guard lock(mutex);
   if (--living == 0 && !is_configured_by_environment()) set_usual_thresholds();
+}
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace levin

@@ -8,6 +8,8 @@
 #include "tests/modules/parallel/seeded_numbers.h"
 
 using levin::parallel::GradientReducer;
+using levin::parallel::NewTensorsScope;
+using levin::parallel::ShardedConstruction;
 using levin::parallel::ShardedModule;
 using levin::parallel::ShardedOptimizer;
 using levin::parallel::WatchScope;
@@ -30,12 +32,11 @@ TORCH_MODULE(Block);
 
 /// Has marked units, units of a list, a frozen layer, a weight that is used twice, and one that no batch uses.
 struct NetImpl : torch::nn::Module {
-  explicit NetImpl(torch::Dtype dtype) {
+  explicit NetImpl(torch::Dtype dtype, uint64_t seed = 0) {
     blocks->push_back(Block(6));
     blocks->push_back(Block(6));
     layers->push_back(torch::nn::Linear(6, 6));
     layers->push_back(torch::nn::Linear(6, 6));
-    uint64_t seed = 0;
     to(torch::kDouble);
     for (auto& parameter : parameters()) parameter.set_data(numbers(++seed, parameter.sizes()) / 3);
     to(dtype);
@@ -61,6 +62,7 @@ struct Case {
   int64_t micro_batches = 1;
   bool unused = false, keeps_parameters = false;
   int64_t hybrid = 0;
+  bool built_divided = false;
 };
 
 Tensor loss_of(Net& net, int64_t batch, const levin::ProcessGroup& group) {
@@ -76,8 +78,8 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(NetImpl& net) {
   return std::make_unique<levin::optim::AdamW>(trained, levin::optim::AdamWOptions{.lr = 0.01});
 }
 
-Net make_net(const Case& how) {
-  Net net(how.dtype);
+Net make_net(const Case& how, uint64_t seed = 0) {
+  Net net(how.dtype, seed);
   net->uses_spare = !how.unused;
   return net;
 }
@@ -108,15 +110,30 @@ std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Ca
   return tensors_of(levin::module_state_dict(*net));
 }
 
+/// Builds a module of which each rank keeps slices, with the numbers of rank 0.
+Net built_divided(ShardedConstruction& construction, const Case& how, int64_t rank) {
+  Net net(nullptr);
+  {
+    const NewTensorsScope scope(construction);
+    net = make_net(how, /*seed=*/static_cast<uint64_t>(1000 * rank));
+  }
+  construction.divide();
+  for (const auto& parameter : net->parameters()) CHECK(parameter.storage().data() == nullptr);
+  for (const auto& buffer : net->buffers()) CHECK(buffer.storage().data() == nullptr);
+  return net;
+}
+
 /// Returns the weights after as many steps of a sharded module; on rank 0.
 std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, const Case& how, int64_t steps) {
-  Net net = make_net(how);
+  const WatchScope watched;
+  ShardedConstruction construction(group, {.whole_bytes = 0, .least_bytes = 0});
+  Net net = how.built_divided ? built_divided(construction, how, group.rank()) : make_net(how);
   ShardedModule sharded(
       *net, group,
       {.keep_parameters = how.keeps_parameters, .find_unused_parameters = how.unused, .hybrid_shard = how.hybrid});
+  construction.make_whole();
   const auto inner = make_optimizer(*net);
   ShardedOptimizer optimizer(*inner, sharded, sharded.shard_group(), "fsdp");
-  const WatchScope watched;
   for (int64_t step = 0; step < steps; ++step) {
     sharded.zero_grad();
     optimizer.zero_grad();
@@ -169,6 +186,54 @@ TEST_CASE("a module in shards trains as under ddp: to the bit on two ranks, up t
         CHECK(difference(expected, got) <= most);
       });
     }
+}
+
+TEST_CASE("a module that is built divided has the values of rank 0 and trains as one that was whole") {
+  for (const int64_t ranks : {1, 2, 3})
+    for (const auto dtype : {torch::kDouble, torch::kFloat}) {
+      const Case how = {.dtype = dtype, .built_divided = true};
+      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+        const auto expected = trained_whole(group, how, 10);
+        const auto got = trained_in_shards(group, how, 10);
+        if (group.rank() == 0) CHECK(difference(expected, got) <= (ranks <= 2 ? 0 : 1e-5));
+      });
+    }
+}
+
+TEST_CASE("tensors that are built divided are whole where an operation uses them") {
+  run_ranks_over_gloo(3, [](levin::ProcessGroup& group) {
+    ShardedConstruction construction(group, {.whole_bytes = 1000, .least_bytes = 100});
+    const WatchScope watched;
+    const double own = 1 + static_cast<double>(group.rank());
+    Tensor outer = torch::full({50}, own), a, b, view, small;
+    {
+      const NewTensorsScope scope(construction);
+      a = torch::full({100}, own);  // 400 bytes
+      view = a.narrow(0, 90, 10);
+      a.mul_(2);
+      small = torch::full({2}, own);
+      outer.add_(1);  // was made before
+      for (int i = 0; i < 5; ++i) b = torch::arange(100) + i + own;
+      b.index_put_({torch::tensor({7})}, torch::tensor(70.F));
+    }
+    CHECK(a.storage().data() == nullptr);  // made room for the others
+    CHECK(small.storage().data() != nullptr);
+    CHECK(outer.storage().data() != nullptr);
+    construction.divide();
+    CHECK(b.storage().data() == nullptr);
+    CHECK(view.sum().item<double>() == 20);  // of rank 0
+    CHECK(b[7].item<double>() == 70);
+    CHECK(b[99].item<double>() == 99 + 4 + 1);
+    a.add_(own);  // on each rank another value: that of rank 0 counts once they are divided again
+    construction.divide();
+    CHECK(a.sum().item<double>() == 300);
+    construction.make_whole();
+    const levin::parallel::UnwatchedScope unwatched;
+    CHECK(a.sum().item<double>() == 300);
+    CHECK(view.sum().item<double>() == 30);
+    CHECK(small.sum().item<double>() == 2 * own);
+    CHECK(outer.sum().item<double>() == 50 * (own + 1));
+  });
 }
 
 TEST_CASE("a module that groups of ranks divide among each other trains as under ddp") {
