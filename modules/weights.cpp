@@ -114,7 +114,8 @@ struct WeightMatch {
     for (auto [target, source] : copies) {
       const bool as_bytes = target.is_cpu() && source.is_cpu() && target.scalar_type() == source.scalar_type() &&
                             target.is_contiguous() && source.is_contiguous() && !source.is_conj() && !source.is_neg() &&
-                            target.storage().resizable();  // memory divided among ranks is not
+                            target.storage().resizable() &&      // memory divided among ranks is not
+                            source.storage().data() != nullptr;  // nor is there what is read when it is used
       if (as_bytes) {
         copy_bytes(target.mutable_data_ptr(), source.const_data_ptr(), target.nbytes());
         // As copy_ does, so that autograd detects uses of replaced values.

@@ -6,8 +6,11 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -40,6 +43,15 @@ class ThreadGroup {
     }
     if (broken_) throw Error("another rank has failed");
   }
+  void leave(const std::string& key, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    notes_[key] = text;
+  }
+  std::optional<std::string> take(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const auto note = notes_.extract(key);
+    return note ? std::optional(note.mapped()) : std::nullopt;
+  }
   /// Makes the waiting ranks throw, because this rank will not arrive.
   void give_up() {
     const std::lock_guard lock(mutex_);
@@ -53,6 +65,7 @@ class ThreadGroup {
   std::condition_variable changed_ = {};
   int64_t waiting_ = 0, round_ = 0;
   bool broken_ = false;
+  std::map<std::string, std::string> notes_ = {};
 };
 
 /// A Comm between threads of one process, as strict as one between processes: shapes and dtypes must agree.
@@ -87,6 +100,8 @@ class ThreadComm final : public Comm {
     return all;
   }
   void barrier() override { group_.wait(); }
+  void leave_note(const std::string& key, const std::string& text) override { group_.leave(key, text); }
+  std::optional<std::string> take_note(const std::string& key) override { return group_.take(key); }
 
  private:
   ThreadGroup& group_;

@@ -61,7 +61,8 @@ class Check {
       contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
     if (choice.shards()) sharding();
     for (const auto& [option, set] :
-         {std::pair("shard", o.shard != "all"), std::pair("hybrid_shard", o.hybrid_shard > 0)})
+         {std::pair("shard", o.shard != "all"), std::pair("hybrid_shard", o.hybrid_shard > 0),
+          std::pair("state_dict_type", o.state_dict_type == "sharded")})
       if (set && choice.kind != StrategyKind::Fsdp)
         contradict(option, option_of_strategy(), choice.name() + " divides no parameters; set strategy to fsdp");
     if (present != StrategyKind::SingleDevice) return;

@@ -123,10 +123,12 @@ std::vector<std::vector<Batch>> Trainer::predict(ModuleRef module, data::Loaders
   return run_prediction(module, {.evaluation = std::move(loaders), .ckpt_path = ckpt_path});
 }
 
-std::optional<FoundCheckpoint> Trainer::find_for_evaluation(const std::string& ckpt_path, Comm& comm) const {
-  const CheckpointRequest request{
-      .runs = options_.runs_folder(), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights};
-  std::optional<FoundCheckpoint> found = find_checkpoint(request, comm);
+std::optional<FoundCheckpoint> Trainer::find_for_evaluation(const std::string& ckpt_path, RunContext& run) const {
+  const CheckpointRequest request{.runs = options_.runs_folder(),
+                                  .ckpt_path = ckpt_path,
+                                  .use = CheckpointUse::Weights,
+                                  .lazily = run.parts().strategy.shards_parameters()};
+  std::optional<FoundCheckpoint> found = find_checkpoint(request, run.comm());
   if (ckpt_path == "last" && !found)
     throw UsageError("ckpt_path \"last\": there is no checkpoint below ", request.runs.string());
   return found;
@@ -186,7 +188,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& 
   Assembly parts(options_, placement_, ranks(), module, inputs.data_module, stage);
   const RunScope scope = parts.scope();
   RunContext& run = parts.run();
-  const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, run.comm());
+  const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, run);
   if (found) print_weights_file(run, stage, found->checkpoint.file);
   parts.guarded([&] {
     parts.setup();
@@ -208,7 +210,7 @@ std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const 
   Assembly parts(options_, placement_, ranks(), module, inputs.data_module, Stage::Predict);
   const RunScope scope = parts.scope();
   std::vector<std::vector<Batch>> predictions;
-  const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, parts.run().comm());
+  const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, parts.run());
   if (found) print_weights_file(parts.run(), Stage::Predict, found->checkpoint.file);
   parts.guarded([&] {
     parts.setup();

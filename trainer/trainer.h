@@ -20,7 +20,7 @@
 
 namespace levin {
 
-class Comm;
+class RunContext;
 
 /// The results of levin::tune for a trainer, which its fits apply to the optimizers of configure_optimizers.
 struct TuningOutcome {
@@ -115,7 +115,7 @@ class Trainer {
   void prepare(const ModuleRef& module, const RunInputs& inputs);
   /// Returns the process group, joined at the first call; null without ddp or zero1.
   ProcessGroup* ranks();
-  std::optional<FoundCheckpoint> find_for_evaluation(const std::string& ckpt_path, Comm& comm) const;
+  std::optional<FoundCheckpoint> find_for_evaluation(const std::string& ckpt_path, RunContext& run) const;
   RunResult run_fit(ModuleRef module, const RunInputs& inputs);
   std::vector<Metrics> run_evaluation(ModuleRef module, const RunInputs& inputs, Stage stage);
   std::vector<std::vector<Batch>> run_prediction(ModuleRef module, const RunInputs& inputs);

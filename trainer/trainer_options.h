@@ -204,6 +204,10 @@ struct TrainerOptions {
       "fsdp: number of ranks that divide the model among each other; each further group of this size has its own copy; "
       "0: all ranks",
       {.min = 0});
+  std::string state_dict_type = LEVIN_OPTION(
+      state_dict_type, "full",
+      "fsdp: full: checkpoints are one file, which rank 0 gathers and writes; sharded: each rank writes its part",
+      {.choices = {"full", "sharded"}});
 
   /// Returns options for a run inside a host program. Such a run leaves the process alone: it prints nothing, writes no
   /// file, starts no process, handles no signal, and changes no setting of the process (compute threads, denormals,

@@ -52,8 +52,11 @@ FitSession::FitSession(Assembly& assembly, Request request)
   run_.set_estimate([this] { return estimated_steps(); });
   const StartIdentity& start = request_.start;
   const std::string& ckpt_path = request_.inputs.ckpt_path;
-  found_ = find_checkpoint(
-      {.runs = request_.runs, .ckpt_path = ckpt_path, .restarted = start.restarts > 0 ? start.id : ""}, run_.comm());
+  found_ = find_checkpoint({.runs = request_.runs,
+                            .ckpt_path = ckpt_path,
+                            .restarted = start.restarts > 0 ? start.id : "",
+                            .lazily = run_.parts().strategy.shards_parameters()},
+                           run_.comm());
   if (!found_) print_starts_over(run_, ckpt_path, start, request_.runs);
 }
 

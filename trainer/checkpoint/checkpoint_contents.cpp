@@ -7,6 +7,7 @@
 #include <levin/trainer/checkpoint/precision_state.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/run/logged_metric.h>
+#include <levin/trainer/core/state/divided_state.h>
 #include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/json_state.h>
 #include <levin/trainer/core/system/console.h>
@@ -17,6 +18,8 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace levin {
@@ -39,8 +42,10 @@ State callback_states(RunContext& run) {
 }
 
 /// Returns none, with a warning, for an optimizer whose state cannot be saved.
-State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer) try {
-  return run.parts().strategy.optimizer_state(optimizer);
+State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State* divided) try {
+  Strategy& strategy = run.parts().strategy;
+  return divided != nullptr ? strategy.divided_optimizer_state(optimizer, *divided)
+                            : strategy.optimizer_state(optimizer);
 } catch (const UsageError& error) {
   run.warn_once("checkpoint optimizer state",
                 std::string("checkpoints lack an optimizer's state, and a run that goes on from one begins with a new "
@@ -49,9 +54,9 @@ State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer) try {
   return State();
 }
 
-State optimizer_states(RunContext& run) {
+State optimizer_states(RunContext& run, State* divided) {
   State states = State::list();
-  for (const auto& optimizer : run.parts().optimizers) states.push_back(optimizer_state(run, *optimizer));
+  for (const auto& optimizer : run.parts().optimizers) states.push_back(optimizer_state(run, *optimizer, divided));
   return states;
 }
 
@@ -120,7 +125,17 @@ State section_of_rank(RunContext& run) {
   return section;
 }
 
-State levin_section(RunContext& run) {
+/// Returns the sections of all ranks. If the checkpoint is divided, each rank's goes to its part.
+State sections_of_ranks(RunContext& run, State* divided) {
+  if (divided == nullptr) return State(gather_states(section_of_rank(run), run.comm()));
+  const auto key = [](int64_t rank) { return "levin/ranks/" + std::to_string(rank); };
+  State marks = State::list();
+  for (int64_t rank = 0; rank < run.comm().world_size(); ++rank) marks.push_back(divided_mark(key(rank)));
+  (*divided)[key(run.comm().rank())] = section_of_rank(run);
+  return marks;
+}
+
+State levin_section(RunContext& run, State* divided) {
   State section = State::dict({
       {"format_version", kCheckpointFormat},
       {"trainer", run.counters().state_dict()},
@@ -136,7 +151,7 @@ State levin_section(RunContext& run) {
       {"run", run.run_folder().id()},
       {"saved_at", unix_time()},
   });
-  section["ranks"] = State(gather_states(section_of_rank(run), run.comm()));
+  section["ranks"] = sections_of_ranks(run, divided);
   return section;
 }
 
@@ -151,18 +166,22 @@ void for_each_callback(RunContext& run, const std::function<void(const std::stri
   }
 }
 
-State checkpoint_of(RunContext& run, bool weights_only) {
+CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
+  std::optional<State> own;
+  if (run.parts().options.state_dict_type == "sharded") own = State::dict();
+  State* const divided = own ? &*own : nullptr;
+  Strategy& strategy = run.parts().strategy;
   const auto optimizers = static_cast<int64_t>(run.parts().optimizers.size());
   State checkpoint = State::dict({{"epoch", lightning_epoch(run.counters())},
                                   {"global_step", lightning_global_step(run.counters(), optimizers)},
                                   {"pytorch-lightning_version", kLightningVersion},
-                                  {kStateDict, run.parts().strategy.weights()},
+                                  {kStateDict, divided ? strategy.divided_weights(*divided) : strategy.weights()},
                                   {"loops", lightning_loops(run.counters(), optimizers)}});
   if (!weights_only) {
     checkpoint["callbacks"] = callback_states(run);
-    checkpoint["optimizer_states"] = optimizer_states(run);
+    checkpoint["optimizer_states"] = optimizer_states(run, divided);
     checkpoint["lr_schedulers"] = scheduler_states(run);
-    checkpoint["levin"] = levin_section(run);
+    checkpoint["levin"] = levin_section(run, divided);
     checkpoint["levin"]["optimizer_parameters"] = optimizer_parameters(run, checkpoint.at("optimizer_states"));
     save_precision_state(run, checkpoint);
   }
@@ -174,7 +193,7 @@ State checkpoint_of(RunContext& run, bool weights_only) {
     run.module().on_save_checkpoint(run, checkpoint);
   else
     run.parts().hooks.on_save_checkpoint(run, checkpoint);
-  return checkpoint;
+  return {std::move(checkpoint), std::move(own)};
 }
 
 }  // namespace levin

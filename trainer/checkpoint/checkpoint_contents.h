@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/state/state.h>
+#include <levin/trainer/checkpoint/checkpoint_state.h>
 
 #include <cstdint>
 #include <functional>
@@ -12,8 +12,9 @@ class RunContext;
 
 /// Returns the checkpoint of a run: PyTorch Lightning's keys and, under "levin", the state that a bit-exact resume
 /// needs (docs/checkpoints.md has the list). Tensors share the run's memory. `weights_only` keeps only weights,
-/// hyperparameters and counters. Collective: all ranks call it.
-State checkpoint_of(RunContext& run, bool weights_only);
+/// hyperparameters and counters. With state_dict_type "sharded", what is divided among the ranks stays so. Collective:
+/// all ranks call it.
+CheckpointContents checkpoint_of(RunContext& run, bool weights_only);
 
 /// The format version of the section "levin".
 inline constexpr int64_t kCheckpointFormat = 1;

@@ -1,7 +1,9 @@
 #include <levin/trainer/checkpoint/checkpoint_saver.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/trainer/checkpoint/sharded_save.h>
 #include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 
@@ -26,21 +28,37 @@ void CheckpointSaver::save() {
   if (writer_.has_failed()) finish();
   for (const SaveRequest& request : std::exchange(requests_, {})) {
     const ProfileSpan span(source_.profiler, Action::SaveCheckpoint);
-    const State checkpoint = contents(request.how.weights_only);
-    if (source_.comm.rank() != 0) continue;
+    CheckpointContents saved = contents(request.how.weights_only);
+    if (source_.comm.rank() != 0 && !saved.divided) continue;
     finish();
     try {
-      std::filesystem::create_directories(request.path.parent_path());
-      if (!request.how.weights_only) source_.on_save(request.path);
-      const ProfileSpan copy(source_.profiler, Action::CheckpointCopy);
-      writer_.save(checkpoint, {request.path, request.how.link_as, request.how.then_remove});
+      save(request, std::move(saved));
     } catch (const std::filesystem::filesystem_error& error) {
       report(UsageError(request.path.string(), ": cannot be written: ", error.code().message()));
+    } catch (const LostRankError&) {
+      throw;
+    } catch (const UsageError& error) {
+      report(error);
     }
   }
 }
 
-State CheckpointSaver::contents(bool weights_only) {
+void CheckpointSaver::save(const SaveRequest& request, CheckpointContents contents) {
+  const bool is_first = source_.comm.rank() == 0;
+  CheckpointJob job{.path = request.path, .link_as = request.how.link_as, .then_remove = request.how.then_remove};
+  if (!contents.divided) {
+    std::filesystem::create_directories(request.path.parent_path());
+  } else {
+    job.sharded = ShardedSave::begin(request.path, std::move(contents.tree), source_.comm, source_.timeout);
+    if (!job.sharded) return;  // rank 0 reports why
+    contents.tree = job.sharded->part(*std::move(contents.divided));
+  }
+  if (is_first && !request.how.weights_only) source_.on_save(request.path);
+  const ProfileSpan copy(source_.profiler, Action::CheckpointCopy);
+  writer_.save(contents.tree, std::move(job));
+}
+
+CheckpointContents CheckpointSaver::contents(bool weights_only) {
   const ProfileSpan span(source_.profiler, Action::CheckpointContents);
   return source_.contents(weights_only);
 }

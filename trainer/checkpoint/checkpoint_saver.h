@@ -1,11 +1,12 @@
 #pragma once
+#include <levin/trainer/checkpoint/checkpoint_state.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
 #include <levin/trainer/checkpoint/save_request.h>
 #include <levin/trainer/core/ranks/comm.h>
 #include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/state/state.h>
 
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -21,11 +22,12 @@ class CheckpointSaver {
     Comm& comm;
     bool errors_are_warnings;  ///< the option checkpoint_errors is "warn"
     /// Returns the run's checkpoint. Collective: all ranks call it.
-    std::function<State(bool weights_only)> contents;
+    std::function<CheckpointContents(bool weights_only)> contents;
     /// Is told of each file from which a run can resume, on rank 0, before the file is written.
     std::function<void(const std::filesystem::path& file)> on_save;
     std::function<std::filesystem::path()> run_folder;  ///< for messages
     Profiler* profiler = nullptr;
+    std::chrono::milliseconds timeout{0};  ///< how long rank 0 waits for the parts of other ranks
   };
 
   explicit CheckpointSaver(Source source);
@@ -48,7 +50,8 @@ class CheckpointSaver {
   void release() { writer_.release(); }
 
  private:
-  State contents(bool weights_only);
+  CheckpointContents contents(bool weights_only);
+  void save(const SaveRequest& request, CheckpointContents contents);
   void report(const std::exception& error) const;
 
   Source source_;

@@ -5,16 +5,14 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/checkpoint/sharded_save.h>
 #include <levin/trainer/core/state/copy_bytes.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/memory_use.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace levin {
@@ -41,6 +39,7 @@ CheckpointWriter::~CheckpointWriter() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
+    if (job_ && job_->sharded) job_->sharded->cancel();
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -135,7 +134,7 @@ void CheckpointWriter::work() {
     try {
       RECORD_USER_SCOPE("write_checkpoint");  // seen by profilers
       fetch();
-      write(snapshot_, job);
+      write_checkpoint(snapshot_, job);
     } catch (...) {
       error = std::current_exception();
     }
@@ -144,16 +143,6 @@ void CheckpointWriter::work() {
     failed_ = static_cast<bool>(error_);
     job_.reset();
     changed_.notify_all();
-  }
-}
-
-void CheckpointWriter::write(const PickledState& snapshot, const Job& job) {
-  save_pickled_state(snapshot, job.path);
-  if (!job.link_as.empty()) link_atomically(job.path, job.link_as);
-  for (const std::filesystem::path& old : job.then_remove) {
-    if (old == job.path || file_stage("remove") != 0) continue;
-    std::error_code ignored;  // another process may have removed it
-    std::filesystem::remove(old, ignored);
   }
 }
 

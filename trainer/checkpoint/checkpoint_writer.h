@@ -1,5 +1,6 @@
 #pragma once
 #include <c10/core/Event.h>
+#include <levin/trainer/checkpoint/checkpoint_job.h>
 #include <levin/trainer/core/state/format/state_to_pickle.h>
 #include <levin/trainer/core/state/state.h>
 
@@ -19,17 +20,14 @@ namespace levin {
 /// `save` copies the state's tensors into buffers that are reused by the next save, and returns. GPU tensors are copied
 /// on the GPU if there is room, and the thread fetches the copies. The thread writes the file under a temporary name,
 /// syncs and renames it, then creates the second name, then removes older files. A killed process therefore leaves at
-/// least one intact checkpoint, and no name without a file. A save waits for the previous one.
+/// least one intact checkpoint, and no name without a file. A save waits for the previous one. Of a sharded checkpoint
+/// each rank's writer writes its part (ShardedSave).
 class CheckpointWriter {
  public:
-  struct Job {
-    std::filesystem::path path = {};
-    std::filesystem::path link_as = {};                   ///< a second name for the file; empty: none
-    std::vector<std::filesystem::path> then_remove = {};  ///< files to remove once the new one is complete
-  };
+  using Job = CheckpointJob;
 
   CheckpointWriter() = default;
-  /// Waits for the current save; its error is lost (call `wait` first).
+  /// Waits for the current save, though not for other ranks; its error is lost (call `wait` first).
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -49,7 +47,6 @@ class CheckpointWriter {
   void copy(PickledState live);
   void fetch();
   void work();
-  static void write(const PickledState& snapshot, const Job& job);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,4 +1,5 @@
 #include <levin/trainer/checkpoint/find_checkpoint.h>
+#include <levin/trainer/checkpoint/lazy_tensor.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/state/find_state_dict.h>
@@ -107,11 +108,13 @@ std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& s
   return folders;
 }
 
+JoinTensor join_of(const CheckpointRequest& request) { return request.lazily ? JoinTensor(lazy_tensor) : JoinTensor(); }
+
 /// Locks the run's folder before it looks for the newest checkpoint, because the previous holder may have saved
 /// another.
-std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder) {
+std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder, const JoinTensor& join) {
   FoundCheckpoint found{.run_folder = run_folder, .resumes_in_place = true, .lock = RunLock(run_folder)};
-  std::optional<ReadCheckpoint> newest = newest_checkpoint(run_folder);
+  std::optional<ReadCheckpoint> newest = newest_checkpoint(run_folder, CheckpointUse::Resume, join);
   if (!newest) return {};
   found.checkpoint = std::move(*newest);
   return found;
@@ -119,13 +122,13 @@ std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder) {
 
 /// Finds the newest checkpoint of the restarted fit, in the newest of its folders that is not locked. A locked folder
 /// belongs to another process with the same start: a job that runs one command twice.
-std::optional<FoundCheckpoint> find_own(const fs::path& runs, const std::string& start) {
-  for (const fs::path& folder : own_run_folders(runs, start)) {
+std::optional<FoundCheckpoint> find_own(const CheckpointRequest& request) {
+  for (const fs::path& folder : own_run_folders(request.runs, request.restarted)) {
     if (const std::optional<std::string> holder = RunLock::holder(folder)) {
       console::warn(c10::str("the run in ", folder.string(), " is not continued: it is being written by ", *holder));
       continue;
     }
-    std::optional<FoundCheckpoint> found = continue_in(folder);
+    std::optional<FoundCheckpoint> found = continue_in(folder, join_of(request));
     if (found) found->is_own = true;
     return found;
   }
@@ -133,26 +136,26 @@ std::optional<FoundCheckpoint> find_own(const fs::path& runs, const std::string&
 }
 
 std::optional<FoundCheckpoint> newest_of(const CheckpointRequest& request, const fs::path& folder) {
-  std::optional<ReadCheckpoint> newest = newest_checkpoint(folder, request.use);
+  std::optional<ReadCheckpoint> newest = newest_checkpoint(folder, request.use, join_of(request));
   if (!newest) return {};
   fs::path run_folder = run_folder_of(*newest, request.runs);
   if (request.use == CheckpointUse::Resume && !run_folder.empty())
-    if (std::optional<FoundCheckpoint> found = continue_in(run_folder)) return found;
+    if (std::optional<FoundCheckpoint> found = continue_in(run_folder, join_of(request))) return found;
   return FoundCheckpoint{.checkpoint = std::move(*newest), .run_folder = std::move(run_folder)};
 }
 
 std::optional<FoundCheckpoint> read_file(const CheckpointRequest& request, const fs::path& file) {
-  FoundCheckpoint found{.checkpoint = {file, load_state(file)}};
+  FoundCheckpoint found{.checkpoint = {file, load_state(file, {.join = join_of(request)})}};
   found.run_folder = run_folder_of(found.checkpoint, request.runs);
   return found;
 }
 
 }  // namespace
 
-std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder, CheckpointUse use) {
+std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder, CheckpointUse use, const JoinTensor& join) {
   for (const Candidate& candidate : candidates_of(folder)) {
     try {
-      State state = load_state(candidate.file);
+      State state = load_state(candidate.file, {.join = join});
       if (!candidate.run.empty() && run_id_of(state) != candidate.run) continue;
       if (serves(state, use)) return ReadCheckpoint{candidate.file, std::move(state)};
     } catch (const UsageError& error) {
@@ -202,12 +205,13 @@ bool ended_in_order(const fs::path& run_folder) {
 
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request) {
   if (!request.restarted.empty())
-    if (std::optional<FoundCheckpoint> own = find_own(request.runs, request.restarted)) return own;
+    if (std::optional<FoundCheckpoint> own = find_own(request)) return own;
   const std::string& wanted = request.ckpt_path;
   if (wanted.empty()) return {};
   if (wanted == "last") return newest_of(request, request.runs);
   if (wanted == "best") {
-    const std::optional<ReadCheckpoint> newest = newest_checkpoint(request.runs);
+    const std::optional<ReadCheckpoint> newest =
+        newest_checkpoint(request.runs, CheckpointUse::Resume, tensor_without_memory);
     if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", request.runs.string());
     return read_file(request, best_model_path(*newest));
   }
@@ -234,7 +238,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request,
   if (comm.rank() == 0 || told.is_null()) return found;
   const std::string file = told["file"];
   found.emplace();
-  found->checkpoint = {file, load_state(file)};
+  found->checkpoint = {file, load_state(file, {.join = join_of(request)})};
   found->run_folder = told["run_folder"].get<std::string>();
   found->resumes_in_place = told["continues_in_folder"];
   found->is_own = told["is_own"];

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/core/ranks/comm.h>
+#include <levin/trainer/core/state/divided_state.h>
 #include <levin/trainer/core/state/state.h>
 
 #include <filesystem>
@@ -20,9 +21,9 @@ enum class CheckpointUse { Resume, Weights };
 
 /// Returns the newest intact checkpoint below `folder` (a folder of one run, of several runs or of checkpoints) and in
 /// the other folders to which these runs have saved; nullopt if there is none. Damaged files and unreadable folders are
-/// skipped with a warning.
+/// skipped with a warning. `join`: how divided tensors become whole (LoadStateOptions).
 std::optional<ReadCheckpoint> newest_checkpoint(const std::filesystem::path& folder,
-                                                CheckpointUse use = CheckpointUse::Resume);
+                                                CheckpointUse use = CheckpointUse::Resume, const JoinTensor& join = {});
 
 /// Returns the best checkpoint according to the ModelCheckpoint whose state `newest` holds. Throws levin::UsageError if
 /// no ModelCheckpoint has a monitor, or if the file is gone.
@@ -43,6 +44,8 @@ struct CheckpointRequest {
   /// The start identity of a restarted fit, else empty. The fit's own checkpoints take precedence over `ckpt_path`.
   std::string restarted = {};
   CheckpointUse use = CheckpointUse::Resume;
+  /// Tensors of a sharded checkpoint are read when operations use them, and take no memory between (lazy_tensor).
+  bool lazily = false;
 };
 
 /// A checkpoint that was found, and the folder in which a fit continues.

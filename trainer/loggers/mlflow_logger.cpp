@@ -1,5 +1,6 @@
 #include <levin/trainer/loggers/mlflow_logger.h>
 #include <levin/data/files/image_file.h>
+#include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/json_text.h>
@@ -155,8 +156,11 @@ void MLflowLogger::log_checkpoints() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder_ / "checkpoints", error))
     if (entry.path().extension() == ".ckpt") files.push_back(entry.path());
-  for (const fs::path& file : files)
-    if (file.filename() != "last.ckpt" || files.size() == 1) log_artifact(file, "model/checkpoints");
+  for (const fs::path& file : files) {
+    if (file.filename() == "last.ckpt" && files.size() > 1) continue;
+    for (const CheckpointPart& part : parts_beside(file)) log_artifact(part.file, "model/checkpoints");
+    log_artifact(file, "model/checkpoints");
+  }
 }
 
 void MLflowLogger::finalize(const std::string& status) {

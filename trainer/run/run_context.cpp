@@ -4,6 +4,8 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/run/training_length.h>
 
+#include <chrono>
+
 namespace levin {
 namespace {
 
@@ -23,7 +25,8 @@ RunContext::RunContext(const RunParts& parts, CheckpointOf checkpoint_of)
               .contents = [this, checkpoint_of](bool weights_only) { return checkpoint_of(*this, weights_only); },
               .on_save = [this](const std::filesystem::path& file) { folder_.note_checkpoint(file); },
               .run_folder = [this] { return folder_.path(); },
-              .profiler = parts.profiler}) {
+              .profiler = parts.profiler,
+              .timeout = std::chrono::milliseconds(static_cast<int64_t>(parts.options.timeout_seconds * 1000))}) {
   step_context_ = {.run = this, .sink = &sink_, .device = parts.strategy.device()};
   sink_.set_comm(parts.comm(), parts.strategy.device());
   sink_.set_enabled(!parts.options.barebones);

@@ -33,7 +33,7 @@ class BatchInHand;
 class RunContext final : public Run {
  public:
   /// Returns the checkpoint of a run. Collective: all ranks call it.
-  using CheckpointOf = std::function<State(RunContext& run, bool weights_only)>;
+  using CheckpointOf = std::function<CheckpointContents(RunContext& run, bool weights_only)>;
 
   /// `parts` must outlive the run. The module sees the run until `end` or the destructor.
   RunContext(const RunParts& parts, CheckpointOf checkpoint_of);

@@ -3,6 +3,7 @@
 #include <levin/trainer/checkpoint/run_environment.h>
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/checkpoint/run_record.h>
+#include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/json_text.h>
 
@@ -134,7 +135,7 @@ void read_files(RecordedRun& run) {
     if (!ignored) run.changed = std::max(run.changed, time);
     if (at->path().extension() == ".ckpt")
       run.checkpoints.push_back(
-          {fs::relative(at->path(), run.folder, ignored).generic_string(), at->file_size(ignored)});
+          {fs::relative(at->path(), run.folder, ignored).generic_string(), checkpoint_bytes(at->path())});
   }
   std::ranges::sort(run.checkpoints, {}, &CheckpointFile::name);
 }

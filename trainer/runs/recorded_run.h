@@ -31,7 +31,7 @@ struct Best {
 
 struct CheckpointFile {
   std::string name = {};  ///< in the run's folder, as "checkpoints/last.ckpt"
-  uintmax_t bytes = 0;
+  uintmax_t bytes = 0;    ///< with those of its parts, if it is sharded
 };
 
 /// What ClassificationReport wrote last in a stage.

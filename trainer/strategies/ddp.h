@@ -49,6 +49,10 @@ class DdpStrategy : public Strategy {
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
   bool shards_parameters() const override { return false; }
   State weights() override;
+  State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& /*divided*/) override {
+    return optimizer_state(optimizer);
+  }
+  State divided_weights(State& /*divided*/) override { return weights(); }
   void give_back() override {}
   State state_dict() const override;
   void load_state_dict(const State& state) override;

@@ -51,6 +51,10 @@ class ForwardingStrategy : public Strategy {
     inner_->load_optimizer_state(optimizer, state);
   }
   State weights() override { return inner_->weights(); }
+  State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override {
+    return inner_->divided_optimizer_state(optimizer, divided);
+  }
+  State divided_weights(State& divided) override { return inner_->divided_weights(divided); }
   void give_back() override { inner_->give_back(); }
   State state_dict() const override { return inner_->state_dict(); }
   void load_state_dict(const State& state) override { inner_->load_state_dict(state); }

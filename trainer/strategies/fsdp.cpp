@@ -106,6 +106,21 @@ void FsdpStrategy::step(torch::optim::Optimizer& /*optimizer*/, const Closure& c
 
 State FsdpStrategy::weights() { return sharded_ ? sharded_->state_dict() : module_state_dict(module()); }
 
+parallel::ShardedOptimizer& FsdpStrategy::sharded_optimizer() {
+  if (!optimizer_)
+    throw UsageError("strategy fsdp gives the optimizer's state up when the run ends; save during the run");
+  return *optimizer_;
+}
+
+State FsdpStrategy::divided_weights(State& divided) {
+  return sharded_ ? sharded_->divided_state_dict(divided) : module_state_dict(module());
+}
+
+State FsdpStrategy::divided_optimizer_state(torch::optim::Optimizer& /*optimizer*/, State& divided) {
+  State none;
+  return sharded_optimizer().divided_state_dict(sharded().holds_first_replica() ? divided : none);
+}
+
 void FsdpStrategy::give_back() {
   optimizer_.reset();
   if (sharded_) sharded_->restore();

@@ -31,11 +31,13 @@ class FsdpStrategy final : public DdpStrategy {
   void zero_grad(torch::optim::Optimizer& optimizer) override;
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;
   /// Returns the whole state on rank 0 and nothing on the others. Collective: all ranks call it.
-  State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override { return optimizer_->state_dict(); }
+  State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override { return sharded_optimizer().state_dict(); }
   void load_optimizer_state(torch::optim::Optimizer& /*optimizer*/, const State& state) override {
     optimizer_->load_state_dict(state);
   }
   State weights() override;
+  State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override;
+  State divided_weights(State& divided) override;
   void give_back() override;
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}
@@ -47,6 +49,8 @@ class FsdpStrategy final : public DdpStrategy {
  private:
   /// Divides the parameters, the first time. Collective: all ranks call it.
   parallel::ShardedModule& sharded();
+  /// Returns the state of the optimizer while it is divided. Throws levin::UsageError after the run.
+  parallel::ShardedOptimizer& sharded_optimizer();
 
   parallel::ShardingOptions sharding_;
   std::optional<parallel::ShardedConstruction> construction_ = {};  ///< until the parameters are in units

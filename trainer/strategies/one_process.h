@@ -27,6 +27,10 @@ class OneProcessStrategy : public Strategy {
   void configure_model(LightningModule& module) override { ModuleAccess::configure_model_once(module); }
   bool shards_parameters() const override { return false; }
   State weights() override { return module_state_dict(*module_); }
+  State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& /*divided*/) override {
+    return optimizer_state(optimizer);
+  }
+  State divided_weights(State& /*divided*/) override { return weights(); }
   void give_back() override {}
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}

@@ -7,11 +7,13 @@
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <levin/modules/parallel/ranks/shard.h>
 #include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/state/divided_state.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -243,12 +245,34 @@ State ShardedOptimizer::state_dict() {
     }
   }
   if (group_.rank() != 0) return {};
-  State whole = State::dict({{"state", State::dict()}, {"param_groups", of_parts.at("param_groups")}});
+  State whole = State::dict({{"state", State::dict()}, {"param_groups", groups_of_all(of_parts.at("param_groups"))}});
   for (auto& [place, values] : of_parameters) whole["state"][place] = std::move(values);
-  int64_t next = 0;
-  for (size_t g = 0; g < group_sizes_.size(); ++g)
-    whole["param_groups"].items()[g]["params"] = numbers_from(next, group_sizes_[g]);
   return whole;
+}
+
+/// Returns the groups with the numbers of the whole parameters.
+State ShardedOptimizer::groups_of_all(const State& groups_of_parts) const {
+  State groups = groups_of_parts;
+  int64_t next = 0;
+  for (size_t g = 0; g < group_sizes_.size(); ++g) groups.items()[g]["params"] = numbers_from(next, group_sizes_[g]);
+  return groups;
+}
+
+State ShardedOptimizer::divided_state_dict(State& divided) {
+  const State of_parts = optim::optimizer_state_dict(optimizer_);
+  const std::string key = "optimizer_states/0/state";  // strategies that divide have one optimizer
+  if (divided.is_dict()) divided[key] = State::dict();
+  for (size_t i = 0; i < parts_.size() && divided.is_dict(); ++i) {
+    const State* const values = of_parts.at("state").find(static_cast<int64_t>(i));
+    if (values == nullptr) continue;
+    const auto parameter = static_cast<int64_t>(parts_[i].parameter);
+    for (const auto& [name, value] : values->to_dict()) {
+      const bool is_divided = value.is_tensor() && value.to_tensor().dim() > 0;
+      divided[key][parameter][name] =
+          is_divided ? tensor_slice(parameters_[parts_[i].parameter], parts_[i].place.begin, value.to_tensor()) : value;
+    }
+  }
+  return State::dict({{"state", divided_mark(key)}, {"param_groups", groups_of_all(of_parts.at("param_groups"))}});
 }
 
 void ShardedOptimizer::load_state_dict(const State& saved) {

@@ -66,6 +66,9 @@ class ShardedOptimizer {
   /// Returns the unsharded state, over whole parameters, on the CPU, in the layout of Python's optimizers: on rank 0,
   /// and an empty state on the other ranks. Collective: all ranks call it.
   State state_dict();
+  /// Returns the same with a mark for the state of the parameters, on all ranks, and adds this rank's slices to
+  /// `divided` (divided_state.h), unless that is none. No rank gathers anything.
+  State divided_state_dict(State& divided);
   /// Loads this rank's shard of a state that `state_dict` returned on rank 0. Throws levin::UsageError if groups,
   /// parameters or shapes do not match; the optimizer is then unchanged.
   void load_state_dict(const State& state);
@@ -84,6 +87,7 @@ class ShardedOptimizer {
   /// Throws levin::UsageError: rows of a sharded parameter cannot change.
   void prepare(const at::Tensor& parameter, const optim::detail::RowChange& change, optim::detail::RowCommit& commit);
   void make_parts();
+  State groups_of_all(const State& groups_of_parts) const;
   void check_groups() const;
 
   torch::optim::Optimizer& optimizer_;

@@ -4,8 +4,10 @@
 #include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/observers/tensor_place.h>
+#include <levin/modules/parallel/ranks/shard.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/state/divided_state.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -212,6 +214,37 @@ State ShardedModule::state_dict() {
     const at::Tensor& tensor = value.to_tensor();
     const auto copy = copies.find(TensorPlace(tensor));
     state[name] = copy != copies.end() ? copy->second : tensor;
+  }
+  return state;
+}
+
+State ShardedModule::divided_state_dict(State& divided) const {
+  const UnwatchedScope unwatched;
+  const at::NoGradGuard no_grad;
+  const auto place_of = [](const at::Tensor& tensor) {
+    return std::pair<const void*, int64_t>(tensor.storage().unsafeGetStorageImpl(), tensor.storage_offset());
+  };
+  std::map<std::pair<const void*, int64_t>, std::string> keys;
+  for (const ShardedUnit& unit : units_)
+    for (const ShardedBlock& block : unit.blocks()) {
+      const MemoryBlock& memory = block.memory();
+      const Shard own = shard_of(memory.size, shards_->rank(), shards_->world_size());
+      int64_t offset = 0;
+      for (size_t i = 0; i < memory.parameters.size(); ++i) {
+        const at::Tensor& parameter = memory.parameters[i];
+        const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
+        const std::string key = "state_dict/" + block.names()[i];
+        if (parameter.numel() > 0) keys[place_of(parameter)] = key;
+        if (first < last && holds_first_replica())
+          divided[key] = tensor_slice(parameter, first - offset, memory.own.narrow(0, first - own.begin, last - first));
+        offset += parameter.numel();
+      }
+    }
+  State state = State::dict();
+  for (const auto& [name, value] : module_state_dict(module_).to_dict()) {
+    const at::Tensor& tensor = value.to_tensor();
+    const auto key = tensor.numel() > 0 ? keys.find(place_of(tensor)) : keys.end();
+    state[name] = key != keys.end() ? divided_mark(key->second) : value;
   }
   return state;
 }

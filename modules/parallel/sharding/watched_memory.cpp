@@ -15,13 +15,15 @@ namespace {
 /// LibTorch reserves this key for code outside of it. It comes before autograd and autocast.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::DeferredInit;
 
-/// The deleter by which a watched storage is known; its context is the WatchedMemory.
+/// The deleters by which a watched storage is known; their context is the WatchedMemory, which the second one ends.
 void keep(void* /*owner*/) {}
+void end(void* owner) { delete static_cast<WatchedMemory*>(owner); }
 
 WatchedMemory* owner_of(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage()) return nullptr;
   const c10::DataPtr& memory = tensor.unsafeGetTensorImpl()->unsafe_storage().data_ptr();
-  return memory.get_deleter() == &keep ? static_cast<WatchedMemory*>(memory.get_context()) : nullptr;
+  const bool is_watched = memory.get_deleter() == &keep || memory.get_deleter() == &end;
+  return is_watched ? static_cast<WatchedMemory*>(memory.get_context()) : nullptr;
 }
 
 /// Returns whether an operation gives a tensor another shape and never reads it.
@@ -121,6 +123,17 @@ void run_watched(const c10::OperatorHandle& operation, c10::DispatchKeySet keys,
 
 void set_watched(const at::Storage& storage, WatchedMemory& owner, void* data) {
   storage.unsafeGetStorageImpl()->set_data_ptr_noswap({data, &owner, &keep, storage.device()});
+}
+
+void give_watched(const at::Storage& storage, std::unique_ptr<WatchedMemory> owner) {
+  storage.unsafeGetStorageImpl()->set_data_ptr_noswap({nullptr, owner.release(), &end, storage.device()});
+}
+
+void set_watched_data(c10::StorageImpl& storage, void* data) {
+  at::DataPtr& now = storage.mutable_data_ptr();
+  const c10::DeleterFnPtr deleter = now.get_deleter();
+  void* const owner = now.release_context();
+  storage.set_data_ptr_noswap({data, owner, deleter, storage.device()});
 }
 
 void set_unwatched(const at::Storage& storage) {

@@ -2,6 +2,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <memory>
+
 namespace levin::parallel {
 
 /// Memory that is filled right before an operation of LibTorch uses it and may be emptied after that. Tensors over its
@@ -18,6 +20,10 @@ class WatchedMemory {
 
 /// Gives a storage the memory at `data`, or none if `data` is null. `owner` is told before operations use it.
 void set_watched(const at::Storage& storage, WatchedMemory& owner, void* data);
+/// Gives a storage without memory an owner that ends with it.
+void give_watched(const at::Storage& storage, std::unique_ptr<WatchedMemory> owner);
+/// Gives a storage that has an owner the memory at `data`, or none if `data` is null.
+void set_watched_data(c10::StorageImpl& storage, void* data);
 /// Gives a storage memory of its own, which is not watched. Its content is undefined.
 void set_unwatched(const at::Storage& storage);
 

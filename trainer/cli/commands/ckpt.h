@@ -22,9 +22,11 @@ struct ConvertOptions {
   bool weights_only = false;  ///< of a checkpoint, keep only the state dict
   std::string dtype = {};     ///< "fp16", "bf16" or "fp32": the dtype for floating-point weights; empty: unchanged
   std::string prefix = {};    ///< keep only the weights whose names start with it, and strip it
+  int64_t shards = 0;         ///< write a sharded checkpoint with so many parts; 0: one file
 };
 
-/// Converts `in` to `to`, each a PyTorch or a safetensors file; the extension of `to` decides its format. Prints a
+/// Converts `in` to `to`, each a PyTorch or a safetensors file; the extension of `to` decides its format. A sharded
+/// checkpoint becomes one file, and any file a sharded one with the option `shards`. Prints a
 /// summary to `out`. Throws levin::UsageError for an unknown extension, and for options that do not fit the file.
 void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std::filesystem::path& to,
                   const ConvertOptions& options);

@@ -22,6 +22,8 @@ constexpr const char* kCkptHelp =
     --weights-only          Of a checkpoint, keep the weights alone (a safetensors file holds nothing else)
     --dtype fp16|bf16|fp32  What floating-point weights become
     --prefix TEXT           Keep only the weights whose names begin so, without it
+    --shards N              Write a sharded checkpoint: OUT and N parts beside it. Without it, a sharded one becomes
+                            one file
 )";
 
 constexpr const char* kCkptSubcommands = "ls, diff, verify, convert";
@@ -50,6 +52,7 @@ void declare_subcommand(CLI::App& app, const std::string& name, CkptArguments& i
     app.add_flag("--weights-only,--weights_only", into.convert.weights_only);
     app.add_option("--dtype", into.convert.dtype)->check(CLI::IsMember({"fp16", "bf16", "fp32"}));
     app.add_option("--prefix", into.convert.prefix);
+    app.add_option("--shards", into.convert.shards)->check(CLI::Range(int64_t{1}, int64_t{65536}));
   }
 }
 

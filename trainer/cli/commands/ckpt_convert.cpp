@@ -1,5 +1,7 @@
+#include <levin/trainer/checkpoint/save_sharded_state.h>
 #include <levin/trainer/cli/commands/ckpt.h>
 #include <levin/trainer/cli/commands/ckpt_file.h>
+#include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
@@ -61,11 +63,19 @@ std::string other_keys(const State& state) {
   return text;
 }
 
+/// Writes one file. If there was a sharded checkpoint under that name, its parts go.
+void save_whole(const State& state, const std::filesystem::path& to) {
+  save_state(state, to);
+  remove_parts(to);
+}
+
 }  // namespace
 
 void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std::filesystem::path& to,
                   const ConvertOptions& options) {
   const CkptFormat format = format_by_name(to);
+  if (options.shards > 0 && format != CkptFormat::PyTorch)
+    throw UsageError(to.string(), ": a safetensors file has no parts; leave --shards out, or name it .ckpt");
   const CkptFile file = read_ckpt_file(in, /*verify_checksums=*/true);
   if (!file.state.is_dict()) throw UsageError(in.string(), ": a dict was expected, this is a ", file.state.kind());
   const State* weights = find_state_dict(file.state);
@@ -76,15 +86,19 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
                      ": a checkpoint, whose other parts go with its weights as they are; add --weights-only");
   const State& kept = strips ? *weights : file.state;
   const State result = changes_weights ? converted_weights(kept, options, in.string()) : kept;
-  if (format == CkptFormat::PyTorch)
-    save_state(result, to);
+  if (options.shards > 0)
+    save_sharded_state(result, to, options.shards);
+  else if (format == CkptFormat::PyTorch)
+    save_whole(result, to);
   else if (file.is_safetensors)
     save_safetensors(result, to, file.metadata);
   else
     save_safetensors(result, to);
   int64_t tensors = 0;
   const uint64_t bytes = tensor_bytes(result, tensors);
-  out << to.string() << ": " << tensors << (tensors == 1 ? " tensor, " : " tensors, ") << size_text(bytes) << "\n";
+  out << to.string() << ": " << tensors << (tensors == 1 ? " tensor, " : " tensors, ") << size_text(bytes);
+  if (options.shards > 0) out << ", in " << options.shards << (options.shards == 1 ? " part" : " parts");
+  out << "\n";
   const std::string left_out = strips ? other_keys(file.state) : "";
   if (!left_out.empty()) out << "left out: " << left_out << "\n";
 }

@@ -1,5 +1,7 @@
 #include <levin/trainer/cli/commands/ckpt_file.h>
+#include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/state/format/python_dtypes.h>
+#include <levin/trainer/core/state/sharded_file.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/json_text.h>
@@ -8,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace levin::cli {
 namespace {
@@ -36,11 +39,19 @@ void append_entries(const State& value, const std::string& path, std::vector<Ckp
 
 }  // namespace
 
-CkptFile read_ckpt_file(const std::filesystem::path& path, bool verify_checksums) {
+CkptFile read_ckpt_file(const std::filesystem::path& path, bool verify_checksums, const JoinTensor& join) {
   CkptFile file;
   file.is_safetensors = is_safetensors_file(path);
-  file.state = file.is_safetensors ? load_safetensors(path, &file.metadata)
-                                   : load_state(path, LoadStateOptions{.verify_checksums = verify_checksums});
+  if (file.is_safetensors) {
+    file.state = load_safetensors(path, &file.metadata);
+  } else {
+    file.state = load_state(path, {.verify_checksums = verify_checksums, .join = join});
+    if (const std::optional<ShardedIndex> index = read_sharded_index(path))
+      for (int64_t rank = 0; rank < index->ranks; ++rank)
+        file.parts.push_back(part_file(path, index->save, rank, index->ranks));
+  }
+  file.bytes = std::filesystem::file_size(path);
+  for (const std::filesystem::path& part : file.parts) file.bytes += std::filesystem::file_size(part);
   return file;
 }
 

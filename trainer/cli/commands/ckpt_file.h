@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/trainer/core/state/divided_state.h>
 #include <levin/trainer/core/state/safetensors.h>
 #include <levin/trainer/core/state/state.h>
 
@@ -15,12 +16,15 @@ struct CkptFile {
   State state = {};
   bool is_safetensors = false;
   SafetensorsMetadata metadata = {};
+  std::vector<std::filesystem::path> parts = {};  ///< of a sharded checkpoint, in the order of the ranks
+  uintmax_t bytes = 0;                            ///< of the file and its parts
 };
 
 /// Reads a file of `save_state`, torch.save or safetensors; the format is detected from the content. Without
-/// `verify_checksums` no tensor values are read, so bool tensors of a damaged file may hold more than 0 and 1. Throws
-/// levin::UsageError like `load_state` and `load_safetensors`.
-CkptFile read_ckpt_file(const std::filesystem::path& path, bool verify_checksums);
+/// `verify_checksums` no tensor values are read, so bool tensors of a damaged file may hold more than 0 and 1. `join`:
+/// how divided tensors become whole (LoadStateOptions). Throws levin::UsageError like `load_state` and
+/// `load_safetensors`.
+CkptFile read_ckpt_file(const std::filesystem::path& path, bool verify_checksums, const JoinTensor& join = {});
 
 /// One value of a state tree: a tensor, a number or text, or a list of only numbers and texts.
 struct CkptEntry {

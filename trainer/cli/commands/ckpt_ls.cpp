@@ -43,9 +43,10 @@ void print_json(std::ostream& out, const std::filesystem::path& path, const Ckpt
   }
   OrderedJson json = {{"file", path.string()},
                       {"format", format_of(file)},
-                      {"bytes", std::filesystem::file_size(path)},
+                      {"bytes", file.bytes},
                       {"total", {{"tensors", total.tensors}, {"elements", total.elements}, {"bytes", total.bytes}}}};
   if (file.is_safetensors) json["metadata"] = file.metadata;
+  for (const std::filesystem::path& part : file.parts) json["parts"].push_back(part.filename().string());
   json["values"] = std::move(values);
   json["tensors"] = std::move(tensors);
   out << json_text(json, 2) << "\n";
@@ -54,7 +55,7 @@ void print_json(std::ostream& out, const std::filesystem::path& path, const Ckpt
 }  // namespace
 
 void ckpt_ls(std::ostream& out, const std::filesystem::path& path, bool json) {
-  const CkptFile file = read_ckpt_file(path, /*verify_checksums=*/false);
+  const CkptFile file = read_ckpt_file(path, /*verify_checksums=*/false, tensor_without_memory);
   if (json) return print_json(out, path, file);
   constexpr size_t kWidest = 60;
   const std::vector<CkptEntry> entries = entries_of(file.state);
@@ -67,7 +68,9 @@ void ckpt_ls(std::ostream& out, const std::filesystem::path& path, bool json) {
     text.resize(std::max(text.size(), width), ' ');
     return text;
   };
-  out << path.string() << ": " << format_of(file) << ", " << size_text(std::filesystem::file_size(path)) << "\n";
+  out << path.string() << ": " << format_of(file) << ", " << size_text(file.bytes);
+  if (!file.parts.empty()) out << ", with " << file.parts.size() << (file.parts.size() == 1 ? " part" : " parts");
+  out << "\n";
   for (const auto& [key, text] : file.metadata) out << "  metadata " << key << "  " << text << "\n";
   TensorTotal total;
   for (const CkptEntry& entry : entries) {

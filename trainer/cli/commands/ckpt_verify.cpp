@@ -38,12 +38,15 @@ size_t verify_records(const std::filesystem::path& path) {
 
 /// Returns the message for an intact file. Throws levin::UsageError for a damaged one.
 std::string verified(const std::filesystem::path& path) {
-  const CkptFile file = read_ckpt_file(path, /*verify_checksums=*/false);
+  const CkptFile file = read_ckpt_file(path, /*verify_checksums=*/false, tensor_without_memory);
   int64_t tensors = 0;
   for (const CkptEntry& entry : entries_of(file.state)) tensors += entry.value->is_tensor() ? 1 : 0;
   const std::string text = path.string() + ": ok, " + std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors");
   if (file.is_safetensors) return text + "; the format has no checksums, its sizes agree";
-  return text + ", " + std::to_string(verify_records(path)) + " checksums";
+  size_t checksums = verify_records(path);
+  for (const std::filesystem::path& part : file.parts) checksums += verify_records(part);
+  const std::string parts = file.parts.empty() ? "" : " in " + std::to_string(file.parts.size() + 1) + " files";
+  return text + ", " + std::to_string(checksums) + " checksums" + parts;
 }
 
 }  // namespace

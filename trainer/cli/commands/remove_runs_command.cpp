@@ -2,6 +2,7 @@
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/report.h>
 #include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/runs/recorded_run.h>
 
@@ -56,7 +57,8 @@ Removal superfluous(const RecordedRun& run, int64_t keep) {
     const bool is_best = best.is_string() && fs::path(best.get<std::string>()).filename() == path.filename();
     if (path.filename() == "last.ckpt" || is_best) continue;
     if (newer++ < keep) continue;
-    removal.paths.push_back(path);
+    removal.paths.push_back(path);  // the index first: without it there is no checkpoint
+    for (const CheckpointPart& part : parts_beside(path)) removal.paths.push_back(part.file);
     removal.bytes += file.bytes;
   }
   return removal;

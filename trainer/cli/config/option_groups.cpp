@@ -35,7 +35,7 @@ const std::vector<OptionGroup>& option_groups() {
        {"strategy", "num_nodes", "launcher", "process_group_backend", "timeout_seconds", "use_distributed_sampler",
         "output_device"},
        {"sync_batchnorm", "find_unused_parameters", "static_graph", "bucket_cap_mb", "gradient_compression", "shard",
-        "hybrid_shard", "max_restarts", "keep_global_batch"}},
+        "hybrid_shard", "state_dict_type", "max_restarts", "keep_global_batch"}},
       {"Trainer: data", {}, {"reload_dataloaders_every_n_epochs"}},
       {"Trainer: signals and time limits", {"handle_signals", "on_sigusr1", "on_sigusr2"}, {"wall_margin"}},
       {"Trainer: early spellings",

@@ -2,6 +2,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace levin {
@@ -22,6 +24,11 @@ class Comm {
   /// Returns the tensors of all ranks, in rank order; shapes and dtypes must agree.
   virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;
   virtual void barrier() = 0;
+
+  /// Leaves a text for the other ranks. These two are no collectives: any thread may call them at any time.
+  virtual void leave_note(const std::string& /*key*/, const std::string& /*text*/) {}
+  /// Returns the text that a rank has left under `key`, and removes it; nullopt if there is none yet.
+  virtual std::optional<std::string> take_note(const std::string& /*key*/) { return {}; }
 };
 
 /// The Comm of a run with one process; its collectives do nothing.

@@ -290,6 +290,30 @@ void ProcessGroup::barrier() {
   });
 }
 
+void ProcessGroup::leave_note(const std::string& key, const std::string& text) {
+  if (parts_->is_stub) return;
+  try {
+    parts_->store->set("note/" + key, std::vector<uint8_t>(text.begin(), text.end()));
+  } catch (const std::exception& error) {
+    throw LostRankError("rank ", rank_, " of ", world_size_,
+                        ": the store that the ranks met at is gone: ", first_line(error));
+  }
+}
+
+std::optional<std::string> ProcessGroup::take_note(const std::string& key) {
+  if (parts_->is_stub) return {};
+  try {
+    const std::string name = "note/" + key;
+    if (!parts_->store->check({name})) return {};
+    const std::vector<uint8_t> text = parts_->store->get(name);
+    parts_->store->deleteKey(name);
+    return std::string(text.begin(), text.end());
+  } catch (const std::exception& error) {
+    throw LostRankError("rank ", rank_, " of ", world_size_,
+                        ": the store that the ranks met at is gone: ", first_line(error));
+  }
+}
+
 StoreServer::StoreServer(int64_t port, const StoreAccess& access) {
   try {
     store_ = std::make_unique<RankStore>(serve_store(port, access, c10d::Store::kDefaultTimeout));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,9 @@ class ProcessGroup final : public Comm {
   void broadcast(at::Tensor& tensor, int64_t source) override;
   std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override;
   void barrier() override;
+  /// Through the store that the ranks met at. Throws levin::LostRankError if it is gone.
+  void leave_note(const std::string& key, const std::string& text) override;
+  std::optional<std::string> take_note(const std::string& key) override;
 
   /// Starts a sum over all ranks without waiting for it: `tensor` holds the sum once the returned function was called.
   std::function<void()> begin_all_reduce(at::Tensor& tensor);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <ctime>
@@ -79,18 +80,33 @@ void remove_leftovers(const fs::path& folder, const std::string& extension) {
   }
 }
 
-void remove_leftovers_once(const fs::path& folder, const std::string& extension) {
-  // Without an extension, the file's temporary names could belong to other programs.
-  if (extension.empty()) return;
+bool has_temporary_file(const fs::path& path) {
+  const std::string begin = "." + path.filename().string() + ".";
+  std::error_code error;
+  for (fs::directory_iterator entry(path.has_parent_path() ? path.parent_path() : fs::path("."), error), end;
+       !error && entry != end; entry.increment(error)) {
+    std::string_view name = entry->path().native();
+    name.remove_prefix(name.rfind('/') + 1);
+    // Another file's name may begin so, with more between: only ".PID.N.tmp" follows here.
+    if (name.starts_with(begin) && process_of(name, path.extension().string()) &&
+        std::count(name.begin() + static_cast<std::ptrdiff_t>(begin.size()), name.end(), '.') == 2)
+      return true;
+  }
+  return false;
+}
+
+bool is_first_visit(const fs::path& folder, const std::string& kind) {
   static std::mutex mutex;
   static std::set<std::pair<std::string, std::string>> done;
   std::error_code ignored;
   const fs::path whole = fs::absolute(folder, ignored).lexically_normal();
-  {
-    const std::lock_guard lock(mutex);
-    if (!done.emplace(whole.string(), extension).second) return;
-  }
-  remove_leftovers(whole, extension);
+  const std::lock_guard lock(mutex);
+  return done.emplace(whole.string(), kind).second;
+}
+
+void remove_leftovers_once(const fs::path& folder, const std::string& extension) {
+  // Without an extension, the file's temporary names could belong to other programs.
+  if (!extension.empty() && is_first_visit(folder, extension)) remove_leftovers(folder, extension);
 }
 
 }  // namespace levin

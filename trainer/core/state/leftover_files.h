@@ -15,6 +15,12 @@ std::string temporary_name(const std::string& name, ::pid_t process, uint64_t nu
 /// to another file, for one hour.
 void remove_leftovers(const std::filesystem::path& folder, const std::string& extension);
 
+/// Returns whether a temporary file for `path` lies beside it: a process is writing it, or was killed there.
+bool has_temporary_file(const std::filesystem::path& path);
+
+/// Returns true at this process's first call for that folder and kind of files.
+bool is_first_visit(const std::filesystem::path& folder, const std::string& kind);
+
 /// Calls `remove_leftovers`, but only on this process's first call for that folder and extension.
 void remove_leftovers_once(const std::filesystem::path& folder, const std::string& extension);
 

@@ -3,6 +3,7 @@
 #include <levin/trainer/core/state/format/pickle_to_state.h>
 #include <levin/trainer/core/state/format/state_to_pickle.h>
 #include <levin/trainer/core/state/format/zip_writer.h>
+#include <levin/trainer/core/state/sharded_file.h>
 #include <levin/trainer/core/state/state_archive.h>
 #include <levin/trainer/core/system/error.h>
 
@@ -65,7 +66,9 @@ std::string save_state_bytes(const State& state) {
 }
 
 State load_state(const fs::path& path, const LoadStateOptions& options) {
-  return load_state_bytes(map_file_bytes(path), options);
+  State state = load_state_bytes(map_file_bytes(path), options);
+  join_parts(state, path, options);
+  return state;
 }
 
 State load_state(const fs::path& path, const std::string& key) {

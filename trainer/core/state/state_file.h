@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/trainer/core/state/divided_state.h>
 #include <levin/trainer/core/state/file_bytes.h>
 #include <levin/trainer/core/state/format/state_to_pickle.h>
 #include <levin/trainer/core/state/state.h>
@@ -29,6 +30,8 @@ struct LoadStateOptions {
   /// values are read before the caller uses them; bool tensors of a damaged file may then hold values other than 0 and
   /// 1.
   bool verify_checksums = true;
+  /// How tensors that a sharded checkpoint divides among its parts become whole; none: joined_tensor.
+  JoinTensor join = {};
 };
 
 /// Reads what `save_state` or Python's `torch.save` wrote: state dicts, optimizers' states, PyTorch Lightning's
@@ -41,6 +44,8 @@ struct LoadStateOptions {
 /// Throws levin::UsageError that names the file, and the place in it, if the file is missing, damaged, of another
 /// format, or holds something that is not a plain value. Whatever a file claims, no more memory is allocated than a
 /// small multiple of its contents plus 64 MB.
+///
+/// A sharded checkpoint is read with its parts (checkpoint_parts.h), and is as one that was saved in one file.
 State load_state(const std::filesystem::path& path, const LoadStateOptions& options = {});
 
 /// Calls `load_state` with the option `key`.

@@ -1,0 +1,45 @@
+#include <levin/trainer/checkpoint/lazy_tensor.h>
+#include <levin/modules/parallel/sharding/watched_memory.h>
+
+#include <memory>
+#include <utility>
+
+namespace levin {
+namespace {
+
+class LazyMemory final : public parallel::WatchedMemory {
+ public:
+  LazyMemory(DividedTensor divided, c10::StorageImpl& storage) : divided_(std::move(divided)), storage_(storage) {}
+
+  void begin_use() override {
+    ++uses_;
+    if (whole_.defined()) return;
+    whole_ = joined_tensor(divided_);
+    parallel::set_watched_data(storage_, whole_.mutable_data_ptr());
+  }
+
+  void end_use(bool written) noexcept override {
+    is_kept_ = is_kept_ || written;
+    if (--uses_ > 0 || is_kept_) return;
+    parallel::set_watched_data(storage_, nullptr);
+    whole_.reset();
+  }
+
+ private:
+  DividedTensor divided_;
+  c10::StorageImpl& storage_;  ///< which owns this object
+  at::Tensor whole_ = {};
+  int uses_ = 0;
+  bool is_kept_ = false;
+};
+
+}  // namespace
+
+at::Tensor lazy_tensor(const DividedTensor& divided) {
+  at::Tensor tensor = tensor_without_memory(divided);
+  const at::Storage storage = tensor.storage();
+  parallel::give_watched(storage, std::make_unique<LazyMemory>(divided, *storage.unsafeGetStorageImpl()));
+  return tensor;
+}
+
+}  // namespace levin

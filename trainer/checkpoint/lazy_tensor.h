@@ -1,0 +1,11 @@
+#pragma once
+#include <levin/trainer/core/state/divided_state.h>
+
+namespace levin {
+
+/// Returns a tensor on the CPU that takes no memory until an operation uses it, in a parallel::WatchScope: then it is
+/// put together from its slices, and given up after the operation, unless that wrote to it. Outside of a WatchScope,
+/// reading it is LibTorch's error that its data is not allocated.
+at::Tensor lazy_tensor(const DividedTensor& divided);
+
+}  // namespace levin
