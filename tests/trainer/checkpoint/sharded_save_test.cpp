@@ -127,7 +127,7 @@ TEST_CASE("a lazy tensor has memory only while an operation uses it") {
   const at::Tensor lazy = levin::lazy_tensor(
       {.sizes = {3, 4}, .strides = {4, 1}, .slices = {numbers(12).narrow(0, 0, 5), numbers(12).narrow(0, 5, 7)}});
   CHECK(lazy.sizes() == whole.sizes());
-  CHECK_THROWS(lazy.sum());
+  CHECK_THROWS(lazy.const_data_ptr<double>());
   {
     const levin::parallel::WatchScope watched;
     CHECK(at::equal(lazy, whole));
@@ -178,7 +178,7 @@ TEST_CASE("a part that cannot be written is an error of rank 0, and the checkpoi
     INFO(writes);
     writes_left = writes;
     const std::string error = error_text([&] { TwoRanks(20).save(file); });
-    if (error.empty()) break;
+    if (error == "no error") break;
     ++failed;
     CHECK(contains(error, "No space left on device"));
     CHECK(holds(file, 10));

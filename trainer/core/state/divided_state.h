@@ -20,7 +20,7 @@ using JoinTensor = std::function<at::Tensor(const DividedTensor&)>;
 
 /// Copies the slices to memory of its own; a tensor in one slice shares that one's.
 at::Tensor joined_tensor(const DividedTensor& divided);
-/// Returns a CPU tensor that has the shape and dtype and no memory: reading it is an error.
+/// Returns a CPU tensor that has the shape and dtype and no memory, for those who look at these alone.
 at::Tensor tensor_without_memory(const DividedTensor& divided);
 
 /// Returns what stands in a tree for a value that is divided among parts. Marks may be copied and moved in the tree.
