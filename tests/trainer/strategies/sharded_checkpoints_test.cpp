@@ -98,21 +98,24 @@ TEST_CASE("a sharded checkpoint is an index and a part of each rank, and none is
 
 TEST_CASE("a run resumes from a sharded checkpoint with any number of ranks, under any strategy") {
   const RankedFits fits;
-  const auto unbroken = fits.weights("unbroken", joined(joined(kSharded, ranks(2)), kAdam));
-  const auto goes_on = [&](const std::string& name, const Flags& before, const Flags& after, const Flags& until) {
-    fits.weights(name, joined(joined(before, kAdam), until));
-    return difference(fits.weights(name, joined(joined(after, kAdam), {"--ckpt-path", "last"})), unbroken);
+  const Flags two = joined(kSharded, ranks(2)), ddp = joined(ranks(2), {"--strategy", "ddp"});
+  const auto unbroken = fits.weights("unbroken", joined(two, kAdam));
+  const auto saves = [&](const std::string& name, const Flags& flags, const Flags& until) {
+    fits.weights(name, joined(joined(flags, kAdam), until));
+    return (fits.run(name) / "checkpoints" / "last.ckpt").string();
   };
-  const Flags two = joined(kSharded, ranks(2)), epoch = {"--max-epochs", "1"}, middle = {"--max-steps", "6"};
-  CHECK(goes_on("same", two, two, middle) == 0);
-  CHECK(goes_on("one", two, {"--data.batch_size", "64"}, epoch) < 1e-12);
-  CHECK(goes_on("four", two, joined(kSharded, ranks(4)), middle) < 1e-12);
-  CHECK(goes_on("from_four", joined(kSharded, ranks(4)), two, epoch) < 1e-12);
-  CHECK(goes_on("ddp", two, joined(ranks(2), {"--strategy", "ddp"}), epoch) == 0);
-  CHECK(goes_on("from_ddp", joined(ranks(2), {"--strategy", "ddp"}), two, middle) == 0);
-  CHECK(goes_on("full", two, joined(ranks(2), {"--strategy", "fsdp"}), middle) == 0);
-  CHECK(goes_on("zero1", two, joined(ranks(2), {"--strategy", "zero1"}), epoch) == 0);
-  CHECK(goes_on("hybrid", joined(joined(kSharded, ranks(4)), {"--hybrid-shard", "2"}), two, epoch) < 1e-12);
+  const Flags until_epoch = {"--max-epochs", "1"}, until_middle = {"--max-steps", "6"};
+  const std::string epoch = saves("epoch", two, until_epoch), middle = saves("middle", two, until_middle);
+  const auto goes_on = [&](const std::string& name, const std::string& from, const Flags& flags) {
+    return difference(fits.weights(name, joined(joined(flags, kAdam), {"--ckpt-path", from})), unbroken);
+  };
+  CHECK(goes_on("same", middle, two) == 0);
+  CHECK(goes_on("one", epoch, {"--data.batch_size", "64"}) < 1e-12);
+  CHECK(goes_on("four", middle, joined(kSharded, ranks(4))) < 1e-12);
+  CHECK(goes_on("to_ddp", middle, ddp) == 0);
+  CHECK(goes_on("from_ddp", saves("ddp", ddp, until_middle), two) == 0);
+  const Flags hybrid = joined(joined(kSharded, ranks(4)), {"--hybrid-shard", "2"});
+  CHECK(goes_on("from_hybrid", saves("hybrid", hybrid, until_epoch), two) < 1e-12);
 }
 
 TEST_CASE("three ranks resume from the parts of two as from one file") {
