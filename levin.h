@@ -152,6 +152,13 @@
 #include <levin/modules/parallel/sharding/shard_unit.h>
 #include <levin/modules/parallel/sharding/sharded_construction.h>
 #include <levin/modules/parallel/sharding/sharded_module.h>
+#include <levin/modules/parallel/tensor/column_linear.h>
+#include <levin/modules/parallel/tensor/divide_module.h>
+#include <levin/modules/parallel/tensor/row_linear.h>
+#include <levin/modules/parallel/tensor/tensor_collectives.h>
+#include <levin/modules/parallel/tensor/tensor_parallel.h>
+#include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
+#include <levin/modules/parallel/tensor/vocabulary_embedding.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/script_file.h>

@@ -1,0 +1,39 @@
+#include <levin/modules/parallel/tensor/column_linear.h>
+#include <ATen/ops/linear.h>
+#include <levin/modules/parallel/tensor/tensor_collectives.h>
+#include <levin/trainer/core/system/error.h>
+
+namespace levin::parallel {
+
+ColumnLinearImpl::ColumnLinearImpl(const ColumnLinearOptions& options_, const TensorGroup& group)
+    : torch::nn::Module("ColumnLinear"), options(options_) {
+  if (options.blocks < 1 || options.out_features % options.blocks != 0)
+    throw UsageError("ColumnLinear: ", options.blocks, " blocks of equal size do not make ", options.out_features,
+                     " output features");
+  const torch::nn::Linear drawn(torch::nn::LinearOptions(options.in_features, options.out_features).bias(options.bias));
+  weight = register_parameter("weight", drawn->weight.detach());
+  bias = register_parameter("bias", options.bias ? drawn->bias.detach() : at::Tensor(), options.bias);
+  if (group) divide(group);
+}
+
+at::Tensor ColumnLinearImpl::forward(const at::Tensor& x) {
+  const at::Tensor part = at::linear(copy_to_tensor_group(x, tensor_group()), weight, bias);
+  if (!options.gather_output) return part;
+  return gather_from_tensor_group(part, {.dim = -1, .size = options.out_features, .blocks = options.blocks},
+                                  tensor_group());
+}
+
+void ColumnLinearImpl::check_division(int64_t ranks) const {
+  if ((options.out_features / options.blocks) % ranks == 0) return;
+  throw UsageError("ColumnLinear: ", ranks, " ranks do not divide ", options.out_features / options.blocks,
+                   " output features", options.blocks > 1 ? " of each block" : "",
+                   "; choose a number of tensor-parallel ranks that divides them");
+}
+
+std::vector<DividedParameter> ColumnLinearImpl::divisible_parameters() const {
+  const Partition rows = {.dim = 0, .size = options.out_features, .blocks = options.blocks};
+  return {{.name = "weight", .parameter = weight, .partition = rows},
+          {.name = "bias", .parameter = bias, .partition = rows}};
+}
+
+}  // namespace levin::parallel

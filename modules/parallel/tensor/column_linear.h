@@ -1,0 +1,49 @@
+#pragma once
+#include <levin/modules/parallel/tensor/tensor_parallel.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace levin::parallel {
+
+struct ColumnLinearOptions {
+  int64_t in_features = 1, out_features = 1;
+  bool bias = true;
+  /// The output features are those of so many layers of equal size, one after the other (3: queries, keys and values in
+  /// one). Each of them is divided among the ranks.
+  int64_t blocks = 1;
+  /// Each rank gets the whole output; otherwise its part of the output features.
+  bool gather_output = false;
+};
+
+/// torch::nn::Linear whose output features are divided among the ranks of a tensor group: "column-parallel", as the
+/// columns of the matrix in x W + b are divided. Without a group it is a whole linear layer.
+///
+/// `weight` is [out_features / ranks, in_features] on each rank, `bias` [out_features / ranks]. The initial values are
+/// the parts of those that torch::nn::Linear draws.
+class ColumnLinearImpl : public torch::nn::Module, public TensorParallel {
+ public:
+  using Options = ColumnLinearOptions;
+
+  /// With a group, the whole layer is only there until this rank has its part; then all ranks of the group call the
+  /// constructor. Throws levin::UsageError if blocks do not divide the output features, or as check_division.
+  explicit ColumnLinearImpl(const ColumnLinearOptions& options, const TensorGroup& group = nullptr);
+
+  /// Maps `x` [..., in_features], the same on all ranks, to this rank's part [..., out_features / ranks] of the output,
+  /// or with `gather_output` to all of it. Collective in backward, and with `gather_output`: all ranks of the group
+  /// call it.
+  at::Tensor forward(const at::Tensor& x);
+  /// Throws levin::UsageError if the ranks do not divide the features of each block.
+  void check_division(int64_t ranks) const override;
+
+  ColumnLinearOptions options;
+  at::Tensor weight = {}, bias = {};
+
+ protected:
+  std::vector<DividedParameter> divisible_parameters() const override;
+};
+TORCH_MODULE(ColumnLinear);
+
+}  // namespace levin::parallel

@@ -1,0 +1,36 @@
+#include <levin/modules/parallel/tensor/partition.h>
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+
+namespace levin::parallel {
+
+int64_t Partition::begin() const { return rank * (size / ranks) + std::min(rank, size % ranks); }
+
+int64_t Partition::size_of_part() const { return size / ranks + (rank < size % ranks ? 1 : 0); }
+
+at::Tensor Partition::part_of(const at::Tensor& whole) const {
+  if (blocks == 1) return whole.narrow(dim, begin(), size_of_part());
+  const int64_t block = size / blocks, each = block / ranks;
+  std::vector<at::Tensor> of_blocks;
+  for (int64_t b = 0; b < blocks; ++b) of_blocks.push_back(whole.narrow(dim, b * block + rank * each, each));
+  return at::cat(of_blocks, dim);
+}
+
+at::Tensor Partition::join(const std::vector<at::Tensor>& parts) const {
+  if (blocks == 1) return at::cat(parts, dim);
+  const int64_t each = size / blocks / ranks;
+  std::vector<at::Tensor> pieces;
+  for (int64_t b = 0; b < blocks; ++b)
+    for (const at::Tensor& part : parts) pieces.push_back(part.narrow(dim, b * each, each));
+  return at::cat(pieces, dim);
+}
+
+bool Partition::is_whole(const at::Tensor& tensor, const at::Tensor& part) const {
+  if (tensor.dim() != part.dim()) return false;
+  for (int64_t d = 0; d < part.dim(); ++d)
+    if (tensor.size(d) != (d == dim ? size : part.size(d))) return false;
+  return true;
+}
+
+}  // namespace levin::parallel

@@ -1,0 +1,38 @@
+#include <levin/modules/parallel/tensor/row_linear.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/linear.h>
+#include <levin/modules/parallel/tensor/tensor_collectives.h>
+#include <levin/trainer/core/ranks/process_group.h>
+#include <levin/trainer/core/system/error.h>
+
+namespace levin::parallel {
+
+RowLinearImpl::RowLinearImpl(const RowLinearOptions& options_, const TensorGroup& group)
+    : torch::nn::Module("RowLinear"), options(options_) {
+  const torch::nn::Linear drawn(torch::nn::LinearOptions(options.in_features, options.out_features).bias(options.bias));
+  weight = register_parameter("weight", drawn->weight.detach());
+  bias = register_parameter("bias", options.bias ? drawn->bias.detach() : at::Tensor(), options.bias);
+  if (!group) return;
+  divide(group);
+  at::Tensor of_rank_zero = bias.defined() ? bias.detach() : at::Tensor();
+  if (bias.defined()) group->broadcast(of_rank_zero, /*source=*/0);
+}
+
+at::Tensor RowLinearImpl::forward(const at::Tensor& x) {
+  if (!is_divided()) return at::linear(x, weight, bias);
+  const at::Tensor own = options.input_is_divided ? x : scatter_to_tensor_group(x, -1, tensor_group());
+  const at::Tensor sum = reduce_from_tensor_group(at::linear(own, weight), tensor_group());
+  return bias.defined() ? sum + bias : sum;
+}
+
+void RowLinearImpl::check_division(int64_t ranks) const {
+  if (options.in_features % ranks == 0) return;
+  throw UsageError("RowLinear: ", ranks, " ranks do not divide ", options.in_features,
+                   " input features; choose a number of tensor-parallel ranks that divides them");
+}
+
+std::vector<DividedParameter> RowLinearImpl::divisible_parameters() const {
+  return {{.name = "weight", .parameter = weight, .partition = {.dim = 1, .size = options.in_features}}};
+}
+
+}  // namespace levin::parallel
