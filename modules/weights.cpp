@@ -1,4 +1,5 @@
 #include <levin/modules/weights.h>
+#include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/trainer/core/state/copy_bytes.h>
 #include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/safetensors.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -127,24 +129,49 @@ struct WeightMatch {
   }
 };
 
-WeightMatch match(const NamedTensors& targets, const State::Dict& values, const Renaming& renaming) {
+/// The tensors of a module that weights are loaded into. Of some of them this rank may have a part.
+struct Targets {
+  explicit Targets(const torch::nn::Module& module)
+      : tensors(named_tensors(module)), partitions(parallel::partitions_of(module)) {}
+
+  /// Returns what of `saved` is this rank's; nothing if the shapes differ.
+  std::optional<at::Tensor> own_part(const std::string& name, const at::Tensor& target, const at::Tensor& saved) const {
+    if (saved.sizes() == target.sizes()) return saved;
+    const auto partition = partitions.find(name);
+    if (partition == partitions.end() || !partition->second.is_whole(saved, target)) return {};
+    return partition->second.part_of(saved);
+  }
+  std::string expected_shape(const std::string& name, const at::Tensor& target) const {
+    const auto partition = partitions.find(name);
+    if (partition == partitions.end()) return c10::str(target.sizes());
+    return c10::str(at::IntArrayRef(partition->second.whole_sizes(target)));
+  }
+
+  NamedTensors tensors;
+  std::map<std::string, parallel::Partition> partitions;
+};
+
+WeightMatch match(const Targets& targets, const State::Dict& values, const Renaming& renaming) {
   std::unordered_map<std::string, const State*> by_name;
   for (const auto& [key, value] : values)
     if (const auto name = renaming(to_text(key))) by_name[*name] = &value;
   WeightMatch match = {.report = {.removed_prefix = renaming.removed, .added_prefix = renaming.added}};
   std::unordered_set<std::string> used;
-  for (const auto& [name, target] : targets) {
+  for (const auto& [name, target] : targets.tensors) {
     used.insert(name);
-    const std::string expected = c10::str(target.sizes());
     const auto found = by_name.find(name);
     if (found == by_name.end()) {
-      match.report.missing.push_back({name, "", expected});
-    } else if (!found->second->is_tensor() || found->second->to_tensor().sizes() != target.sizes()) {
-      match.report.mismatched.push_back({name, found_text(*found->second), expected});
-    } else {
-      match.report.loaded.push_back(name);
-      match.copies.emplace_back(target, found->second->to_tensor());
+      match.report.missing.push_back({name, "", targets.expected_shape(name, target)});
+      continue;
     }
+    const State& value = *found->second;
+    const auto own = value.is_tensor() ? targets.own_part(name, target, value.to_tensor()) : std::nullopt;
+    if (!own) {
+      match.report.mismatched.push_back({name, found_text(value), targets.expected_shape(name, target)});
+      continue;
+    }
+    match.report.loaded.push_back(name);
+    match.copies.emplace_back(target, *own);
   }
   for (const auto& [key, value] : values) {
     const auto name = renaming(to_text(key));
@@ -160,9 +187,9 @@ WeightMatch match(const NamedTensors& targets, const State::Dict& values, const 
 }
 
 WeightsReport load_matching(torch::nn::Module& module, const State::Dict& values, const WeightsOptions& options) {
-  const NamedTensors targets = named_tensors(module);
-  const Renaming renaming =
-      options.prefix.empty() ? find_renaming(targets, values) : Renaming{options.prefix, "", /*skips_others=*/true};
+  const Targets targets(module);
+  const Renaming renaming = options.prefix.empty() ? find_renaming(targets.tensors, values)
+                                                   : Renaming{options.prefix, "", /*skips_others=*/true};
   const WeightMatch found = match(targets, values, renaming);
   if (renaming.skips_others && std::none_of(values.begin(), values.end(), [&](const State::Item& item) {
         return to_text(item.first).starts_with(options.prefix);
@@ -170,7 +197,7 @@ WeightsReport load_matching(torch::nn::Module& module, const State::Dict& values
     throw UsageError("no key begins with the prefix ", options.prefix,
                      values.empty() ? "" : "; the first is " + to_text(values.front().first));
   if (options.strict && !found.report.is_complete()) fail_to_fit(module, found.report.text());
-  if (found.copies.empty() && !targets.empty()) fail_to_fit(module, " nothing does" + found.report.text());
+  if (found.copies.empty() && !targets.tensors.empty()) fail_to_fit(module, " nothing does" + found.report.text());
   found.copy();
   return found.report;
 }
@@ -181,7 +208,7 @@ bool is_zip_file(const fs::path& path) {
 }
 
 WeightMatch checked_match(const torch::nn::Module& module, const State& state, const LoadStateDictOptions& options) {
-  WeightMatch found = match(named_tensors(module), unwrapped(state).to_dict(), {});
+  WeightMatch found = match(Targets(module), unwrapped(state).to_dict(), {});
   if (!options.strict) {
     found.report.missing.clear();
     found.report.unexpected.clear();

@@ -2,64 +2,118 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/aminmax.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/softmax.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/parallel/sharding/shard_unit.h>
+#include <levin/modules/parallel/tensor/row_linear.h>
+#include <levin/modules/parallel/tensor/tensor_collectives.h>
+#include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
+#include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <cmath>
+#include <limits>
+#include <map>
 #include <string>
 #include <tuple>
 
 namespace levin::nn {
 namespace {
 
+using parallel::ColumnLinear;
+using parallel::ColumnLinearOptions;
+using parallel::RowLinear;
+using parallel::RowLinearOptions;
+using parallel::TensorGroup;
 using torch::nn::LayerNorm;
 using torch::nn::LayerNormOptions;
-using torch::nn::Linear;
-using torch::nn::LinearOptions;
 
 constexpr double kStddev = 0.02;
 
-struct CausalSelfAttention : torch::nn::Module {
-  explicit CausalSelfAttention(const GPTOptions& options)
+void check_heads(int64_t heads, int64_t ranks) {
+  if (heads % ranks == 0) return;
+  throw UsageError("GPT: ", ranks, " tensor-parallel ranks do not divide ", heads,
+                   " attention heads; set model.heads to a multiple of trainer.mesh.tensor");
+}
+
+struct CausalSelfAttention : torch::nn::Module, parallel::TensorParallel {
+  CausalSelfAttention(const GPTOptions& options, const TensorGroup& group)
       : heads(options.heads),
         dropout(options.dropout),
-        qkv(register_module("qkv", Linear(options.embedding, 3 * options.embedding))),
-        projection(register_module("projection", Linear(options.embedding, options.embedding))) {}
+        qkv(register_module("qkv", ColumnLinear(ColumnLinearOptions{.in_features = options.embedding,
+                                                                    .out_features = 3 * options.embedding,
+                                                                    .blocks = 3},
+                                                group))),
+        projection(register_module(
+            "projection",
+            RowLinear(RowLinearOptions{.in_features = options.embedding, .out_features = options.embedding}, group))) {
+    if (group) divide(group);
+  }
+
+  void check_division(int64_t ranks) const override { check_heads(heads, ranks); }
 
   at::Tensor forward(const at::Tensor& x) {
     const int64_t batch = x.size(0), time = x.size(1), width = x.size(2);
-    // from [batch, time, 3 width] to queries, keys and values [batch, heads, time, width / heads]
+    const int64_t own = is_divided() ? heads / tensor_group()->world_size() : heads;
+    // from [batch, time, 3 own width / heads] to queries, keys and values [batch, own, time, width / heads]
     const std::vector<at::Tensor> parts =
-        qkv->forward(x).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
-    const at::Tensor attended = at::scaled_dot_product_attention(parts[0], parts[1], parts[2], /*attn_mask=*/{},
-                                                                 is_training() ? dropout : 0.0, /*is_causal=*/true);
-    const at::Tensor joined = attended.transpose(1, 2).reshape({batch, time, width});
+        qkv->forward(x).view({batch, time, 3, own, width / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
+    const at::Tensor attended = attend(parts[0], parts[1], parts[2]);
+    const at::Tensor joined = attended.transpose(1, 2).reshape({batch, time, own * (width / heads)});
     return at::dropout(projection->forward(joined), dropout, is_training());
+  }
+
+  at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const {
+    const double rate = is_training() ? dropout : 0.0;
+    if (rate > 0 && is_divided()) return attend_with_dropout(query, key, value, rate);
+    return at::scaled_dot_product_attention(query, key, value, /*attn_mask=*/{}, rate, /*is_causal=*/true);
+  }
+
+  /// Draws for all heads, so that each has the numbers that one process draws for it, and the ranks' generators stay
+  /// the same.
+  at::Tensor attend_with_dropout(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                 double rate) const {
+    const int64_t batch = query.size(0), own = query.size(1), time = query.size(2);
+    const at::Tensor kept = at::empty({batch, heads, time, time}, query.options()).bernoulli_(1 - rate);
+    const at::Tensor noise = kept.narrow(1, tensor_group()->rank() * own, own) / (1 - rate);
+    const double scale = std::pow(static_cast<double>(query.size(3)), -0.25);  // of both factors
+    const at::Tensor later = at::ones({time, time}, query.options().dtype(at::kBool)).triu(1);
+    const at::Tensor scores = at::matmul(query * scale, (key * scale).transpose(2, 3))
+                                  .masked_fill(later, -std::numeric_limits<double>::infinity());
+    return at::matmul(at::softmax(scores, -1) * noise, value);
   }
 
   int64_t heads;
   double dropout;
-  Linear qkv, projection;
+  ColumnLinear qkv;
+  RowLinear projection;
 };
 
 struct FeedForward : torch::nn::Module {
-  explicit FeedForward(const GPTOptions& options)
+  FeedForward(const GPTOptions& options, const TensorGroup& group)
       : dropout(options.dropout),
-        expansion(register_module("expansion", Linear(options.embedding, 4 * options.embedding))),
-        projection(register_module("projection", Linear(4 * options.embedding, options.embedding))) {}
+        expansion(register_module("expansion", ColumnLinear(ColumnLinearOptions{.in_features = options.embedding,
+                                                                                .out_features = 4 * options.embedding},
+                                                            group))),
+        projection(register_module("projection", RowLinear(RowLinearOptions{.in_features = 4 * options.embedding,
+                                                                            .out_features = options.embedding},
+                                                           group))) {}
 
   at::Tensor forward(const at::Tensor& x) {
     return at::dropout(projection->forward(at::gelu(expansion->forward(x), "tanh")), dropout, is_training());
   }
 
   double dropout;
-  Linear expansion, projection;
+  ColumnLinear expansion;
+  RowLinear projection;
 };
 
 LayerNorm layer_norm(const GPTOptions& options) { return LayerNorm(LayerNormOptions({options.embedding})); }
@@ -67,11 +121,11 @@ LayerNorm layer_norm(const GPTOptions& options) { return LayerNorm(LayerNormOpti
 }  // namespace
 
 struct GPTImpl::Block : torch::nn::Module, Checkpointable, ShardUnit {
-  explicit Block(const GPTOptions& options)
+  Block(const GPTOptions& options, const TensorGroup& group)
       : attention_norm(register_module("attention_norm", layer_norm(options))),
-        attention(register_module("attention", std::make_shared<CausalSelfAttention>(options))),
+        attention(register_module("attention", std::make_shared<CausalSelfAttention>(options, group))),
         mlp_norm(register_module("mlp_norm", layer_norm(options))),
-        mlp(register_module("mlp", std::make_shared<FeedForward>(options))) {}
+        mlp(register_module("mlp", std::make_shared<FeedForward>(options, group))) {}
 
   at::Tensor forward(const at::Tensor& x) {
     return checkpointed([this](const at::Tensor& input) { return compute(input); }, x);
@@ -88,29 +142,51 @@ struct GPTImpl::Block : torch::nn::Module, Checkpointable, ShardUnit {
   std::shared_ptr<FeedForward> mlp;
 };
 
-GPTImpl::GPTImpl(GPTOptions options_) : options(options_) {
+GPTImpl::GPTImpl(GPTOptions options_, const TensorGroup& group) : options(options_) {
   schema_of<GPTOptions>().check(&options, "model");
   if (options.embedding % options.heads != 0) {
     throw UsageError("model.heads: ", options.heads, " heads do not divide an embedding of ", options.embedding,
                      "; set model.embedding to a multiple of model.heads");
   }
-  token_embedding = register_module("token_embedding", torch::nn::Embedding(options.vocab_size, options.embedding));
+  if (group) check_heads(options.heads, group->world_size());
+  token_embedding = register_module(
+      "token_embedding",
+      parallel::VocabularyEmbedding(parallel::VocabularyEmbeddingOptions{.num_embeddings = options.vocab_size,
+                                                                         .embedding_dim = options.embedding},
+                                    group));
   position_embedding =
       register_module("position_embedding", torch::nn::Embedding(options.block_size, options.embedding));
   const auto blocks = register_module("blocks", torch::nn::ModuleList());
   for (int64_t i = 0; i < options.layers; ++i) {
-    blocks_.push_back(std::make_shared<Block>(options));
+    blocks_.push_back(std::make_shared<Block>(options, group));
     blocks->push_back(blocks_.back());
   }
   final_norm = register_module("final_norm", layer_norm(options));
   if (!options.tied_head) {
-    head = register_module("head", Linear(LinearOptions(options.embedding, options.vocab_size).bias(false)));
+    head = register_module("head", ColumnLinear(ColumnLinearOptions{.in_features = options.embedding,
+                                                                    .out_features = options.vocab_size,
+                                                                    .bias = false},
+                                                group));
   }
-  initialize();
+  initialize(group);
 }
 
-void GPTImpl::initialize() {
+void GPTImpl::initialize(const TensorGroup& group) {
   const at::NoGradGuard no_grad;
+  const std::map<std::string, parallel::Partition> partitions = parallel::partitions_of(*this);
+  const auto draw = [&](const std::string& name, at::Tensor& parameter, double stddev) {
+    if (!group) {
+      parameter.normal_(0, stddev);
+      return;
+    }
+    const auto divided = partitions.find(name);
+    const bool is_divided = divided != partitions.end();
+    at::Tensor whole = at::empty(is_divided ? divided->second.whole_sizes(parameter) : parameter.sizes().vec(),
+                                 parameter.detach().options())
+                           .normal_(0, stddev);
+    group->broadcast(whole, /*source=*/0);
+    parameter.copy_(is_divided ? divided->second.part_of(whole) : whole);
+  };
   const double of_projections = kStddev / std::sqrt(2.0 * static_cast<double>(options.layers));
   for (auto& item : named_parameters()) {
     const std::string& name = item.key();
@@ -120,7 +196,7 @@ void GPTImpl::initialize() {
     else if (name.ends_with("norm.weight"))
       parameter.fill_(1);
     else
-      parameter.normal_(0, name.ends_with("projection.weight") ? of_projections : kStddev);
+      draw(name, parameter, name.ends_with("projection.weight") ? of_projections : kStddev);
   }
 }
 
@@ -142,12 +218,24 @@ void GPTImpl::check(const at::Tensor& tokens) const {
   }
 }
 
-at::Tensor GPTImpl::forward(const at::Tensor& tokens) {
+at::Tensor GPTImpl::own_logits(const at::Tensor& tokens) {
   check(tokens);
   const at::Tensor positions = position_embedding->weight.narrow(0, 0, tokens.size(1));
   at::Tensor x = at::dropout(token_embedding->forward(tokens) + positions, options.dropout, is_training());
   for (const auto& block : blocks_) x = block->forward(x);
-  return at::linear(final_norm->forward(x), options.tied_head ? token_embedding->weight : head->weight);
+  const at::Tensor normed = final_norm->forward(x);
+  return options.tied_head ? token_embedding->logits(normed) : head->forward(normed);
+}
+
+at::Tensor GPTImpl::forward(const at::Tensor& tokens) {
+  return parallel::gather_from_tensor_group(own_logits(tokens), {.dim = -1, .size = options.vocab_size},
+                                            token_embedding->tensor_group());
+}
+
+at::Tensor GPTImpl::loss(const at::Tensor& tokens, const at::Tensor& target) {
+  const at::Tensor logits = own_logits(tokens);
+  if (!token_embedding->is_divided()) return at::cross_entropy_loss(logits.flatten(0, 1), target.flatten());
+  return parallel::vocabulary_cross_entropy(logits, target, options.vocab_size, token_embedding->tensor_group());
 }
 
 }  // namespace levin::nn

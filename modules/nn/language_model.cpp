@@ -78,7 +78,7 @@ at::Tensor LanguageModel::generate(const at::Tensor& prompt, int64_t tokens, con
 
 StepOutput LanguageModel::training_step(const Batch& batch, int64_t /*batch_idx*/) {
   const at::Tensor& target = batch.target();
-  const at::Tensor loss = mean_cross_entropy(forward(batch.input()), target);
+  const at::Tensor loss = net->loss(batch.input(), target);
   log("train_loss", loss, {.prog_bar = true, .batch_size = target.numel()});
   return {loss, target.numel()};
 }

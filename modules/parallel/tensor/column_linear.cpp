@@ -24,10 +24,11 @@ at::Tensor ColumnLinearImpl::forward(const at::Tensor& x) {
 }
 
 void ColumnLinearImpl::check_division(int64_t ranks) const {
-  if ((options.out_features / options.blocks) % ranks == 0) return;
-  throw UsageError("ColumnLinear: ", ranks, " ranks do not divide ", options.out_features / options.blocks,
-                   " output features", options.blocks > 1 ? " of each block" : "",
-                   "; choose a number of tensor-parallel ranks that divides them");
+  const int64_t each = options.out_features / options.blocks;
+  if (options.blocks > 1 ? each % ranks == 0 : each >= ranks) return;
+  throw UsageError("ColumnLinear: ", ranks, " ranks cannot divide ", each, " output features",
+                   options.blocks > 1 ? " of each block evenly" : "",
+                   "; choose another number of tensor-parallel ranks");
 }
 
 std::vector<DividedParameter> ColumnLinearImpl::divisible_parameters() const {

@@ -12,7 +12,7 @@ struct ColumnLinearOptions {
   int64_t in_features = 1, out_features = 1;
   bool bias = true;
   /// The output features are those of so many layers of equal size, one after the other (3: queries, keys and values in
-  /// one). Each of them is divided among the ranks.
+  /// one). Each of them is divided among the ranks, evenly.
   int64_t blocks = 1;
   /// Each rank gets the whole output; otherwise its part of the output features.
   bool gather_output = false;
@@ -21,8 +21,9 @@ struct ColumnLinearOptions {
 /// torch::nn::Linear whose output features are divided among the ranks of a tensor group: "column-parallel", as the
 /// columns of the matrix in x W + b are divided. Without a group it is a whole linear layer.
 ///
-/// `weight` is [out_features / ranks, in_features] on each rank, `bias` [out_features / ranks]. The initial values are
-/// the parts of those that torch::nn::Linear draws.
+/// `weight` is [out_features / ranks, in_features] on each rank, `bias` [out_features / ranks]; the first ranks have
+/// one feature more if the ranks do not divide them. The initial values are the parts of those that torch::nn::Linear
+/// draws.
 class ColumnLinearImpl : public torch::nn::Module, public TensorParallel {
  public:
   using Options = ColumnLinearOptions;
@@ -35,7 +36,8 @@ class ColumnLinearImpl : public torch::nn::Module, public TensorParallel {
   /// or with `gather_output` to all of it. Collective in backward, and with `gather_output`: all ranks of the group
   /// call it.
   at::Tensor forward(const at::Tensor& x);
-  /// Throws levin::UsageError if the ranks do not divide the features of each block.
+  /// Throws levin::UsageError if the ranks do not divide each of several blocks, or if there are more ranks than
+  /// features.
   void check_division(int64_t ranks) const override;
 
   ColumnLinearOptions options;

@@ -26,11 +26,10 @@ at::Tensor Partition::join(const std::vector<at::Tensor>& parts) const {
   return at::cat(pieces, dim);
 }
 
-bool Partition::is_whole(const at::Tensor& tensor, const at::Tensor& part) const {
-  if (tensor.dim() != part.dim()) return false;
-  for (int64_t d = 0; d < part.dim(); ++d)
-    if (tensor.size(d) != (d == dim ? size : part.size(d))) return false;
-  return true;
+std::vector<int64_t> Partition::whole_sizes(const at::Tensor& part) const {
+  std::vector<int64_t> sizes = part.sizes().vec();
+  sizes.at(static_cast<size_t>(dim)) = size;
+  return sizes;
 }
 
 }  // namespace levin::parallel

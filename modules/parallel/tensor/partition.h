@@ -25,10 +25,9 @@ struct Partition {
   at::Tensor part_of(const at::Tensor& whole) const;
   /// Returns the whole tensor, made of the parts of all ranks, in their order.
   at::Tensor join(const std::vector<at::Tensor>& parts) const;
-  /// Returns whether a tensor has the shape of the whole tensor of which `part` is this rank's part.
-  bool is_whole(const at::Tensor& tensor, const at::Tensor& part) const;
-  /// Returns whether the ranks divide the dimension, and each block, without a rest.
-  bool is_even() const { return size % (ranks * blocks) == 0; }
+  /// Returns the sizes of the whole tensor of which `part` is this rank's part.
+  std::vector<int64_t> whole_sizes(const at::Tensor& part) const;
+  bool is_whole(const at::Tensor& tensor, const at::Tensor& part) const { return tensor.sizes() == whole_sizes(part); }
 };
 
 }  // namespace levin::parallel

@@ -26,9 +26,9 @@ at::Tensor RowLinearImpl::forward(const at::Tensor& x) {
 }
 
 void RowLinearImpl::check_division(int64_t ranks) const {
-  if (options.in_features % ranks == 0) return;
-  throw UsageError("RowLinear: ", ranks, " ranks do not divide ", options.in_features,
-                   " input features; choose a number of tensor-parallel ranks that divides them");
+  if (options.in_features >= ranks) return;
+  throw UsageError("RowLinear: ", ranks, " ranks cannot divide ", options.in_features,
+                   " input features; choose another number of tensor-parallel ranks");
 }
 
 std::vector<DividedParameter> RowLinearImpl::divisible_parameters() const {

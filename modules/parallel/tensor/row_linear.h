@@ -19,7 +19,8 @@ struct RowLinearOptions {
 /// torch::nn::Linear whose input features are divided among the ranks of a tensor group: "row-parallel", as the rows of
 /// the matrix in x W + b are divided. Without a group it is a whole linear layer.
 ///
-/// `weight` is [out_features, in_features / ranks] on each rank. `bias` [out_features] is whole on all ranks, added
+/// `weight` is [out_features, in_features / ranks] on each rank; the first ranks have one feature more if the ranks do
+/// not divide them. `bias` [out_features] is whole on all ranks, added
 /// once, after the sum over the ranks. The initial values are the parts of those that torch::nn::Linear draws.
 class RowLinearImpl : public torch::nn::Module, public TensorParallel {
  public:
@@ -32,7 +33,7 @@ class RowLinearImpl : public torch::nn::Module, public TensorParallel {
   /// Maps this rank's part `x` [..., in_features / ranks] of the input to the whole output [..., out_features], the
   /// same bits on all ranks. Collective: all ranks of the group call it.
   at::Tensor forward(const at::Tensor& x);
-  /// Throws levin::UsageError if the ranks do not divide the input features.
+  /// Throws levin::UsageError if there are more ranks than input features.
   void check_division(int64_t ranks) const override;
 
   RowLinearOptions options;

@@ -1,88 +1,26 @@
 // Layers that ranks hold parts of compute what whole layers do, forward and backward.
-#include <ATen/CPUGeneratorImpl.h>
-#include <levin/levin.h>
 #include <levin/trainer/core/device/own_generator.h>
 
-#include <source_location>
-
-#include "tests/catch.h"
-#include "tests/error_text.h"
-#include "tests/modules/parallel/ranks/rank_threads.h"
+#include "tests/modules/parallel/tensor/tensor_ranks.h"
 
 using levin::parallel::ColumnLinear;
 using levin::parallel::RowLinear;
-using levin::parallel::TensorGroup;
 using levin::parallel::VocabularyEmbedding;
-using torch::Tensor;
 namespace F = torch::nn::functional;
 
-namespace {
-
-Tensor numbers(uint64_t seed, at::IntArrayRef sizes) {
-  return torch::randn(sizes, at::detail::createCPUGenerator(seed), torch::kDouble);
-}
-
-/// Throws if the condition does not hold: what Catch checks must be in one thread.
-void holds(bool condition, const std::source_location& here = std::source_location::current()) {
-  if (!condition) throw std::runtime_error("line " + std::to_string(here.line()) + " does not hold");
-}
-
-/// Calls `body` in as many threads, each a rank of a tensor group.
-void start_ranks(int64_t ranks, const std::function<void(const TensorGroup&)>& body) {
-  run_ranks_over_gloo(ranks, [&](levin::ProcessGroup& group) {
-    std::vector<int64_t> all;
-    for (int64_t rank = 0; rank < ranks; ++rank) all.push_back(rank);
-    body(group.subgroup("tensor", all));
-  });
-}
-
-/// Gives a module's parameters values in double precision, the same on all ranks.
-template <class M>
-M filled(M module) {
-  module->to(torch::kDouble);
-  uint64_t seed = 100;
-  for (auto& parameter : module->parameters()) parameter.set_data(numbers(++seed, parameter.sizes()));
-  return module;
-}
-
-/// Checks that `body`, in which `holds` is called, ends without an error on as many ranks.
-void on_ranks(int64_t ranks, const std::function<void(const TensorGroup&)>& body) {
-  INFO(ranks << " ranks");
-  CHECK(error_text<std::exception>([&] { start_ranks(ranks, body); }) == "no error");
-}
-
-double difference(const Tensor& a, const Tensor& b) {
-  holds(a.sizes() == b.sizes());
-  return a.numel() == 0 ? 0 : (a - b).abs().max().item<double>();
-}
-
-/// This rank's part of a whole tensor.
-Tensor part_of(const Tensor& whole, const torch::nn::Module& module, const std::string& name) {
-  return levin::parallel::partitions_of(module).at(name).part_of(whole);
-}
-
-/// Checks that all ranks have the same bits.
-void same_on_ranks(const Tensor& tensor, const TensorGroup& group) {
-  for (const Tensor& one : group->all_gather(tensor.detach())) holds(one.equal(tensor));
-}
-
-constexpr double kClose = 1e-12;
-
-}  // namespace
-
 TEST_CASE("a column-parallel linear layer computes its part of torch::nn::Linear's output, forward and backward") {
-  for (const int64_t ranks : {1, 2, 4})
+  for (const int64_t ranks : {1, 2, 3, 4})
     for (const bool bias : {true, false})
       on_ranks(ranks, [&](const TensorGroup& group) {
         auto whole = filled(torch::nn::Linear(torch::nn::LinearOptions(6, 8).bias(bias)));
         auto layer = filled(
             ColumnLinear(levin::parallel::ColumnLinearOptions{.in_features = 6, .out_features = 8, .bias = bias}));
         layer->divide(group);
-        holds(layer->weight.sizes() == at::IntArrayRef({8 / ranks, 6}));
         Tensor x = numbers(1, {3, 5, 6}).requires_grad_(), same = x.detach().clone().requires_grad_();
         const Tensor gradient = numbers(2, {3, 5, 8});
         const Tensor expected = whole->forward(x), part = layer->forward(same);
         const levin::parallel::Partition columns = {.dim = 2, .size = 8, .rank = group->rank(), .ranks = ranks};
+        holds(layer->weight.sizes() == at::IntArrayRef({columns.size_of_part(), 6}));
         holds(difference(part, columns.part_of(expected)) < kClose);
         expected.backward(gradient);
         part.backward(columns.part_of(gradient));
@@ -118,16 +56,16 @@ TEST_CASE("a gathered column-parallel layer gives each rank the whole output; bl
 }
 
 TEST_CASE("a row-parallel linear layer computes torch::nn::Linear's output, forward and backward") {
-  for (const int64_t ranks : {1, 2, 4})
+  for (const int64_t ranks : {1, 2, 3, 4})
     for (const bool divided_input : {true, false})
       on_ranks(ranks, [&](const TensorGroup& group) {
         auto whole = filled(torch::nn::Linear(8, 6));
         auto layer = filled(RowLinear(
             levin::parallel::RowLinearOptions{.in_features = 8, .out_features = 6, .input_is_divided = divided_input}));
         layer->divide(group);
-        holds(layer->weight.sizes() == at::IntArrayRef({6, 8 / ranks}));
         holds(layer->bias.sizes() == at::IntArrayRef({6}));
         const levin::parallel::Partition columns = {.dim = 1, .size = 8, .rank = group->rank(), .ranks = ranks};
+        holds(layer->weight.sizes() == at::IntArrayRef({6, columns.size_of_part()}));
         Tensor x = numbers(1, {5, 8}).requires_grad_();
         Tensor same = (divided_input ? columns.part_of(x.detach()).clone() : x.detach().clone()).requires_grad_();
         const Tensor gradient = numbers(2, {5, 6});
@@ -281,22 +219,22 @@ TEST_CASE("what ranks cannot divide is refused, and so are wrong tokens, targets
   const auto error_on = [](int64_t ranks, const std::function<void(const TensorGroup&)>& body) {
     return error_text([&] { start_ranks(ranks, body); });
   };
-  CHECK(contains(error_on(2,
+  CHECK(contains(error_on(3,
                           [](const TensorGroup& group) {
-                            ColumnLinear(ColumnLinearOptions{.in_features = 4, .out_features = 7}, group);
+                            ColumnLinear(ColumnLinearOptions{.in_features = 4, .out_features = 2}, group);
                           }),
-                 "2 ranks do not divide 7 output features"));
+                 "3 ranks cannot divide 2 output features;"));
   CHECK(contains(error_on(4,
                           [](const TensorGroup& group) {
                             ColumnLinear(ColumnLinearOptions{.in_features = 4, .out_features = 12, .blocks = 2}, group);
                           }),
-                 "4 ranks do not divide 6 output features of each block"));
+                 "4 ranks cannot divide 6 output features of each block evenly"));
   CHECK(contains(error_text([] { ColumnLinear(ColumnLinearOptions{.out_features = 7, .blocks = 3}); }),
                  "3 blocks of equal size do not make 7 output features"));
   CHECK(contains(
       error_on(
-          3, [](const TensorGroup& group) { RowLinear(RowLinearOptions{.in_features = 4, .out_features = 6}, group); }),
-      "3 ranks do not divide 4 input features"));
+          3, [](const TensorGroup& group) { RowLinear(RowLinearOptions{.in_features = 2, .out_features = 6}, group); }),
+      "3 ranks cannot divide 2 input features"));
   CHECK(contains(
       error_on(3, [](const TensorGroup& group) { VocabularyEmbedding(VocabularyEmbeddingOptions{2, 4}, group); }),
       "2 rows for 3 ranks"));
