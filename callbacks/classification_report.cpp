@@ -88,7 +88,7 @@ void ClassificationReport::add(Run& run) {
     throw UsageError("ClassificationReport: there are ", matrix_.size(0), " classes, a batch has more or others");
   matrix_.add_(at::bincount(known * classes + predicted.masked_select(counts), {}, classes * classes)
                    .reshape({classes, classes}));
-  if (run.comm().rank() == 0) add_samples(run, target, predicted, score);
+  if (run.comm().is_global_zero()) add_samples(run, target, predicted, score);
   seen_ += target.size(0);
 }
 
@@ -126,7 +126,7 @@ void ClassificationReport::write(Run& run, const std::string& stage) {
   if (count == 0) return;
   if (!matrix_.defined()) matrix_ = at::zeros({count, count}, at::kLong);  // a rank without a batch
   run.comm().all_reduce(matrix_, ReduceOp::Sum);
-  if (run.comm().rank() != 0) return;
+  if (!run.comm().is_global_zero()) return;
 
   Json json = {{"stage", stage}, {"epoch", run.state().epoch}, {"step", run.state().global_step}};
   for (int64_t i = 0; i < count; ++i) json["classes"].push_back(class_name(i));

@@ -61,7 +61,7 @@ std::optional<double> score_in(const State& state) {
 }
 
 bool of_rank_zero(bool own, Comm& comm) {
-  if (comm.world_size() == 1) return own;
+  if (comm.processes() == 1) return own;
   at::Tensor flag = at::full({1}, own ? 1 : 0, at::TensorOptions(at::kByte));
   comm.broadcast(flag, 0);
   return *flag.const_data_ptr<uint8_t>() != 0;
@@ -86,7 +86,7 @@ ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options) : options_(std:
 void ModelCheckpoint::on_fit_start(Run& run) {
   folder_ = options_.dirpath.empty() ? run.checkpoint_folder() : fs::path(options_.dirpath);
   folder_ = fs::absolute(folder_).lexically_normal();
-  if (run.comm().rank() == 0) check_writable(folder_);
+  if (run.comm().is_global_zero()) check_writable(folder_);
   // The files of another folder do not belong to this run, which must not remove them, whatever a checkpoint says.
   const bool has_moved = !loaded_folder_.empty() && loaded_folder_ != folder_.string();
   std::erase_if(best_k_models_, [&](const Scored& one) { return has_moved || !is_below(one.first, folder_); });

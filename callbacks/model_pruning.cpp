@@ -149,7 +149,7 @@ void ModelPruning::prune(Run& run) {
   const bool resets = options_.resets_in ? options_.resets_in(epoch) : options_.use_lottery_ticket_hypothesis;
   if (resets) reset(run);
   apply_masks();
-  if (run.comm().rank() == 0) report();
+  if (run.comm().is_global_zero()) report();
 }
 
 /// If a layer is resampled, only its pruned parameters change: the others and the buffers keep their values.

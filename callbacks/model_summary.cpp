@@ -7,7 +7,7 @@
 namespace levin {
 
 void ModelSummary::on_fit_start(Run& run) {
-  if (run.comm().rank() != 0) return;
+  if (!run.comm().is_global_zero()) return;
   LightningModule& module = run.module();
   std::function<void()> forward;
   const RngGuard generator_as_before;

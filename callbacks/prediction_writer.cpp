@@ -34,7 +34,8 @@ fs::path folder_of_rank(const std::string& folder, Comm& comm) {
   return comm.world_size() == 1 ? fs::path(folder) : fs::path(folder) / ("rank_" + std::to_string(comm.rank()));
 }
 
-void write(const State& state, const fs::path& file) {
+void write(const State& state, const fs::path& file, const Comm& comm) {
+  if (!comm.stands_for_rank()) return;
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   if (error) throw UsageError("PredictionWriter.output_dir: ", file.parent_path().string(), ": ", error.message());
@@ -81,7 +82,8 @@ PredictionWriter::PredictionWriter(PredictionWriterOptions options)
 void PredictionWriter::write_on_batch_end(Run& run, const Batch& prediction, int64_t batch_idx,
                                           int64_t dataloader_idx) {
   write(state_of_prediction(prediction),
-        folder_of_rank(output_dir_, run.comm()) / std::to_string(dataloader_idx) / (std::to_string(batch_idx) + ".pt"));
+        folder_of_rank(output_dir_, run.comm()) / std::to_string(dataloader_idx) / (std::to_string(batch_idx) + ".pt"),
+        run.comm());
 }
 
 void PredictionWriter::write_on_epoch_end(Run& run, const std::vector<std::vector<Batch>>& predictions) {
@@ -91,7 +93,7 @@ void PredictionWriter::write_on_epoch_end(Run& run, const std::vector<std::vecto
     for (const Batch& batch : batches) list.push_back(state_of_prediction(batch));
     by_loader.push_back(std::move(list));
   }
-  write(by_loader, folder_of_rank(output_dir_, run.comm()) / "predictions.pt");
+  write(by_loader, folder_of_rank(output_dir_, run.comm()) / "predictions.pt", run.comm());
 }
 
 }  // namespace levin

@@ -52,7 +52,7 @@ void ProgressBar::Progress::finish(Clock::time_point now) {
 ProgressBar::ProgressBar(Options options) : options_(options), terminal_(terminal_of(options)) {}
 
 void ProgressBar::setup(Run& run) {
-  enabled_ = run.comm().rank() == 0;
+  enabled_ = run.comm().is_global_zero();
   in_fit_ = in_sanity_check_ = epoch_is_over_ = line_is_open_ = false;
   next_drawing_ = Clock::now() + interval();
 }

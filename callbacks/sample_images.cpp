@@ -34,7 +34,7 @@ SampleImages::SampleImages(SampleImagesOptions options) : options_(std::move(opt
 
 void SampleImages::on_validation_batch_end(Run& run) {
   const bool is_first = run.batch_idx() == 0 && run.dataloader_idx() == 0;
-  if (!is_first || !run.fitting() || run.state().stage != Stage::Validate || run.comm().rank() != 0) return;
+  if (!is_first || !run.fitting() || run.state().stage != Stage::Validate || !run.comm().is_global_zero()) return;
   if (run.state().epoch % options_.every_n_epochs != 0) return;
   const fs::path folder = options_.output_dir.empty() ? run.folder() / "samples" : fs::path(options_.output_dir);
   if (options_.output_dir.empty() && run.folder().empty()) return;

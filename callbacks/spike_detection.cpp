@@ -63,7 +63,7 @@ void SpikeDetection::end(Run& run, double loss) {
   if (batch > 0) bad_batches_.push_back(batch - 1);
   bad_batches_.push_back(batch);
   const std::filesystem::path file = file_of(options_.exclude_batches_path, run.folder());
-  if (run.comm().rank() == 0) {
+  if (run.comm().is_global_zero()) {
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
     write_text_file_atomically(file, Json(bad_batches_).dump(4) + "\n");
   }

@@ -169,7 +169,7 @@ void StochasticWeightAveraging::on_exception(Run& /*run*/, const std::exception&
 void StochasticWeightAveraging::on_fit_end(Run& run) {
   const bool trained_all = !last_epoch_ || run.state().epoch > *last_epoch_;
   if (trained_all) copy_to_module();
-  if (!trained_all && n_averaged_ > 0 && run.comm().rank() == 0)
+  if (!trained_all && n_averaged_ > 0 && run.comm().is_global_zero())
     console::warn(
         c10::str("StochasticWeightAveraging: the fit ended before max_epochs, so the module has its last "
                  "weights and not the averages of ",

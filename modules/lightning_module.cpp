@@ -238,6 +238,11 @@ at::Tensor LightningModule::broadcast(const at::Tensor& tensor, int64_t source) 
 }
 
 void LightningModule::barrier() { comm().barrier(); }
+
+std::shared_ptr<ProcessGroup> LightningModule::tensor_group() const {
+  return context_ != nullptr ? context_->tensor_group : nullptr;
+}
+
 int64_t LightningModule::global_rank() const { return comm().rank(); }
 int64_t LightningModule::world_size() const { return comm().world_size(); }
 

@@ -26,6 +26,7 @@
 namespace levin {
 
 class LoggedMetric;
+class ProcessGroup;
 namespace metrics {
 class MetricCollection;
 }
@@ -194,10 +195,13 @@ class LightningModule : public torch::nn::Module, public Hooks {
   at::Tensor broadcast(const at::Tensor& tensor, int64_t source = 0);
   /// Waits until all ranks have called it.
   void barrier();
+  /// Returns the ranks that hold parts of the module together (trainer.mesh.tensor), for layers that are made in
+  /// configure_model; null if there are none, and outside a run.
+  std::shared_ptr<ProcessGroup> tensor_group() const;
   int64_t global_rank() const;
   int64_t world_size() const;
   /// Returns whether this is rank 0, which writes files and prints.
-  bool is_global_zero() const { return global_rank() == 0; }
+  bool is_global_zero() const { return comm().is_global_zero(); }
 
   /// Returns the current run; throws levin::UsageError outside a run.
   Run& run() const;

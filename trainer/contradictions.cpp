@@ -65,12 +65,35 @@ class Check {
           std::pair("state_dict_type", o.state_dict_type == "sharded")})
       if (set && choice.kind != StrategyKind::Fsdp)
         contradict(option, option_of_strategy(), choice.name() + " divides no parameters; set strategy to fsdp");
+    mesh();
     if (present != StrategyKind::SingleDevice) return;
     if (count > 1)
       contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
     for (const auto& [name, value] : {std::pair("devices", &o.devices), std::pair("gpus", &o.gpus)})
       if (value->count(/*all=*/1) > 1)
         contradict("strategy", name, c10::str("single_device trains on one device, not on ", value->count(/*all=*/1)));
+  }
+
+  void mesh() {
+    const bool divides_layers = o.mesh.tensor > 1;
+    if (o.mesh.shard > 0 && choice.kind != StrategyKind::Fsdp)
+      contradict("mesh", option_of_strategy(),
+                 c10::str("mesh.shard ", o.mesh.shard, " divides parameters, and ", choice.name(),
+                          " does not; set strategy to fsdp"));
+    else if (divides_layers && !choice.has_ranks())
+      contradict("mesh", option_of_strategy(),
+                 c10::str("mesh.tensor ", o.mesh.tensor, " needs a process for each device, and ", choice.name(),
+                          " has one; set strategy to ddp, zero1 or fsdp, and devices"));
+    if (o.mesh.shard > 0 && o.hybrid_shard > 0)
+      contradict("mesh", "hybrid_shard", "both say how many ranks divide the parameters; keep mesh");
+    if (!divides_layers) return;
+    const auto refuse = [&](const char* option, bool set, const char* why) {
+      if (set) contradict("mesh", option, why);
+    };
+    refuse("amp_level", o.amp_level == "O2", "O2 keeps float32 copies of parameters, of which each rank has a part");
+    refuse("compiled_step", !o.compiled_step.empty(), "compiled code has whole layers; set mesh.tensor to 1");
+    refuse("process_group_backend", o.process_group_backend == "mpi",
+           "LibTorch's MPI has no groups of some ranks; use auto");
   }
 
   void sharding() {

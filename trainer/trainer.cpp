@@ -164,6 +164,8 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
 
 Session Trainer::start(ModuleRef module, SessionOptions options) {
   refuse_untuned();
+  if (options_.mesh.tensor > 1)
+    throw UsageError("trainer.mesh.tensor: a session runs without tensor parallelism; set mesh.tensor to 1");
   ranks();
   return Session({.options = options_,
                   .placement = placement_,

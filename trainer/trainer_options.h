@@ -20,6 +20,19 @@
 
 namespace levin {
 
+/// The ranks of a run as a mesh of two dimensions. Ranks that follow each other are a tensor group.
+struct MeshOptions {
+  int64_t shard = LEVIN_OPTION(shard, 0,
+                               "fsdp: ranks that divide parameters, gradients and optimizer state among each other; 0: "
+                               "all that hold the same part of the layers",
+                               {.min = 0});
+  int64_t tensor = LEVIN_OPTION(
+      tensor, 1,
+      "Ranks that divide layers among each other, and compute the same batches (tensor parallelism); ranks "
+      "that follow each other do",
+      {.min = 1});
+};
+
 /// The options of a Trainer: PyTorch Lightning's in the order of its constructor, then the spellings of its early
 /// versions, then the options that only levin has. New options are only appended, because designated initializers
 /// depend on the order.
@@ -208,6 +221,8 @@ struct TrainerOptions {
       state_dict_type, "full",
       "fsdp: full: checkpoints are one file, which rank 0 gathers and writes; sharded: each rank writes its part",
       {.choices = {"full", "sharded"}});
+
+  MeshOptions mesh = LEVIN_OPTION(mesh, {}, "Ranks as a mesh: which divide parameters, and which layers");
 
   /// Returns options for a run inside a host program. Such a run leaves the process alone: it prints nothing, writes no
   /// file, starts no process, handles no signal, and changes no setting of the process (compute threads, denormals,

@@ -1,10 +1,13 @@
 #include <levin/trainer/assembly/assembly.h>
 #include <ATen/Context.h>
 #include <c10/util/Type.h>
+#include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/model_pruning.h>
 #include <levin/callbacks/model_summary.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
+#include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/optim/engine/learning_rate.h>
@@ -36,6 +39,16 @@ bool is(const CallbackEntry& entry) {
 /// Returns whether a callback saves checkpoints; such callbacks are dropped without enable_checkpointing.
 bool saves_checkpoints(const CallbackEntry& entry) {
   return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
+}
+
+/// Throws for callbacks whose copies of parameters would be those of one tensor-parallel rank, also in checkpoints.
+void refuse_copies_of_parts(const std::vector<CallbackEntry>& callbacks) {
+  for (const CallbackEntry& entry : callbacks)
+    if (is<EMAWeightAveraging>(entry) || is<StochasticWeightAveraging>(entry) || is<ModelPruning>(entry))
+      throw UsageError(
+          "trainer.mesh.tensor: ", entry.callback->state_key(),
+          " looks at whole parameters, of which each tensor-parallel rank has a part; leave it out, or set "
+          "mesh.tensor to 1");
 }
 
 TorchSettingsOptions settings_of(const ResolvedOptions& options) {
@@ -135,6 +148,7 @@ void Assembly::add_callbacks() {
   if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
   if (!parts_.trial)
     for (const CallbackEntry& entry : callbacks_of_module()) add(entry);
+  if (options.mesh.tensor > 1) refuse_copies_of_parts(parts_.callbacks);
   if (parts_.stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
   parts_.hooks.add(profiled(module_, "[LightningModule]", class_name(module_)), parts_.module.overrides.hooks);
@@ -251,7 +265,7 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
   add_session_environment(run_.folder(), {.where = parts_.strategy.where(),
                                           .strategy = parts_.strategy.name(),
                                           .precision = parts_.precision.name(),
-                                          .ranks = run_.comm().world_size()});
+                                          .ranks = run_.comm().processes()});
   parts_.loggers = std::make_shared<LoggerCollection>(options.logger.make(run_.folder()), parts_.profiler);
   parts_.loggers->log_hyperparameters(run_.config().hyperparameters);
   parts_.loggers->log_graph(run_.module());

@@ -139,7 +139,7 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Resol
 
 void check_same_run(const RunContext& run) {
   Comm& comm = run.parts().comm();
-  if (comm.world_size() == 1) return;
+  if (comm.processes() == 1) return;
   check_same_program(comm);
   const std::string& own = run.config().json;
   const std::string first = broadcast_text(own, comm);

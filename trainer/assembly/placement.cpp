@@ -8,6 +8,7 @@
 #include <levin/trainer/strategies/fsdp.h>
 #include <levin/trainer/strategies/profiled_strategy.h>
 #include <levin/trainer/strategies/single_device.h>
+#include <levin/trainer/strategies/tensor_parallel.h>
 #include <levin/trainer/strategies/zero1.h>
 
 #include <algorithm>
@@ -54,6 +55,31 @@ bool is_placed_by_user(const LightningModule& module) {
   return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& one) { return !one.is_cpu(); });
 }
 
+std::unique_ptr<DdpStrategy> make_ranked_strategy(const Placement& placement, const ResolvedOptions& options,
+                                                  ProcessGroup& ranks) {
+  const c10::Device device = placement.devices.front();
+  if (placement.strategy.kind == StrategyKind::Fsdp)
+    return std::make_unique<FsdpStrategy>(ranks, device, sharding_options(options), options.sync_batchnorm);
+  const parallel::DistributedDataParallelOptions ddp = ddp_options(options, placement.strategy);
+  if (placement.strategy.kind == StrategyKind::Zero1)
+    return std::make_unique<Zero1Strategy>(ranks, device, ddp, options.sync_batchnorm);
+  return std::make_unique<DdpStrategy>(ranks, device, ddp, options.sync_batchnorm);
+}
+
+/// Makes a strategy over the ranks, which are a mesh if options say so.
+std::unique_ptr<Strategy> make_strategy_of_ranks(const Placement& placement, const ResolvedOptions& options,
+                                                 ProcessGroup& ranks) {
+  const int64_t shard = std::max<int64_t>(options.mesh.shard, 1), tensor = options.mesh.tensor;
+  if (ranks.world_size() % (shard * tensor) != 0)
+    throw UsageError("trainer.mesh: shard ", shard, " times tensor ", tensor, " is ", shard * tensor,
+                     ", which does not divide the ", ranks.world_size(),
+                     " ranks; change trainer.devices or trainer.mesh");
+  if (tensor == 1) return make_ranked_strategy(placement, options, ranks);
+  auto mesh = std::make_unique<RankMesh>(ranks, tensor);
+  std::unique_ptr<DdpStrategy> data_parallel = make_ranked_strategy(placement, options, mesh->data());
+  return std::make_unique<TensorParallelStrategy>(std::move(mesh), std::move(data_parallel));
+}
+
 std::unique_ptr<Strategy> make_bare_strategy(const Placement& placement, const ResolvedOptions& options,
                                              ProcessGroup* ranks, const LightningModule& module) {
   const c10::Device device = placement.devices.front();
@@ -66,13 +92,9 @@ std::unique_ptr<Strategy> make_bare_strategy(const Placement& placement, const R
       return std::make_unique<DataParallelStrategy>(placement.devices, placement.output_device,
                                                     /*in_order=*/static_cast<bool>(options.deterministic));
     case StrategyKind::Ddp:
-      return std::make_unique<DdpStrategy>(*ranks, device, ddp_options(options, placement.strategy),
-                                           options.sync_batchnorm);
     case StrategyKind::Zero1:
-      return std::make_unique<Zero1Strategy>(*ranks, device, ddp_options(options, placement.strategy),
-                                             options.sync_batchnorm);
     case StrategyKind::Fsdp:
-      return std::make_unique<FsdpStrategy>(*ranks, device, sharding_options(options), options.sync_batchnorm);
+      return make_strategy_of_ranks(placement, options, *ranks);
   }
   return std::make_unique<SingleDeviceStrategy>(device);
 }
@@ -130,7 +152,7 @@ parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& optio
 parallel::ShardingOptions sharding_options(const TrainerOptions& options) {
   return {.keep_parameters = options.shard == "gradients",
           .find_unused_parameters = options.find_unused_parameters,
-          .hybrid_shard = options.hybrid_shard};
+          .hybrid_shard = options.mesh.shard > 0 ? options.mesh.shard : options.hybrid_shard};
 }
 
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

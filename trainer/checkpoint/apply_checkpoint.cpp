@@ -4,6 +4,7 @@
 #include <levin/callbacks/callback.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
+#include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
@@ -116,12 +117,15 @@ void step_to_present_place(RunContext& run) {
 /// Sets each gradient to the sum over the sections.
 void apply_gradients(RunContext& run, const std::vector<const State*>& sections) {
   const at::NoGradGuard no_grad;
+  const auto partitions = parallel::partitions_of(run.module());
   for (const auto& parameter : run.module().named_parameters()) {
     at::Tensor sum;
+    const auto divided = partitions.find(parameter.key());
     for (const State* section : sections)
       if (const State* saved = section->at("gradients").find(parameter.key())) {
-        const at::Tensor one =
-            saved->to_tensor().to(parameter.value().options(), /*non_blocking=*/false, /*copy=*/true);
+        const at::Tensor own =
+            divided != partitions.end() ? divided->second.part_of(saved->to_tensor()) : saved->to_tensor();
+        const at::Tensor one = own.to(parameter.value().options(), /*non_blocking=*/false, /*copy=*/true);
         sum = sum.defined() ? sum + one : one;
       }
     if (sum.defined()) parameter.value().mutable_grad() = sum;
@@ -138,7 +142,7 @@ void apply_weights_of_window(RunContext& run, const RankSections& sections) {
     sum += own != nullptr ? own->to_double() : window.sum_of_weights;
   }
   window.sum_of_weights = sum;
-  if (run.comm().world_size() > 1 && window.position > 0 && run.counters().reference_weight == 0)
+  if (run.comm().processes() > 1 && window.position > 0 && run.counters().reference_weight == 0)
     run.counters().reference_weight = window.first_weight;
 }
 

@@ -2,6 +2,7 @@
 #include <levin/callbacks/callback.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
+#include <levin/modules/parallel/tensor/divided_state.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
 #include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/trainer/checkpoint/precision_state.h>
@@ -85,7 +86,7 @@ State gathered_gradients(RunContext& run) {
   for (const auto& parameter : run.module().named_parameters())
     if (const at::Tensor& gradient = parameter.value().grad(); gradient.defined())
       gradients[parameter.key()] = gradient;
-  return gradients;
+  return parallel::join_tensors(run.module(), gradients);
 }
 
 State loader_states(const data::Loaders* loaders) {

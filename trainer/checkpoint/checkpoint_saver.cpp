@@ -15,7 +15,7 @@ namespace levin {
 CheckpointSaver::CheckpointSaver(Source source) : source_(std::move(source)) {}
 
 void CheckpointSaver::share_requests() {
-  if (source_.comm.world_size() == 1) return;
+  if (source_.comm.processes() == 1) return;
   const c10::InferenceMode normal_mode(false);
   if (largest_count(static_cast<int64_t>(requests_.size()), source_.comm) > 0)
     requests_ = requests_of_all_ranks(requests_, source_.comm);
@@ -29,7 +29,7 @@ void CheckpointSaver::save() {
   for (const SaveRequest& request : std::exchange(requests_, {})) {
     const ProfileSpan span(source_.profiler, Action::SaveCheckpoint);
     CheckpointContents saved = contents(request.how.weights_only);
-    if (source_.comm.rank() != 0 && !saved.divided) continue;
+    if (!source_.comm.is_global_zero() && !saved.divided) continue;
     finish();
     try {
       save(request, std::move(saved));

@@ -226,8 +226,8 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request)
 
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm) {
   std::optional<FoundCheckpoint> found;
-  if (comm.rank() == 0) found = find_checkpoint(request);
-  if (comm.world_size() == 1) return found;
+  if (comm.is_global_zero()) found = find_checkpoint(request);
+  if (comm.processes() == 1) return found;
   nlohmann::json told;
   if (found)
     told = {{"file", found->checkpoint.file.string()},
@@ -235,7 +235,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request,
             {"continues_in_folder", found->resumes_in_place},
             {"is_own", found->is_own}};
   told = nlohmann::json::parse(broadcast_text(told.dump(), comm));
-  if (comm.rank() == 0 || told.is_null()) return found;
+  if (comm.is_global_zero() || told.is_null()) return found;
   const std::string file = told["file"];
   found.emplace();
   found->checkpoint = {file, load_state(file, {.join = join_of(request)})};

@@ -99,7 +99,12 @@ class Declaration {
           config_.value("trainer", Json()).is_object() ? config_["trainer"].value(field.name, Json()) : Json();
       declare({"trainer", field.name}, field, defaults[field.name], group_of_option(field.name, command_));
       declare_items({"trainer", field.name}, field, given, defaults[field.name], "Trainer: items of " + field.name);
-      if (!field.type->classes() || field.type->is_list()) continue;
+      if (field.type->is_list()) continue;
+      if (!field.type->classes()) {
+        declare_inner({"trainer", field.name}, *field.type, given, defaults[field.name],
+                      group_of_option(field.name, command_));
+        continue;
+      }
       declare_class_flag({"trainer", field.name}, *field.type, "Trainer: options of " + field.name);
       declare_inner({"trainer", field.name}, *field.type, given, Json(), "Trainer: options of " + field.name);
     }

@@ -68,7 +68,7 @@ double MetricSink::sample_weight(const LogOptions& options) {
 }
 
 void MetricSink::warn_of_own_value(const std::string& name) {
-  if (reported_.insert("sync_dist of " + name).second && comm_->rank() == 0)
+  if (reported_.insert("sync_dist of " + name).second && comm_->is_global_zero())
     console::warn(
         "log('" + name +
         "'): sync_dist = false has no effect: what is logged is that of all ranks; keep this rank's own value "

@@ -70,7 +70,8 @@ Readings merge_over_ranks(const Readings& own, Comm& comm, std::set<std::string>
     for (const auto& [name, reading] : of_rank.to_dict()) by_name[to_text(name)].push_back(to_reading(reading));
   Readings result;
   for (const auto& [name, readings] : by_name) {
-    if (static_cast<int64_t>(readings.size()) != comm.world_size() && reported.insert(name).second && comm.rank() == 0)
+    if (static_cast<int64_t>(readings.size()) != comm.world_size() && reported.insert(name).second &&
+        comm.is_global_zero())
       console::warn(c10::str("log('", name, "'): ", readings.size(), " of ", comm.world_size(),
                              " ranks have logged it; its value is that of those ranks"));
     result[name] = merged(of_newest_batch(readings));

@@ -24,7 +24,7 @@ void FitLoop::run() {
   }
   const at::AutoGradMode gradients(true);
   steps_.begin();
-  if (run_.comm().world_size() > 1) validation_.agree_by(steps_.agreement());
+  if (run_.comm().processes() > 1) validation_.agree_by(steps_.agreement());
   if (!run_.resumption().is_resumed() && validation_.enabled() && parts_.options.num_sanity_val_steps != 0) {
     parts_.hooks.on_sanity_check_start(run_);
     validation_.load();

@@ -18,7 +18,7 @@ constexpr double kSecondsBetweenQuestions = 0.1;
 
 RankAgreement::RankAgreement(RunContext& run, const ValidationSchedule& schedule)
     : run_(run), parts_(run.parts()), schedule_(schedule) {
-  if (run.comm().world_size() > 1) signals_.emplace();
+  if (run.comm().processes() > 1) signals_.emplace();
   const double margin = run.parts().options.wall_margin.seconds();
   if (const std::optional<double> left = slurm_seconds_left(); left && margin > 0)
     session_end_ = run.clock().seconds() + *left - margin;

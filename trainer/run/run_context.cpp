@@ -19,7 +19,7 @@ T& or_throw(T* value, const char* name, const char* where) {
 
 RunContext::RunContext(const RunParts& parts, CheckpointOf checkpoint_of)
     : parts_(parts),
-      stops_(parts.comm().world_size() > 1),
+      stops_(parts.comm().processes() > 1),
       saver_({.comm = parts.comm(),
               .errors_are_warnings = parts.options.checkpoint_errors == "warn",
               .contents = [this, checkpoint_of](bool weights_only) { return checkpoint_of(*this, weights_only); },
@@ -135,7 +135,7 @@ void RunContext::save_now() {
 
 void RunContext::save_after_exception() {
   if (!saver_.has_requests()) return;
-  if (comm().world_size() > 1) {
+  if (comm().processes() > 1) {
     saver_.drop_requests();
     console::warn("no checkpoint is saved after the exception: the other ranks, which have parts of it, are not here");
     return;

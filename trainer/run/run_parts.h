@@ -39,7 +39,8 @@ struct RunParts {
   std::vector<LRSchedulerConfig> scheduler_configs = {};  ///< one per scheduler
 
   Comm& comm() const { return strategy.comm(); }
-  bool is_rank_zero() const { return strategy.comm().rank() == 0; }
+  /// Returns whether this process writes files and prints for all.
+  bool is_rank_zero() const { return strategy.comm().is_global_zero(); }
   bool is_fit() const { return stage == Stage::Fit; }
 };
 

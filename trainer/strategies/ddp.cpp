@@ -1,4 +1,5 @@
 #include <levin/trainer/strategies/ddp.h>
+#include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
@@ -104,6 +105,10 @@ void DdpStrategy::backward_without_loss() {
   if (!reducer_) return;
   follow_parameters();
   reducer_->backward_without_loss();
+}
+
+std::vector<at::Tensor> DdpStrategy::whole_parameters(const torch::optim::Optimizer& optimizer) const {
+  return optim::detail::parameters_of(optimizer);
 }
 
 State DdpStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {

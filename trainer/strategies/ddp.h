@@ -47,6 +47,8 @@ class DdpStrategy : public Strategy {
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
   State optimizer_state(torch::optim::Optimizer& optimizer) override;
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
+  /// Returns, for each tensor that the optimizer's groups hold now, the module's parameter that it is, or a part of.
+  virtual std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& optimizer) const;
   bool shards_parameters() const override { return false; }
   State weights() override;
   State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& /*divided*/) override {

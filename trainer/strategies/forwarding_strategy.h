@@ -61,6 +61,8 @@ class ForwardingStrategy : public Strategy {
 
  protected:
   Strategy& inner() { return *inner_; }
+  /// Destroys the inner strategy, in the destructor of a class that owns what it uses.
+  void destroy_inner() { inner_.reset(); }
 
  private:
   std::unique_ptr<Strategy> inner_;

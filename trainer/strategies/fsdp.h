@@ -27,6 +27,9 @@ class FsdpStrategy final : public DdpStrategy {
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
   void backward_without_loss() override;
+  std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& /*optimizer*/) const override {
+    return optimizer_->whole_parameters();
+  }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return optimizer_->norm_of_all(norm); }
   void zero_grad(torch::optim::Optimizer& optimizer) override;
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;

@@ -52,7 +52,7 @@ double RankSync::PendingSum::finish() {
   if (sync_ == nullptr) return sum_;
   std::exchange(arrived_, nullptr)();
   sync_->agreed_bits_ |= sync_->bits_of(message_, kOfWeights);
-  return *message_.const_data_ptr<double>();
+  return *message_.const_data_ptr<double>() / static_cast<double>(sync_->copies_);
 }
 
 at::Tensor RankSync::mean_loss(const at::Tensor& loss, double weight) const {

@@ -15,8 +15,9 @@ class RankSync {
  public:
   /// One process.
   RankSync() = default;
-  /// `group` must outlive the object.
-  explicit RankSync(ProcessGroup& group) : group_(&group) {}
+  /// `group` must outlive the object. `copies`: processes of it that are one rank, as they compute the same batches;
+  /// their weights count once.
+  explicit RankSync(ProcessGroup& group, int64_t copies = 1) : group_(&group), copies_(copies) {}
 
   /// The sum of a window's weight over all ranks, on its way while backward runs.
   class [[nodiscard]] PendingSum {
@@ -66,8 +67,9 @@ class RankSync {
   uint64_t bits_of(const at::Tensor& message, double kind) const;
 
   ProcessGroup* group_ = nullptr;  ///< null with one process
-  uint64_t own_bits_ = 0;          ///< bits that the next message takes along
-  uint64_t agreed_bits_ = 0;       ///< bits that arrived with weights
+  int64_t copies_ = 1;
+  uint64_t own_bits_ = 0;     ///< bits that the next message takes along
+  uint64_t agreed_bits_ = 0;  ///< bits that arrived with weights
 };
 
 }  // namespace levin

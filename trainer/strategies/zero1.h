@@ -17,6 +17,9 @@ class Zero1Strategy final : public DdpStrategy {
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   void backward(const at::Tensor& loss, bool sync) override;
   void backward_without_loss() override;
+  std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& /*optimizer*/) const override {
+    return sharded_->whole_parameters();
+  }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return sharded_->norm_of_all(norm); }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override { sharded_->zero_grad(); }
   void step(torch::optim::Optimizer& /*optimizer*/, const Closure& closure) override { sharded_->step(closure); }

@@ -227,6 +227,12 @@ at::Tensor ShardedOptimizer::norm_of_all(const at::Tensor& norm_of_share) const 
   return squared.sqrt_().to(norm_of_share.scalar_type());
 }
 
+std::vector<at::Tensor> ShardedOptimizer::whole_parameters() const {
+  std::vector<at::Tensor> parameters;
+  for (const Part& part : parts_) parameters.push_back(parameters_[part.parameter]);
+  return parameters;
+}
+
 State ShardedOptimizer::state_dict() {
   const State of_parts = optim::optimizer_state_dict(optimizer_);
   State own = State::list();

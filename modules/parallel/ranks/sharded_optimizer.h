@@ -63,6 +63,9 @@ class ShardedOptimizer {
   /// Returns the 2-norm of all gradients, given the norm of this rank's shard. Collective: all ranks call it.
   at::Tensor norm_of_all(const at::Tensor& norm_of_share) const;
 
+  /// Returns the parameters of which the optimizer's groups hold parts now, one for each part, in their order.
+  std::vector<at::Tensor> whole_parameters() const;
+
   /// Returns the unsharded state, over whole parameters, on the CPU, in the layout of Python's optimizers: on rank 0,
   /// and an empty state on the other ranks. Collective: all ranks call it.
   State state_dict();

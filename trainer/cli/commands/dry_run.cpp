@@ -72,11 +72,16 @@ void print_memory(std::ostream& out, const DryRunFindings& findings) {
 
 void print_ranks(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options,
                  std::vector<double> bandwidths) {
-  if (findings.ranks == 1) return;
+  const int64_t processes = findings.ranks * findings.tensor_ranks;
+  if (processes == 1) return;
   const int64_t samples = findings.batch_size * findings.ranks * options.accumulate_grad_batches;
-  out << "ranks: " << findings.ranks << ", " << findings.ranks / findings.nodes << " on each of " << findings.nodes
+  out << "ranks: " << processes << ", " << processes / findings.nodes << " on each of " << findings.nodes
       << (findings.nodes == 1 ? " machine" : " machines") << "; " << samples << " samples per step, "
       << findings.batch_size << " in each batch of a rank\n";
+  if (findings.tensor_ranks > 1)
+    out << "mesh: " << findings.ranks << " data-parallel ranks, of " << findings.tensor_ranks
+        << " tensor-parallel ones each; what follows is of one of these, without what layers send\n";
+  if (findings.ranks == 1) return;
   // For zero1 NCCL reduce-scatters gradients, while Gloo all-reduces them.
   const int64_t sent = findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != "cpu");
   const bool in_units = findings.reduction.only_scatters;
@@ -136,6 +141,7 @@ void DryRun::on_train_start(Run& run) {
   findings_->loaders = data ? data->train_dataloader() : run.module().train_dataloader();
   findings_->summary = summarize(run.module()).to_text();
   findings_->ranks = run.comm().world_size();
+  findings_->tensor_ranks = run.comm().processes() / findings_->ranks;
   findings_->nodes = nodes_;
   if (findings_->ranks == 1) return;
   for (const auto& loader : findings_->loaders) loader->shard(0, findings_->ranks);

@@ -31,7 +31,8 @@ struct DryRunFindings {
   std::string summary = {};                           ///< the table of the module's layers
   std::map<std::string, MemoryNeed> memory = {};      ///< by device
   int64_t batch_size = 0;                             ///< samples in the training batch that ran
-  int64_t ranks = 1, nodes = 1;                       ///< of the real fit
+  int64_t ranks = 1, nodes = 1;                       ///< data-parallel ranks and machines of the real fit
+  int64_t tensor_ranks = 1;                           ///< processes that are one such rank
   parallel::ReductionPlan reduction = {};             ///< of the real fit's gradients
 };
 

@@ -46,7 +46,7 @@ void HandleSignals::on_train_batch_end(Run& run) { handle(run); }
 void HandleSignals::on_validation_batch_end(Run& run) {
   if (!is_fit_) return end_evaluation();
   // Ranks may have different numbers of batches: the loop ends them together, and on_train_end saves.
-  if (run.state().stage == Stage::Validate && run.comm().world_size() == 1) handle(run);
+  if (run.state().stage == Stage::Validate && run.comm().processes() == 1) handle(run);
 }
 
 void HandleSignals::on_train_end(Run& run) {

@@ -33,7 +33,7 @@ const std::vector<OptionGroup>& option_groups() {
        {"cuda_graphs", "compiled_step", "auto_microbatch", "activation_checkpointing"}},
       {"Trainer: several devices and machines",
        {"strategy", "num_nodes", "launcher", "process_group_backend", "timeout_seconds", "use_distributed_sampler",
-        "output_device"},
+        "output_device", "mesh"},
        {"sync_batchnorm", "find_unused_parameters", "static_graph", "bucket_cap_mb", "gradient_compression", "shard",
         "hybrid_shard", "state_dict_type", "max_restarts", "keep_global_batch"}},
       {"Trainer: data", {}, {"reload_dataloaders_every_n_epochs"}},

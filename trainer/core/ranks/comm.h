@@ -17,6 +17,13 @@ class Comm {
 
   virtual int64_t rank() const = 0;
   virtual int64_t world_size() const = 0;
+  /// Returns the number of processes that make the calls: more than there are ranks if several processes compute the
+  /// same batches (tensor parallelism), and are one rank.
+  virtual int64_t processes() const { return world_size(); }
+  /// Returns whether this process writes the files of its rank; one of its processes does.
+  virtual bool stands_for_rank() const { return true; }
+  /// Returns whether this process writes files and prints for all.
+  bool is_global_zero() const { return rank() == 0 && stands_for_rank(); }
   /// Replaces `tensor` on each rank with the reduction over all ranks.
   virtual void all_reduce(at::Tensor& tensor, ReduceOp op) = 0;
   /// Replaces `tensor` on each rank with rank `source`'s tensor.

@@ -54,7 +54,7 @@ State state_of_rank(const State& own, int64_t rank, Comm& comm) {
 }
 
 int64_t largest_count(int64_t own, Comm& comm) {
-  if (comm.world_size() == 1) return own;
+  if (comm.processes() == 1) return own;
   const c10::InferenceMode normal_tensors(false);  // a thread of the process group writes to the message
   at::Tensor count = at::full({1}, own, at::TensorOptions(at::kLong));
   comm.all_reduce(count, ReduceOp::Max);
@@ -62,7 +62,7 @@ int64_t largest_count(int64_t own, Comm& comm) {
 }
 
 std::string broadcast_text(const std::string& own, Comm& comm) {
-  if (comm.world_size() == 1) return own;
+  if (comm.processes() == 1) return own;
   const at::Tensor bytes = bytes_of_rank(own, 0, comm);
   return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(bytes.numel())};
 }

@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -101,7 +102,9 @@ struct ProcessGroup::Parts {
   };
   std::mutex mutex;  ///< guards the members below; backward on a GPU runs in another thread
   std::deque<Call> calls;
-  int64_t count = 0, silences = 0;
+  int64_t count = 0;
+  /// CollectivesBlocks that live: of this group, and of the one that it is a subgroup of.
+  std::shared_ptr<std::atomic<int64_t>> silences = std::make_shared<std::atomic<int64_t>>(0);
   RankStore met_at;
   std::chrono::milliseconds timeout = {};
   std::string master_addr;
@@ -146,6 +149,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::subgroup(const std::string& name, co
   std::unique_ptr<ProcessGroup> group(new ProcessGroup(own - ranks.begin(), static_cast<int64_t>(ranks.size())));
   Parts& parts = *group->parts_;
   parts.timeout = parts_->timeout;
+  parts.silences = parts_->silences;
   parts.master_addr = parts_->master_addr;
   parts.device = parts_->device;
   parts.backend = parts_->backend;
@@ -188,7 +192,7 @@ void ProcessGroup::guarded(const char* call, const std::function<void()>& body) 
   int64_t number = 0;
   {
     const std::lock_guard lock(parts_->mutex);
-    if (parts_->silences > 0)
+    if (*parts_->silences > 0)
       throw Error(call, ": not while an exception is on its way: the other ranks do not take part");
     number = ++parts_->count;
     parts_->calls.push_back({number, call});
@@ -215,14 +219,10 @@ void ProcessGroup::guarded(const char* call, const std::function<void()>& body) 
 }
 
 ProcessGroup::CollectivesBlock::CollectivesBlock(const ProcessGroup& group) : group_(group) {
-  const std::lock_guard lock(group_.parts_->mutex);
-  ++group_.parts_->silences;
+  ++*group_.parts_->silences;
 }
 
-ProcessGroup::CollectivesBlock::~CollectivesBlock() {
-  const std::lock_guard lock(group_.parts_->mutex);
-  --group_.parts_->silences;
-}
+ProcessGroup::CollectivesBlock::~CollectivesBlock() { --*group_.parts_->silences; }
 
 std::vector<int64_t> ProcessGroup::ranks_that_miss_nobody(const std::string& call) const {
   std::vector<int64_t> missing;

@@ -93,8 +93,9 @@ class ProcessGroup final : public Comm {
   /// Calls `body`. An exception of a failed c10d collective becomes a levin::LostRankError that names `call` and the
   /// ranks that reported no failure themselves: they have ended, or hang.
   void guarded(const char* call, const std::function<void()>& body) const;
-  /// While it lives, every call throws levin::Error instead of starting. It is for code that runs while an exception
-  /// propagates, when the other ranks do not take part and the call would wait for them.
+  /// While it lives, every call of the group and of its subgroups throws levin::Error instead of starting. It is for
+  /// code that runs while an exception propagates, when the other ranks do not take part and the call would wait for
+  /// them.
   class CollectivesBlock {
    public:
     explicit CollectivesBlock(const ProcessGroup& group);

@@ -3,11 +3,13 @@
 #include <levin/trainer/core/run/stage.h>
 
 #include <cstdint>
+#include <memory>
 
 namespace levin {
 
 class LogSink;
 class OptimizerDriver;
+class ProcessGroup;
 class Run;
 struct StepOutput;
 
@@ -20,6 +22,7 @@ struct StepContext {
   c10::Device device = c10::kCPU;
   Stage stage = Stage::Fit;
   int64_t dataloader_idx = 0;
+  std::shared_ptr<ProcessGroup> tensor_group = {};  ///< ranks that hold parts of the module together; null: none
 };
 
 }  // namespace levin
