@@ -60,7 +60,19 @@ void draw(const c10::OperatorHandle& operation, DispatchKeySet keys, torch::jit:
 /// that draw (rand, randperm) call these.
 class DrawingKernels {
  public:
-  DrawingKernels() try {
+  DrawingKernels() {
+    try {
+      set_kernels();
+    } catch (const std::exception& error) {
+      why_not_ = error.what();
+    }
+  }
+
+  /// Empty if the kernels are in place.
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  void set_kernels() {
     all_.fallback(torch::CppFunction::makeFallthrough());
     c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
     for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
@@ -72,14 +84,8 @@ class DrawingKernels {
       const std::string overload = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
       aten_.impl(overload.c_str(), torch::CppFunction::makeFromBoxedFunction<&draw>());
     }
-  } catch (const std::exception& error) {
-    why_not_ = error.what();
   }
 
-  /// Empty if the kernels are in place.
-  const std::string& why_not() const { return why_not_; }
-
- private:
   torch::Library all_{torch::Library::IMPL, "_", kKey, __FILE__, __LINE__};
   torch::Library aten_{torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__};
   std::string why_not_ = {};
