@@ -87,6 +87,16 @@ function(levin_use_openmp target)
   endif()
 endfunction()
 
+# levin_sees_operations(library files...): sources that call functions of LibTorch's RecordFunction, which has a member more where
+# NDEBUG is not defined, while LibTorch itself is built with it. None may be left out: without optimisation all take the functions of
+# one of them.
+function(levin_sees_operations library)
+  if(NOT CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
+    set_source_files_properties(${ARGN} TARGET_DIRECTORY ${library} PROPERTIES
+      COMPILE_DEFINITIONS NDEBUG SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
 levin_check_compiler()
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
