@@ -92,6 +92,8 @@ class Check {
     };
     refuse("amp_level", o.amp_level == "O2", "O2 keeps float32 copies of parameters, of which each rank has a part");
     refuse("compiled_step", !o.compiled_step.empty(), "compiled code has whole layers; set mesh.tensor to 1");
+    refuse("state_dict_type", o.state_dict_type == "sharded",
+           "the ranks of a tensor group gather whole layers for a checkpoint; use full");
     refuse("process_group_backend", o.process_group_backend == "mpi",
            "LibTorch's MPI has no groups of some ranks; use auto");
   }

@@ -12,10 +12,11 @@ class LazyMemory final : public parallel::WatchedMemory {
   LazyMemory(DividedTensor divided, c10::StorageImpl& storage) : divided_(std::move(divided)), storage_(storage) {}
 
   void begin_use() override {
+    if (!whole_.defined()) {
+      whole_ = joined_tensor(divided_);
+      parallel::set_watched_data(storage_, whole_.mutable_data_ptr());
+    }
     ++uses_;
-    if (whole_.defined()) return;
-    whole_ = joined_tensor(divided_);
-    parallel::set_watched_data(storage_, whole_.mutable_data_ptr());
   }
 
   void end_use(bool written) noexcept override {

@@ -23,6 +23,8 @@ class TensorParallelStrategy final : public ForwardingStrategy {
   std::string where() const override;
   RankSync& rank_sync() override { return rank_sync_; }
   void set_context(StepContext& context) override;
+  /// Leaves what configure_model makes whole, also under fsdp, until layers are divided.
+  void configure_model(LightningModule& module) override { ModuleAccess::configure_model_once(module); }
   /// Divides the module among the ranks of the tensor group, whose random numbers become the same. Throws
   /// levin::UsageError if it cannot be divided.
   void place(LightningModule& module) override;

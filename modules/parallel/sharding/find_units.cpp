@@ -67,6 +67,7 @@ class UnitFinder {
   }
 
   void add(const at::Tensor& parameter, const std::string& name, size_t unit) {
+    if (parameter.numel() == 0) return;  // nothing to divide
     const auto [known, is_new] = places_.emplace(parameter.unsafeGetTensorImpl(), found_.size());
     if (is_new)
       found_.push_back({.parameter = parameter, .name = name, .unit = unit});

@@ -221,10 +221,7 @@ State ShardedModule::state_dict() {
 State ShardedModule::divided_state_dict(State& divided) const {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
-  const auto place_of = [](const at::Tensor& tensor) {
-    return std::pair<const void*, int64_t>(tensor.storage().unsafeGetStorageImpl(), tensor.storage_offset());
-  };
-  std::map<std::pair<const void*, int64_t>, std::string> keys;
+  std::unordered_map<TensorPlace, std::string, TensorPlace::Hash> keys;
   for (const ShardedUnit& unit : units_)
     for (const ShardedBlock& block : unit.blocks()) {
       const MemoryBlock& memory = block.memory();
@@ -234,7 +231,7 @@ State ShardedModule::divided_state_dict(State& divided) const {
         const at::Tensor& parameter = memory.parameters[i];
         const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
         const std::string key = "state_dict/" + block.names()[i];
-        if (parameter.numel() > 0) keys[place_of(parameter)] = key;
+        keys[TensorPlace(parameter)] = key;
         if (first < last && holds_first_replica())
           divided[key] = tensor_slice(parameter, first - offset, memory.own.narrow(0, first - own.begin, last - first));
         offset += parameter.numel();
@@ -243,7 +240,7 @@ State ShardedModule::divided_state_dict(State& divided) const {
   State state = State::dict();
   for (const auto& [name, value] : module_state_dict(module_).to_dict()) {
     const at::Tensor& tensor = value.to_tensor();
-    const auto key = tensor.numel() > 0 ? keys.find(place_of(tensor)) : keys.end();
+    const auto key = keys.find(TensorPlace(tensor));
     state[name] = key != keys.end() ? divided_mark(key->second) : value;
   }
   return state;

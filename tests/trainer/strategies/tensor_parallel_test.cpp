@@ -91,6 +91,7 @@ TEST_CASE("what a mesh cannot run is refused") {
   refused({"--mesh.tensor", "2"}, "set strategy to ddp, zero1 or fsdp");
   refused(joined(kTensor2, {"--mesh.shard", "2"}), "set strategy to fsdp");
   refused(joined(kFsdp, {"--hybrid-shard", "2"}), "both say how many ranks divide the parameters");
+  refused(joined(kFsdp, {"--state-dict-type", "sharded"}), "gather whole layers for a checkpoint; use full");
   refused(joined(kTensor2, {"--model.optimizer.class", "LAMB"}), "this optimizer looks at whole parameters");
   refused(joined(kTensor2, {"--callbacks", "EMAWeightAveraging"}), "looks at whole parameters");
   const RankedFits digits;

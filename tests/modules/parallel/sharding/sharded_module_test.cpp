@@ -53,6 +53,7 @@ struct NetImpl : torch::nn::Module {
   torch::nn::ModuleList blocks = register_module("blocks", torch::nn::ModuleList());
   torch::nn::ModuleList layers = register_module("layers", torch::nn::ModuleList());
   torch::nn::Linear spare = register_module("spare", torch::nn::Linear(6, 6));
+  Tensor empty = register_parameter("empty", torch::empty({0, 3}), /*requires_grad=*/false);
   bool uses_spare = true;
 };
 TORCH_MODULE(Net);
