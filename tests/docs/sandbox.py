@@ -37,7 +37,7 @@ class Sandbox:
 
     def __init__(self, levin, folder):
         self.levin, self.folder, self._copies = levin, folder, 0
-        for name in ("x", "mnist", "run", "net", "config", "guess"):
+        for name in ("x", "mnist", "run", "net", "config", "guess", "gpt"):
             (folder / f"{name}.json").write_text(json.dumps(CONFIG))
         (folder / "program.json").write_text(json.dumps(PROGRAM))
         (folder / "photos.json").write_text(json.dumps(PHOTOS))
@@ -57,6 +57,7 @@ class Sandbox:
             shutil.copy(checkpoint, folder / name)
         shutil.copytree(run, folder / "run/version_3")
         self._need("ckpt", "convert", "run.ckpt", "b.safetensors", "--weights-only")
+        self._need("ckpt", "convert", "run.ckpt", "parts.ckpt", "--shards", "2")
 
     def _need(self, *arguments):
         done = self._start(arguments, self.folder)
