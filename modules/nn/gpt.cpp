@@ -227,10 +227,7 @@ at::Tensor GPTImpl::own_logits(const at::Tensor& tokens) {
   return options.tied_head ? token_embedding->logits(normed) : head->forward(normed);
 }
 
-at::Tensor GPTImpl::forward(const at::Tensor& tokens) {
-  return parallel::gather_from_tensor_group(own_logits(tokens), {.dim = -1, .size = options.vocab_size},
-                                            token_embedding->tensor_group());
-}
+at::Tensor GPTImpl::forward(const at::Tensor& tokens) { return token_embedding->whole_logits(own_logits(tokens)); }
 
 at::Tensor GPTImpl::loss(const at::Tensor& tokens, const at::Tensor& target) {
   const at::Tensor logits = own_logits(tokens);

@@ -4,7 +4,6 @@
 #include <levin/trainer/core/state/find_state_dict.h>
 #include <levin/trainer/core/state/sharded_file.h>
 #include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/random_id.h>
 
 #include <algorithm>
 #include <string>
@@ -13,8 +12,6 @@
 
 namespace levin {
 namespace {
-
-constexpr size_t kDigitsOfSave = 12;
 
 /// Divides tensors among parts.
 class StateDivider {
@@ -58,7 +55,7 @@ void save_sharded_state(const State& state, const std::filesystem::path& path, i
     State::List& all = tree["optimizer_states"].items();
     for (size_t i = 0; i < all.size(); ++i) divider.divide(all[i], "optimizer_states/" + std::to_string(i));
   }
-  const ShardedIndex index{.save = random_id().substr(0, kDigitsOfSave), .ranks = ranks};
+  const ShardedIndex index = new_sharded_index(ranks);
   set_sharded_index(tree, index);
   for (int64_t rank = 0; rank < ranks; ++rank)
     save_state(part_of_checkpoint(index, rank, divider.parts()[static_cast<size_t>(rank)]),

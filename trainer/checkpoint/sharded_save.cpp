@@ -4,7 +4,6 @@
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/host_name.h>
-#include <levin/trainer/core/system/random_id.h>
 
 #include <exception>
 #include <string_view>
@@ -16,7 +15,6 @@ namespace levin {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kDigitsOfId = 12;
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 /// A network mount may show a file of another machine late.
 constexpr std::chrono::seconds kUntilVisible{10};
@@ -35,7 +33,7 @@ std::shared_ptr<ShardedSave> ShardedSave::begin(const fs::path& path, State inde
   std::shared_ptr<ShardedSave> save;
   std::exception_ptr error;
   if (comm.rank() == 0) try {
-      const ShardedIndex named{.save = random_id().substr(0, kDigitsOfId), .ranks = comm.world_size()};
+      const ShardedIndex named = new_sharded_index(comm.world_size());
       save.reset(new ShardedSave(path, named, comm, timeout));
       set_sharded_index(index, named);
       save->bytes_ = save_state_bytes(index);

@@ -12,6 +12,7 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace levin {
@@ -21,12 +22,14 @@ namespace {
 std::vector<const parallel::Partition*> partitions_in_order(
     const std::vector<at::Tensor>& parameters, const torch::nn::Module& module,
     const std::map<std::string, parallel::Partition>& partitions) {
-  std::vector<const parallel::Partition*> in_order(parameters.size(), nullptr);
-  for (const auto& item : module.named_parameters()) {
-    const auto divided = partitions.find(item.key());
-    if (divided == partitions.end()) continue;
-    for (size_t i = 0; i < parameters.size(); ++i)
-      if (parameters[i].is_same(item.value())) in_order[i] = &divided->second;
+  std::unordered_map<const void*, const parallel::Partition*> divided;
+  for (const auto& item : module.named_parameters())
+    if (const auto found = partitions.find(item.key()); found != partitions.end())
+      divided[item.value().unsafeGetTensorImpl()] = &found->second;
+  std::vector<const parallel::Partition*> in_order;
+  for (const at::Tensor& parameter : parameters) {
+    const auto found = divided.find(parameter.unsafeGetTensorImpl());
+    in_order.push_back(found != divided.end() ? found->second : nullptr);
   }
   return in_order;
 }

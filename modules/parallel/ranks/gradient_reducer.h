@@ -45,9 +45,9 @@ struct ReductionPlan {
 };
 ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options);
 
-/// Broadcasts the parameters and buffers of rank 0, but for those without memory, which a ShardedConstruction has
-/// divided among the ranks. Collective: all ranks call it. Throws levin::UsageError on all
-/// ranks if the tensors differ between ranks in number, shape or dtype.
+/// Broadcasts the parameters and buffers of rank 0, except those without memory, which a ShardedConstruction has
+/// divided among the ranks. Collective: all ranks call it. Throws levin::UsageError on all ranks if the tensors differ
+/// between ranks in number, shape or dtype.
 void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
 
 /// Broadcasts the buffers of a rank. Collective: all ranks call it.

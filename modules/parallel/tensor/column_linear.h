@@ -11,8 +11,8 @@ namespace levin::parallel {
 struct ColumnLinearOptions {
   int64_t in_features = 1, out_features = 1;
   bool bias = true;
-  /// The output features are those of so many layers of equal size, one after the other (3: queries, keys and values in
-  /// one). Each of them is divided among the ranks, evenly.
+  /// The number of layers of equal size whose output features follow each other in this one (3: queries, keys and
+  /// values). Each of them is divided among the ranks, evenly.
   int64_t blocks = 1;
   /// Each rank gets the whole output; otherwise its part of the output features.
   bool gather_output = false;

@@ -14,8 +14,9 @@ RowLinearImpl::RowLinearImpl(const RowLinearOptions& options_, const TensorGroup
   bias = register_parameter("bias", options.bias ? drawn->bias.detach() : at::Tensor(), options.bias);
   if (!group) return;
   divide(group);
-  at::Tensor of_rank_zero = bias.defined() ? bias.detach() : at::Tensor();
-  if (bias.defined()) group->broadcast(of_rank_zero, /*source=*/0);
+  if (!bias.defined()) return;
+  at::Tensor values = bias.detach();
+  group->broadcast(values, /*source=*/0);
 }
 
 at::Tensor RowLinearImpl::forward(const at::Tensor& x) {

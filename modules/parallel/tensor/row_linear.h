@@ -20,8 +20,8 @@ struct RowLinearOptions {
 /// the matrix in x W + b are divided. Without a group it is a whole linear layer.
 ///
 /// `weight` is [out_features, in_features / ranks] on each rank; the first ranks have one feature more if the ranks do
-/// not divide them. `bias` [out_features] is whole on all ranks, added
-/// once, after the sum over the ranks. The initial values are the parts of those that torch::nn::Linear draws.
+/// not divide them. `bias` [out_features] is whole on all ranks, added once, after the sum over the ranks. The initial
+/// values are the parts of those that torch::nn::Linear draws.
 class RowLinearImpl : public torch::nn::Module, public TensorParallel {
  public:
   using Options = RowLinearOptions;

@@ -33,7 +33,7 @@ struct DividedParameter {
 /// `check_division` alone.
 class TensorParallel {
  public:
-  /// Throws levin::UsageError if the module cannot be divided among so many ranks.
+  /// Throws levin::UsageError if the module cannot be divided among `ranks` ranks.
   virtual void check_division(int64_t ranks) const = 0;
   /// Takes this rank's part of the module's own parameters, of which rank 0 of the group has the values. The parameters
   /// stay the same objects and get another size. Collective: all ranks of the group call it. Throws as check_division,

@@ -20,7 +20,7 @@ using Flags = RankedFits::Flags;
 const Flags kAdam = {"--model.optimizer.class", "Adam", "--model.optimizer.lr", "0.01"};
 const Flags kSharded = {"--strategy", "fsdp", "--state-dict-type", "sharded"};
 
-/// Returns flags for so many ranks, whose batches add up to 64 samples or nearly so.
+/// Returns flags for a number of ranks, whose batches add up to 64 samples or nearly so.
 Flags ranks(int64_t count) {
   return {"--devices", std::to_string(count), "--data.batch_size", std::to_string(64 / count)};
 }

@@ -22,7 +22,7 @@ struct ConvertOptions {
   bool weights_only = false;  ///< of a checkpoint, keep only the state dict
   std::string dtype = {};     ///< "fp16", "bf16" or "fp32": the dtype for floating-point weights; empty: unchanged
   std::string prefix = {};    ///< keep only the weights whose names start with it, and strip it
-  int64_t shards = 0;         ///< write a sharded checkpoint with so many parts; 0: one file
+  int64_t shards = 0;         ///< number of parts of a sharded checkpoint; 0: one file
 };
 
 /// Converts `in` to `to`, each a PyTorch or a safetensors file; the extension of `to` decides its format. A sharded

@@ -43,6 +43,16 @@ std::string place_of(const Rendezvous& rendezvous) {
   return c10::str(rendezvous.master_addr, ":", rendezvous.master_port);
 }
 
+/// Calls `use`; its exceptions say that the store cannot be reached.
+void use_store(const ProcessGroup& group, const std::function<void()>& use) {
+  try {
+    use();
+  } catch (const std::exception& error) {
+    throw LostRankError("rank ", group.rank(), " of ", group.world_size(),
+                        ": the store that the ranks met at is gone: ", first_line(error));
+  }
+}
+
 RankStore open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
   check_resolvable(rendezvous.master_addr, "MASTER_ADDR", timeout);
   try {
@@ -292,26 +302,20 @@ void ProcessGroup::barrier() {
 
 void ProcessGroup::leave_note(const std::string& key, const std::string& text) {
   if (parts_->is_stub) return;
-  try {
-    parts_->store->set("note/" + key, std::vector<uint8_t>(text.begin(), text.end()));
-  } catch (const std::exception& error) {
-    throw LostRankError("rank ", rank_, " of ", world_size_,
-                        ": the store that the ranks met at is gone: ", first_line(error));
-  }
+  use_store(*this, [&] { parts_->store->set("note/" + key, std::vector<uint8_t>(text.begin(), text.end())); });
 }
 
 std::optional<std::string> ProcessGroup::take_note(const std::string& key) {
-  if (parts_->is_stub) return {};
-  try {
+  std::optional<std::string> note;
+  if (parts_->is_stub) return note;
+  use_store(*this, [&] {
     const std::string name = "note/" + key;
-    if (!parts_->store->check({name})) return {};
+    if (!parts_->store->check({name})) return;
     const std::vector<uint8_t> text = parts_->store->get(name);
     parts_->store->deleteKey(name);
-    return std::string(text.begin(), text.end());
-  } catch (const std::exception& error) {
-    throw LostRankError("rank ", rank_, " of ", world_size_,
-                        ": the store that the ranks met at is gone: ", first_line(error));
-  }
+    note.emplace(text.begin(), text.end());
+  });
+  return note;
 }
 
 StoreServer::StoreServer(int64_t port, const StoreAccess& access) {

@@ -2,6 +2,7 @@
 #include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/state/divided_state.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/random_id.h>
 
 #include <algorithm>
 #include <cctype>
@@ -18,6 +19,7 @@ constexpr const char* kPartKey = "levin_part";
 constexpr const char* kDivided = "divided";
 constexpr int64_t kShardedFormat = 1;
 constexpr int64_t kMostParts = 1 << 20;
+constexpr size_t kDigitsOfSave = 12;
 
 /// Returns what a dict says of parts. Throws levin::Error if it has no such entries.
 ShardedIndex index_in(const State& state, const fs::path& file) {
@@ -60,6 +62,8 @@ State read_part(const fs::path& index, const ShardedIndex& named, int64_t rank, 
 }
 
 }  // namespace
+
+ShardedIndex new_sharded_index(int64_t ranks) { return {.save = random_id().substr(0, kDigitsOfSave), .ranks = ranks}; }
 
 void set_sharded_index(State& tree, const ShardedIndex& index) { tree[kIndexKey] = state_of_index(index); }
 

@@ -15,6 +15,8 @@ struct ShardedIndex {
   int64_t ranks = 0;      ///< how many parts there are
 };
 
+/// Returns the index of a new save, with an id of its own.
+ShardedIndex new_sharded_index(int64_t ranks);
 /// Adds that to the tree of an index.
 void set_sharded_index(State& tree, const ShardedIndex& index);
 /// Returns the contents of a part. `divided`: what it holds under the keys of marks (divided_state.h).

@@ -10,8 +10,8 @@ namespace levin {
 /// memory of its activations again, page by page: 1 to 20 % of a step's time, depending on what lies at the heap's end.
 /// The peak memory use stays the same if the blocks of a step have the sizes of those of the step before; blocks that
 /// live long, made between others that are freed soon, leave gaps. The last instance to be destroyed returns the free
-/// memory. It is a no-op if the
-/// environment configures the heap (GLIBC_TUNABLES, MALLOC_*) and has no effect if another allocator is preloaded.
+/// memory. It is a no-op if the environment configures the heap (GLIBC_TUNABLES, MALLOC_*) and has no effect if another
+/// allocator is preloaded.
 /// Source: mallopt(3).
 class HeapRetention {
  public:
