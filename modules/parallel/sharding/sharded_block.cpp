@@ -9,15 +9,6 @@
 #include <utility>
 
 namespace levin::parallel {
-namespace {
-
-at::Storage empty_storage(size_t bytes, c10::Device device) {
-  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
-                                               c10::DataPtr(nullptr, device), /*allocator=*/nullptr,
-                                               /*resizable=*/false);
-}
-
-}  // namespace
 
 ShardedBlock::ShardedBlock(std::vector<std::string> names, const std::vector<at::Tensor>& parameters,
                            WatchedMemory& owner, int64_t rank, int64_t world_size)
@@ -34,7 +25,8 @@ ShardedBlock::ShardedBlock(std::vector<std::string> names, const std::vector<at:
   const int64_t each = shard_size(memory_.size, world_size);
   memory_.own = at::zeros({each}, options);
   const auto bytes = static_cast<size_t>(each * world_size) * options.dtype().itemsize();
-  storage_ = empty_storage(bytes, parameters.front().device());
+  storage_ = at::Storage(at::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, options.device()),
+                         /*allocator=*/nullptr, /*resizable=*/false);
   set_watched(storage_, owner_, nullptr);
   whole_ = at::empty({0}, options).set_(storage_, 0, {each * world_size}, {1});
   int64_t offset = 0;

@@ -150,9 +150,8 @@ at::Tensor tensor_without_memory(const DividedTensor& divided) {
   const at::TensorOptions options = divided.slices.front().options();
   int64_t elements = 0;
   for (const at::Tensor& slice : divided.slices) elements += slice.numel();
-  const at::Storage storage(c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(elements) * options.dtype().itemsize(),
-      c10::DataPtr(nullptr, at::kCPU), /*allocator=*/nullptr, /*resizable=*/false));
+  const at::Storage storage(at::Storage::use_byte_size_t(), static_cast<size_t>(elements) * options.dtype().itemsize(),
+                            c10::DataPtr(nullptr, at::kCPU), /*allocator=*/nullptr, /*resizable=*/false);
   return at::empty({0}, options).set_(storage, 0, divided.sizes, divided.strides);
 }
 
