@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/catch.h"
+#include "tests/environment_number.h"
 #include "tests/file_bytes.h"
 #include "tests/trainer/checkpoint/learner.h"
 #include "tests/trainer/checkpoint/spawn.h"
@@ -16,11 +17,6 @@
 namespace fs = std::filesystem;
 
 namespace {
-
-int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoll(text);
-}
 
 int run_program(std::vector<std::string> arguments, const fs::path& log) {
   return Spawned(std::move(arguments), log).wait();

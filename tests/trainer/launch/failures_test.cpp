@@ -10,6 +10,7 @@
 #include <iostream>
 #include <random>
 
+#include "tests/environment_number.h"
 #include "tests/trainer/launch/ranks.h"
 
 namespace fs = std::filesystem;
@@ -21,11 +22,6 @@ void wait_until(const std::function<bool()>& condition, std::chrono::seconds mos
   const auto end = std::chrono::steady_clock::now() + most;
   while (!condition() && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-}
-
-int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoll(text);
 }
 
 /// Returns the processes of ranks with this text in their environment or command line, by rank.

@@ -105,6 +105,8 @@ inline RankedFits::Flags joined(RankedFits::Flags a, const RankedFits::Flags& b)
   return a;
 }
 
+inline const RankedFits::Flags kAdam = {"--model.optimizer.class", "Adam", "--model.optimizer.lr", "0.01"};
+
 /// Returns the command that starts two ranks by torchrun; empty if LEVIN_TEST_PYTHON is not set.
 inline RankedFits::Flags torchrun(const RankedFits::Flags& more = {}) {
   const char* const python = std::getenv("LEVIN_TEST_PYTHON");

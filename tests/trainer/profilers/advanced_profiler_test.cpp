@@ -9,7 +9,7 @@
 #include "tests/file_bytes.h"
 #include "tests/small_modules.h"
 
-using Json = nlohmann::json;
+using levin::Json;
 
 TEST_CASE("the advanced profiler counts the operators of each action") {
   const TemporaryFolder folder;

@@ -13,7 +13,7 @@
 
 namespace {
 
-using Json = nlohmann::json;
+using levin::Json;
 
 constexpr int64_t kMiB = 1024 * 1024;
 

@@ -13,7 +13,7 @@
 
 namespace {
 
-using Json = nlohmann::json;
+using levin::Json;
 
 struct TracedModule : ToyModule {
   using ToyModule::ToyModule;

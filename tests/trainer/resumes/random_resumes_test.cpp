@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/catch.h"
+#include "tests/environment_number.h"
 #include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 #include "tests/trainer/checkpoint/learner.h"
@@ -20,11 +21,6 @@
 namespace fs = std::filesystem;
 
 namespace {
-
-int64_t number_of(const char* variable, int64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::stoll(text);
-}
 
 /// The runs of one case, each in its own folder.
 struct CaseRuns {
@@ -255,7 +251,8 @@ void check_rows_close(const std::vector<std::string>& a, const std::vector<std::
 }  // namespace
 
 TEST_CASE("a training drawn at random that is killed or saved anywhere, and resumed, ends as the unbroken one") {
-  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 12), first = number_of("LEVIN_RANDOM_SEED", 20);
+  const int64_t cases = number_from_environment("LEVIN_RANDOM_CASES", 12),
+                first = number_from_environment("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/false));
@@ -279,7 +276,8 @@ TEST_CASE("a training drawn at random that is killed or saved anywhere, and resu
 }
 
 TEST_CASE("a training drawn at random ends on several ranks as in one process") {
-  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 8), first = number_of("LEVIN_RANDOM_SEED", 20);
+  const int64_t cases = number_from_environment("LEVIN_RANDOM_CASES", 8),
+                first = number_from_environment("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/true));
@@ -304,7 +302,8 @@ TEST_CASE("a training drawn at random ends on several ranks as in one process") 
 }
 
 TEST_CASE("a training drawn at random ends by steps of a session as by fit, and each continues the other") {
-  const int64_t cases = number_of("LEVIN_RANDOM_CASES", 8), first = number_of("LEVIN_RANDOM_SEED", 20);
+  const int64_t cases = number_from_environment("LEVIN_RANDOM_CASES", 8),
+                first = number_from_environment("LEVIN_RANDOM_SEED", 20);
   int64_t refused = 0;
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/false));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/catch.h"
+#include "tests/environment_number.h"
 #include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
 #include "tests/trainer/checkpoint/spawn.h"
@@ -19,11 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array kModels = {"first", "second"};
-
-int64_t number_in_environment(const char* name, int64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoll(text);
-}
 
 Spawned start_application(const fs::path& folder, const fs::path& log) {
   const char* const program = std::getenv("LEVIN_HOST_LOOP");
@@ -58,8 +54,8 @@ TEST_CASE("two sessions of a program that is killed at random moments end as wit
   REQUIRE(start_application(unbroken, log).wait() == 0);
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
 
-  const int64_t kills = number_in_environment("LEVIN_SESSION_KILLS", 4);
-  std::mt19937_64 random(static_cast<uint64_t>(number_in_environment("LEVIN_KILL_SEED", 1)));
+  const int64_t kills = number_from_environment("LEVIN_SESSION_KILLS", 4);
+  std::mt19937_64 random(static_cast<uint64_t>(number_from_environment("LEVIN_KILL_SEED", 1)));
   int64_t killed = 0, ended = 0;
   while (killed < kills) {
     const fs::path root = folder / ("killed" + std::to_string(ended));

@@ -10,7 +10,6 @@ const Flags kTwo = {"--devices", "2", "--data.batch_size", "32"},
 const Flags kFour = {"--devices", "4", "--data.batch_size", "16"};
 const Flags kFsdp = {"--strategy", "fsdp"}, kDdp = {"--strategy", "ddp"}, kZero1 = {"--strategy", "zero1"};
 const Flags kGradients = {"--strategy", "fsdp", "--shard", "gradients"};
-const Flags kAdam = {"--model.optimizer.class", "Adam", "--model.optimizer.lr", "0.01"};
 
 /// Checks that a fit under `a` ends as one under `b`, both with the other flags.
 void ends_alike(const RankedFits& fits, const Flags& a, const Flags& b, const Flags& flags, double within) {

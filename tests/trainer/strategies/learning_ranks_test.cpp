@@ -8,7 +8,7 @@
 namespace {
 
 /// Fits of the program rank_learner in a temporary folder.
-struct Learner {
+struct RankLearner {
   /// Runs the program; returns its exit code. Its output is in the files `out` and `log`.
   int run(const std::string& strategy, int ranks, const std::string& what, const std::string& checkpoint = {}) const {
     const char* const program = std::getenv("LEVIN_RANK_LEARNER");
@@ -51,7 +51,7 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 TEST_CASE("what configure_model builds is divided under fsdp at once, and trains as under ddp") {
-  const Learner learner;
+  const RankLearner learner;
   const auto expected = learner.weights("ddp", 2, "built_late");
   CHECK(contains(learner.log(), "wide is whole"));
   CHECK(difference(learner.weights("fsdp", 2, "built_late"), expected) < 1e-12);
@@ -60,7 +60,7 @@ TEST_CASE("what configure_model builds is divided under fsdp at once, and trains
 }
 
 TEST_CASE("layers that join the optimizer in the second epoch train on ranks as on one device") {
-  const Learner learner;
+  const RankLearner learner;
   const auto expected = learner.weights("single_device", 1, "unfreezes");
   CHECK(difference(learner.weights("ddp", 2, "unfreezes"), expected) < 1e-10);
   CHECK(difference(learner.weights("zero1", 2, "unfreezes"), expected) < 1e-10);
@@ -70,7 +70,7 @@ TEST_CASE("layers that join the optimizer in the second epoch train on ranks as 
 
 TEST_CASE("a run whose group was added before the save resumes if on_load_checkpoint adds it") {
   for (const char* strategy : {"single_device", "ddp", "zero1"}) {
-    const Learner learner;
+    const RankLearner learner;
     const int ranks = strategy == std::string("single_device") ? 1 : 2;
     const auto unbroken = learner.weights(strategy, ranks, "unfreezes");
     CHECK(difference(learner.weights(strategy, ranks, "unfreezes", learner.middle()), unbroken) == 0);
@@ -78,18 +78,18 @@ TEST_CASE("a run whose group was added before the save resumes if on_load_checkp
 }
 
 TEST_CASE("a first batch of weight 0 on rank 0 leaves all weights finite") {
-  const Learner learner;
+  const RankLearner learner;
   for (const double value : learner.weights("ddp", 2, "first_weighs_nothing")) CHECK(std::isfinite(value));
 }
 
 TEST_CASE("ranks with unequal weights resume to the bit from the middle of a window") {
-  const Learner learner;
+  const RankLearner learner;
   const auto unbroken = learner.weights("ddp", 2, "unequal_weights");
   CHECK(difference(learner.weights("ddp", 2, "unequal_weights", learner.middle()), unbroken) == 0);
 }
 
 TEST_CASE("parameters whose rows change train on ranks as on one device, and resume to the bit") {
-  const Learner learner;
+  const RankLearner learner;
   const auto expected = learner.weights("single_device", 1, "rows");
   CHECK(expected.size() == 4 * 5 + 5 + 5 + 1 + 5 * 4);
   const auto unbroken = learner.weights("ddp", 2, "rows");
@@ -98,7 +98,7 @@ TEST_CASE("parameters whose rows change train on ranks as on one device, and res
 }
 
 TEST_CASE("ranks that change rows differently are told which parameter differs") {
-  const Learner learner;
+  const RankLearner learner;
   CHECK(learner.run("ddp", 2, "rows_differ") != 0);
   CHECK(contains(learner.log(),
                  "table has the shape [3, 4] in Double on rank 0 and the shape [4, 4] in Double on rank 1"));
@@ -109,7 +109,7 @@ TEST_CASE("ranks that change rows differently are told which parameter differs")
 }
 
 TEST_CASE("LBFGS takes the same way on ranks as on one device") {
-  const Learner learner;
+  const RankLearner learner;
   // The rounding of sums differs, and each step multiplies the difference.
   CHECK(difference(learner.weights("ddp", 2, "lbfgs"), learner.weights("single_device", 1, "lbfgs")) < 1e-6);
   CHECK(difference(learner.weights("ddp", 2, "lbfgs_by_hand"), learner.weights("single_device", 1, "lbfgs_by_hand")) <

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <random>
 
+#include "tests/environment_number.h"
 #include "tests/trainer/checkpoint/learner.h"
 #include "tests/trainer/launch/ranks.h"
 
@@ -17,17 +18,11 @@ namespace {
 
 using Flags = RankedFits::Flags;
 
-const Flags kAdam = {"--model.optimizer.class", "Adam", "--model.optimizer.lr", "0.01"};
 const Flags kSharded = {"--strategy", "fsdp", "--state-dict-type", "sharded"};
 
 /// Returns flags for a number of ranks, whose batches add up to 64 samples or nearly so.
 Flags ranks(int64_t count) {
   return {"--devices", std::to_string(count), "--data.batch_size", std::to_string(64 / count)};
-}
-
-int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::stoll(text);
 }
 
 /// Returns the checkpoints of a run, by name.

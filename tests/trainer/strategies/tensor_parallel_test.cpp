@@ -28,7 +28,7 @@ struct GptFits : RankedFits {
 const Flags kHalf = {"--data.batch_size", "4"}, kDropout = {"--model.dropout", "0.2"};
 const Flags kTensor2 = {"--devices", "2", "--mesh.tensor", "2"}, kTensor4 = {"--devices", "4", "--mesh.tensor", "4"};
 const Flags kMesh = joined({"--devices", "4", "--mesh.tensor", "2"}, kHalf);
-const Flags kFsdp = joined(kMesh, {"--strategy", "fsdp", "--mesh.shard", "2"});
+const Flags kFsdpOfMesh = joined(kMesh, {"--strategy", "fsdp", "--mesh.shard", "2"});
 
 }  // namespace
 
@@ -44,14 +44,14 @@ TEST_CASE(
   const GptFits fits;
   const auto one = fits.weights("one", {});
   const std::map<std::string, Flags> meshes = {
-      {"ddp", kMesh}, {"fsdp", kFsdp}, {"zero1", joined(kMesh, {"--strategy", "zero1"})}};
+      {"ddp", kMesh}, {"fsdp", kFsdpOfMesh}, {"zero1", joined(kMesh, {"--strategy", "zero1"})}};
   for (const auto& [name, mesh] : meshes) {
     INFO(name);
     CHECK(difference(fits.weights(name, mesh), one) < 1e-10);
     CHECK(difference(fits.rows(name), fits.rows("one")) < 1e-7);
   }
   const auto two = fits.weights("two", joined(joined({"--devices", "2"}, kHalf), kDropout));
-  CHECK(difference(fits.weights("dropout", joined(kFsdp, kDropout)), two) < 1e-10);
+  CHECK(difference(fits.weights("dropout", joined(kFsdpOfMesh, kDropout)), two) < 1e-10);
   CHECK(difference(fits.rows("dropout"), fits.rows("two")) < 1e-7);
 }
 
@@ -63,9 +63,9 @@ TEST_CASE("checkpoints of a mesh are those of one process: each goes on from the
     return difference(fits.weights(name, joined(after, {"--ckpt-path", "last"})), unbroken);
   };
   const Flags epoch = {"--max-epochs", "1"}, middle = {"--max-steps", "4"};
-  CHECK(goes_on("to_one", kFsdp, {}, middle) < 1e-10);
-  CHECK(goes_on("from_one", {}, kFsdp, middle) < 1e-10);
-  CHECK(goes_on("fewer", kFsdp, kTensor2, epoch) < 1e-10);
+  CHECK(goes_on("to_one", kFsdpOfMesh, {}, middle) < 1e-10);
+  CHECK(goes_on("from_one", {}, kFsdpOfMesh, middle) < 1e-10);
+  CHECK(goes_on("fewer", kFsdpOfMesh, kTensor2, epoch) < 1e-10);
 
   fits.weights("whole", joined(kMesh, middle));
   const levin::State checkpoint = levin::load_state(fits.run("whole") / "checkpoints" / "last.ckpt");
@@ -90,8 +90,8 @@ TEST_CASE("what a mesh cannot run is refused") {
   refused({"--devices", "3", "--mesh.tensor", "2"}, "shard 1 times tensor 2 is 2, which does not divide the 3 ranks");
   refused({"--mesh.tensor", "2"}, "set strategy to ddp, zero1 or fsdp");
   refused(joined(kTensor2, {"--mesh.shard", "2"}), "set strategy to fsdp");
-  refused(joined(kFsdp, {"--hybrid-shard", "2"}), "both say how many ranks divide the parameters");
-  refused(joined(kFsdp, {"--state-dict-type", "sharded"}), "gather whole layers for a checkpoint; use full");
+  refused(joined(kFsdpOfMesh, {"--hybrid-shard", "2"}), "both say how many ranks divide the parameters");
+  refused(joined(kFsdpOfMesh, {"--state-dict-type", "sharded"}), "gather whole layers for a checkpoint; use full");
   refused(joined(kTensor2, {"--model.optimizer.class", "LAMB"}), "this optimizer looks at whole parameters");
   refused(joined(kTensor2, {"--callbacks", "EMAWeightAveraging"}), "looks at whole parameters");
   const RankedFits digits;

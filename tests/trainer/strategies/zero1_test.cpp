@@ -6,7 +6,6 @@ namespace {
 using Flags = RankedFits::Flags;
 
 const Flags kTwoOfZero1 = {"--strategy", "zero1", "--devices", "2", "--data.batch_size", "32"};
-const Flags kAdam = {"--model.optimizer.class", "Adam", "--model.optimizer.lr", "0.01"};
 
 }  // namespace
 

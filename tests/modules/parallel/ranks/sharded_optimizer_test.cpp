@@ -97,7 +97,7 @@ struct Rank {
   ShardedOptimizer optimizer;
 };
 
-double difference(const NetImpl& a, const NetImpl& b) {
+double difference_of_nets(const NetImpl& a, const NetImpl& b) {
   double largest = 0;
   const auto theirs = b.named_parameters();
   for (const auto& item : a.named_parameters())
@@ -106,7 +106,7 @@ double difference(const NetImpl& a, const NetImpl& b) {
 }
 
 /// Returns the largest difference between two states in Python's layout, which must have the same keys and shapes.
-double difference(const State& a, const State& b) {
+double difference_of_states(const State& a, const State& b) {
   double largest = 0;
   REQUIRE(a.at("state").size() == b.at("state").size());
   for (const auto& [index, values] : a.at("state").to_dict()) {
@@ -148,8 +148,8 @@ TEST_CASE("each elementwise optimizer steps in shares as it does whole, and give
         if (group.rank() != 0 && !state.is_none()) throw std::runtime_error("the state is rank 0's");
       });
       CHECK(elements == 3 * 5 * 9 + 5 + 7 * 3 + 3 + 1);  // each trained element on one rank
-      for (const auto& net : nets) CHECK(difference(*net, *alone.net) < 1e-12);
-      CHECK(difference(whole, expected) < 1e-12);
+      for (const auto& net : nets) CHECK(difference_of_nets(*net, *alone.net) < 1e-12);
+      CHECK(difference_of_states(whole, expected) < 1e-12);
     }
   }
 }
@@ -171,7 +171,7 @@ TEST_CASE("a state goes from shares to another number of ranks, to none, and bac
       rank.optimizer.load_state_dict(whole);
       const at::AutoGradMode with_gradients(true);
       for (int64_t step = 2; step < 4; ++step) rank.step(step);
-      if (difference(*rank.net, *alone.net) > 1e-12) throw std::runtime_error("does not end as the unbroken run");
+      if (difference_of_nets(*rank.net, *alone.net) > 1e-12) throw std::runtime_error("does not end as the unbroken run");
     });
   }
 }
@@ -188,7 +188,7 @@ TEST_CASE("state that an optimizer already has is divided too") {
   run_ranks_over_gloo(2, [&](levin::ProcessGroup& group) {
     Rank rank(group, warm);
     rank.step(0);
-    if (difference(*rank.net, *alone.net) > 1e-12) throw std::runtime_error("the state was lost");
+    if (difference_of_nets(*rank.net, *alone.net) > 1e-12) throw std::runtime_error("the state was lost");
   });
 }
 
@@ -272,5 +272,5 @@ TEST_CASE("ranks with different numbers of batches train together until all are 
         .backward();
     alone.optimizer->step();
   }
-  for (const auto& net : nets) CHECK(difference(*net, *alone.net) < 1e-12);
+  for (const auto& net : nets) CHECK(difference_of_nets(*net, *alone.net) < 1e-12);
 }

@@ -1,5 +1,4 @@
 #pragma once
-#include <ATen/CPUGeneratorImpl.h>
 #include <levin/levin.h>
 
 #include <functional>
@@ -11,13 +10,10 @@
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/modules/parallel/ranks/rank_threads.h"
+#include "tests/modules/parallel/seeded_numbers.h"
 
 using levin::parallel::TensorGroup;
 using torch::Tensor;
-
-inline Tensor numbers(uint64_t seed, at::IntArrayRef sizes) {
-  return torch::randn(sizes, at::detail::createCPUGenerator(seed), torch::kDouble);
-}
 
 /// Throws if the condition does not hold: what Catch checks must be in one thread.
 inline void holds(bool condition, const std::source_location& here = std::source_location::current()) {
