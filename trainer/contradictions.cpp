@@ -62,6 +62,7 @@ class Check {
     if (choice.shards()) sharding();
     for (const auto& [option, set] :
          {std::pair("shard", o.shard != "all"), std::pair("hybrid_shard", o.hybrid_shard > 0),
+          std::pair("parameter_compression", o.parameter_compression != "none"),
           std::pair("state_dict_type", o.state_dict_type == "sharded")})
       if (set && choice.kind != StrategyKind::Fsdp)
         contradict(option, option_of_strategy(), choice.name() + " divides no parameters; set strategy to fsdp");
@@ -108,7 +109,6 @@ class Check {
            "LibTorch's MPI cannot gather what " + choice.name() + " divides; use auto, or ddp");
     if (choice.kind != StrategyKind::Fsdp) return;
     refuse("compiled_step", !o.compiled_step.empty(), "compiled code reads whole parameters; use ddp");
-    refuse("gradient_compression", o.gradient_compression != "none", "fsdp sends gradients as they are; use zero1");
   }
 
   void precision() {

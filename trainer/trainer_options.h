@@ -172,8 +172,14 @@ struct TrainerOptions {
   double bucket_cap_mb =
       LEVIN_OPTION(bucket_cap_mb, 25, "ddp: MiB of gradients in a bucket, which is reduced while backward continues",
                    {.min = 0.001});
-  std::string gradient_compression = LEVIN_OPTION(gradient_compression, "none", "ddp: type in which gradients are sent",
-                                                  {.choices = {"none", "fp16", "bf16"}});
+  std::string gradient_compression =
+      LEVIN_OPTION(gradient_compression, "none", "ddp, zero1, fsdp: type in which gradients are sent",
+                   {.choices = {"none", "fp16", "bf16"}});
+  std::string parameter_compression = LEVIN_OPTION(
+      parameter_compression, "none",
+      "fsdp: type in which parameters are gathered; forward and backward see rounded values, the optimizer "
+      "exact ones",
+      {.choices = {"none", "fp16", "bf16"}});
   int64_t max_restarts = LEVIN_OPTION(
       max_restarts, 0, "ddp: how often all ranks are started again from their newest checkpoint", {.min = 0});
   bool keep_global_batch =

@@ -202,9 +202,9 @@ TEST_CASE("contradictions name both options") {
        "zero1 divides; use auto, or ddp"},
       {R"({"shard": "gradients", "strategy": "ddp"})",
        "trainer.shard and trainer.strategy contradict each other: ddp divides no parameters; set strategy to fsdp"},
-      {R"({"gradient_compression": "fp16", "strategy": "fsdp"})",
-       "trainer.strategy and trainer.gradient_compression contradict each other: fsdp sends gradients as they are; use "
-       "zero1"},
+      {R"({"parameter_compression": "bf16", "strategy": "zero1"})",
+       "trainer.parameter_compression and trainer.strategy contradict each other: zero1 divides no parameters; set "
+       "strategy to fsdp"},
       {R"({"amp_level": "O2", "precision": "64"})",
        "trainer.amp_level and trainer.precision contradict each other: O2 is a way to run 16-mixed, not 64-true"},
       {R"({"use_amp": false, "precision": "bf16"})",

@@ -12,10 +12,18 @@
 #include <levin/trainer/strategies/zero1.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace levin {
 namespace {
+
+/// Returns the dtype that an option names; nullopt for "none".
+std::optional<at::ScalarType> sent_as(const std::string& compression) {
+  if (compression == "fp16") return at::kHalf;
+  if (compression == "bf16") return at::kBFloat16;
+  return {};
+}
 
 /// Keeps only this rank's device. Throws if the launcher's ranks do not match the options.
 void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
@@ -152,7 +160,9 @@ parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& optio
 parallel::ShardingOptions sharding_options(const TrainerOptions& options) {
   return {.keep_parameters = options.shard == "gradients",
           .find_unused_parameters = options.find_unused_parameters,
-          .hybrid_shard = options.mesh.shard > 0 ? options.mesh.shard : options.hybrid_shard};
+          .hybrid_shard = options.mesh.shard > 0 ? options.mesh.shard : options.hybrid_shard,
+          .gather_dtype = sent_as(options.parameter_compression),
+          .reduce_dtype = sent_as(options.gradient_compression)};
 }
 
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

@@ -9,12 +9,12 @@
 namespace levin::parallel {
 
 ShardedGradients::ShardedGradients(std::deque<ShardedUnit>& units, const Groups& groups, BufferPool& pool,
-                                   bool find_unused, Hooks hooks)
+                                   bool find_unused, std::optional<at::ScalarType> sent_as, Hooks hooks)
     : groups_(groups), find_unused_(find_unused), hooks_(std::move(hooks)) {
   UnitGradients::Listener& listener = *this;
   size_t parameters = 0;
   for (ShardedUnit& unit : units) {
-    units_.emplace_back(unit, groups.shards, groups.replicas, pool, listener);
+    units_.emplace_back(unit, groups.shards, groups.replicas, pool, sent_as, listener);
     std::vector<size_t>& of_unit = first_.emplace_back();
     for (const ShardedBlock& block : unit.blocks()) {
       of_unit.push_back(parameters);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace levin::parallel {
@@ -24,9 +25,10 @@ class ShardedGradients final : private UnitGradients::Listener {
     std::function<void(size_t unit)> completed;  ///< before a unit is reduced
     std::function<void()> finished;              ///< when all reductions that had begun have ended
   };
-  /// `find_unused`: parameters may get no gradient in a window, on some or all ranks. All must outlive the object.
+  /// `find_unused`: parameters may get no gradient in a window, on some or all ranks. `sent_as`: as in UnitGradients.
+  /// All must outlive the object.
   ShardedGradients(std::deque<ShardedUnit>& units, const Groups& groups, BufferPool& pool, bool find_unused,
-                   Hooks hooks);
+                   std::optional<at::ScalarType> sent_as, Hooks hooks);
 
   /// Begins a backward of a window, which is not its last.
   void begin_backward();

@@ -38,7 +38,7 @@ ShardedModule::ShardedModule(torch::nn::Module& module, ProcessGroup& group, Sha
   const c10::InferenceMode normal_tensors(false);  // an evaluation may be the first to use the module
   for (const UnitParameters& found : find_units(module)) {
     const size_t index = units_.size();
-    units_.emplace_back(found, *shards_, pool_, [this, index] { use(index); });
+    units_.emplace_back(found, *shards_, pool_, options.gather_dtype, [this, index] { use(index); });
   }
   size_t largest = 0;
   for (const ShardedUnit& unit : units_) largest = std::max(largest, unit.bytes());
@@ -53,7 +53,7 @@ ShardedModule::ShardedModule(torch::nn::Module& module, ProcessGroup& group, Sha
   }
   gradients_ = std::make_unique<ShardedGradients>(
       units_, ShardedGradients::Groups{.shards = *reductions_, .replicas = replicas_.get(), .all = group}, pool_,
-      options.find_unused_parameters,
+      options.find_unused_parameters, options.reduce_dtype,
       ShardedGradients::Hooks{.completed = [this](size_t unit) { release(unit); },
                               .finished = [this] { prefetch(std::exchange(postponed_, {})); }});
 }
@@ -200,13 +200,17 @@ State ShardedModule::state_dict() {
   std::unordered_map<TensorPlace, at::Tensor, TensorPlace::Hash> copies;
   for (size_t unit = 0; unit < units_.size(); ++unit) {
     const bool was_present = units_[unit].is_present();
-    units_[unit].begin_gather();
-    units_[unit].wait();
+    units_[unit].gather_exactly();
     if (group_.rank() == 0)
       for (const ShardedBlock& block : units_[unit].blocks())
         for (const at::Tensor& parameter : block.memory().parameters)
           copies[TensorPlace(parameter)] = parameter.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-    if (!was_present) release(unit);
+    if (units_[unit].gathers_rounded()) {
+      units_[unit].release(/*keeps_memory=*/options_.keep_parameters);  // the next use rounds again
+      used_[unit] = false;
+    } else if (!was_present) {
+      release(unit);
+    }
   }
   State state = State::dict();
   if (group_.rank() != 0) return state;

@@ -23,6 +23,12 @@ struct ShardingOptions {
   /// The number of consecutive ranks that divide the parameters among each other. Each further group of this many ranks
   /// holds another copy of the module. 0: all ranks form one group. It must divide the number of ranks.
   int64_t hybrid_shard = 0;
+  /// The 16-bit dtype in which parameters are gathered; forward and backward then see their rounded values, and the
+  /// optimizer the exact ones. nullopt: their own dtype.
+  std::optional<at::ScalarType> gather_dtype = {};
+  /// The 16-bit dtype in which gradients are sent. nullopt: their own dtype. Where the backend has no reduce-scatter
+  /// (Gloo), they are summed in their own dtype.
+  std::optional<at::ScalarType> reduce_dtype = {};
 };
 
 /// A module whose parameters, gradients and optimizer's state are divided among the ranks. The module's own classes

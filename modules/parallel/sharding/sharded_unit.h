@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,11 @@ namespace levin::parallel {
 /// A unit of a sharded module: its blocks, and the buffer that holds them while they are whole.
 class ShardedUnit final : public WatchedMemory {
  public:
-  /// `on_use` is called before an operation uses the unit, and makes it whole. `group` and `pool` must outlive the
-  /// unit.
-  ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, BufferPool& pool, std::function<void()> on_use);
+  /// `on_use` is called before an operation uses the unit, and makes it whole. `sent_as`: the dtype in which parameters
+  /// of wider dtypes are gathered, so that the whole unit has their rounded values; nullopt: their own. `group` and
+  /// `pool` must outlive the unit.
+  ShardedUnit(const UnitParameters& parameters, ProcessGroup& group, BufferPool& pool,
+              std::optional<at::ScalarType> sent_as, std::function<void()> on_use);
 
   /// For people: "unit net.blocks.3".
   const std::string& name() const { return name_; }
@@ -33,6 +36,11 @@ class ShardedUnit final : public WatchedMemory {
   bool is_in_use() const { return uses_ > 0; }
   /// Starts to gather the unit from all ranks, unless it is present. Collective: all ranks call it.
   void begin_gather();
+  /// Gathers the unit with the shards' own values, also if it is present with rounded ones. Collective: all ranks call
+  /// it.
+  void gather_exactly();
+  /// Whether `begin_gather` rounds values.
+  bool gathers_rounded() const;
   /// Waits until the unit is whole.
   void wait();
   /// Drops the whole unit, and waits for it first if it is on its way; the shards stay. `keeps_memory`: the buffer
@@ -43,18 +51,23 @@ class ShardedUnit final : public WatchedMemory {
 
  private:
   enum class State { Away, Coming, Whole };
-  void gather_into_blocks();
+  std::optional<at::ScalarType> narrow_dtype(const ShardedBlock& block) const;
+  void begin(bool exact);
+  void gather_into_blocks(bool exact);
 
   std::string name_;
   std::string call_;  ///< of its gathers, for errors
   ProcessGroup& group_;
   BufferPool& pool_;
+  std::optional<at::ScalarType> sent_as_;
   std::function<void()> on_use_;
   std::deque<ShardedBlock> blocks_ = {};
   std::vector<size_t> offsets_ = {};  ///< of the blocks in the buffer
   size_t bytes_ = 0;
   at::Tensor buffer_ = {};
   State state_ = State::Away;
+  bool is_exact_ = true;               ///< the gather that is on its way
+  std::vector<at::Tensor> sent_ = {};  ///< this rank's shards in narrower dtypes, until the gather ends
   int uses_ = 0;
   PendingWorks works_ = {};
 };

@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
+#include <levin/modules/parallel/sharding/narrow_memory.h>
 #include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
@@ -23,7 +24,7 @@ at::Tensor in_buffer(const at::Tensor& buffer, size_t offset, const ShardedBlock
 }  // namespace
 
 UnitGradients::UnitGradients(ShardedUnit& unit, ProcessGroup& group, ProcessGroup* replicas, BufferPool& pool,
-                             Listener& listener)
+                             std::optional<at::ScalarType> sent_as, Listener& listener)
     : call_("reduction of " + unit.name()), group_(group), replicas_(replicas), pool_(pool), listener_(listener) {
   for (size_t place = 0; place < unit.blocks().size(); ++place) {
     ShardedBlock& of_unit = unit.blocks()[place];
@@ -33,6 +34,7 @@ UnitGradients::UnitGradients(ShardedUnit& unit, ProcessGroup& group, ProcessGrou
     block.place = place;
     block.block = &of_unit;
     block.offset = bytes_;
+    block.sent_as = narrower(of_unit.memory().own.scalar_type(), sent_as);
     block.used.resize(parameters.size());
     block.arrived.resize(parameters.size());
     bytes_ += aligned(of_unit.bytes());
@@ -119,7 +121,6 @@ void UnitGradients::begin_reduction() {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
   if (!buffer_.defined()) take_buffer();
-  if (!scatters_) received_ = pool_.take(bytes_);
   group_.guarded(call_.c_str(), [&] {
     for (Block& block : blocks_) {
       for (size_t i = 0; i < block.views.size(); ++i) collect(block, i);
@@ -128,14 +129,22 @@ void UnitGradients::begin_reduction() {
       const int64_t ranks = group_.world_size() * (replicas_ != nullptr ? replicas_->world_size() : 1);
       block.whole.mul_(1.0 / static_cast<double>(ranks));
       if (!block.own.defined()) block.own = at::empty_like(block.block->memory().own);
-      if (scatters_) {
-        works_.add(torch_compat::reduce_scatter_flat(*group_.raw(), block.own, block.whole));
-      } else {
-        block.received = in_buffer(received_, block.offset, *block.block);
-        works_.add(torch_compat::all_to_all_flat(*group_.raw(), block.received, block.whole));
-      }
+      begin_exchange(block);
     }
   });
+}
+
+void UnitGradients::begin_exchange(Block& block) {
+  at::Tensor sent = block.sent_as ? narrow(block.whole, *block.sent_as) : block.whole;
+  if (scatters_) {
+    block.received = block.sent_as ? at::empty_like(block.own, *block.sent_as) : block.own;
+    works_.add(torch_compat::reduce_scatter_flat(*group_.raw(), block.received, sent));
+    return;
+  }
+  if (!block.sent_as && !received_.defined()) received_ = pool_.take(bytes_);
+  block.received =
+      block.sent_as ? narrow_end(block.whole, *block.sent_as) : in_buffer(received_, block.offset, *block.block);
+  works_.add(torch_compat::all_to_all_flat(*group_.raw(), block.received, sent));
 }
 
 void UnitGradients::finish_reduction() {
@@ -143,14 +152,17 @@ void UnitGradients::finish_reduction() {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
   group_.guarded(call_.c_str(), [&] { works_.wait(); });
-  if (!scatters_)
-    for (Block& block : blocks_) {
-      // In the order of the ranks, so that the sum is the same in each run.
-      const int64_t each = block.own.numel();
-      block.own.copy_(block.received.narrow(0, 0, each));
-      for (int64_t rank = 1; rank < group_.world_size(); ++rank)
-        block.own.add_(block.received.narrow(0, rank * each, each));
+  for (Block& block : blocks_) {
+    if (scatters_) {
+      if (block.sent_as) block.own.copy_(block.received);
+      continue;
     }
+    // In the order of the ranks, so that the sum is the same in each run.
+    const int64_t each = block.own.numel();
+    block.own.copy_(block.received.narrow(0, 0, each));
+    for (int64_t rank = 1; rank < group_.world_size(); ++rank)
+      block.own.add_(block.received.narrow(0, rank * each, each));
+  }
   if (replicas_ != nullptr)
     for (Block& block : blocks_) replicas_->all_reduce(block.own, ReduceOp::Sum);
   has_means_ = true;

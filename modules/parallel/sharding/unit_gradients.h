@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ class UnitGradients {
     virtual void completed() = 0;
   };
   /// `group`: the ranks among which the unit is divided. `replicas`: those that have the same shards; null if there are
-  /// none. All must outlive the object.
-  UnitGradients(ShardedUnit& unit, ProcessGroup& group, ProcessGroup* replicas, BufferPool& pool, Listener& listener);
+  /// none. `sent_as`: the dtype in which gradients of wider dtypes are sent in `group`; nullopt: their own. All must
+  /// outlive the object.
+  UnitGradients(ShardedUnit& unit, ProcessGroup& group, ProcessGroup* replicas, BufferPool& pool,
+                std::optional<at::ScalarType> sent_as, Listener& listener);
   ~UnitGradients();
   UnitGradients(const UnitGradients&) = delete;
   UnitGradients& operator=(const UnitGradients&) = delete;
@@ -62,7 +65,8 @@ class UnitGradients {
   struct Block {
     size_t place = 0;  ///< in the unit
     ShardedBlock* block = nullptr;
-    size_t offset = 0;  ///< in the buffers
+    size_t offset = 0;                           ///< in the buffers
+    std::optional<at::ScalarType> sent_as = {};  ///< nullopt: the gradients' own dtype
     at::Tensor whole = {}, received = {}, own = {};
     std::vector<at::Tensor> views = {};  ///< of `whole`, one for each parameter
     std::vector<uint8_t> used = {};      ///< in this window
@@ -70,6 +74,7 @@ class UnitGradients {
     std::vector<Hooked> hooks = {};
   };
   void arrived(Block& block, size_t parameter);
+  void begin_exchange(Block& block);
   void take_buffer();
   /// Moves a parameter's gradient into the buffer.
   static void collect(const Block& block, size_t parameter);

@@ -30,6 +30,9 @@ TEST_CASE("two ranks under fsdp end as under ddp, to the bit") {
   // The norm is that of the shards, added up.
   ends_alike(fits, kFsdp, kDdp, joined(kTwo, {"--gradient-clip-val", "0.5"}), 1e-12);
   ends_alike(RankedFits("lenet", "32-true"), kFsdp, kDdp, joined(kTwo, {"--precision", "bf16-mixed"}), 0);
+  // Autocast would round the parameters of these layers as well.
+  ends_alike(RankedFits("mlp", "32-true"), joined(kFsdp, {"--parameter-compression", "bf16"}), kDdp,
+             joined(kTwo, {"--precision", "bf16-mixed"}), 0);
 }
 
 TEST_CASE("more ranks under fsdp end as under ddp, up to the order of sums; so do uneven samples") {
@@ -56,6 +59,15 @@ TEST_CASE("a run under fsdp resumes to the bit, also with other ranks and strate
   CHECK(goes_on("from_ddp", joined(kDdp, kTwo), fsdp, middle) == 0);
   CHECK(goes_on("from_zero1", joined(kZero1, kFour), fsdp, epoch) < 1e-12);
   CHECK(goes_on("to_one", fsdp, {"--data.batch_size", "64"}, epoch) < 1e-12);
+}
+
+TEST_CASE("a run under fsdp that sends 16 bit resumes to the bit") {
+  const RankedFits fits("mlp", "32-true");
+  const Flags flags =
+      joined(joined(kFsdp, kTwo), {"--parameter-compression", "bf16", "--gradient-compression", "fp16"});
+  const auto unbroken = fits.weights("unbroken", flags);
+  fits.weights("resumed", joined(flags, {"--max-steps", "6"}));
+  CHECK(difference(fits.weights("resumed", joined(flags, {"--ckpt-path", "last"})), unbroken) == 0);
 }
 
 TEST_CASE("what fsdp cannot run is refused") {

@@ -64,6 +64,7 @@ struct Case {
   bool unused = false, keeps_parameters = false;
   int64_t hybrid = 0;
   bool built_divided = false;
+  std::optional<torch::Dtype> gather_dtype = {}, reduce_dtype = {};
 };
 
 Tensor loss_of(Net& net, int64_t batch, const levin::ProcessGroup& group) {
@@ -111,6 +112,40 @@ std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Ca
   return tensors_of(levin::module_state_dict(*net));
 }
 
+Tensor rounded(const Tensor& tensor, std::optional<torch::Dtype> dtype) {
+  return dtype ? tensor.to(*dtype).to(tensor.scalar_type()) : tensor;
+}
+
+/// Returns the weights after as many steps in which the module has rounded parameters and the optimizer exact ones, and
+/// the ranks add up rounded gradients.
+std::map<std::string, Tensor> trained_rounded(levin::ProcessGroup& group, const Case& how, int64_t steps) {
+  Net net = make_net(how);
+  const auto optimizer = make_optimizer(*net);
+  for (int64_t step = 0; step < steps; ++step) {
+    std::vector<Tensor> exact;
+    for (Tensor& parameter : net->parameters()) {
+      parameter.mutable_grad().reset();
+      exact.push_back(parameter.detach().clone());
+      parameter.detach().copy_(rounded(exact.back(), how.gather_dtype));
+    }
+    for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
+      levin::parallel::broadcast_buffers(*net, group, 0);
+      loss_of(net, step * how.micro_batches + micro, group).backward();
+    }
+    size_t next = 0;
+    for (Tensor& parameter : net->parameters()) {
+      parameter.detach().copy_(exact[next++]);
+      if (!parameter.grad().defined()) continue;
+      const Tensor own = parameter.grad() * (1.0 / static_cast<double>(group.world_size()));
+      Tensor sum;
+      for (const Tensor& one : group.all_gather(rounded(own, how.reduce_dtype))) sum = sum.defined() ? sum + one : one;
+      parameter.mutable_grad() = sum;
+    }
+    optimizer->step();
+  }
+  return tensors_of(levin::module_state_dict(*net));
+}
+
 /// Builds a module of which each rank keeps slices, with the numbers of rank 0.
 Net built_divided(ShardedConstruction& construction, const Case& how, int64_t rank) {
   Net net(nullptr);
@@ -129,9 +164,12 @@ std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, cons
   const WatchScope watched;
   ShardedConstruction construction(group, {.whole_bytes = 0, .least_bytes = 0});
   Net net = how.built_divided ? built_divided(construction, how, group.rank()) : make_net(how);
-  ShardedModule sharded(
-      *net, group,
-      {.keep_parameters = how.keeps_parameters, .find_unused_parameters = how.unused, .hybrid_shard = how.hybrid});
+  ShardedModule sharded(*net, group,
+                        {.keep_parameters = how.keeps_parameters,
+                         .find_unused_parameters = how.unused,
+                         .hybrid_shard = how.hybrid,
+                         .gather_dtype = how.gather_dtype,
+                         .reduce_dtype = how.reduce_dtype});
   construction.make_whole();
   const auto inner = make_optimizer(*net);
   ShardedOptimizer optimizer(*inner, sharded, sharded.shard_group(), "fsdp");
@@ -149,6 +187,7 @@ std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, cons
     }
     optimizer.take_gradients();
     optimizer.step();
+    if (how.gather_dtype && step == 2) sharded.state_dict();  // leaves no trace
   }
   const auto weights = tensors_of(sharded.state_dict());
   sharded.restore();
@@ -187,6 +226,43 @@ TEST_CASE("a module in shards trains as under ddp: to the bit on two ranks, up t
         CHECK(difference(expected, got) <= most);
       });
     }
+}
+
+TEST_CASE(
+    "parameters are gathered and gradients sent in 16 bit: forward sees rounded values, the optimizer exact ones") {
+  for (const int64_t ranks : {2, 3})
+    for (const Case& how :
+         {Case{.gather_dtype = torch::kBFloat16}, Case{.dtype = torch::kFloat, .reduce_dtype = torch::kHalf},
+          Case{.dtype = torch::kFloat,
+               .micro_batches = 2,
+               .gather_dtype = torch::kHalf,
+               .reduce_dtype = torch::kBFloat16},
+          Case{.dtype = torch::kFloat, .keeps_parameters = true, .gather_dtype = torch::kBFloat16}}) {
+      INFO(ranks << " ranks, " << how.dtype << ", " << how.micro_batches << " batches in a step");
+      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+        const auto expected = trained_rounded(group, how, 15);
+        const auto got = trained_in_shards(group, how, 15);
+        if (group.rank() == 0) CHECK(difference(expected, got) == 0);
+      });
+    }
+}
+
+TEST_CASE("what an operation writes into gathered parameters is kept, and what it leaves alone stays exact") {
+  run_ranks_over_gloo(2, [](levin::ProcessGroup& group) {
+    torch::nn::Linear net(3, 1);
+    const Tensor values = torch::tensor({{1.001F, 2.001F, 3.001F}});
+    net->weight.detach().copy_(values);
+    ShardedModule sharded(*net, group, {.gather_dtype = torch::kBFloat16});
+    {
+      const WatchScope watched;
+      const torch::NoGradGuard no_grad;
+      sharded.begin_pass(ShardedModule::Pass::Evaluation);
+      CHECK(torch::equal(net->weight.clone(), rounded(values, torch::kBFloat16)));
+      net->weight.clamp_(0, 2.5);
+    }
+    sharded.restore();
+    CHECK(torch::equal(net->weight, torch::tensor({{1.001F, 2.001F, 2.5F}})));
+  });
 }
 
 TEST_CASE("a module that is built divided has the values of rank 0 and trains as one that was whole") {
