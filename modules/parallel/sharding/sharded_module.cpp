@@ -77,6 +77,11 @@ void ShardedModule::make_groups() {
 void ShardedModule::begin_pass(Pass pass) {
   order_ = pass == Pass::Training ? &training_ : &evaluation_;
   order_->begin();
+  for (size_t unit = 0; unit < units_.size(); ++unit)
+    if (units_[unit].is_unrounded()) {
+      units_[unit].release(/*keeps_memory=*/options_.keep_parameters);
+      used_[unit] = false;
+    }
 }
 
 void ShardedModule::use(size_t index) {
@@ -205,12 +210,7 @@ State ShardedModule::state_dict() {
       for (const ShardedBlock& block : units_[unit].blocks())
         for (const at::Tensor& parameter : block.memory().parameters)
           copies[TensorPlace(parameter)] = parameter.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-    if (units_[unit].gathers_rounded()) {
-      units_[unit].release(/*keeps_memory=*/options_.keep_parameters);  // the next use rounds again
-      used_[unit] = false;
-    } else if (!was_present) {
-      release(unit);
-    }
+    if (!was_present) release(unit);
   }
   State state = State::dict();
   if (group_.rank() != 0) return state;

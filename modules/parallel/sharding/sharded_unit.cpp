@@ -40,6 +40,7 @@ void ShardedUnit::begin_use() {
 void ShardedUnit::end_use(bool written) noexcept {
   --uses_;
   if (!written) return;
+  is_exact_ = true;
   const at::NoGradGuard no_grad;
   for (ShardedBlock& block : blocks_) {
     at::Tensor& own = block.memory().own;

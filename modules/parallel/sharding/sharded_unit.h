@@ -39,8 +39,8 @@ class ShardedUnit final : public WatchedMemory {
   /// Gathers the unit with the shards' own values, also if it is present with rounded ones. Collective: all ranks call
   /// it.
   void gather_exactly();
-  /// Whether `begin_gather` rounds values.
-  bool gathers_rounded() const;
+  /// Whether the unit is present with values that `begin_gather` would round: gathered exactly, or written.
+  bool is_unrounded() const { return is_present() && is_exact_ && gathers_rounded(); }
   /// Waits until the unit is whole.
   void wait();
   /// Drops the whole unit, and waits for it first if it is on its way; the shards stay. `keeps_memory`: the buffer
@@ -52,6 +52,7 @@ class ShardedUnit final : public WatchedMemory {
  private:
   enum class State { Away, Coming, Whole };
   std::optional<at::ScalarType> narrow_dtype(const ShardedBlock& block) const;
+  bool gathers_rounded() const;
   void begin(bool exact);
   void gather_into_blocks(bool exact);
 
@@ -66,7 +67,7 @@ class ShardedUnit final : public WatchedMemory {
   size_t bytes_ = 0;
   at::Tensor buffer_ = {};
   State state_ = State::Away;
-  bool is_exact_ = true;               ///< the gather that is on its way
+  bool is_exact_ = true;               ///< what is present, or on its way, has not been rounded
   std::vector<at::Tensor> sent_ = {};  ///< this rank's shards in narrower dtypes, until the gather ends
   int uses_ = 0;
   PendingWorks works_ = {};

@@ -171,7 +171,8 @@ TEST_CASE("a state goes from shares to another number of ranks, to none, and bac
       rank.optimizer.load_state_dict(whole);
       const at::AutoGradMode with_gradients(true);
       for (int64_t step = 2; step < 4; ++step) rank.step(step);
-      if (difference_of_nets(*rank.net, *alone.net) > 1e-12) throw std::runtime_error("does not end as the unbroken run");
+      if (difference_of_nets(*rank.net, *alone.net) > 1e-12)
+        throw std::runtime_error("does not end as the unbroken run");
     });
   }
 }
