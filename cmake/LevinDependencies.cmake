@@ -73,6 +73,10 @@ if(LEVIN_HTTPLIB_INCLUDE AND LEVIN_HTTPLIB_LIBRARY AND LEVIN_HTTPLIB_FLAGS)
 elseif(LEVIN_HTTPLIB_INCLUDE AND NOT LEVIN_HTTPLIB_LIBRARY)
   set(LEVIN_HAS_HTTPLIB ON)
 endif()
+# The packaged library has the new ABI.
+if(LEVIN_HTTPLIB_LIBRARY AND "_GLIBCXX_USE_CXX11_ABI=0" IN_LIST levin_torch_definitions)
+  set(LEVIN_HAS_HTTPLIB OFF)
+endif()
 
 # Packages of compiled steps are run by AOTInductor, which Debian's LibTorch is built without.
 include(CheckCXXSourceCompiles)
