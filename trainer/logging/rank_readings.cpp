@@ -5,7 +5,6 @@
 #include <levin/trainer/logging/metric_accumulator.h>
 
 #include <algorithm>
-#include <ranges>
 #include <vector>
 
 namespace levin {
@@ -102,10 +101,12 @@ std::map<std::string, double> values_of_some_ranks(const CountedMetrics& own, Co
   State computed = State::dict();
   for (const auto& [name, metric] : own.logged) {
     metric->reset();
-    for (const State& of_rank : std::views::reverse(of_ranks)) {
-      if (const State* counted = of_rank.at("logged").find(name)) metric->prepend_state_dict(*counted);
-      if (const State* states = of_rank.at("restored").find(name))
-        for (const State& one : std::views::reverse(states->items())) metric->prepend_state_dict(one);
+    for (auto of_rank = of_ranks.rbegin(); of_rank != of_ranks.rend(); ++of_rank) {
+      if (const State* counted = of_rank->at("logged").find(name)) metric->prepend_state_dict(*counted);
+      if (const State* states = of_rank->at("restored").find(name)) {
+        const auto& items = states->items();
+        for (auto one = items.rbegin(); one != items.rend(); ++one) metric->prepend_state_dict(*one);
+      }
     }
     computed[name] = read_value(name, *metric);
     metric->load_state_dict(of_ranks[static_cast<size_t>(comm.rank())].at("logged").at(name));
