@@ -81,7 +81,8 @@ void MetricAccumulator::add(const std::string& name, const std::shared_ptr<Logge
   metric = logged;
   weight = 1;
   if (const auto restored = std::exchange(restored_metrics, std::nullopt))
-    for (auto earlier = restored->rbegin(); earlier != restored->rend(); ++earlier) metric->prepend_state_dict(*earlier);
+    for (auto earlier = restored->rbegin(); earlier != restored->rend(); ++earlier)
+      metric->prepend_state_dict(*earlier);
   if (!on_step) return;
   const at::Tensor of_batch = metric->batch_value();
   if (!of_batch.defined())
