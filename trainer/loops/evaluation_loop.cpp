@@ -4,9 +4,11 @@
 #include <levin/trainer/core/device/rng_guard.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
+#include <levin/trainer/loops/idle_evaluation.h>
 #include <levin/trainer/loops/rank_agreement.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace levin {
 
@@ -166,7 +168,11 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
     if (!loaded) break;
     // If this rank's batch is absent, only the hooks of other ranks run and may ask for a save.
     const bool all_have_one = loader.is_in_step() && !loaded->last;
-    if (!loaded->absent) evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
+    if (!loaded->absent)
+      evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
+    else if (parts_.strategy.shards_parameters())
+      run_idle_evaluation(run_, loader, std::move(loaded->batch),
+                          [&](const Batch& idle) { run_step(idle, batches_done, index); });
     batches_done += 1;
     if (counters_.stage == Stage::SanityCheck) continue;
     all_have_one ? run_.save_if_asked() : run_.save_if_any_rank_asks();
@@ -187,12 +193,16 @@ Metrics EvaluationLoop::read_epoch() {
   return sink_.read_evaluation_epoch();
 }
 
+void EvaluationLoop::run_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+  parts_.precision.forward_context(
+      [&] { parts_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
+}
+
 void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {
   const BatchInHand in_hand(run_, batch, batch_idx,
                             BatchInHand::Logging{.step = batch_idx, .on_step_by_default = false});
   (parts_.hooks.*hooks_.batch_start)(run_);
-  parts_.precision.forward_context(
-      [&] { parts_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
+  run_step(batch, batch_idx, dataloader_idx);
   ModuleAccess::refuse_two_forms(run_.module(), hooks_.method, batch, batch_idx);
   (parts_.hooks.*hooks_.batch_end)(run_);
   if (counters_.stage != Stage::SanityCheck && sink_.anything_to_read_each_evaluation_step())

@@ -45,6 +45,7 @@ class EvaluationLoop {
   bool evaluate_loaders(std::optional<int64_t> at_most);
   std::optional<data::LoadedBatch> next_batch(RankedLoader& loader);
   Metrics read_epoch();
+  void run_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   void evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx);
 
   struct StageHooks;

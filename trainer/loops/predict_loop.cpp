@@ -1,14 +1,28 @@
 #include <levin/trainer/loops/predict_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/trainer/loops/idle_evaluation.h>
 #include <levin/trainer/loops/ranked_loader.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace levin {
 namespace {
 
-std::optional<data::LoadedBatch> next_batch(RunContext& run, data::Loader& loader) {
+/// `together`: of ranks that need each other in each batch.
+std::optional<data::LoadedBatch> next_batch(RunContext& run, data::Loader& loader,
+                                            std::optional<RankedLoader>& together) {
   const ProfileSpan span(run.parts().profiler, Action::PredictNext);
-  return loader.next();
+  return together ? together->next() : loader.next();
+}
+
+Batch run_step(RunContext& run, const Batch& batch, int64_t batch_idx) {
+  Batch prediction;
+  run.parts().precision.forward_context(
+      [&] { prediction = run.parts().strategy.run_predict_step(batch, batch_idx, run.dataloader_idx()); });
+  return prediction;
 }
 
 void set_eval(RunContext& run) {
@@ -19,9 +33,7 @@ void set_eval(RunContext& run) {
 Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
   BatchInHand in_hand(run, batch, batch_idx);
   run.parts().hooks.on_predict_batch_start(run);
-  Batch prediction;
-  run.parts().precision.forward_context(
-      [&] { prediction = run.parts().strategy.run_predict_step(batch, batch_idx, run.dataloader_idx()); });
+  Batch prediction = run_step(run, batch, batch_idx);
   ModuleAccess::refuse_two_forms(run.module(), ModuleMethod::predict_step, batch, batch_idx);
   in_hand.set_prediction(prediction);
   run.parts().hooks.on_predict_batch_end(run);
@@ -33,11 +45,18 @@ std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t
   run.set_num_batches(limit);
   run.enter(Stage::Predict, index);
   loader.set_epoch(0);
+  std::optional<RankedLoader> together;
+  if (run.parts().strategy.shards_parameters()) together.emplace(loader, run.comm());
   std::vector<Batch> predictions;
   for (int64_t batch_idx = 0; !limit || batch_idx < *limit; ++batch_idx) {
-    std::optional<data::LoadedBatch> loaded = next_batch(run, loader);
+    std::optional<data::LoadedBatch> loaded = next_batch(run, loader, together);
     if (!loaded) break;
-    if (loaded->absent) continue;  // other ranks have all of its samples
+    if (loaded->absent) {  // other ranks have all of its samples
+      if (together)
+        run_idle_evaluation(run, *together, std::move(loaded->batch),
+                            [&](const Batch& idle) { run_step(run, idle, batch_idx); });
+      continue;
+    }
     predictions.push_back(predict_batch(run, run.to_device(std::move(loaded->batch)), batch_idx));
   }
   return predictions;
