@@ -2,15 +2,19 @@
 //
 //   benchmark_sharding CASE STRATEGY RANKS STEPS [shard]
 //
-// Rank 0 prints the median of a step in microseconds, and the largest peak of the ranks' resident memory in the whole
-// run, in MB. benchmarks/sharding.py has the peers and the table. Cases: mlp, 96 layers of 1024 (101 million
+// Rank 0 prints the median of a step in microseconds, and the ranks' resident memory until the end of training, the
+// largest peak and the last, in MB. With 0 steps it prints what a dry run says of the memory of a rank, in MB.
+// benchmarks/sharding.py has the peers and the table. Cases: mlp, 96 layers of 1024 (101 million
 // parameters, Adam), made by configure_model; none, a layer of 8, for what a process takes without a model; gpt, 8
 // blocks of 512 (25 million, AdamW).
 #include <levin/levin.h>
+#include <levin/trainer/cli/commands/dry_run.h>
 #include <levin/trainer/core/system/memory_use.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "benchmarks/statistics.h"
@@ -25,7 +29,7 @@ constexpr int64_t kWarmUp = 3;
 int64_t width_of(const std::string& name) { return name == "none" ? 8 : 1024; }
 
 struct Net : levin::LightningModule {
-  explicit Net(std::string name_) : name(std::move(name_)) {}
+  explicit Net(std::string which) : name(std::move(which)) {}
   void configure_model() override {
     if (name == "gpt") {
       gpt =
@@ -44,19 +48,18 @@ struct Net : levin::LightningModule {
     return F::mse_loss(layers->forward(batch.input()), batch.target());
   }
   levin::OptimizerConfig configure_optimizers() override { return levin::optim::AdamW(parameters(), {.lr = 1e-4}); }
-  void on_train_batch_end(levin::Run& run) override { clock.tick(); }
+  void on_train_batch_end(levin::Run& /*run*/) override { clock.tick(); }
   void on_train_end(levin::Run& run) override {
-    const double own = static_cast<double>(levin::host_memory().resident_peak) / 1e6;
-    torch::Tensor most = torch::full({1}, own, torch::kDouble);
-    run.comm().all_reduce(most, levin::ReduceOp::Max);
-    peak = most.item<double>();
+    const levin::HostMemory own = levin::host_memory();
+    memory = torch::tensor({own.resident_peak, own.resident}, torch::kDouble) / 1e6;
+    run.comm().all_reduce(memory, levin::ReduceOp::Max);
   }
 
   std::string name;
   levin::nn::GPT gpt{nullptr};
   nn::Sequential layers;
   StepClock clock = {};
-  double peak = 0;
+  torch::Tensor memory;
 };
 
 std::vector<levin::Batch> make_batches(const std::string& name) {
@@ -69,6 +72,16 @@ std::vector<levin::Batch> make_batches(const std::string& name) {
       batches.emplace_back(torch::randn({8, width_of(name)}), torch::randn({8, width_of(name)}));
     }
   return batches;
+}
+
+/// Prints the sum of the memory that a dry run of these options finds.
+void print_planned_memory(const levin::TrainerOptions& options, const std::string& name) {
+  const auto findings = std::make_shared<levin::cli::DryRunFindings>();
+  levin::TrainerOptions dry = levin::cli::dry_run_options(options);
+  dry.callbacks.push_back(std::make_shared<levin::cli::DryRun>(findings, options));
+  Net net(name);
+  levin::Trainer::for_dry_run(std::move(dry))->fit(net, make_batches(name));
+  for (const auto& [device, need] : findings->memory) std::printf("%.2f\n", static_cast<double>(need.sum()) / 1e6);
 }
 
 }  // namespace
@@ -86,10 +99,16 @@ int main(int argc, char** argv) {
   options.accelerator = "cpu";
   options.barebones = true;
   options.use_distributed_sampler = false;
-  levin::Trainer trainer(options);
   torch::manual_seed(1);
+  if (options.max_steps == 0) {
+    print_planned_memory(options, argv[1]);
+    return 0;
+  }
+  levin::Trainer trainer(options);
   Net net(argv[1]);
   trainer.fit(net, make_batches(argv[1]));
   net.clock.microseconds.erase(net.clock.microseconds.begin(), net.clock.microseconds.begin() + kWarmUp);
-  if (trainer.is_global_zero()) std::printf("%.1f %.2f\n", Rounds{net.clock.microseconds}.median(), net.peak);
+  if (trainer.is_global_zero())
+    std::printf("%.1f %.2f %.2f\n", Rounds{net.clock.microseconds}.median(), net.memory[0].item<double>(),
+                net.memory[1].item<double>());
 }

@@ -58,6 +58,7 @@ class ForwardingStrategy : public Strategy {
   void give_back() override { inner_->give_back(); }
   State state_dict() const override { return inner_->state_dict(); }
   void load_state_dict(const State& state) override { inner_->load_state_dict(state); }
+  const Strategy& inner() const { return *inner_; }
 
  protected:
   Strategy& inner() { return *inner_; }
@@ -67,5 +68,12 @@ class ForwardingStrategy : public Strategy {
  private:
   std::unique_ptr<Strategy> inner_;
 };
+
+/// Returns the strategy of class S that `strategy` is or wraps; null if there is none.
+template <class S>
+const S* find_strategy(const Strategy& strategy) {
+  const auto* const wrapper = dynamic_cast<const ForwardingStrategy*>(&strategy);
+  return wrapper != nullptr ? find_strategy<S>(wrapper->inner()) : dynamic_cast<const S*>(&strategy);
+}
 
 }  // namespace levin

@@ -4,7 +4,10 @@
 #include <levin/modules/parallel/sharding/sharded_module.h>
 #include <levin/trainer/strategies/ddp.h>
 
+#include <cstddef>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace levin {
 
@@ -17,6 +20,8 @@ class FsdpStrategy final : public DdpStrategy {
 
   const char* name() const override { return "fsdp"; }
   bool shards_parameters() const override { return true; }
+  /// Returns the units that the last training batch used (ShardedModule::uses); empty before the first.
+  std::vector<size_t> uses() const { return sharded_ ? sharded_->uses() : std::vector<size_t>(); }
   /// What configure_model makes is divided among the ranks at once.
   void configure_model(LightningModule& module) override;
   void place(LightningModule& module) override;

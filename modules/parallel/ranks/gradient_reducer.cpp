@@ -305,7 +305,9 @@ void GradientReducer::load_state_dict(const State& state) {
 
 int64_t ReductionPlan::bytes_sent(int64_t world_size, bool scatters) const {
   const int64_t rounds_of_gradients = gathered_bytes > 0 && (scatters || only_scatters) ? 1 : 2;
-  return (world_size - 1) * (rounds_of_gradients * bytes + gathered_bytes) / world_size;
+  const int64_t sharing = sharing_ranks > 0 ? sharing_ranks : world_size, groups = world_size / sharing;
+  const int64_t in_group = (sharing - 1) * (rounds_of_gradients * bytes + gathered_bytes) / sharing;
+  return in_group + 2 * (groups - 1) * bytes / (sharing * groups);  // then shards are all-reduced over the groups
 }
 
 ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options) {

@@ -38,6 +38,7 @@ struct ReductionPlan {
   int64_t buckets = 0;         ///< number of buckets if backward fills them in the reversed order of the parameters
   int64_t gathered_bytes = 0;  ///< size of all parameters that a step gathers, if each rank steps its own shard
   bool only_scatters = false;  ///< ranks get nothing but their shards of gradients, whatever the backend supports
+  int64_t sharing_ranks = 0;   ///< ranks that divide gradients and parameters, in each group of so many; 0: all
 
   /// Returns the bytes that one rank sends in a step. `scatters`: the backend supports reduce-scatter, which is used
   /// where it suffices.

@@ -18,8 +18,6 @@
 namespace levin::parallel {
 namespace {
 
-/// A unit that has at most this share of the largest one stays whole during a step.
-constexpr size_t kShareOfKept = 8;
 /// In place of the hash of an order: this rank has no loss.
 constexpr int64_t kNoLoss = -1;
 
@@ -44,7 +42,7 @@ ShardedModule::ShardedModule(torch::nn::Module& module, ProcessGroup& group, Sha
   for (const ShardedUnit& unit : units_) largest = std::max(largest, unit.bytes());
   used_.resize(units_.size());
   for (size_t unit = 0; unit < units_.size(); ++unit) {
-    kept_.push_back(units_[unit].bytes() * kShareOfKept <= largest);
+    kept_.push_back(is_small_unit(units_[unit].bytes(), largest));
     for (size_t block = 0; block < units_[unit].blocks().size(); ++block) {
       if (!units_[unit].blocks()[block].is_trained()) continue;
       blocks_.push_back(units_[unit].blocks()[block].memory());

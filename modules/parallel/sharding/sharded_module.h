@@ -6,6 +6,7 @@
 #include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -30,6 +31,12 @@ struct ShardingOptions {
   /// (Gloo), they are summed in their own dtype.
   std::optional<at::ScalarType> reduce_dtype = {};
 };
+
+/// Returns whether a unit of so many bytes stays whole during a step, next to the largest.
+template <class Bytes>
+bool is_small_unit(Bytes bytes, Bytes largest) {
+  return bytes * 8 <= largest;
+}
 
 /// A module whose parameters, gradients and optimizer's state are divided among the ranks. The module's own classes
 /// need not know of it: in a WatchScope, an operation that uses a parameter finds it whole.
@@ -65,6 +72,9 @@ class ShardedModule final : public ShardedMemory {
 
   /// Returns the ranks among which this rank's parameters are divided.
   ProcessGroup& shard_group() const { return *shards_; }
+  /// Returns the units that the last training batch used, by their places in find_units, where they were not still
+  /// whole.
+  const std::vector<size_t>& uses() const { return training_.units(); }
   /// Begins the forward of a batch.
   void begin_pass(Pass pass);
   /// Adds the gradients of `loss` to the window's, on this rank.

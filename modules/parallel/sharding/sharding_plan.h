@@ -3,7 +3,9 @@
 #include <levin/modules/parallel/sharding/sharded_module.h>
 #include <torch/nn/module.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace levin::parallel {
 
@@ -15,10 +17,17 @@ struct ShardingPlan {
   ReductionPlan reduction = {};  ///< what a step sends
 };
 
-/// `ranks`: of the run. `accumulates`: several batches make a step, over which each rank keeps whole gradients. The
-/// module may be divided already.
-ShardingPlan plan_sharding(const torch::nn::Module& module, const ShardingOptions& options, int64_t ranks,
-                           bool accumulates);
+/// The step that a plan is for.
+struct PlannedStep {
+  int64_t ranks = 1;     ///< of the run
+  int64_t batches = 1;   ///< that make the step; over several, each rank keeps whole gradients
+  bool scatters = true;  ///< the backend works in place and has a reduce-scatter, as NCCL; Gloo takes more buffers
+  /// What a batch's forward and backward use (ShardedModule::uses). Empty: each unit in both.
+  std::vector<size_t> uses = {};
+};
+
+/// The module may be divided already.
+ShardingPlan plan_sharding(const torch::nn::Module& module, const ShardingOptions& options, const PlannedStep& step);
 
 /// Returns the bytes of the module's parameters that are whole at the moment.
 int64_t whole_bytes(const torch::nn::Module& module);

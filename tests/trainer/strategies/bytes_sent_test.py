@@ -1,4 +1,4 @@
-"""What a dry run says that ranks send in each step is what they are measured to send.
+"""What a dry run says that ranks send in each step is what they are measured to send, and fsdp sends half more than ddp.
 
 usage: bytes_sent_test.py LEVIN
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
-SHORT, LONG = 10, 60
+SHORT, LONG = 5, 15
 MOST_BY_TCP = 0.05
 
 
@@ -53,39 +53,56 @@ def fit(levin, folder, *flags):
     return done.stdout
 
 
-def measured(levin, folder, ranks, strategy):
+def measured(levin, folder, ranks, flags):
     """Bytes of one rank in one step."""
     sent = {}
     for steps in (SHORT, LONG):
         before = bytes_so_far()
-        fit(levin, folder, "--strategy", strategy, "--devices", str(ranks), "--max-steps", str(steps))
+        fit(levin, folder, *flags, "--devices", str(ranks), "--max-steps", str(steps))
         sent[steps] = bytes_so_far() - before
     return (sent[LONG] - sent[SHORT]) / (LONG - SHORT) / ranks
 
 
-def planned(levin, folder, ranks, strategy):
-    text = fit(levin, folder, "--strategy", strategy, "--devices", str(ranks), "--dry-run")
+def planned(levin, folder, ranks, flags):
+    text = fit(levin, folder, *flags, "--devices", str(ranks), "--dry-run")
     return 1e6 * float(re.search(r"each rank sends ([0-9.]+) MB", text).group(1))
+
+
+def write_files(folder):
+    """The config of a network of 24 equal units, and a text to learn."""
+    config = {
+        "trainer": {"accelerator": "cpu", "limit_val_batches": 0, "log_every_n_steps": 0, "logger": False,
+                    "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False},
+        "model": {"class": "LanguageModel", "vocab_size": 20, "block_size": 8, "layers": 24, "heads": 1,
+                  "embedding": 64, "optimizer": {"class": "SGD", "lr": 0.01}},
+        "data": {"class": "Text", "file": f"{folder}/text", "block_size": 8, "batch_size": 4},
+    }
+    with open(f"{folder}/config.json", "w") as file:
+        json.dump(config, file)
+    with open(f"{folder}/text", "w") as file:
+        file.write("the same twenty words or fewer again; " * 500)
 
 
 def main():
     levin = sys.argv[1]
     loopback_up()
+    cases = [(ranks, ("--strategy", strategy)) for ranks in (2, 4) for strategy in ("ddp", "zero1", "fsdp")]
+    cases += [(2, ("--strategy", "fsdp", "--shard", "gradients", "--accumulate-grad-batches", "2")),
+              (2, ("--strategy", "fsdp", "--accumulate-grad-batches", "2")),
+              (4, ("--strategy", "fsdp", "--hybrid-shard", "2"))]
+    failed = False
     with tempfile.TemporaryDirectory() as folder:
-        config = {
-            "trainer": {"accelerator": "cpu", "limit_val_batches": 0, "log_every_n_steps": 0, "logger": False,
-                        "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False},
-            "model": {"class": "ImageClassifier", "net": "mlp", "optimizer": {"class": "SGD", "lr": 0.01}},
-            "data": {"class": "SyntheticDigits", "train_size": 4096, "val_size": 16, "batch_size": 16},
-        }
-        with open(f"{folder}/config.json", "w") as file:
-            json.dump(config, file)
-        failed = False
-        for strategy in ("ddp", "zero1"):
-            for ranks in (2, 4):
-                plan, real = planned(levin, folder, ranks, strategy), measured(levin, folder, ranks, strategy)
-                print(f"{strategy}, {ranks} ranks: planned {plan:.0f} bytes, measured {real:.0f} ({real / plan:.4f})")
-                failed |= not plan <= real * 1.002 or real > plan * (1 + MOST_BY_TCP)
+        write_files(folder)
+        sent = {}
+        for ranks, flags in cases:
+            plan, real = planned(levin, folder, ranks, flags), measured(levin, folder, ranks, flags)
+            sent[(ranks, flags)] = real
+            print(f"{ranks} ranks, {' '.join(flags)}: planned {plan:.0f} bytes, measured {real:.0f} ({real / plan:.4f})")
+            failed |= not plan <= real * 1.002 or real > plan * (1 + MOST_BY_TCP)
+        for ranks in (2, 4):
+            share = sent[(ranks, ("--strategy", "fsdp"))] / sent[(ranks, ("--strategy", "ddp"))]
+            print(f"{ranks} ranks: fsdp sends {share:.3f} of ddp's bytes")
+            failed |= abs(share / 1.5 - 1) > 0.05
     sys.exit(1 if failed else 0)
 
 

@@ -7,7 +7,10 @@
 #include <levin/modules/summary.h>
 #include <levin/trainer/core/system/counted.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/run/run_context.h>
 #include <levin/trainer/run/training_length.h>
+#include <levin/trainer/strategies/forwarding_strategy.h>
+#include <levin/trainer/strategies/fsdp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -66,8 +69,7 @@ void print_memory(std::ostream& out, const DryRunFindings& findings) {
         << megabytes(need.gradients) << ", optimizer state " << megabytes(need.optimizer_state) << ", activations "
         << megabytes(need.activations) << " for a batch of " << findings.batch_size
         << (need.whole_units > 0 ? ", whole units " + megabytes(need.whole_units) : "") << "; together "
-        << megabytes(need.parameters + need.gradients + need.optimizer_state + need.activations + need.whole_units)
-        << "\n";
+        << megabytes(need.sum()) << "\n";
 }
 
 void print_ranks(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options,
@@ -152,7 +154,12 @@ void DryRun::on_train_start(Run& run) {
 }
 
 parallel::ShardingPlan DryRun::sharding_plan(Run& run) const {
-  return parallel::plan_sharding(run.module(), sharding_, findings_->ranks, accumulates_);
+  const auto* const fsdp = find_strategy<FsdpStrategy>(dynamic_cast<RunContext&>(run).parts().strategy);
+  return parallel::plan_sharding(run.module(), sharding_,
+                                 {.ranks = findings_->ranks,
+                                  .batches = batches_of_step_,
+                                  .scatters = !is_on_cpu_,
+                                  .uses = fsdp ? fsdp->uses() : std::vector<size_t>()});
 }
 
 void DryRun::on_train_batch_start(Run& run) {
@@ -177,6 +184,7 @@ void DryRun::on_train_batch_end(Run& run) {
     need.parameters = plan.parameters;
     need.gradients = plan.gradients;
     need.whole_units = plan.whole;
+    findings_->reduction = plan.reduction;
   } else {
     add_parameters(run.module());
   }

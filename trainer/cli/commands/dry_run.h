@@ -22,6 +22,8 @@ struct MemoryNeed {
   int64_t parameters = 0, gradients = 0, optimizer_state = 0;
   int64_t whole_units = 0;  ///< under fsdp: the most that is gathered at one time
   int64_t activations = 0;  ///< kept from forward until backward, for the batch that ran
+
+  int64_t sum() const { return parameters + gradients + optimizer_state + whole_units + activations; }
 };
 
 /// What a dry run finds out about the real fit.
@@ -44,7 +46,8 @@ class DryRun : public Callback {
         strategy_(choose_strategy(options)),
         reduction_(ddp_options(options, strategy_)),
         sharding_(sharding_options(options)),
-        accumulates_(options.accumulate_grad_batches > 1),
+        batches_of_step_(options.accumulate_grad_batches),
+        is_on_cpu_(options.accelerator == "cpu"),
         nodes_(options.nb_gpu_nodes.value_or(options.num_nodes)) {}
   void on_train_start(Run& run) override;
   void on_train_batch_start(Run& run) override;
@@ -61,7 +64,8 @@ class DryRun : public Callback {
   StrategyChoice strategy_;
   parallel::DistributedDataParallelOptions reduction_;
   parallel::ShardingOptions sharding_;
-  bool accumulates_;
+  int64_t batches_of_step_;
+  bool is_on_cpu_;
   int64_t nodes_;
   std::unique_ptr<MemoryTracker> tracker_ = {};
 };
