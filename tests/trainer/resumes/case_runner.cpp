@@ -43,10 +43,15 @@ int at_stage(const char*) {
   return 0;
 }
 
+/// Also saves the state at the end, after which no kill comes.
 struct Events : levin::Callback {
   void on_train_batch_end(levin::Run&) override { event(); }
   void on_validation_batch_end(levin::Run&) override { event(); }
   void on_train_epoch_end(levin::Run&) override { event(); }
+  void on_fit_end(levin::Run& run) override {
+    events_left = -1;
+    run.save_checkpoint(root / "final.ckpt");
+  }
 };
 
 std::string rank_of_process() {
@@ -112,7 +117,6 @@ int main(int argc, char** argv) try {
     return 0;
   }
   trainer.fit(module, data, ckpt_path);
-  trainer.save_checkpoint(root / "final.ckpt");
   std::ofstream(root / ("events_of_rank_" + rank_of_process())) << events;
   return 0;
 } catch (const levin::UsageError& error) {

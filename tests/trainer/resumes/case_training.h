@@ -102,14 +102,16 @@ struct Data : levin::data::DataModule {
 struct Learner : levin::LightningModule {
   explicit Learner(const RandomCase& c)
       : case_(c),
-        body(register_module("body", torch::nn::Linear(kFeatures, 12))),
+        body(kFeatures, 12),
         norm(c.batch_norm ? register_module("norm", torch::nn::BatchNorm1d(12)) : nullptr),
         dropout(register_module("dropout", torch::nn::Dropout(c.dropout ? 0.2 : 0.0))),
-        head(register_module("head", torch::nn::Linear(12, kClasses))),
+        head(12, kClasses),
         late(register_parameter("late", torch::zeros({kClasses}))),
         rows(register_parameter("rows", torch::linspace(-0.5, 0.5, 3 * kFeatures).reshape({3, kFeatures}))),
         train_accuracy({.task = "multiclass", .num_classes = kClasses}),
         val_accuracy({.task = "multiclass", .num_classes = kClasses}) {
+    layers->push_back(body);
+    layers->push_back(head);
     automatic_optimization = !c.two_optimizers;
     if (c.ema) average.emplace(*this, levin::optim::EMAOptions{.decay = 0.9});
     if (c.metric_is_registered) register_metric("train_acc", train_accuracy);
@@ -185,6 +187,7 @@ struct Learner : levin::LightningModule {
   }
 
   RandomCase case_;
+  torch::nn::ModuleList layers = register_module("layers", torch::nn::ModuleList());  ///< units of fsdp
   torch::nn::Linear body;
   torch::nn::BatchNorm1d norm;
   torch::nn::Dropout dropout;
@@ -247,6 +250,9 @@ inline levin::TrainerOptions options_of(const RandomCase& c, const std::filesyst
   if (c.ranks > 1) {
     options.devices = c.ranks;
     options.strategy = c.strategy;
+    if (c.sharded_checkpoints) options.state_dict_type = "sharded";
+    if (c.keeps_parameters) options.shard = "gradients";
+    options.hybrid_shard = c.hybrid_shard;
   }
   options.precision = levin::Precision(c.precision.c_str());
   options.max_epochs = c.epochs;

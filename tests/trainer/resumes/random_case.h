@@ -23,9 +23,10 @@ struct RandomCase {
   bool two_optimizers = false, ema = false, dropout = false, batch_norm = false, shuffle = false, drop_last = false;
   bool weights_are_counts = false, empty_batches_are_nan = false, skips_batches = false;
   bool accumulation_table = false, stops_early = false, metric_is_registered = true, rows_change = false;
+  bool sharded_checkpoints = false, keeps_parameters = false;  ///< under fsdp
   int64_t samples = 30, batch_size = 4, workers = 0, accumulate = 1, epochs = 2, frequency = 1, log_every = 1;
   int64_t every_n_train_steps = 1, top_k = 1, sanity_steps = 0, check_val_every_n_epoch = 1, reload_every = 0;
-  int64_t max_steps = -1;
+  int64_t max_steps = -1, hybrid_shard = 0;
   double clip = 0;
   levin::BatchLimit limit_train = 1.0, limit_val = 1.0;
   levin::CheckInterval val_check_interval = 1.0;
@@ -59,7 +60,7 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
   c.number = number;
   c.comparable = comparable;
   c.ranks = comparable ? dice.between(2, 4) : dice.one_in(2) ? 1 : dice.between(2, 4);
-  if (c.ranks > 1) c.strategy = dice.among({"ddp", "zero1"});
+  if (c.ranks > 1) c.strategy = dice.among({"ddp", "zero1", "fsdp"});
   c.precision = comparable ? "64-true" : dice.among({"32-true", "32-true", "64-true", "bf16-mixed", "16-mixed"});
   c.optimizer = dice.among({"SGD", "Adam", "AdamW"});
   c.two_optimizers = dice.one_in(6);
@@ -113,28 +114,34 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
   if (c.two_optimizers) c.empty_batches_are_nan = false;
   // If the ranks divide the samples, each rank drops its own last ones.
   if (comparable && c.drop_last && c.data == "divided") c.data = "stream";
-  // A zero1 rank has only the gradients of its own shard.
-  if (c.two_optimizers && c.strategy == "zero1") c.strategy = "ddp";
-  // zero1 refuses changes of rows.
-  c.rows_change = dice.one_in(4) && c.strategy != "zero1";
+  // A rank of zero1 or fsdp has only the gradients of its own shard.
+  if (c.two_optimizers && c.ranks > 1) c.strategy = "ddp";
+  // zero1 and fsdp refuse changes of rows.
+  c.rows_change = dice.one_in(4) && c.strategy != "zero1" && c.strategy != "fsdp";
   // After a validation in the middle of an epoch there is no new epoch value of the training to monitor.
   if (c.check_val_every_n_epoch == 2) c.monitor = "train_loss_epoch";
+  if (c.strategy == "fsdp") {
+    c.sharded_checkpoints = dice.one_in(2);
+    c.keeps_parameters = dice.one_in(3);
+    if (c.ranks == 4 && dice.one_in(2)) c.hybrid_shard = 2;
+  }
   return c;
 }
 
 inline std::string RandomCase::describe() const {
   std::ostringstream text;
-  text << "case " << number << ": " << ranks << " ranks " << strategy << ", " << precision << ", " << optimizer
-       << (two_optimizers ? " twice" : "") << ", scheduler " << scheduler << " every " << frequency << ", accumulate "
-       << accumulate << (accumulation_table ? " by table" : "") << ", clip " << clip << " by " << clip_algorithm << ", "
-       << data << " data of " << samples << " in " << batch_size << (shuffle ? ", shuffled" : "")
-       << (drop_last ? ", drop_last" : "") << ", " << partial_round << " rounds, " << workers << " workers, " << epochs
-       << " epochs, max_steps " << max_steps << ", check_val " << check_val_every_n_epoch << (ema ? ", EMA" : "")
-       << (dropout ? ", dropout" : "") << (batch_norm ? ", BatchNorm" : "")
-       << (weights_are_counts ? ", counts as weights" : "") << (empty_batches_are_nan ? ", NaN where empty" : "")
-       << (skips_batches ? ", skips" : "") << (stops_early ? ", stops early" : "")
-       << (rows_change ? ", rows change" : "") << (metric_is_registered ? "" : ", metric not registered") << ", reload "
-       << reload_every << ", saves every " << every_n_train_steps << " steps, sanity " << sanity_steps << ", log every "
-       << log_every;
+  text << "case " << number << ": " << ranks << " ranks " << strategy << (sharded_checkpoints ? ", sharded files" : "")
+       << (keeps_parameters ? ", whole parameters" : "") << (hybrid_shard > 0 ? ", hybrid" : "") << ", " << precision
+       << ", " << optimizer << (two_optimizers ? " twice" : "") << ", scheduler " << scheduler << " every " << frequency
+       << ", accumulate " << accumulate << (accumulation_table ? " by table" : "") << ", clip " << clip << " by "
+       << clip_algorithm << ", " << data << " data of " << samples << " in " << batch_size
+       << (shuffle ? ", shuffled" : "") << (drop_last ? ", drop_last" : "") << ", " << partial_round << " rounds, "
+       << workers << " workers, " << epochs << " epochs, max_steps " << max_steps << ", check_val "
+       << check_val_every_n_epoch << (ema ? ", EMA" : "") << (dropout ? ", dropout" : "")
+       << (batch_norm ? ", BatchNorm" : "") << (weights_are_counts ? ", counts as weights" : "")
+       << (empty_batches_are_nan ? ", NaN where empty" : "") << (skips_batches ? ", skips" : "")
+       << (stops_early ? ", stops early" : "") << (rows_change ? ", rows change" : "")
+       << (metric_is_registered ? "" : ", metric not registered") << ", reload " << reload_every << ", saves every "
+       << every_n_train_steps << " steps, sanity " << sanity_steps << ", log every " << log_every;
   return text.str();
 }
