@@ -1,8 +1,10 @@
 #include <levin/modules/parallel/sharding/sharding_plan.h>
 #include <levin/modules/parallel/ranks/shard.h>
 #include <levin/modules/parallel/sharding/find_units.h>
+#include <levin/modules/parallel/sharding/narrow_memory.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -12,11 +14,17 @@ namespace {
 /// A unit's sizes in bytes.
 struct UnitSizes {
   int64_t all = 0, trained = 0;
+  int64_t gathered = 0, reduced = 0;  ///< in the dtypes in which parameters and gradients are sent
   int64_t largest = 0;   ///< of its trained parameters
   bool is_kept = false;  ///< stays whole until the optimizer's step
 };
 
-std::vector<UnitSizes> sizes_of_units(const torch::nn::Module& module) {
+int64_t bytes_as(const at::Tensor& parameter, std::optional<at::ScalarType> dtype) {
+  const at::ScalarType sent = narrower(parameter.scalar_type(), dtype).value_or(parameter.scalar_type());
+  return parameter.numel() * static_cast<int64_t>(c10::elementSize(sent));
+}
+
+std::vector<UnitSizes> sizes_of_units(const torch::nn::Module& module, const ShardingOptions& options) {
   std::vector<UnitSizes> units;
   int64_t largest = 0;
   for (const UnitParameters& found : find_units(module)) {
@@ -24,8 +32,10 @@ std::vector<UnitSizes> sizes_of_units(const torch::nn::Module& module) {
     for (const at::Tensor& parameter : found.parameters) {
       const auto size = static_cast<int64_t>(parameter.nbytes());
       unit.all += size;
+      unit.gathered += bytes_as(parameter, options.gather_dtype);
       if (!parameter.requires_grad()) continue;
       unit.trained += size;
+      unit.reduced += bytes_as(parameter, options.reduce_dtype);
       unit.largest = std::max(unit.largest, size);
     }
     largest = std::max(largest, unit.all);
@@ -50,10 +60,10 @@ int64_t gathered_bytes(const std::vector<UnitSizes>& units, bool keeps_parameter
   for (size_t i = 0; i < uses.size(); ++i) {
     const UnitSizes& unit = units[uses[i]];
     if (keeps_parameters || unit.is_kept) {
-      if (!seen[uses[i]]) once += unit.all;
+      if (!seen[uses[i]]) once += unit.gathered;
       seen[uses[i]] = true;
     } else if (i < 2 || uses[i - 2] != uses[i]) {  // where backward begins, the last unit but one is still there
-      in_each_batch += unit.all;
+      in_each_batch += unit.gathered;
     }
   }
   return once + step.batches * in_each_batch;
@@ -84,16 +94,17 @@ int64_t most_at_one_time(const std::vector<UnitSizes>& units, bool keeps_paramet
 
 ShardingPlan plan_sharding(const torch::nn::Module& module, const ShardingOptions& options, const PlannedStep& step) {
   ShardingPlan plan;
-  const std::vector<UnitSizes> units = sizes_of_units(module);
+  const std::vector<UnitSizes> units = sizes_of_units(module, options);
   const int64_t sharing = options.hybrid_shard > 0 ? options.hybrid_shard : step.ranks;
-  int64_t all = 0;
+  int64_t all = 0, trained = 0;
   for (const UnitSizes& unit : units) {
     all += unit.all;
-    plan.reduction.bytes += unit.trained;
+    trained += unit.trained;
+    plan.reduction.bytes += unit.reduced;
     if (unit.trained > 0) ++plan.reduction.buckets;
   }
   plan.parameters = shard_size(all, sharing);
-  plan.gradients = shard_size(plan.reduction.bytes, sharing);
+  plan.gradients = shard_size(trained, sharing);
   plan.whole = most_at_one_time(units, options.keep_parameters, step);
   plan.reduction.gathered_bytes = gathered_bytes(units, options.keep_parameters, step);
   plan.reduction.only_scatters = true;

@@ -46,6 +46,11 @@ TEST_CASE("a plan counts a unit where it is gathered, and each rank's ring of ga
         3 * kGathered * kUnit);
   CHECK(plan_sharding(*net, {.keep_parameters = true}, {.ranks = 4, .batches = 3, .uses = kUses})
             .reduction.gathered_bytes == kAll);
+  plan = plan_sharding(*net, {.gather_dtype = torch::kBFloat16, .reduce_dtype = torch::kHalf},
+                       {.ranks = 4, .uses = kUses});
+  CHECK(plan.reduction.gathered_bytes == kGathered * kUnit / 2);
+  CHECK(plan.reduction.bytes == kAll / 2);
+  CHECK(plan.gradients == kAll / 4);
   // Pairs of ranks divide the layers, and then add up the halves of their gradients.
   plan = plan_sharding(*net, {.hybrid_shard = 2}, {.ranks = 4, .uses = kUses});
   CHECK(plan.parameters == kAll / 2);
