@@ -48,8 +48,8 @@ TEST_CASE("a run with captured steps resumes to the bit, and captures them again
   }
 }
 
-TEST_CASE("one rank of ddp and of zero1 resumes to the bit", "[checkpoints]") {
-  for (const char* strategy : {"ddp", "zero1"}) {
+TEST_CASE("one rank of ddp, zero1 and fsdp resumes to the bit", "[checkpoints]") {
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
     INFO(strategy);
     goes_on_to_the_bit([&](levin::TrainerOptions& options) { options.strategy = strategy; });
   }

@@ -16,11 +16,11 @@ TEST_CASE("dp over all GPUs ends as one of them", "[parallel]") {
   CHECK(largest_difference(train(several, data.loader(16)), train(on(folder, "gpu"), data.loader(16))) < 1e-4);
 }
 
-TEST_CASE("one rank of ddp and of zero1, over NCCL, ends as one GPU", "[parallel]") {
+TEST_CASE("one rank of ddp, zero1 and fsdp, over NCCL, ends as one GPU", "[parallel]") {
   const ToyData data(50);
   const TemporaryFolder folder;
   const auto expected = train(on(folder, "gpu"), data.loader(8));
-  for (const char* strategy : {"ddp", "zero1"}) {
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
     INFO(strategy);
     levin::TrainerOptions ranked = on(folder, "gpu");
     ranked.strategy = strategy;

@@ -1,4 +1,5 @@
 #include <levin/trainer/strategies/zero1.h>
+#include <levin/trainer/core/system/heap.h>
 
 namespace levin {
 namespace {
@@ -10,7 +11,9 @@ constexpr const char* kShares = "shares";
 void Zero1Strategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
   check_divisible(optimizers);
   DdpStrategy::attach(optimizers);
-  if (!optimizers.empty()) sharded_.emplace(*optimizers.front(), *reducer());
+  if (optimizers.empty()) return;
+  sharded_.emplace(*optimizers.front(), *reducer());
+  return_free_memory();  // that of the parameters before they were moved into blocks
 }
 
 bool Zero1Strategy::follow_parameters() {

@@ -15,8 +15,8 @@ namespace {
 struct UnitSizes {
   int64_t all = 0, trained = 0;
   int64_t gathered = 0, reduced = 0;  ///< in the dtypes in which parameters and gradients are sent
-  int64_t largest = 0;   ///< of its trained parameters
-  bool is_kept = false;  ///< stays whole until the optimizer's step
+  int64_t largest = 0;                ///< of its trained parameters
+  bool is_kept = false;               ///< stays whole until the optimizer's step
 };
 
 int64_t bytes_as(const at::Tensor& parameter, std::optional<at::ScalarType> dtype) {

@@ -79,13 +79,17 @@ TEST_CASE("a run whose group was added before the save resumes if on_load_checkp
 
 TEST_CASE("a first batch of weight 0 on rank 0 leaves all weights finite") {
   const RankLearner learner;
-  for (const double value : learner.weights("ddp", 2, "first_weighs_nothing")) CHECK(std::isfinite(value));
+  const auto expected = learner.weights("ddp", 2, "first_weighs_nothing");
+  for (const double value : expected) CHECK(std::isfinite(value));
+  CHECK(difference(learner.weights("fsdp", 2, "first_weighs_nothing"), expected) < 1e-12);
 }
 
 TEST_CASE("ranks with unequal weights resume to the bit from the middle of a window") {
   const RankLearner learner;
-  const auto unbroken = learner.weights("ddp", 2, "unequal_weights");
-  CHECK(difference(learner.weights("ddp", 2, "unequal_weights", learner.middle()), unbroken) == 0);
+  for (const char* strategy : {"ddp", "fsdp"}) {
+    const auto unbroken = learner.weights(strategy, 2, "unequal_weights");
+    CHECK(difference(learner.weights(strategy, 2, "unequal_weights", learner.middle()), unbroken) == 0);
+  }
 }
 
 TEST_CASE("parameters whose rows change train on ranks as on one device, and resume to the bit") {

@@ -94,8 +94,10 @@ TEST_CASE("ranks with different numbers of batches make the steps of one process
     learners.train(name + "one", joined(lists, {"of=3"}));
     learners.train(name + "three", joined(lists, {"ranks=3"}));
     learners.ends_as(name + "three", name + "one", 1e-10);
-    learners.train(name + "zero1", joined(lists, {"ranks=3", "strategy=zero1"}));
-    learners.ends_as(name + "zero1", name + "one", 1e-10);
+    for (const char* strategy : {"zero1", "fsdp"}) {
+      learners.train(name + strategy, joined(lists, {"ranks=3", c10::str("strategy=", strategy)}));
+      learners.ends_as(name + strategy, name + "one", 1e-10);
+    }
   }
 }
 
@@ -103,6 +105,8 @@ TEST_CASE("ranks with different numbers of batches resume to the bit from any ba
   const Flags lists = {"data=lists", "ranks=2", "k=2", "asks=1"};
   Learners().resumes_alike("lists", joined(lists, {"registered=0"}), {"save_at=1", "save_at=4"});
   Learners().resumes_alike("lists", joined(lists, {"registered=1"}), {"save_at=3", "save_at=7"});
+  const Flags fsdp = {"data=lists", "ranks=2", "k=2", "strategy=fsdp", "state_dict_type=sharded"};
+  Learners().resumes_alike("fsdp", fsdp, {"save_at=3"});
 }
 
 TEST_CASE("under manual optimization gradients are the mean over the ranks that have a batch") {
@@ -119,7 +123,7 @@ TEST_CASE("under manual optimization gradients are the mean over the ranks that 
 
 TEST_CASE("a rank whose first window weighs nothing steps with the others if losses are scaled") {
   const Learners learners;
-  for (const char* strategy : {"strategy=ddp", "strategy=zero1"}) {
+  for (const char* strategy : {"strategy=ddp", "strategy=zero1", "strategy=fsdp"}) {
     const std::string name = strategy;
     const Flags flags = {"ranks=2", "weighs=later", strategy};
     learners.train(name, flags);
@@ -177,6 +181,8 @@ TEST_CASE("another number of ranks resumes inside a window and an epoch with the
     changes(kTwoRanks, kFourRanks);
     changes(kFourRanks, kTwoRanks);
     changes(joined(kFourRanks, {"registered=0"}), joined(kTwoRanks, {"registered=0"}));
+    const Flags sharded = {"strategy=fsdp", "state_dict_type=sharded"};
+    changes(joined(kFourRanks, sharded), joined(kTwoRanks, sharded));
   }
 }
 
