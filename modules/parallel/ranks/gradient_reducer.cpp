@@ -1,16 +1,12 @@
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/ScopeExit.h>
-#include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
 #include <levin/trainer/core/ranks/torch_compat/reducer.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
@@ -26,10 +22,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Buckets = std::vector<std::vector<size_t>>;
-
-constexpr size_t kBroadcastBytes = size_t{250} << 20;
-
-bool has_no_memory(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.storage().data() == nullptr; }
 
 size_t bytes_of(double megabytes) { return static_cast<size_t>(megabytes * (1 << 20)); }
 
@@ -246,8 +238,7 @@ void GradientReducer::follow_module() {
   std::vector<at::Tensor> values;
   // The broadcast must not increment version counters: a graph may have saved the parameters already.
   for (const at::Tensor& parameter : added) values.push_back(parameter.variable_data());
-  if (!values.empty())
-    group_.guarded("broadcast", [&] { c10d::broadcast_coalesced(group_.raw(), values, kBroadcastBytes); });
+  broadcast_tensors(std::move(values), group_, /*source=*/0);
   make_engine(options_.shard_gradients ? buckets_with(added) : first_buckets(parameters_, options_));
 }
 
@@ -323,29 +314,6 @@ ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedD
   }
   plan.buckets = static_cast<int64_t>(buckets_of_backward(parameters, options).size());
   return plan;
-}
-
-void broadcast_buffers(torch::nn::Module& module, ProcessGroup& group, int64_t source) {
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> buffers;
-  for (const at::Tensor& buffer : module.buffers()) buffers.push_back(buffer.detach());
-  if (buffers.empty()) return;
-  group.guarded("broadcast",
-                [&] { c10d::broadcast_coalesced(group.raw(), buffers, kBroadcastBytes, static_cast<int>(source)); });
-}
-
-void synchronize_module(torch::nn::Module& module, ProcessGroup& group) {
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> tensors = tensors_of(module);
-  const auto own = static_cast<int64_t>(hash_of_shapes(module));
-  const std::vector<at::Tensor> all = group.all_gather(at::full({1}, own, at::TensorOptions(at::kLong)));
-  for (size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank].item<int64_t>() != all[0].item<int64_t>())
-      throw UsageError("ddp: ", difference_of_shapes(module, group),
-                       "; do all ranks run the same program with the same config?");
-  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), has_no_memory), tensors.end());
-  if (tensors.empty()) return;
-  group.guarded("broadcast", [&] { c10d::broadcast_coalesced(group.raw(), tensors, kBroadcastBytes); });
 }
 
 }  // namespace levin::parallel

@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/parallel/ranks/synchronize_module.h>
 #include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
 #include <levin/trainer/core/state/state.h>
@@ -38,21 +39,13 @@ struct ReductionPlan {
   int64_t buckets = 0;         ///< number of buckets if backward fills them in the reversed order of the parameters
   int64_t gathered_bytes = 0;  ///< size of all parameters that a step gathers, if each rank steps its own shard
   bool only_scatters = false;  ///< ranks get nothing but their shards of gradients, whatever the backend supports
-  int64_t sharing_ranks = 0;   ///< ranks that divide gradients and parameters, in each group of so many; 0: all
+  int64_t sharing_ranks = 0;   ///< number of ranks that divide gradients and parameters among each other; 0: all ranks
 
   /// Returns the bytes that one rank sends in a step. `scatters`: the backend supports reduce-scatter, which is used
   /// where it suffices.
   int64_t bytes_sent(int64_t world_size, bool scatters) const;
 };
 ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options);
-
-/// Broadcasts the parameters and buffers of rank 0, except those without memory, which a ShardedConstruction has
-/// divided among the ranks. Collective: all ranks call it. Throws levin::UsageError on all ranks if the tensors differ
-/// between ranks in number, shape or dtype.
-void synchronize_module(torch::nn::Module& module, ProcessGroup& group);
-
-/// Broadcasts the buffers of a rank. Collective: all ranks call it.
-void broadcast_buffers(torch::nn::Module& module, ProcessGroup& group, int64_t source);
 
 /// Averages the gradients of a module's parameters over all ranks while backward computes them. Wraps c10d::Reducer,
 /// the engine of PyTorch's DistributedDataParallel, without its forward.

@@ -6,7 +6,7 @@
 namespace levin::parallel {
 namespace {
 
-/// So many elements are converted through memory of their own, where source and destination overlap.
+/// At most this many elements are copied first, where source and destination overlap.
 constexpr int64_t kSmall = 4096;
 
 at::Tensor bytes_as(const at::Tensor& wide, int64_t first, int64_t bytes, at::ScalarType dtype) {

@@ -32,7 +32,7 @@ struct ShardingOptions {
   std::optional<at::ScalarType> reduce_dtype = {};
 };
 
-/// Returns whether a unit of so many bytes stays whole during a step, next to the largest.
+/// Returns whether a unit is so small beside the largest one that it stays whole during a step. Sizes are in bytes.
 template <class Bytes>
 bool is_small_unit(Bytes bytes, Bytes largest) {
   return bytes * 8 <= largest;

@@ -19,7 +19,8 @@ struct UnitSizes {
   bool is_kept = false;               ///< stays whole until the optimizer's step
 };
 
-int64_t bytes_as(const at::Tensor& parameter, std::optional<at::ScalarType> dtype) {
+/// Returns the bytes of a parameter, or its gradient, if it is sent in a narrower dtype where it has a wider one.
+int64_t sent_bytes(const at::Tensor& parameter, std::optional<at::ScalarType> dtype) {
   const at::ScalarType sent = narrower(parameter.scalar_type(), dtype).value_or(parameter.scalar_type());
   return parameter.numel() * static_cast<int64_t>(c10::elementSize(sent));
 }
@@ -32,10 +33,10 @@ std::vector<UnitSizes> sizes_of_units(const torch::nn::Module& module, const Sha
     for (const at::Tensor& parameter : found.parameters) {
       const auto size = static_cast<int64_t>(parameter.nbytes());
       unit.all += size;
-      unit.gathered += bytes_as(parameter, options.gather_dtype);
+      unit.gathered += sent_bytes(parameter, options.gather_dtype);
       if (!parameter.requires_grad()) continue;
       unit.trained += size;
-      unit.reduced += bytes_as(parameter, options.reduce_dtype);
+      unit.reduced += sent_bytes(parameter, options.reduce_dtype);
       unit.largest = std::max(unit.largest, size);
     }
     largest = std::max(largest, unit.all);
