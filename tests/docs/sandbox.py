@@ -9,6 +9,7 @@ import subprocess
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS = 300  # that a command may take
 CONFIG = {
     "model": {"class": "ImageClassifier", "net": "mlp", "hidden": 4, "optimizer": {"class": "Adam"}},
     "data": {"class": "SyntheticDigits", "train_size": 64, "val_size": 32, "test_size": 32},
@@ -75,14 +76,18 @@ class Sandbox:
         copy = self.folder.with_name(f"{self.folder.name}_{self._copies}")
         shutil.copytree(self.folder, copy, symlinks=True)
         process = self._start(arguments, copy)
-        if until is None:
-            output = process.communicate()[0]
-            return process.returncode, output
         output = ""
-        for line in process.stdout:
-            output += line
-            if until in line:
-                process.terminate()
-                process.communicate()
-                return 0, output
-        return process.wait() or 1, output
+        try:
+            if until is None:
+                output = process.communicate(timeout=SECONDS)[0]
+                return process.returncode, output
+            for line in process.stdout:
+                output += line
+                if until in line:
+                    process.terminate()
+                    process.communicate(timeout=SECONDS)
+                    return 0, output
+            return process.wait(SECONDS) or 1, output
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return 1, f"{output}{process.communicate()[0]}\nit had not ended after {SECONDS} seconds"

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 namespace levin::runs {
@@ -186,15 +187,17 @@ class Server {
     if (port < 0)
       throw UsageError("levin serve: cannot listen on ", options_.host, ", port ", options_.port,
                        "; is it in use? Choose another with --port, or another address with --host");
-    std::thread watcher([&] {
-      while (!ends()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      server_.stop();
+    // Until it listens, the server takes no notice of being stopped, so it is told again.
+    const std::jthread watcher([&](const std::stop_token& has_ended) {
+      while (!has_ended.stop_requested()) {
+        if (ends()) server_.stop();
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
     });
     const std::string host = options_.host.find(':') == std::string::npos ? options_.host : "[" + options_.host + "]";
     ready("http://" + host + ":" + std::to_string(port) + "/" +
           (options_.token.empty() ? "" : "?token=" + options_.token));
     server_.listen_after_bind();
-    watcher.join();
   }
 
  private:

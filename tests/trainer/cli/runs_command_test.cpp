@@ -5,9 +5,11 @@
 #include <levin/trainer/runs/text_chart.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <sstream>
+#include <thread>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -239,6 +241,21 @@ TEST_CASE("a header Host names the server only by an address of its own") {
   CHECK(run_program({"serve", "nowhere"}).code == 2);
   CHECK(contains(run_program({"serve", ".", "--token", "a;b"}).err, "--token: expected letters"));
   CHECK(contains(run_program({"serve", ".", "--port", "70000"}).err, "at most 65535"));
+}
+
+TEST_CASE("a server that is told to end before it listens ends") {
+  const TemporaryFolder folder;
+  std::atomic<bool> is_told{false};
+  const auto wait_until_told = [&](const std::string&) {
+    while (!is_told) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  try {
+    levin::runs::serve_runs({.root = folder.path()}, wait_until_told, [&] { return is_told = true; });
+    CHECK(is_told);
+  } catch (const levin::UsageError& error) {
+    CHECK(contains(error.what(), "without cpp-httplib"));
+  }
 }
 
 TEST_CASE("folders that are no runs, and wrong arguments, are errors that say so") {
