@@ -254,7 +254,7 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
   if (parts_.trial || !options.has_run_folder()) return;
   const bool resumes = found != nullptr && found->resumes_in_place;
   if (parts_.is_rank_zero())
-    run_.set_run_folder(resumes ? RunFolder::resume(found->run_folder, std::move(found->lock), start)
+    run_.set_run_folder(resumes ? RunFolder::resume(*found, start)
                                 : RunFolder::create(options.default_root_dir, options.name, start));
   const std::string path = broadcast_text(run_.folder().string(), run_.comm());
   if (!parts_.is_rank_zero()) {

@@ -120,16 +120,12 @@ void FitSession::setup() {
 }
 
 void FitSession::restore() {
-  // A restart, and a run that was cut off, still has to honor a saved stop request. A user who resumes a run that ended
-  // in order wants it to train on. Opening the folder removes the record of how the run ended.
-  const bool keeps_stop_request =
-      found_ && (found_->is_own || (!found_->run_folder.empty() && !ended_in_order(found_->run_folder)));
   assembly_.open_run_folder(found_ ? &*found_ : nullptr, request_.start.id);
   if (!found_) return;
   const State& checkpoint = found_->checkpoint.state;
   resumed_from_ = found_->checkpoint.file;
   if (!found_->resumes_in_place) run_.resumption().set_file(std::filesystem::absolute(resumed_from_));
-  apply_checkpoint(run_, checkpoint, resumed_from_.string(), keeps_stop_request);
+  apply_checkpoint(run_, checkpoint, resumed_from_.string(), found_->keeps_stop_request);
   print_config_changes(run_, checkpoint);
   found_.reset();
 }

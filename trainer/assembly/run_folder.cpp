@@ -84,13 +84,15 @@ RunFolder RunFolder::create(const fs::path& default_root_dir, const std::string&
   return folder;
 }
 
-RunFolder RunFolder::resume(const fs::path& folder, RunLock lock, const std::string& start) {
+RunFolder RunFolder::resume(FoundCheckpoint& found, const std::string& start) {
   RunFolder resumed;
-  resumed.path_ = folder.lexically_normal();
-  resumed.lock_ = std::move(lock);
+  resumed.path_ = found.run_folder.lexically_normal();
+  resumed.lock_ = std::move(found.lock);
   resumed.is_resumed_ = true;
-  const std::optional<RunRecord> record = read_run_record(folder);
+  const std::optional<RunRecord> record = read_run_record(resumed.path_);
   resumed.record_ = record ? *record : new_run_record();
+  const std::optional<int64_t> stopped_at = step_of_stop_request(found.checkpoint.state);
+  if (stopped_at && !found.keeps_stop_request) resumed.record_.trained_on_after = *stopped_at;
   resumed.add_start(start);
   fs::remove(resumed.path_ / kSummary);  // from the previous session: this one may be killed
   return resumed;

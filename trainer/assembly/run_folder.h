@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/run_result.h>
@@ -29,8 +30,8 @@ class RunFolder {
   /// folder cannot be created or `name` leads out of `default_root_dir`.
   static RunFolder create(const std::filesystem::path& default_root_dir, const std::string& name,
                           const std::string& start);
-  /// Continues in the folder of an earlier session. The caller passes the folder's lock.
-  static RunFolder resume(const std::filesystem::path& folder, RunLock lock, const std::string& start);
+  /// Continues in the folder of the checkpoint's run, and takes its lock from `found`.
+  static RunFolder resume(FoundCheckpoint& found, const std::string& start);
   /// Returns the view of the folder for ranks other than 0.
   static RunFolder of_rank_zero(const std::filesystem::path& folder, bool is_resumed);
 

@@ -120,6 +120,14 @@ std::optional<FoundCheckpoint> continue_in(const fs::path& run_folder, const Joi
   return found;
 }
 
+/// Returns whether a fit has trained on from this checkpoint, after its run had stopped. That fit may have been killed
+/// before it saved another.
+bool was_trained_on(const FoundCheckpoint& found) {
+  const std::optional<int64_t> step = step_of_stop_request(found.checkpoint.state);
+  const std::optional<RunRecord> record = step ? read_run_record(found.run_folder) : std::nullopt;
+  return record && *step <= record->trained_on_after;
+}
+
 /// Finds the newest checkpoint of the restarted fit, in the newest of its folders that is not locked. A locked folder
 /// belongs to another process with the same start: a job that runs one command twice.
 std::optional<FoundCheckpoint> find_own(const CheckpointRequest& request) {
@@ -129,7 +137,7 @@ std::optional<FoundCheckpoint> find_own(const CheckpointRequest& request) {
       continue;
     }
     std::optional<FoundCheckpoint> found = continue_in(folder, join_of(request));
-    if (found) found->is_own = true;
+    if (found) found->keeps_stop_request = !was_trained_on(*found);
     return found;
   }
   return {};
@@ -147,6 +155,26 @@ std::optional<FoundCheckpoint> newest_of(const CheckpointRequest& request, const
 std::optional<FoundCheckpoint> read_file(const CheckpointRequest& request, const fs::path& file) {
   FoundCheckpoint found{.checkpoint = {file, load_state(file, {.join = join_of(request)})}};
   found.run_folder = run_folder_of(found.checkpoint, request.runs);
+  return found;
+}
+
+/// Finds the checkpoint that `ckpt_path` names.
+std::optional<FoundCheckpoint> find_named(const CheckpointRequest& request) {
+  const std::string& wanted = request.ckpt_path;
+  if (wanted.empty()) return {};
+  if (wanted == "last") return newest_of(request, request.runs);
+  if (wanted == "best") {
+    const std::optional<ReadCheckpoint> newest =
+        newest_checkpoint(request.runs, CheckpointUse::Resume, tensor_without_memory);
+    if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", request.runs.string());
+    return read_file(request, best_model_path(*newest));
+  }
+  std::error_code error;
+  if (!fs::is_directory(wanted, error)) return read_file(request, wanted);
+  std::optional<FoundCheckpoint> found = newest_of(request, wanted);
+  if (!found)
+    throw UsageError("ckpt_path: there is no ", request.use == CheckpointUse::Resume ? "resumable " : "",
+                     "checkpoint in the folder ", wanted);
   return found;
 }
 
@@ -203,24 +231,19 @@ bool ended_in_order(const fs::path& run_folder) {
   return summary.is_object() && summary.value("status", "failed") != "failed";
 }
 
+std::optional<int64_t> step_of_stop_request(const State& checkpoint) {
+  const State* const own = checkpoint.is_dict() ? checkpoint.find("levin") : nullptr;
+  const State* const reason = own != nullptr ? own->find("stop_reason") : nullptr;
+  if (reason == nullptr || reason->is_none()) return {};
+  return own->at("trainer").at("global_step").to_int();
+}
+
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request) {
   if (!request.restarted.empty())
     if (std::optional<FoundCheckpoint> own = find_own(request)) return own;
-  const std::string& wanted = request.ckpt_path;
-  if (wanted.empty()) return {};
-  if (wanted == "last") return newest_of(request, request.runs);
-  if (wanted == "best") {
-    const std::optional<ReadCheckpoint> newest =
-        newest_checkpoint(request.runs, CheckpointUse::Resume, tensor_without_memory);
-    if (!newest) throw UsageError("ckpt_path \"best\": there is no checkpoint below ", request.runs.string());
-    return read_file(request, best_model_path(*newest));
-  }
-  std::error_code error;
-  if (!fs::is_directory(wanted, error)) return read_file(request, wanted);
-  std::optional<FoundCheckpoint> found = newest_of(request, wanted);
-  if (!found)
-    throw UsageError("ckpt_path: there is no ", request.use == CheckpointUse::Resume ? "resumable " : "",
-                     "checkpoint in the folder ", wanted);
+  std::optional<FoundCheckpoint> found = find_named(request);
+  if (found && request.use == CheckpointUse::Resume && !found->run_folder.empty())
+    found->keeps_stop_request = !ended_in_order(found->run_folder) && !was_trained_on(*found);
   return found;
 }
 
@@ -233,7 +256,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request,
     told = {{"file", found->checkpoint.file.string()},
             {"run_folder", found->run_folder.string()},
             {"continues_in_folder", found->resumes_in_place},
-            {"is_own", found->is_own}};
+            {"keeps_stop_request", found->keeps_stop_request}};
   told = nlohmann::json::parse(broadcast_text(told.dump(), comm));
   if (comm.is_global_zero() || told.is_null()) return found;
   const std::string file = told["file"];
@@ -241,7 +264,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request,
   found->checkpoint = {file, load_state(file, {.join = join_of(request)})};
   found->run_folder = told["run_folder"].get<std::string>();
   found->resumes_in_place = told["continues_in_folder"];
-  found->is_own = told["is_own"];
+  found->keeps_stop_request = told["keeps_stop_request"];
   return found;
 }
 

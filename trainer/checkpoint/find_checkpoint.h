@@ -36,6 +36,9 @@ std::filesystem::path run_folder_of(const ReadCheckpoint& checkpoint, const std:
 /// Returns whether the run in this folder finished, including by an early stop.
 bool ended_in_order(const std::filesystem::path& run_folder);
 
+/// Returns the global step of a checkpoint that holds a request to stop; nullopt for others.
+std::optional<int64_t> step_of_stop_request(const State& checkpoint);
+
 /// The checkpoint that a call of the trainer asks for.
 struct CheckpointRequest {
   std::filesystem::path runs = {};  ///< <default_root_dir>/<name>
@@ -53,8 +56,10 @@ struct FoundCheckpoint {
   ReadCheckpoint checkpoint = {};
   std::filesystem::path run_folder = {};  ///< of the run that wrote it; empty: unknown
   bool resumes_in_place = false;          ///< the fit continues in run_folder
-  bool is_own = false;                    ///< saved by the same fit before its restart
-  RunLock lock = {};                      ///< of run_folder, if the fit continues there
+  /// Whether a request to stop in the checkpoint still holds: the run was cut off. If it ended in order, its user wants
+  /// it to train on.
+  bool keeps_stop_request = false;
+  RunLock lock = {};  ///< of run_folder, if the fit continues there
 };
 
 /// Finds the requested checkpoint. Returns nullopt if none is requested, and for "last" if there is none. Throws

@@ -29,12 +29,16 @@ std::optional<RunRecord> read_run_record(const std::filesystem::path& run_folder
   std::ifstream file(run_folder / kRunRecordFile);
   const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) return {};
-  return RunRecord{json["id"].get<std::string>(), texts_of(json, "starts"), texts_of(json, "checkpoint_folders")};
+  RunRecord record{json["id"].get<std::string>(), texts_of(json, "starts"), texts_of(json, "checkpoint_folders")};
+  if (const auto after = json.find("trained_on_after"); after != json.end() && after->is_number_integer())
+    record.trained_on_after = after->get<int64_t>();
+  return record;
 }
 
 void write_run_record(const std::filesystem::path& run_folder, const RunRecord& record) {
-  const nlohmann::ordered_json json = {
+  nlohmann::ordered_json json = {
       {"id", record.id}, {"starts", record.starts}, {"checkpoint_folders", record.checkpoint_folders}};
+  if (record.trained_on_after >= 0) json["trained_on_after"] = record.trained_on_after;
   write_text_file_atomically(run_folder / kRunRecordFile, json.dump(2) + "\n");
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@ struct RunRecord {
   std::string id = {};                               ///< of the run, the same in all of its sessions
   std::vector<std::string> starts = {};              ///< start identities of the fits that wrote here
   std::vector<std::string> checkpoint_folders = {};  ///< absolute paths, only of folders outside the run's folder
+  /// The global step at which the run had ended in order and a later fit trained on; -1: none did. A request to stop in
+  /// a checkpoint of this step holds no more.
+  int64_t trained_on_after = -1;
 
   bool has_start(const std::string& start) const;
 };

@@ -84,7 +84,8 @@ TEST_CASE("a run keeps its id over its sessions, which have one start each") {
     first.note_checkpoint(root.path() / "elsewhere" / "x.ckpt");
     first.note_checkpoint(root.path() / "elsewhere" / "y.ckpt");
   }
-  const RunFolder second = RunFolder::resume(path, RunLock(path), "job 2");
+  FoundCheckpoint found{.run_folder = path, .lock = RunLock(path)};
+  const RunFolder second = RunFolder::resume(found, "job 2");
   CHECK(second.is_resumed());
   CHECK(second.id() == id);
   const auto record = read_run_record(path);

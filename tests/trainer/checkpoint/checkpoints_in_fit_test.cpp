@@ -52,6 +52,38 @@ TEST_CASE("a run in a fixed dirpath keeps the file that it was resumed from, and
   CHECK(fs::exists(folder / "fixed" / "epoch=2.ckpt"));
 }
 
+TEST_CASE("a stopped run that is trained on, and fails before it saves, is trained on by the next session too") {
+  struct StopsAndFails : Learner {
+    StopsAndFails(int64_t stop_, int64_t failure_) : stop(stop_), failure(failure_) {}
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+      if (global_step() == failure) throw std::runtime_error("no such luck");
+      return Learner::training_step(batch, batch_idx);
+    }
+    void on_train_epoch_end(levin::Run& run) override {
+      Learner::on_train_epoch_end(run);
+      if (run.state().epoch == stop) run.request_stop("enough");
+    }
+    int64_t stop, failure;
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.enable_checkpointing = true;
+  Points data;
+  const auto fit = [&](int64_t stop, int64_t failure) {
+    StopsAndFails module(stop, failure);
+    return levin::Trainer(options).fit(module, data, "last");
+  };
+  const levin::RunResult stopped = fit(0, -1);
+  REQUIRE(stopped.status == "stopped");
+  for (int session = 0; session < 2; ++session) CHECK_THROWS_AS(fit(-1, stopped.global_step), std::runtime_error);
+  const levin::RunResult trained_on = fit(1, -1);
+  CHECK(trained_on.epochs == 2);
+  CHECK(trained_on.folder == stopped.folder);
+  // It is stopped again, and its next session fails and is asked no more.
+  CHECK_THROWS_AS(fit(-1, trained_on.global_step), std::runtime_error);
+  CHECK(fit(-1, -1).status == "completed");
+}
+
 TEST_CASE("a fit that fails before its first batch leaves no folder, one that fails later does") {
   struct Failing : Learner {
     explicit Failing(int64_t batch) : batch_(batch) {}
