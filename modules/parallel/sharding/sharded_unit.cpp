@@ -1,8 +1,8 @@
 #include <levin/modules/parallel/sharding/sharded_unit.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
+#include <levin/modules/parallel/sharding/gather_shards.h>
 #include <levin/modules/parallel/sharding/narrow_memory.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
 
 #include <algorithm>
 #include <map>
@@ -68,11 +68,11 @@ void ShardedUnit::gather_into_blocks(bool exact) {
     for (ShardedBlock& block : blocks_) {
       const auto dtype = exact ? std::nullopt : narrow_dtype(block);
       if (!dtype) {
-        works_.add(torch_compat::all_gather_flat(*group_.raw(), block.whole(), block.memory().own));
+        parallel::begin_gather(group_, block.whole(), block.memory().own, works_);
         continue;
       }
-      at::Tensor all = narrow_end(block.whole(), *dtype);
-      works_.add(torch_compat::all_gather_flat(*group_.raw(), all, sent_.emplace_back(block.memory().own.to(*dtype))));
+      parallel::begin_gather(group_, narrow_end(block.whole(), *dtype),
+                             sent_.emplace_back(block.memory().own.to(*dtype)), works_);
     }
   });
 }

@@ -83,9 +83,8 @@ int64_t most_at_one_time(const std::vector<UnitSizes>& units, bool keeps_paramet
     // another over Gloo.
     const int64_t sent = i + 1 < units.size() ? units[i + 1].trained : 0;
     const int64_t sending = (accumulates ? 0 : sent) + (step.scatters ? 0 : sent);
-    // Then it has a buffer, and the unit before it is gathered. Gloo gathers into memory of its own first.
-    const int64_t gathering = i > 0 ? whole(i - 1) * (step.scatters ? 1 : 2) : 0;
-    const int64_t collecting = (accumulates ? 0 : units[i].trained) + gathering;
+    // Then it has a buffer, and the unit before it is gathered.
+    const int64_t collecting = (accumulates ? 0 : units[i].trained) + (i > 0 ? whole(i - 1) : 0);
     most = std::max(most, whole(i) + units[i].largest + std::max(sending, collecting));
   }
   return always + most;
