@@ -1,4 +1,5 @@
 #include <levin/callbacks/ema_weight_averaging.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/weights.h>
 
@@ -34,8 +35,8 @@ void EMAWeightAveraging::on_load_checkpoint(Run& run, const State& checkpoint) {
 
 /// The module was loaded with the averages.
 void EMAWeightAveraging::on_fit_start(Run& run) {
-  ema_ = std::make_shared<optim::EMA>(run.module(),
-                                      optim::EMAOptions{.decay = options_.decay, .use_buffers = options_.use_buffers});
+  ema_ = std::make_shared<optim::EMA>(
+      run.module(), optim::EMAOptions{.decay = options_.decay, .use_buffers = options_.use_buffers, .own_parts = true});
   if (loaded_.is_none()) return;
   State state = loaded_.at(kAveraging);
   for (const auto& [name, average] : loaded_.at(kAverages).to_dict()) state[kOfModule + to_text(name)] = average;
@@ -87,15 +88,26 @@ void EMAWeightAveraging::on_fit_end(Run& /*run*/) {
 
 void EMAWeightAveraging::on_exception(Run& /*run*/, const std::exception& /*error*/) { swap_back(); }
 
-void EMAWeightAveraging::on_save_checkpoint(Run& /*run*/, State& checkpoint) {
-  if (!ema_) return;
+/// Returns what `ema` holds now, in the layout of the module's weights.
+State EMAWeightAveraging::held_weights(Run& run, const State& of_module) const {
+  if (ema_->is_divided()) {
+    const auto held = ema_->apply();
+    return run.weights();
+  }
   const State held = ema_->state_dict();
+  State weights = State::dict();
+  for (const auto& item : of_module.to_dict()) weights[item.first] = held.at(kOfModule + to_text(item.first));
+  return weights;
+}
+
+void EMAWeightAveraging::on_save_checkpoint(Run& run, State& checkpoint) {
+  if (!ema_) return;
   const State of_module = checkpoint.at(kAverages);
-  State other = State::dict();
-  for (const auto& item : of_module.to_dict()) other[item.first] = held.at(kOfModule + to_text(item.first));
-  checkpoint[kCurrent] = is_swapped_ ? other : of_module;
-  checkpoint[kAverages] = is_swapped_ ? of_module : other;
-  checkpoint[kAveraging] = State::dict({{"n_averaged", held.at("n_averaged")}});
+  const State held = held_weights(run, of_module);
+  checkpoint[kCurrent] = is_swapped_ ? held : of_module;
+  checkpoint[kAverages] = is_swapped_ ? of_module : held;
+  checkpoint[kAveraging] =
+      State::dict({{"n_averaged", at::scalar_tensor(ema_->updates(), at::TensorOptions(at::kLong))}});
 }
 
 State EMAWeightAveraging::state_dict() const {

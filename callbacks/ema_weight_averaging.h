@@ -24,7 +24,9 @@ struct EMAWeightAveragingOptions {
 ///
 /// A checkpoint also holds the weights that are trained, as `current_model_state`; a resumed run trains those.
 /// The first update copies the weights; before it the average is what the module began with. Averages lie on the
-/// devices of the parameters. Source: lightning.pytorch.callbacks.EMAWeightAveraging
+/// devices of the parameters; under fsdp each rank averages its own part of them.
+///
+/// Source: lightning.pytorch.callbacks.EMAWeightAveraging
 class EMAWeightAveraging : public Callback {
  public:
   using Options = EMAWeightAveragingOptions;
@@ -51,6 +53,7 @@ class EMAWeightAveraging : public Callback {
  private:
   bool step_updates(int64_t step) const;
   void swap_back();
+  State held_weights(Run& run, const State& of_module) const;
 
   EMAWeightAveragingOptions options_ = {};
   std::shared_ptr<optim::EMA> ema_ = {};  ///< during a fit

@@ -39,6 +39,7 @@ class FakeRun : public Run {
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override {
     saves_.emplace_back(path, std::move(how));
   }
+  State weights() override { none("weights"); }
   bool resumes_in_place() const override { return continues_in_folder_; }
   const std::filesystem::path& resumed_from() const override { return resumed_from_; }
   std::filesystem::path checkpoint_folder() const override { return folder_ / "checkpoints"; }

@@ -1,7 +1,10 @@
 #include <levin/modules/optim/ema.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_lerp.h>
+#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/modules/parallel/ranks/sharded_memory.h>
+#include <levin/modules/parallel/sharding/watched_memory.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -14,10 +17,12 @@ EMA::EMA(const torch::nn::Module& module, EMAOptions options) : options_(options
   const auto add = [this](const std::string& name, const at::Tensor& value, bool averaged) {
     const auto known =
         std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.value.is_same(value); });
-    if (known == entries_.end())
-      entries_.push_back({{name}, value, value.detach().clone(), averaged});
-    else
+    if (known != entries_.end()) {
       known->names.push_back(name);
+      return;
+    }
+    Entry& entry = entries_.emplace_back(Entry{{name}, value, {}, averaged});
+    entry.average = present(entry).clone();
   };
   for (const auto& item : module.named_parameters()) add(item.key(), item.value(), true);
   if (entries_.empty()) throw UsageError("EMA: the module has no parameters to average");
@@ -46,6 +51,17 @@ void EMA::prepare(const at::Tensor& parameter, const detail::RowChange& change, 
       commit.actions.emplace_back([&entry, average = change.of_average(entry.average)] { entry.average = average; });
 }
 
+at::Tensor EMA::present(const Entry& entry) const {
+  const parallel::OwnPart own = options_.own_parts ? parallel::own_part(entry.value) : parallel::OwnPart();
+  return own.values.defined() ? own.values : entry.value.detach();
+}
+
+bool EMA::is_divided() const {
+  return options_.own_parts && std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
+           return parallel::own_part(entry.value).values.defined();
+         });
+}
+
 void EMA::follow_devices() {
   for (Entry& entry : entries_)
     if (entry.average.device() != entry.value.device() || entry.average.scalar_type() != entry.value.scalar_type())
@@ -58,10 +74,10 @@ void EMA::update() {
   std::vector<at::Tensor> averages, values;
   for (Entry& entry : entries_) {
     if (updates_ == 0 || !entry.averaged) {
-      entry.average.copy_(entry.value);
+      entry.average.copy_(present(entry));
     } else {
       averages.push_back(entry.average);
-      values.push_back(entry.value);
+      values.push_back(present(entry));
     }
   }
   if (!averages.empty()) at::_foreach_lerp_(averages, values, 1 - options_.decay);
@@ -81,18 +97,25 @@ void EMA::swap() {
   const at::NoGradGuard no_grad;
   follow_devices();
   for (Entry& entry : entries_) {
-    const at::Tensor value = entry.value.detach().clone();
-    entry.value.copy_(entry.average);
+    const at::Tensor value = present(entry).clone();
+    write(entry, entry.average);
     entry.average.copy_(value);
   }
 }
 
+void EMA::write(const Entry& entry, const at::Tensor& values) {
+  present(entry).copy_(values);
+  if (options_.own_parts) parallel::own_part_changed(entry.value);
+}
+
 void EMA::copy_to_module() {
   const at::NoGradGuard no_grad;
-  for (Entry& entry : entries_) entry.value.copy_(entry.average);
+  for (const Entry& entry : entries_) write(entry, entry.average);
 }
 
 State EMA::state_dict() const {
+  if (is_divided())
+    throw UsageError("EMA: the averages are divided among the ranks; swap, and save the module's weights");
   State state = State::dict({{"n_averaged", at::scalar_tensor(updates_, at::TensorOptions(at::kLong))}});
   for (const Entry& entry : entries_)
     for (const std::string& name : entry.names) state["module." + name] = entry.average;
@@ -114,8 +137,17 @@ void EMA::load_state_dict(const State& state) {
   const State& updates = state.at("n_averaged");
   const int64_t count = updates.is_tensor() ? updates.to_tensor().item<int64_t>() : updates.to_int();
   const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < entries_.size(); ++i)
-    entries_[i].average = averages[i].to(entries_[i].value.options()).clone();
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const at::Tensor& value = entries_[i].value;
+    const parallel::OwnPart own = options_.own_parts ? parallel::own_part(value) : parallel::OwnPart();
+    if (!own.values.defined()) {
+      entries_[i].average = averages[i].to(value.options()).clone();
+      continue;
+    }
+    const at::Tensor laid_out = at::empty_strided(value.sizes(), value.strides(), averages[i].options());
+    laid_out.copy_(averages[i]);
+    entries_[i].average = parallel::elements(laid_out, own.begin, own.values.numel()).to(own.values.options()).clone();
+  }
   updates_ = count;
 }
 

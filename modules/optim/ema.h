@@ -14,6 +14,10 @@ namespace levin::optim {
 struct EMAOptions {
   double decay = 0.999;      ///< weight of the old average in an update, from 0 to 1
   bool use_buffers = false;  ///< average floating-point buffers as well; otherwise copy them
+  /// Of a parameter that is divided among ranks (fsdp), average this rank's elements alone: a rank keeps no whole
+  /// averages and sends nothing. All ranks call `swap` and `copy_to_module` at the same place; the averages cannot be
+  /// used after the parameters have become whole again, when the run ends.
+  bool own_parts = false;
 };
 
 /// An exponential moving average of a module's parameters, which often generalises better than their last values.
@@ -39,8 +43,8 @@ class EMA {
 
   void update();
   int64_t updates() const { return updates_; }
-  /// Returns the average of the named parameter or buffer ("net.0.weight"); throws levin::UsageError for an unknown
-  /// name.
+  /// Returns the average of the named parameter or buffer ("net.0.weight"), or this rank's part of it, 1-dimensional;
+  /// throws levin::UsageError for an unknown name.
   const at::Tensor& average(const std::string& name) const;
 
   /// Swaps the module's values and the averages.
@@ -61,7 +65,10 @@ class EMA {
   };
   Applied apply() { return Applied(*this); }
 
+  /// Returns whether it averages this rank's part of some parameter.
+  bool is_divided() const;
   /// Returns the state in the layout of Python's AveragedModel: `n_averaged`, and each name prefixed with `module.`.
+  /// Throws levin::UsageError if it is divided: swap, and take the module's weights from the strategy.
   State state_dict() const;
   /// Throws levin::UsageError for a missing name or a tensor of another shape; the averages are then unchanged.
   void load_state_dict(const State& state);
@@ -74,6 +81,9 @@ class EMA {
   };
   friend class detail::RowSubscription;
   EMA(EMA&& other, const detail::RowLock& lock);
+  /// Returns the values that are averaged: the tensor, or this rank's part of it.
+  at::Tensor present(const Entry& entry) const;
+  void write(const Entry& entry, const at::Tensor& values);
   void follow_devices();
   bool has_rows_of(const at::Tensor& parameter) const;
   void prepare(const at::Tensor& parameter, const detail::RowChange& change, detail::RowCommit& commit);

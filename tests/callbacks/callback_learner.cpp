@@ -1,6 +1,6 @@
 // A user's program that trains with a callback on ranks: `callback_learner FOLDER RANKS CASE [CHECKPOINT]`, where CASE
-// is JSON: {"callback": ..., "head_only", "batch_norm", "strategy", "accumulate", "middle"}. Prints the final weights
-// and buffers of rank 0.
+// is JSON: {"callback": ..., "head_only", "batch_norm", "strategy", "state_dict_type", "accumulate", "middle",
+// "validates"}. Prints the final weights and buffers of rank 0. A run that validates saves its checkpoint there.
 #include <levin/levin.h>
 
 #include <cstdlib>
@@ -23,13 +23,18 @@ struct Net : levin::LightningModule {
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
     return torch::mse_loss(head(backbone->forward(batch.input())), batch.target());
   }
+  void validation_step(const levin::Batch& batch, int64_t) override { backbone->forward(batch.input()); }
   void on_train_batch_end(levin::Run& run) override {
-    if (run.state().batches_seen == middle_batch) run.save_checkpoint(middle);
+    if (!validates && run.state().batches_seen == middle_batch) run.save_checkpoint(middle);
+  }
+  void on_validation_batch_end(levin::Run& run) override {
+    if (validates && run.state().epoch == 1 && run.batch_idx() == 0) run.save_checkpoint(middle);
   }
   levin::OptimizerConfig configure_optimizers() override {
     return levin::optim::SGD(head_only ? head->parameters() : parameters(), {.lr = 0.05, .momentum = 0.9});
   }
   bool head_only;
+  bool validates = false;
   int64_t middle_batch = 0;
   std::filesystem::path middle;
   torch::nn::Sequential backbone = register_module("backbone", torch::nn::Sequential());
@@ -48,6 +53,7 @@ int main(int argc, char** argv) {
     const Json callbacks = one["callback"].is_array() ? one["callback"] : Json::array({one["callback"]});
     levin::schema_of<levin::TrainerOptions>().set(&options, "trainer", {{"callbacks", callbacks}});
     options.strategy = ranks > 1 ? one.value("strategy", "ddp") : "single_device";
+    options.state_dict_type = one.value("state_dict_type", "full");
     options.accumulate_grad_batches = one.value("accumulate", int64_t{1});
     options.accelerator = "cpu";
     options.devices = static_cast<int>(ranks);
@@ -58,11 +64,13 @@ int main(int argc, char** argv) {
     options.enable_progress_bar = options.enable_model_summary = options.enable_checkpointing = false;
     levin::Trainer trainer(options);
     Net net(one.value("head_only", false), one.value("batch_norm", false));
+    net.validates = one.value("validates", false);
     net.middle_batch = one.value("middle", 14);
     net.middle = std::filesystem::path(argv[1]) / "middle.ckpt";
     const levin::data::DataLoader loader(levin::data::TensorDataset(input, target),
                                          {.batch_size = kGlobalBatch / ranks});
-    trainer.fit(net, loader, {}, argc > 4 ? argv[4] : "");
+    trainer.fit(net, loader, net.validates ? levin::data::Loaders{loader} : levin::data::Loaders(),
+                argc > 4 ? argv[4] : "");
     const char* const rank = std::getenv("RANK");
     if (rank != nullptr && rank != std::string("0")) return 0;
     std::cout << std::setprecision(17);

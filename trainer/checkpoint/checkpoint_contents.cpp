@@ -172,12 +172,15 @@ CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
   if (run.parts().options.state_dict_type == "sharded") own = State::dict();
   State* const divided = own ? &*own : nullptr;
   Strategy& strategy = run.parts().strategy;
+  std::optional<RunContext::DividedWeights> divides_weights;
+  if (divided) divides_weights.emplace(run, *divided);
   const auto optimizers = static_cast<int64_t>(run.parts().optimizers.size());
-  State checkpoint = State::dict({{"epoch", lightning_epoch(run.counters())},
-                                  {"global_step", lightning_global_step(run.counters(), optimizers)},
-                                  {"pytorch-lightning_version", kLightningVersion},
-                                  {kStateDict, divided ? strategy.divided_weights(*divided) : strategy.weights()},
-                                  {"loops", lightning_loops(run.counters(), optimizers)}});
+  State checkpoint =
+      State::dict({{"epoch", lightning_epoch(run.counters())},
+                   {"global_step", lightning_global_step(run.counters(), optimizers)},
+                   {"pytorch-lightning_version", kLightningVersion},
+                   {kStateDict, divided ? strategy.divided_weights(*divided, kStateDict) : strategy.weights()},
+                   {"loops", lightning_loops(run.counters(), optimizers)}});
   if (!weights_only) {
     checkpoint["callbacks"] = callback_states(run);
     checkpoint["optimizer_states"] = optimizer_states(run, divided);

@@ -1,5 +1,6 @@
 #include <levin/trainer/run/run_context.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/trainer/core/state/deep_copy.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/run/training_length.h>
@@ -50,6 +51,14 @@ void RunContext::end() {
   estimate_ = {};
   saver_.release();
   folder_.unlock();
+}
+
+State RunContext::weights() {
+  if (divided_ == nullptr) return deep_copy(parts_.strategy.weights());
+  State slices = State::dict();
+  State weights = deep_copy(parts_.strategy.divided_weights(slices, c10::str("weights ", ++divided_sets_)));
+  for (const auto& [key, slice] : slices.to_dict()) (*divided_)[key] = deep_copy(slice);
+  return weights;
 }
 
 data::DataModule* RunContext::data_module() {

@@ -70,6 +70,7 @@ class RunContext final : public Run {
   bool validates_once_per_epoch() const override;
   void request_stop(const std::string& reason) override { stops_.request(reason); }
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override;
+  State weights() override;
   bool resumes_in_place() const override { return folder_.is_resumed(); }
   const std::filesystem::path& resumed_from() const override { return resumption_.file(); }
   std::filesystem::path checkpoint_folder() const override { return folder_.path() / "checkpoints"; }
@@ -105,6 +106,21 @@ class RunContext final : public Run {
   Resumption& resumption() { return resumption_; }
   const Resumption& resumption() const { return resumption_; }
   AccumulationScale& accumulation_scale() { return accumulation_scale_; }
+
+  /// While it lives, the run's weights are those of a sharded checkpoint: this rank's slices are added to `divided`.
+  class DividedWeights {
+   public:
+    DividedWeights(RunContext& run, State& divided) : run_(run) {
+      run_.divided_ = &divided;
+      run_.divided_sets_ = 0;
+    }
+    ~DividedWeights() { run_.divided_ = nullptr; }
+    DividedWeights(const DividedWeights&) = delete;
+    DividedWeights& operator=(const DividedWeights&) = delete;
+
+   private:
+    RunContext& run_;
+  };
 
   /// `states` returns what the host program of a session adds to this rank's part of a checkpoint: a dict,
   /// or none.
@@ -183,6 +199,8 @@ class RunContext final : public Run {
   bool holds_saves_ = false;
   std::vector<std::filesystem::path> asked_of_all_ranks_ = {};
   std::function<State()> host_states_ = {};
+  State* divided_ = nullptr;  ///< this rank's part of the sharded checkpoint that is being put together
+  int divided_sets_ = 0;      ///< of weights that hooks added to it
   int64_t log_rows_ = 0;
   int64_t extra_epochs_ = 0;
 

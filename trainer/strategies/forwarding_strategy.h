@@ -54,7 +54,9 @@ class ForwardingStrategy : public Strategy {
   State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override {
     return inner_->divided_optimizer_state(optimizer, divided);
   }
-  State divided_weights(State& divided) override { return inner_->divided_weights(divided); }
+  State divided_weights(State& divided, const std::string& key) override {
+    return inner_->divided_weights(divided, key);
+  }
   void give_back() override { inner_->give_back(); }
   State state_dict() const override { return inner_->state_dict(); }
   void load_state_dict(const State& state) override { inner_->load_state_dict(state); }

@@ -112,8 +112,8 @@ parallel::ShardedOptimizer& FsdpStrategy::sharded_optimizer() {
   return *optimizer_;
 }
 
-State FsdpStrategy::divided_weights(State& divided) {
-  return sharded_ ? sharded_->divided_state_dict(divided) : module_state_dict(module());
+State FsdpStrategy::divided_weights(State& divided, const std::string& key) {
+  return sharded_ ? sharded_->divided_state_dict(divided, key) : module_state_dict(module());
 }
 
 State FsdpStrategy::divided_optimizer_state(torch::optim::Optimizer& /*optimizer*/, State& divided) {

@@ -45,7 +45,7 @@ class FsdpStrategy final : public DdpStrategy {
   }
   State weights() override;
   State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override;
-  State divided_weights(State& divided) override;
+  State divided_weights(State& divided, const std::string& key) override;
   void give_back() override;
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}

@@ -30,7 +30,7 @@ class OneProcessStrategy : public Strategy {
   State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& /*divided*/) override {
     return optimizer_state(optimizer);
   }
-  State divided_weights(State& /*divided*/) override { return weights(); }
+  State divided_weights(State& /*divided*/, const std::string& /*key*/) override { return weights(); }
   void give_back() override {}
   State state_dict() const override { return {}; }
   void load_state_dict(const State& /*state*/) override {}

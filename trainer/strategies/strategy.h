@@ -80,9 +80,10 @@ class Strategy {
   /// Collective: all ranks call it.
   virtual State weights() = 0;
   /// The same two for a sharded checkpoint. What is divided among the ranks has marks in the tree, and this rank's
-  /// slices are added to `divided` (divided_state.h). They are no collectives.
+  /// slices are added to `divided` (divided_state.h), those of weights by keys that begin with `key`. They are no
+  /// collectives.
   virtual State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) = 0;
-  virtual State divided_weights(State& divided) = 0;
+  virtual State divided_weights(State& divided, const std::string& key) = 0;
   /// Called once, after the run's last step: the module has its whole parameters again. Collective: all ranks call it.
   virtual void give_back() = 0;
   /// Returns the strategy's own state for an exact resume; none if it has no state.

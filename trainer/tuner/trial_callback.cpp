@@ -2,6 +2,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/run/logged_metric.h>
+#include <levin/trainer/core/state/deep_copy.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/tuner/module_snapshot.h>
@@ -17,21 +18,6 @@ State state_or_none(torch::optim::Optimizer& optimizer) try {
 }
 
 }  // namespace
-
-State deep_copy(const State& state) {
-  if (state.is_tensor()) return state.to_tensor().defined() ? State(state.to_tensor().detach().clone()) : state;
-  State copy = state;
-  if (copy.is_list())
-    for (State& item : copy.items()) item = deep_copy(item);
-  if (copy.is_tuple()) {
-    State::Tuple items;
-    for (const State& item : state.items()) items.items.push_back(deep_copy(item));
-    return items;
-  }
-  if (copy.is_dict())
-    for (auto& [key, item] : copy.to_dict()) item = deep_copy(item);
-  return copy;
-}
 
 void TrialState::keep(Run& run) {
   if (of_module_) return;

@@ -11,9 +11,6 @@ namespace levin {
 
 class ModuleSnapshot;
 
-/// Returns a copy whose tensors have their own memory.
-State deep_copy(const State& state);
-
 /// The state of a run that is not in the module's tensors: optimizers that outlive the run, registered metrics, and
 /// what the module's on_save_checkpoint adds.
 class TrialState {

@@ -1,4 +1,5 @@
 #include <levin/trainer/tuner/trials.h>
+#include <levin/trainer/core/state/deep_copy.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/memory_use.h>

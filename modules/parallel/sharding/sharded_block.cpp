@@ -45,6 +45,14 @@ ShardedBlock::~ShardedBlock() {
   if (!is_kept_) storage_.unsafeGetStorageImpl()->set_data_ptr_noswap({nullptr, storage_.device()});
 }
 
+OwnPart ShardedBlock::own_part(const at::Tensor& parameter) const {
+  const int64_t each = memory_.own.numel(), begin = rank_ * each;
+  const int64_t offset = parameter.storage_offset(), end = offset + parameter.numel();
+  const int64_t first = std::clamp(begin, offset, end), last = std::clamp(begin + each, offset, end);
+  const int64_t in_shard = std::clamp<int64_t>(first - begin, 0, each);
+  return {.values = memory_.own.narrow(0, in_shard, last - first), .begin = first - offset};
+}
+
 at::Tensor ShardedBlock::shard_of_rank(const at::Tensor& whole) const {
   const int64_t each = memory_.own.numel();
   return whole.narrow(0, rank_ * each, each);
@@ -59,7 +67,7 @@ void ShardedBlock::keep_whole() {
 
 void ShardedBlock::check() const {
   for (size_t i = 0; i < names_.size(); ++i)
-    if (memory_.parameters[i].numel() > 0 && !memory_.parameters[i].storage().is_alias_of(storage_))
+    if (memory_.parameters[i].numel() > 0 && !holds(memory_.parameters[i]))
       throw UsageError("fsdp: the parameter ", names_[i],
                        " was given other memory after configure_optimizers; move and replace parameters before it");
 }

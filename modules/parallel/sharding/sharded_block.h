@@ -32,6 +32,10 @@ class ShardedBlock {
   bool is_trained() const { return memory_.parameters.front().requires_grad(); }
   /// The whole block, 1-dimensional, while it is filled.
   at::Tensor& whole() { return whole_; }
+  /// Returns whether a tensor lies in the block.
+  bool holds(const at::Tensor& tensor) const { return tensor.storage().is_alias_of(storage_); }
+  /// Returns this rank's elements of a parameter of the block.
+  OwnPart own_part(const at::Tensor& parameter) const;
   /// Returns this rank's shard of a tensor of the size of the whole block.
   at::Tensor shard_of_rank(const at::Tensor& whole) const;
 

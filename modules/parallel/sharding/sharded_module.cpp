@@ -83,9 +83,9 @@ void ShardedModule::begin_pass(Pass pass) {
 }
 
 void ShardedModule::use(size_t index) {
-  if (used_[index]) return;
-  postponed_.reset();
   ShardedUnit& unit = units_[index];
+  if (used_[index] && unit.is_present()) return;
+  postponed_.reset();
   unit.begin_gather();
   unit.wait();
   used_[index] = true;
@@ -220,7 +220,7 @@ State ShardedModule::state_dict() {
   return state;
 }
 
-State ShardedModule::divided_state_dict(State& divided) const {
+State ShardedModule::divided_state_dict(State& divided, const std::string& key) const {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
   std::unordered_map<TensorPlace, std::string, TensorPlace::Hash> keys;
@@ -232,18 +232,18 @@ State ShardedModule::divided_state_dict(State& divided) const {
       for (size_t i = 0; i < memory.parameters.size(); ++i) {
         const at::Tensor& parameter = memory.parameters[i];
         const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
-        const std::string key = "state_dict/" + block.names()[i];
-        keys[TensorPlace(parameter)] = key;
+        const std::string& of_parameter = keys[TensorPlace(parameter)] = key + "/" + block.names()[i];
         if (first < last && holds_first_replica())
-          divided[key] = tensor_slice(parameter, first - offset, memory.own.narrow(0, first - own.begin, last - first));
+          divided[of_parameter] =
+              tensor_slice(parameter, first - offset, memory.own.narrow(0, first - own.begin, last - first));
         offset += parameter.numel();
       }
     }
   State state = State::dict();
   for (const auto& [name, value] : module_state_dict(module_).to_dict()) {
     const at::Tensor& tensor = value.to_tensor();
-    const auto key = keys.find(TensorPlace(tensor));
-    state[name] = key != keys.end() ? divided_mark(key->second) : value;
+    const auto found = keys.find(TensorPlace(tensor));
+    state[name] = found != keys.end() ? divided_mark(found->second) : value;
   }
   return state;
 }

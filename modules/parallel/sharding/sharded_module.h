@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace levin::parallel {
@@ -92,9 +93,10 @@ class ShardedModule final : public ShardedMemory {
   /// Returns the module's parameters and buffers by name, on the CPU, as module_state_dict does: on rank 0, and none on
   /// the others. Collective: all ranks call it.
   State state_dict();
-  /// Returns the same with marks for what is divided, and adds this rank's slices to `divided` by the keys of the marks
-  /// (divided_state.h). Of several replicas the first gives its slices. No rank gathers anything.
-  State divided_state_dict(State& divided) const;
+  /// Returns the same with marks for what is divided, and adds this rank's slices to `divided` by the keys of the
+  /// marks, which begin with `key` (divided_state.h). Of several replicas the first gives its slices. No rank gathers
+  /// anything.
+  State divided_state_dict(State& divided, const std::string& key = "state_dict") const;
   /// Whether this rank's shards are those of the first replica, the only one without hybrid_shard.
   bool holds_first_replica() const { return group_.rank() == shards_->rank(); }
   /// Gives each rank the whole parameters; the object is of no use afterwards. Collective: all ranks call it.

@@ -51,6 +51,11 @@ void ShardedUnit::end_use(bool written) noexcept {
   }
 }
 
+OwnPart ShardedUnit::own_part(const at::Tensor& tensor) const {
+  const auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& one) { return one.holds(tensor); });
+  return block != blocks_.end() ? block->own_part(tensor) : OwnPart();
+}
+
 std::optional<at::ScalarType> ShardedUnit::narrow_dtype(const ShardedBlock& block) const {
   return narrower(block.memory().own.scalar_type(), sent_as_);
 }

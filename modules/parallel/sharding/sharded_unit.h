@@ -30,6 +30,8 @@ class ShardedUnit final : public WatchedMemory {
 
   void begin_use() override;
   void end_use(bool written) noexcept override;
+  OwnPart own_part(const at::Tensor& tensor) const override;
+  void own_parts_changed() override { release(); }
 
   /// Whether the whole unit is there, or on its way.
   bool is_present() const { return state_ != State::Away; }

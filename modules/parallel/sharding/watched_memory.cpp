@@ -141,6 +141,15 @@ void set_unwatched(const at::Storage& storage) {
       c10::GetAllocator(storage.device_type())->allocate(storage.nbytes()));
 }
 
+OwnPart own_part(const at::Tensor& tensor) {
+  const WatchedMemory* const memory = owner_of(tensor);
+  return memory != nullptr ? memory->own_part(tensor) : OwnPart();
+}
+
+void own_part_changed(const at::Tensor& tensor) {
+  if (WatchedMemory* const memory = owner_of(tensor)) memory->own_parts_changed();
+}
+
 MemoryUse::MemoryUse(const at::Tensor& tensor) : memory_(owner_of(tensor)) {
   if (memory_ != nullptr) memory_->begin_use();
 }

@@ -2,9 +2,16 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <cstdint>
 #include <memory>
 
 namespace levin::parallel {
+
+/// This rank's elements of a tensor that is divided among ranks.
+struct OwnPart {
+  at::Tensor values = {};  ///< 1-dimensional, may be empty; undefined if the tensor is not divided
+  int64_t begin = 0;       ///< the first, counted from the tensor's first element in memory
+};
 
 /// Memory that is filled right before an operation of LibTorch uses it and may be emptied after that. Tensors over its
 /// storage keep their sizes while it is empty; reading them outside of a WatchScope is then LibTorch's error for memory
@@ -16,7 +23,17 @@ class WatchedMemory {
   virtual void begin_use() = 0;
   /// Called after it, also if it threw. `written`: it may have changed the memory.
   virtual void end_use(bool written) noexcept = 0;
+  /// Returns this rank's elements of a tensor over the memory; they are there while the memory is empty, too.
+  virtual OwnPart own_part(const at::Tensor& /*tensor*/) const { return {}; }
+  /// Called after someone has changed own parts. All ranks do so at the same place.
+  virtual void own_parts_changed() {}
 };
+
+/// Returns this rank's elements of a tensor, if it has memory that is divided among ranks.
+OwnPart own_part(const at::Tensor& tensor);
+/// To be called after own parts of the tensor have changed: the next operation finds the new values. Collective: all
+/// ranks call it.
+void own_part_changed(const at::Tensor& tensor);
 
 /// Gives a storage the memory at `data`, or none if `data` is null. `owner` is told before operations use it.
 void set_watched(const at::Storage& storage, WatchedMemory& owner, void* data);

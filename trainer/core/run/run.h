@@ -4,6 +4,7 @@
 #include <levin/trainer/core/run/log_sink.h>
 #include <levin/trainer/core/run/profiler.h>
 #include <levin/trainer/core/run/trainer_state.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <filesystem>
 #include <memory>
@@ -116,6 +117,10 @@ class Run {
   /// ranks, all must ask in the same batch. So do not ask in on_before_backward or on_after_backward if a rank's batch
   /// may have weight 0: these hooks are not called for it.
   virtual void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions options = {}) = 0;
+  /// Returns a copy of the module's present weights as a checkpoint's `state_dict` has them, for a second set of
+  /// weights in the checkpoint that on_save_checkpoint is called for: whole, on the rank that writes it, or with marks
+  /// for what is divided among the ranks. Collective: all ranks call it.
+  virtual State weights() = 0;
   /// Returns whether the run was resumed from a checkpoint and continues in the folder of the run that wrote it.
   virtual bool resumes_in_place() const = 0;
   /// Returns the checkpoint that the run was resumed from, if the run does not continue in that checkpoint's folder;

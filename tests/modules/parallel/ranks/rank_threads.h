@@ -5,6 +5,8 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,3 +31,9 @@ inline void run_ranks_over_gloo(int64_t world_size, const std::function<void(lev
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
 }
+
+/// In place of CHECK in the threads of ranks, as Catch is of use in one thread alone: the test fails with an exception
+/// that names the rank.
+#define RANK_CHECK(group, ...)         \
+  if (!static_cast<bool>(__VA_ARGS__)) \
+  throw std::logic_error("rank " + std::to_string((group).rank()) + ": not true: " #__VA_ARGS__)

@@ -289,11 +289,48 @@ TEST_CASE("what an operation writes into gathered parameters is kept, and what i
       const WatchScope watched;
       const torch::NoGradGuard no_grad;
       sharded.begin_pass(ShardedModule::Pass::Evaluation);
-      CHECK(torch::equal(net->weight.clone(), rounded(values, torch::kBFloat16)));
+      RANK_CHECK(group, torch::equal(net->weight.clone(), rounded(values, torch::kBFloat16)));
       net->weight.clamp_(0, 2.5);
     }
     sharded.restore();
-    CHECK(torch::equal(net->weight, torch::tensor({{1.001F, 2.001F, 2.5F}})));
+    RANK_CHECK(group, torch::equal(net->weight, torch::tensor({{1.001F, 2.001F, 2.5F}})));
+  });
+}
+
+TEST_CASE("an average of own parts is the rank's part of the average of the whole") {
+  run_ranks_over_gloo(3, [](levin::ProcessGroup& group) {
+    torch::nn::Sequential net(torch::nn::Linear(5, 3), torch::nn::BatchNorm1d(3));
+    const int64_t elements = 5 * 3 + 3 + 3 + 3;
+    const torch::NoGradGuard no_grad;
+    for (auto& parameter : net->parameters()) parameter.copy_(numbers(1, parameter.sizes()));
+    const Tensor first = net[0]->as<torch::nn::Linear>()->weight.clone(),
+                 &weight = net[0]->as<torch::nn::Linear>()->weight;
+    ShardedModule sharded(*net, group);
+    levin::optim::EMA ema(*net, {.decay = 0.75, .own_parts = true});
+    RANK_CHECK(group, ema.is_divided());
+    Tensor held = torch::zeros({1}, torch::kLong);
+    for (const auto& name : net->named_parameters().keys()) held += ema.average(name).numel();
+    group.all_reduce(held, levin::ReduceOp::Sum);
+    RANK_CHECK(group, held.item<int64_t>() == elements);
+    RANK_CHECK(group, weight.storage().data() == nullptr);
+
+    const WatchScope watched;
+    sharded.begin_pass(ShardedModule::Pass::Evaluation);
+    ema.update();
+    for (auto& parameter : net->parameters()) parameter.add_(4);
+    ema.update();
+    {
+      const auto averaged = ema.apply();
+      RANK_CHECK(group, torch::allclose(weight.clone(), first + 1));
+    }
+    RANK_CHECK(group, torch::allclose(weight.clone(), first + 4));
+    levin::State parts = levin::State::dict({{"n_averaged", 7}});
+    for (const auto& item : net->named_parameters()) parts["module." + item.key()] = item.value() * 2;
+    for (const auto& item : net->named_buffers()) parts["module." + item.key()] = item.value();
+    ema.load_state_dict(parts);
+    RANK_CHECK(group, ema.updates() == 7);
+    ema.copy_to_module();
+    RANK_CHECK(group, torch::allclose(weight.clone(), 2 * (first + 4)));
   });
 }
 
@@ -325,23 +362,23 @@ TEST_CASE("tensors that are built divided are whole where an operation uses them
       for (int i = 0; i < 5; ++i) b = torch::arange(100) + i + own;
       b.index_put_({torch::tensor({7})}, torch::tensor(70.F));
     }
-    CHECK(a.storage().data() == nullptr);  // made room for the others
-    CHECK(small.storage().data() != nullptr);
-    CHECK(outer.storage().data() != nullptr);
+    RANK_CHECK(group, a.storage().data() == nullptr);  // made room for the others
+    RANK_CHECK(group, small.storage().data() != nullptr);
+    RANK_CHECK(group, outer.storage().data() != nullptr);
     construction.divide();
-    CHECK(b.storage().data() == nullptr);
-    CHECK(view.sum().item<double>() == 20);  // of rank 0
-    CHECK(b[7].item<double>() == 70);
-    CHECK(b[99].item<double>() == 99 + 4 + 1);
+    RANK_CHECK(group, b.storage().data() == nullptr);
+    RANK_CHECK(group, view.sum().item<double>() == 20);  // of rank 0
+    RANK_CHECK(group, b[7].item<double>() == 70);
+    RANK_CHECK(group, b[99].item<double>() == 99 + 4 + 1);
     a.add_(own);  // on each rank another value: that of rank 0 counts once they are divided again
     construction.divide();
-    CHECK(a.sum().item<double>() == 300);
+    RANK_CHECK(group, a.sum().item<double>() == 300);
     construction.make_whole();
     const levin::parallel::UnwatchedScope unwatched;
-    CHECK(a.sum().item<double>() == 300);
-    CHECK(view.sum().item<double>() == 30);
-    CHECK(small.sum().item<double>() == 2 * own);
-    CHECK(outer.sum().item<double>() == 50 * (own + 1));
+    RANK_CHECK(group, a.sum().item<double>() == 300);
+    RANK_CHECK(group, view.sum().item<double>() == 30);
+    RANK_CHECK(group, small.sum().item<double>() == 2 * own);
+    RANK_CHECK(group, outer.sum().item<double>() == 50 * (own + 1));
   });
 }
 
