@@ -63,6 +63,7 @@ class Check {
     for (const auto& [option, set] :
          {std::pair("shard", o.shard != "all"), std::pair("hybrid_shard", o.hybrid_shard > 0),
           std::pair("parameter_compression", o.parameter_compression != "none"),
+          std::pair("reduce_each_batch", o.reduce_each_batch),
           std::pair("state_dict_type", o.state_dict_type == "sharded")})
       if (set && choice.kind != StrategyKind::Fsdp)
         contradict(option, option_of_strategy(), choice.name() + " divides no parameters; set strategy to fsdp");
@@ -95,6 +96,8 @@ class Check {
     refuse("compiled_step", !o.compiled_step.empty(), "compiled code has whole layers; set mesh.tensor to 1");
     refuse("state_dict_type", o.state_dict_type == "sharded",
            "the ranks of a tensor group gather whole layers for a checkpoint; use full");
+    refuse("reduce_each_batch", o.reduce_each_batch,
+           "a checkpoint in the middle of a window would hold parts of divided layers; set it to false");
     refuse("process_group_backend", o.process_group_backend == "mpi",
            "LibTorch's MPI has no groups of some ranks; use auto");
   }

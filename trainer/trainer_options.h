@@ -223,6 +223,10 @@ struct TrainerOptions {
       "fsdp: number of ranks that divide the model among each other; each further group of this size has its own copy; "
       "0: all ranks",
       {.min = 0});
+  bool reduce_each_batch = LEVIN_OPTION(
+      reduce_each_batch, false,
+      "fsdp: gradients are reduced in each batch of an accumulation window, and a rank keeps its part of their sum; "
+      "false: once at the end, with whole gradients until then, and fewer bytes sent");
   std::string state_dict_type = LEVIN_OPTION(
       state_dict_type, "full",
       "fsdp: full: checkpoints are one file, which rank 0 gathers and writes; sharded: each rank writes its part",

@@ -161,6 +161,7 @@ parallel::ShardingOptions sharding_options(const TrainerOptions& options) {
   return {.keep_parameters = options.shard == "gradients",
           .find_unused_parameters = options.find_unused_parameters,
           .hybrid_shard = options.mesh.shard > 0 ? options.mesh.shard : options.hybrid_shard,
+          .reduce_each_batch = options.reduce_each_batch,
           .gather_dtype = sent_as(options.parameter_compression),
           .reduce_dtype = sent_as(options.gradient_compression)};
 }

@@ -1,9 +1,12 @@
 #include <levin/trainer/checkpoint/apply_checkpoint.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 #include <levin/callbacks/callback.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
+#include <levin/modules/parallel/ranks/sharded_memory.h>
+#include <levin/modules/parallel/sharding/gradient_means.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
@@ -132,6 +135,25 @@ void apply_gradients(RunContext& run, const std::vector<const State*>& sections)
   }
 }
 
+/// Restores gradients that were reduced in each batch of a window. A strategy that does not keep them in parts gets the
+/// sum over the ranks as gradients of rank 0.
+void apply_gradient_means(RunContext& run, const State& ranks) {
+  std::vector<State> of_ranks;
+  for (const State& section : ranks.items())
+    if (const State* means = section.find("gradient_means"); means != nullptr && !means->is_none())
+      of_ranks.push_back(*means);
+  if (of_ranks.empty() || run.parts().strategy.load_gradient_means(of_ranks) || !run.comm().is_global_zero()) return;
+  const at::NoGradGuard no_grad;
+  const parallel::GradientMeans sums(of_ranks, /*world_size=*/1);
+  for (const auto& item : run.module().named_parameters()) {
+    if (!sums.contains(item.key())) continue;
+    at::Tensor& gradient = item.value().mutable_grad();
+    const at::Tensor sum = at::zeros_like(item.value());
+    sums.copy_to(item.key(), 0, parallel::elements(sum, 0, sum.numel()));
+    gradient = gradient.defined() ? gradient + sum : sum;
+  }
+}
+
 /// Restores the weight of the current accumulation window on this rank and, if one rank started the window, its
 /// reference weight.
 void apply_weights_of_window(RunContext& run, const RankSections& sections) {
@@ -201,6 +223,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   // Under manual optimization gradients are the same on all ranks.
   const bool gathered = run.module().automatic_optimization;
   apply_gradients(run, gathered ? sections.sections_for_sums() : std::vector<const State*>{&sections.own()});
+  apply_gradient_means(run, own.at("ranks"));
   apply_weights_of_window(run, sections);
   apply_metrics(run.module(), sections);
   run.sink().load_state_dict(sections.logged(), run.module().registered_metrics());

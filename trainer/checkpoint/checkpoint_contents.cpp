@@ -79,10 +79,14 @@ State scheduler_states(RunContext& run) {
   return states;
 }
 
-/// Returns the gradients accumulated in the current window; under manual optimization all gradients.
+/// Returns whether gradients belong to a checkpoint: those of the current window; under manual optimization all.
+bool has_gradients(RunContext& run) {
+  return !run.module().automatic_optimization || run.counters().window.position != 0;
+}
+
 State gathered_gradients(RunContext& run) {
   State gradients = State::dict();
-  if (run.module().automatic_optimization && run.counters().window.position == 0) return gradients;
+  if (!has_gradients(run)) return gradients;
   for (const auto& parameter : run.module().named_parameters())
     if (const at::Tensor& gradient = parameter.value().grad(); gradient.defined())
       gradients[parameter.key()] = gradient;
@@ -118,6 +122,7 @@ State section_of_rank(RunContext& run) {
                    {"train_loader_in_step", are_in_step(run.train_loaders(), run.comm())},
                    {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders(), run.comm())},
                    {"gradients", gathered_gradients(run)},
+                   {"gradient_means", has_gradients(run) ? run.parts().strategy.gradient_means() : State()},
                    {"sum_of_weights", run.counters().window.sum_of_weights},
                    {"metrics", metric_states(run.module())},
                    {"logged", run.sink().state_dict(run.module().registered_metrics(),

@@ -42,7 +42,12 @@ class ForwardingStrategy : public Strategy {
     return inner_->run_predict_step(batch, batch_idx, dataloader_idx);
   }
   void backward(const at::Tensor& loss, bool sync) override { inner_->backward(loss, sync); }
+  bool reduces_each_batch() const override { return inner_->reduces_each_batch(); }
   void backward_without_loss() override { inner_->backward_without_loss(); }
+  State gradient_means() override { return inner_->gradient_means(); }
+  bool load_gradient_means(const std::vector<State>& of_ranks) override {
+    return inner_->load_gradient_means(of_ranks);
+  }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return inner_->reduce_norm(norm); }
   void zero_grad(torch::optim::Optimizer& optimizer) override { inner_->zero_grad(optimizer); }
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { inner_->step(optimizer, closure); }

@@ -80,7 +80,7 @@ Batch FsdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int6
 }
 
 void FsdpStrategy::backward(const at::Tensor& loss, bool sync) {
-  if (!sync) {
+  if (!sync && !reduces_each_batch()) {
     sharded().begin_backward_without_sync();
     module().backward(loss);
     return;
@@ -95,6 +95,13 @@ void FsdpStrategy::backward_without_loss() {
   if (!optimizer_) return;
   sharded().backward_without_loss();
   optimizer_->take_gradients();
+}
+
+bool FsdpStrategy::load_gradient_means(const std::vector<State>& of_ranks) {
+  if (!optimizer_) return false;
+  sharded().load_gradient_means(of_ranks);
+  optimizer_->take_gradients();
+  return true;
 }
 
 void FsdpStrategy::zero_grad(torch::optim::Optimizer& /*optimizer*/) {

@@ -31,7 +31,10 @@ class FsdpStrategy final : public DdpStrategy {
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
+  bool reduces_each_batch() const override { return sharding_.reduce_each_batch; }
   void backward_without_loss() override;
+  State gradient_means() override { return sharded_ ? sharded_->gradient_means() : State(); }
+  bool load_gradient_means(const std::vector<State>& of_ranks) override;
   std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& /*optimizer*/) const override {
     return optimizer_->whole_parameters();
   }

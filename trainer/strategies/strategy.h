@@ -63,8 +63,15 @@ class Strategy {
   virtual Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) = 0;
   /// Computes the gradients of `loss`. `sync` is true only in the last micro-batch of a window.
   virtual void backward(const at::Tensor& loss, bool sync) = 0;
-  /// Takes part in the other ranks' backward at the end of a window if this rank has no loss.
+  /// Returns whether ranks reduce gradients in each micro-batch, not only in the last one of a window.
+  virtual bool reduces_each_batch() const { return false; }
+  /// Takes part in the other ranks' backward that reduces gradients if this rank has no loss.
   virtual void backward_without_loss() = 0;
+  /// Returns the mean gradients that this rank holds besides the parameters' own, for a checkpoint; none if there are
+  /// none.
+  virtual State gradient_means() { return {}; }
+  /// Restores what each rank of an earlier session has returned. Returns false if the strategy holds no such means.
+  virtual bool load_gradient_means(const std::vector<State>& /*of_ranks*/) { return false; }
   /// Returns the gradient norm over all ranks, from the norm of this rank's share.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   /// Drops gradients that the strategy keeps besides the parameters' own. Called when an optimizer's gradients are

@@ -50,7 +50,7 @@ OwnPart ShardedBlock::own_part(const at::Tensor& parameter) const {
   const int64_t offset = parameter.storage_offset(), end = offset + parameter.numel();
   const int64_t first = std::clamp(begin, offset, end), last = std::clamp(begin + each, offset, end);
   const int64_t in_shard = std::clamp<int64_t>(first - begin, 0, each);
-  return {.values = memory_.own.narrow(0, in_shard, last - first), .begin = first - offset};
+  return {.values = memory_.own.narrow(0, in_shard, last - first), .begin = first - offset, .in_shard = in_shard};
 }
 
 at::Tensor ShardedBlock::shard_of_rank(const at::Tensor& whole) const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/parallel/sharding/gradient_means.h>
 #include <levin/modules/parallel/sharding/unit_gradients.h>
 
 #include <cstdint>
@@ -41,6 +42,10 @@ class ShardedGradients final : private UnitGradients::Listener {
 
   /// As ShardedMemory::gradient, of a block of a unit.
   at::Tensor gradient(size_t unit, size_t block, const ShardPart& part) const;
+  /// Returns this rank's parts of the means of this window, by name; none if there are none. `load_means` restores
+  /// them.
+  State means() const;
+  void load_means(const GradientMeans& means);
   void clear();
 
  private:

@@ -5,6 +5,7 @@
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/observers/tensor_place.h>
 #include <levin/modules/parallel/ranks/shard.h>
+#include <levin/modules/parallel/sharding/gradient_means.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/state/divided_state.h>
@@ -182,6 +183,7 @@ void ShardedModule::refuse_orders() {
 }
 
 void ShardedModule::backward_without_sync(const at::Tensor& loss) {
+  if (options_.reduce_each_batch) return backward(loss);
   begin_backward_without_sync();
   loss.backward();
 }
@@ -246,6 +248,19 @@ State ShardedModule::divided_state_dict(State& divided, const std::string& key) 
     state[name] = found != keys.end() ? divided_mark(found->second) : value;
   }
   return state;
+}
+
+State ShardedModule::gradient_means() const {
+  if (!holds_first_replica()) return {};
+  State parts = gradients_->means();
+  if (parts.is_none()) return {};
+  return State::dict({{"ranks", group_.world_size()}, {"parts", std::move(parts)}});
+}
+
+void ShardedModule::load_gradient_means(const std::vector<State>& of_ranks) {
+  const UnwatchedScope unwatched;
+  const at::NoGradGuard no_grad;
+  gradients_->load_means(GradientMeans(of_ranks, group_.world_size()));
 }
 
 void ShardedModule::restore() {

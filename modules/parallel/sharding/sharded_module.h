@@ -25,6 +25,9 @@ struct ShardingOptions {
   /// The number of consecutive ranks that divide the parameters among each other. Each further group of this many ranks
   /// holds another copy of the module. 0: all ranks form one group. It must divide the number of ranks.
   int64_t hybrid_shard = 0;
+  /// Gradients are reduced in each batch of a window, and a rank keeps its part of their sum alone. Otherwise they are
+  /// reduced in the last one, and each rank keeps whole gradients until then.
+  bool reduce_each_batch = false;
   /// The 16-bit dtype in which parameters are gathered; forward and backward then see their rounded values, and the
   /// optimizer the exact ones. nullopt: their own dtype.
   std::optional<at::ScalarType> gather_dtype = {};
@@ -78,7 +81,7 @@ class ShardedModule final : public ShardedMemory {
   const std::vector<size_t>& uses() const { return training_.units(); }
   /// Begins the forward of a batch.
   void begin_pass(Pass pass);
-  /// Adds the gradients of `loss` to the window's, on this rank.
+  /// Adds the gradients of `loss` to the window's: on this rank, or, with reduce_each_batch, as `backward` does.
   void backward_without_sync(const at::Tensor& loss);
   /// Computes the gradients of `loss`, and averages those of the window over all ranks. Collective: all ranks call it,
   /// or `backward_without_loss`. Throws levin::UsageError if the ranks have used units in different orders.
@@ -89,6 +92,11 @@ class ShardedModule final : public ShardedMemory {
   void end_backward(bool has_loss) { gradients_->end_backward(has_loss); }
   void begin_backward_without_sync() { gradients_->begin_backward(); }
   void zero_grad() { gradients_->clear(); }
+  /// Returns the means of the gradients that were reduced since zero_grad: this rank's parts, by the parameters' names;
+  /// none if there are none. Of several replicas the first gives its parts.
+  State gradient_means() const;
+  /// Restores what each rank of an earlier session, with the same or another number of ranks, has returned.
+  void load_gradient_means(const std::vector<State>& of_ranks);
 
   /// Returns the module's parameters and buffers by name, on the CPU, as module_state_dict does: on rank 0, and none on
   /// the others. Collective: all ranks call it.

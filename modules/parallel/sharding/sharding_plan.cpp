@@ -72,9 +72,9 @@ int64_t gathered_bytes(const std::vector<UnitSizes>& units, bool keeps_parameter
 
 /// Returns the most that units and their gradients take at one time, besides shards. Backward goes from the last unit
 /// to the first.
-int64_t most_at_one_time(const std::vector<UnitSizes>& units, bool keeps_parameters, const PlannedStep& step) {
-  const auto whole = [&](size_t unit) { return keeps_parameters || units[unit].is_kept ? 0 : units[unit].all; };
-  const bool accumulates = step.batches > 1;
+int64_t most_at_one_time(const std::vector<UnitSizes>& units, const ShardingOptions& options, const PlannedStep& step) {
+  const auto whole = [&](size_t unit) { return options.keep_parameters || units[unit].is_kept ? 0 : units[unit].all; };
+  const bool accumulates = step.batches > 1 && !options.reduce_each_batch;
   int64_t always = 0, most = 0;
   for (size_t i = 0; i < units.size(); ++i) {
     if (whole(i) == 0) always += units[i].all;
@@ -96,16 +96,17 @@ ShardingPlan plan_sharding(const torch::nn::Module& module, const ShardingOption
   ShardingPlan plan;
   const std::vector<UnitSizes> units = sizes_of_units(module, options);
   const int64_t sharing = options.hybrid_shard > 0 ? options.hybrid_shard : step.ranks;
+  const int64_t reductions = options.reduce_each_batch ? step.batches : 1;
   int64_t all = 0, trained = 0;
   for (const UnitSizes& unit : units) {
     all += unit.all;
     trained += unit.trained;
-    plan.reduction.bytes += unit.reduced;
-    if (unit.trained > 0) ++plan.reduction.buckets;
+    plan.reduction.bytes += reductions * unit.reduced;
+    if (unit.trained > 0) plan.reduction.buckets += reductions;
   }
   plan.parameters = shard_size(all, sharing);
   plan.gradients = shard_size(trained, sharing);
-  plan.whole = most_at_one_time(units, options.keep_parameters, step);
+  plan.whole = most_at_one_time(units, options, step);
   plan.reduction.gathered_bytes = gathered_bytes(units, options.keep_parameters, step);
   plan.reduction.only_scatters = true;
   plan.reduction.sharing_ranks = sharing;

@@ -20,7 +20,7 @@ struct ShardingPlan {
 /// The step that a plan is for.
 struct PlannedStep {
   int64_t ranks = 1;     ///< of the run
-  int64_t batches = 1;   ///< that make the step; over several, each rank keeps whole gradients
+  int64_t batches = 1;   ///< that make the step; over several, each rank keeps whole gradients (reduce_each_batch)
   bool scatters = true;  ///< the backend works in place and has a reduce-scatter, as NCCL; Gloo takes more buffers
   /// What a batch's forward and backward use (ShardedModule::uses). Empty: each unit in both.
   std::vector<size_t> uses = {};

@@ -1,6 +1,7 @@
 #include <levin/modules/parallel/sharding/unit_gradients.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
 #include <levin/modules/parallel/sharding/narrow_memory.h>
 #include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
@@ -61,6 +62,7 @@ UnitGradients::~UnitGradients() {
 void UnitGradients::begin_backward() {
   for (Block& block : blocks_) std::fill(block.arrived.begin(), block.arrived.end(), 0);
   missing_ = parameters_;
+  is_sent_ = false;
 }
 
 void UnitGradients::take_buffer() {
@@ -92,7 +94,7 @@ void UnitGradients::collect(const Block& block, size_t parameter) {
 void UnitGradients::arrived(Block& block, size_t parameter) {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
-  if (is_on_its_way() || has_means_)
+  if (is_sent_)
     throw UsageError("fsdp: the parameter ", block.block->names()[parameter],
                      " got a second gradient in one backward, after the first was sent: is it used in several parts "
                      "that are checkpointed? Use it in one of them, or set activation_checkpointing to false");
@@ -121,8 +123,10 @@ void UnitGradients::begin_reduction() {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
   if (!buffer_.defined()) take_buffer();
+  is_sent_ = true;
   group_.guarded(call_.c_str(), [&] {
     for (Block& block : blocks_) {
+      if (has_means_) block.before = std::exchange(block.own, {});
       for (size_t i = 0; i < block.views.size(); ++i) collect(block, i);
       const int64_t size = block.block->memory().size;
       block.whole.narrow(0, size, block.whole.numel() - size).zero_();
@@ -165,6 +169,8 @@ void UnitGradients::finish_reduction() {
   }
   if (replicas_ != nullptr)
     for (Block& block : blocks_) replicas_->all_reduce(block.own, ReduceOp::Sum);
+  for (Block& block : blocks_)
+    if (block.before.defined()) block.own.add_(std::exchange(block.before, {}));
   has_means_ = true;
   drop_buffer();
 }
@@ -175,6 +181,30 @@ const at::Tensor& UnitGradients::own(size_t block) const {
     for (const Block& one : blocks_)
       if (one.place == block) return one.own;
   return kNone;
+}
+
+void UnitGradients::append_means(State& means) const {
+  if (!has_means_) return;
+  for (const Block& block : blocks_)
+    for (size_t i = 0; i < block.used.size(); ++i) {
+      if (block.used[i] == 0) continue;
+      const OwnPart part = block.block->own_part(block.block->memory().parameters[i]);
+      means[block.block->names()[i]] =
+          gradient_part(part.begin, block.own.narrow(0, part.in_shard, part.values.numel()));
+    }
+}
+
+void UnitGradients::load_means(const GradientMeans& means) {
+  for (Block& block : blocks_) {
+    block.own = at::zeros_like(block.block->memory().own);
+    for (size_t i = 0; i < block.used.size(); ++i) {
+      if (!means.contains(block.block->names()[i])) continue;
+      const OwnPart part = block.block->own_part(block.block->memory().parameters[i]);
+      means.copy_to(block.block->names()[i], part.begin, block.own.narrow(0, part.in_shard, part.values.numel()));
+      block.used[i] = 1;
+    }
+  }
+  has_means_ = true;
 }
 
 void UnitGradients::drop_buffer() {

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/parallel/sharding/buffer_pool.h>
+#include <levin/modules/parallel/sharding/gradient_means.h>
 #include <levin/modules/parallel/sharding/sharded_unit.h>
 #include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
 
@@ -49,11 +50,14 @@ class UnitGradients {
   /// call it, in the same order of units.
   void begin_reduction();
   bool is_on_its_way() const { return !works_.empty(); }
-  /// Waits for the means, and gives the buffers back.
+  /// Waits for the means, adds them to those of the window, and gives the buffers back.
   void finish_reduction();
 
   /// Returns the mean gradient of this rank's shard of a block, by its place in the unit; undefined if there is none.
   const at::Tensor& own(size_t block) const;
+  /// Adds this rank's parts of the means, by the parameters' names; `load_means` restores them.
+  void append_means(State& means) const;
+  void load_means(const GradientMeans& means);
   /// Drops all gradients.
   void clear();
 
@@ -68,6 +72,7 @@ class UnitGradients {
     size_t offset = 0;                           ///< in the buffers
     std::optional<at::ScalarType> sent_as = {};  ///< nullopt: the gradients' own dtype
     at::Tensor whole = {}, received = {}, own = {};
+    at::Tensor before = {};              ///< the means of the window's earlier batches, until this one's are there
     std::vector<at::Tensor> views = {};  ///< of `whole`, one for each parameter
     std::vector<uint8_t> used = {};      ///< in this window
     std::vector<uint8_t> arrived = {};   ///< in this backward
@@ -90,6 +95,7 @@ class UnitGradients {
   size_t bytes_ = 0, parameters_ = 0, missing_ = 0;
   at::Tensor buffer_ = {}, received_ = {};
   bool has_means_ = false;
+  bool is_sent_ = false;  ///< in the present backward
   PendingWorks works_ = {};
 };
 

@@ -59,8 +59,6 @@ class Uses {
   void visit(const c10::OperatorHandle& operation, const c10::IValue& value, size_t argument) {
     if (value.isTensor()) {
       add(operation, value.toTensor(), argument);
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& one : value.toTensorList()) add(operation, one, argument);
     } else if (value.isList()) {
       for (const c10::IValue& one : value.toListRef())
         if (one.isTensor()) add(operation, one.toTensor(), argument);
@@ -91,7 +89,7 @@ void for_each_tensor(c10::ArrayRef<c10::IValue> values, const See& see) {
     if (value.isTensor())
       see(value.toTensor());
     else if (value.isTensorList())
-      for (const at::Tensor& one : value.toTensorList()) see(one);
+      for (const c10::IValue& one : value.toListRef()) see(one.toTensor());
 }
 
 const void* storage_of(const at::Tensor& tensor) {

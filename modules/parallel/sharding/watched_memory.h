@@ -11,6 +11,7 @@ namespace levin::parallel {
 struct OwnPart {
   at::Tensor values = {};  ///< 1-dimensional, may be empty; undefined if the tensor is not divided
   int64_t begin = 0;       ///< the first, counted from the tensor's first element in memory
+  int64_t in_shard = 0;    ///< the first, counted from this rank's shard of the block that the tensor lies in
 };
 
 /// Memory that is filled right before an operation of LibTorch uses it and may be emptied after that. Tensors over its

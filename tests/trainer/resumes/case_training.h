@@ -253,6 +253,7 @@ inline levin::TrainerOptions options_of(const RandomCase& c, const std::filesyst
     if (c.sharded_checkpoints) options.state_dict_type = "sharded";
     if (c.keeps_parameters) options.shard = "gradients";
     options.hybrid_shard = c.hybrid_shard;
+    options.reduce_each_batch = c.reduces_each;
   }
   options.precision = levin::Precision(c.precision.c_str());
   options.max_epochs = c.epochs;

@@ -23,7 +23,7 @@ struct RandomCase {
   bool two_optimizers = false, ema = false, dropout = false, batch_norm = false, shuffle = false, drop_last = false;
   bool weights_are_counts = false, empty_batches_are_nan = false, skips_batches = false;
   bool accumulation_table = false, stops_early = false, metric_is_registered = true, rows_change = false;
-  bool sharded_checkpoints = false, keeps_parameters = false;  ///< under fsdp
+  bool sharded_checkpoints = false, keeps_parameters = false, reduces_each = false;  ///< under fsdp
   int64_t samples = 30, batch_size = 4, workers = 0, accumulate = 1, epochs = 2, frequency = 1, log_every = 1;
   int64_t every_n_train_steps = 1, top_k = 1, sanity_steps = 0, check_val_every_n_epoch = 1, reload_every = 0;
   int64_t max_steps = -1, hybrid_shard = 0;
@@ -123,6 +123,7 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
   if (c.strategy == "fsdp") {
     c.sharded_checkpoints = dice.one_in(2);
     c.keeps_parameters = dice.one_in(3);
+    c.reduces_each = dice.one_in(3);
     if (c.ranks == 4 && dice.one_in(2)) c.hybrid_shard = 2;
   }
   return c;
@@ -131,17 +132,18 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
 inline std::string RandomCase::describe() const {
   std::ostringstream text;
   text << "case " << number << ": " << ranks << " ranks " << strategy << (sharded_checkpoints ? ", sharded files" : "")
-       << (keeps_parameters ? ", whole parameters" : "") << (hybrid_shard > 0 ? ", hybrid" : "") << ", " << precision
-       << ", " << optimizer << (two_optimizers ? " twice" : "") << ", scheduler " << scheduler << " every " << frequency
-       << ", accumulate " << accumulate << (accumulation_table ? " by table" : "") << ", clip " << clip << " by "
-       << clip_algorithm << ", " << data << " data of " << samples << " in " << batch_size
-       << (shuffle ? ", shuffled" : "") << (drop_last ? ", drop_last" : "") << ", " << partial_round << " rounds, "
-       << workers << " workers, " << epochs << " epochs, max_steps " << max_steps << ", check_val "
-       << check_val_every_n_epoch << (ema ? ", EMA" : "") << (dropout ? ", dropout" : "")
-       << (batch_norm ? ", BatchNorm" : "") << (weights_are_counts ? ", counts as weights" : "")
-       << (empty_batches_are_nan ? ", NaN where empty" : "") << (skips_batches ? ", skips" : "")
-       << (stops_early ? ", stops early" : "") << (rows_change ? ", rows change" : "")
-       << (metric_is_registered ? "" : ", metric not registered") << ", reload " << reload_every << ", saves every "
-       << every_n_train_steps << " steps, sanity " << sanity_steps << ", log every " << log_every;
+       << (keeps_parameters ? ", whole parameters" : "") << (reduces_each ? ", reduces each batch" : "")
+       << (hybrid_shard > 0 ? ", hybrid" : "") << ", " << precision << ", " << optimizer
+       << (two_optimizers ? " twice" : "") << ", scheduler " << scheduler << " every " << frequency << ", accumulate "
+       << accumulate << (accumulation_table ? " by table" : "") << ", clip " << clip << " by " << clip_algorithm << ", "
+       << data << " data of " << samples << " in " << batch_size << (shuffle ? ", shuffled" : "")
+       << (drop_last ? ", drop_last" : "") << ", " << partial_round << " rounds, " << workers << " workers, " << epochs
+       << " epochs, max_steps " << max_steps << ", check_val " << check_val_every_n_epoch << (ema ? ", EMA" : "")
+       << (dropout ? ", dropout" : "") << (batch_norm ? ", BatchNorm" : "")
+       << (weights_are_counts ? ", counts as weights" : "") << (empty_batches_are_nan ? ", NaN where empty" : "")
+       << (skips_batches ? ", skips" : "") << (stops_early ? ", stops early" : "")
+       << (rows_change ? ", rows change" : "") << (metric_is_registered ? "" : ", metric not registered") << ", reload "
+       << reload_every << ", saves every " << every_n_train_steps << " steps, sanity " << sanity_steps << ", log every "
+       << log_every;
   return text.str();
 }

@@ -149,6 +149,7 @@ levin::TrainerOptions trainer_options(const Options& given, const std::string& f
   const int64_t ranks = given.number("ranks", 1);
   if (ranks > 1) options.strategy = given.text("strategy", "ddp");
   options.state_dict_type = given.text("state_dict_type", "full");
+  options.reduce_each_batch = given.number("reduce_each", 0) == 1;
   options.accelerator = "cpu";
   options.devices = ranks;
   options.seed = 5;

@@ -98,6 +98,9 @@ TEST_CASE("ranks with different numbers of batches make the steps of one process
       learners.train(name + strategy, joined(lists, {"ranks=3", c10::str("strategy=", strategy)}));
       learners.ends_as(name + strategy, name + "one", 1e-10);
     }
+    if (k == std::string("k=1")) continue;
+    learners.train(name + "each", joined(lists, {"ranks=3", "strategy=fsdp", "reduce_each=1"}));
+    learners.ends_as(name + "each", name + "one", 1e-10);
   }
 }
 
@@ -107,6 +110,7 @@ TEST_CASE("ranks with different numbers of batches resume to the bit from any ba
   Learners().resumes_alike("lists", joined(lists, {"registered=1"}), {"save_at=3", "save_at=7"});
   const Flags fsdp = {"data=lists", "ranks=2", "k=2", "strategy=fsdp", "state_dict_type=sharded"};
   Learners().resumes_alike("fsdp", fsdp, {"save_at=3"});
+  Learners().resumes_alike("each", joined(fsdp, {"reduce_each=1"}), {"save_at=1"});
 }
 
 TEST_CASE("under manual optimization gradients are the mean over the ranks that have a batch") {
@@ -183,6 +187,9 @@ TEST_CASE("another number of ranks resumes inside a window and an epoch with the
     changes(joined(kFourRanks, {"registered=0"}), joined(kTwoRanks, {"registered=0"}));
     const Flags sharded = {"strategy=fsdp", "state_dict_type=sharded"};
     changes(joined(kFourRanks, sharded), joined(kTwoRanks, sharded));
+    const Flags each = {"strategy=fsdp", "reduce_each=1"};
+    changes(joined(kFourRanks, each), joined(kTwoRanks, each));
+    changes(joined(kTwoRanks, joined(sharded, each)), kTwoRanks);
   }
 }
 

@@ -1,6 +1,7 @@
 // Modules whose parameters, gradients and optimizer state are divided among ranks train like those of ddp.
 #include <ATen/CPUGeneratorImpl.h>
 #include <levin/levin.h>
+#include <levin/trainer/core/ranks/gather_states.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -61,7 +62,7 @@ TORCH_MODULE(Net);
 struct Case {
   torch::Dtype dtype = torch::kDouble;
   int64_t micro_batches = 1;
-  bool unused = false, keeps_parameters = false;
+  bool unused = false, keeps_parameters = false, reduces_each = false;
   int64_t hybrid = 0;
   bool built_divided = false;
   std::optional<torch::Dtype> gather_dtype = {}, reduce_dtype = {};
@@ -171,9 +172,17 @@ Net built_divided(ShardedConstruction& construction, const Case& how, int64_t ra
     net = make_net(how, /*seed=*/static_cast<uint64_t>(1000 * rank));
   }
   construction.divide();
-  for (const auto& parameter : net->parameters()) CHECK(parameter.storage().data() == nullptr);
-  for (const auto& buffer : net->buffers()) CHECK(buffer.storage().data() == nullptr);
+  for (const auto& tensors : {net->parameters(), net->buffers()})
+    for (const auto& tensor : tensors)
+      if (tensor.storage().data() != nullptr) throw std::logic_error("a tensor was not divided");
   return net;
+}
+
+void save_and_load_means(ShardedModule& sharded, levin::ProcessGroup& group) {
+  const std::vector<levin::State> saved = levin::gather_states(sharded.gradient_means(), group);
+  sharded.zero_grad();
+  if (group.rank() == 0 && !sharded.gradient_means().is_none()) throw std::logic_error("means that were dropped");
+  sharded.load_gradient_means(saved);
 }
 
 /// Returns the weights after as many steps of a sharded module; on rank 0.
@@ -185,6 +194,7 @@ std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, cons
                         {.keep_parameters = how.keeps_parameters,
                          .find_unused_parameters = how.unused,
                          .hybrid_shard = how.hybrid,
+                         .reduce_each_batch = how.reduces_each,
                          .gather_dtype = how.gather_dtype,
                          .reduce_dtype = how.reduce_dtype});
   construction.make_whole();
@@ -201,6 +211,7 @@ std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, cons
         sharded.backward_without_sync(loss);
       else
         sharded.backward(loss);
+      if (how.reduces_each && step == 3 && micro == 0) save_and_load_means(sharded, group);  // leaves no trace
     }
     optimizer.take_gradients();
     const std::vector<Tensor>& own = inner->param_groups()[0].params();
@@ -245,6 +256,20 @@ TEST_CASE("a module in shards trains as under ddp: to the bit on two ranks, up t
         CHECK(difference(expected, got) <= most);
       });
     }
+}
+
+TEST_CASE("gradients that are reduced in each batch of a window add up to those that are reduced at its end") {
+  for (const auto& [ranks, how] : std::initializer_list<std::pair<int64_t, Case>>{
+           {2, {.micro_batches = 3, .reduces_each = true}},
+           {3, {.micro_batches = 2, .unused = true, .reduces_each = true, .clip = 0.5}},
+           {4, {.micro_batches = 3, .keeps_parameters = true, .reduces_each = true, .hybrid = 2}}}) {
+    INFO(ranks << " ranks, " << how.micro_batches << " batches in a step");
+    run_ranks_over_gloo(ranks, [&, &how = how](levin::ProcessGroup& group) {
+      const auto expected = trained_whole(group, how, 20);
+      const auto got = trained_in_shards(group, how, 20);
+      if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
+    });
+  }
 }
 
 TEST_CASE(

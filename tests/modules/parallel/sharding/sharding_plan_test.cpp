@@ -53,6 +53,13 @@ TEST_CASE("a plan counts a unit where it is gathered, and each rank's ring of ga
   CHECK(plan.reduction.gathered_bytes == kGathered * kUnit / 2);
   CHECK(plan.reduction.bytes == kAll / 2);
   CHECK(plan.gradients == kAll / 4);
+  // Reductions in each batch.
+  const ShardingPlan at_end = plan_sharding(*net, {}, {.ranks = 4, .batches = 3, .uses = kUses});
+  plan = plan_sharding(*net, {.reduce_each_batch = true}, {.ranks = 4, .batches = 3, .uses = kUses});
+  CHECK(plan.reduction.bytes == 3 * kAll);
+  CHECK(at_end.reduction.bytes == kAll);
+  CHECK(plan.reduction.gathered_bytes == at_end.reduction.gathered_bytes);
+  CHECK(plan.whole < at_end.whole - kAll / 2);
   // Pairs of ranks divide the layers, and then add up the halves of their gradients.
   plan = plan_sharding(*net, {.hybrid_shard = 2}, {.ranks = 4, .uses = kUses});
   CHECK(plan.parameters == kAll / 2);
