@@ -95,12 +95,6 @@ at::Tensor ShardedGradients::gradient(size_t unit, size_t block, const ShardPart
   return own.narrow(0, part.in_shard, part.size);
 }
 
-State ShardedGradients::means() const {
-  State means;
-  for (const UnitGradients& unit : units_) unit.append_means(means);
-  return means;
-}
-
 void ShardedGradients::load_means(const GradientMeans& means) {
   if (means.empty()) return;
   for (UnitGradients& unit : units_) unit.load_means(means);

@@ -42,9 +42,7 @@ class ShardedGradients final : private UnitGradients::Listener {
 
   /// As ShardedMemory::gradient, of a block of a unit.
   at::Tensor gradient(size_t unit, size_t block, const ShardPart& part) const;
-  /// Returns this rank's parts of the means of this window, by name; none if there are none. `load_means` restores
-  /// them.
-  State means() const;
+  /// Restores the means of a window.
   void load_means(const GradientMeans& means);
   void clear();
 

@@ -6,6 +6,7 @@
 #include <levin/modules/observers/tensor_place.h>
 #include <levin/modules/parallel/ranks/shard.h>
 #include <levin/modules/parallel/sharding/gradient_means.h>
+#include <levin/modules/parallel/sharding/sharded_gradients.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/state/divided_state.h>
@@ -156,6 +157,12 @@ void ShardedModule::begin_backward(bool has_loss) {
   gradients_->begin_backward(std::move(order));
 }
 
+void ShardedModule::end_backward(bool has_loss) { gradients_->end_backward(has_loss); }
+
+void ShardedModule::begin_backward_without_sync() { gradients_->begin_backward(); }
+
+void ShardedModule::zero_grad() { gradients_->clear(); }
+
 void ShardedModule::check_order(const std::vector<int64_t>& hashes) {
   int64_t first = kNoLoss;
   for (const int64_t hash : hashes) {
@@ -252,7 +259,18 @@ State ShardedModule::divided_state_dict(State& divided, const std::string& key) 
 
 State ShardedModule::gradient_means() const {
   if (!holds_first_replica()) return {};
-  State parts = gradients_->means();
+  State parts;
+  for (size_t unit = 0; unit < units_.size(); ++unit)
+    for (size_t block = 0; block < units_[unit].blocks().size(); ++block) {
+      const ShardedBlock& of_unit = units_[unit].blocks()[block];
+      for (size_t i = 0; i < of_unit.names().size(); ++i) {
+        const OwnPart own = of_unit.own_part(of_unit.memory().parameters[i]);
+        const ShardPart part = {
+            .parameter = i, .begin = own.begin, .in_shard = own.in_shard, .size = own.values.numel()};
+        const at::Tensor mean = gradients_->gradient(unit, block, part);
+        if (mean.defined()) parts[of_unit.names()[i]] = gradient_part(own.begin, mean);
+      }
+    }
   if (parts.is_none()) return {};
   return State::dict({{"ranks", group_.world_size()}, {"parts", std::move(parts)}});
 }

@@ -1,6 +1,5 @@
 #pragma once
 #include <levin/modules/parallel/ranks/sharded_memory.h>
-#include <levin/modules/parallel/sharding/sharded_gradients.h>
 #include <levin/modules/parallel/sharding/sharded_unit.h>
 #include <levin/modules/parallel/sharding/unit_order.h>
 #include <levin/trainer/core/state/state.h>
@@ -15,6 +14,8 @@
 #include <vector>
 
 namespace levin::parallel {
+
+class ShardedGradients;
 
 struct ShardingOptions {
   /// Whole parameters are gathered once in a step and kept until its end, on every rank: only gradients and the
@@ -89,9 +90,9 @@ class ShardedModule final : public ShardedMemory {
   void backward_without_loss();
   /// Begins and ends what `backward` does, for callers that run the backward in between.
   void begin_backward(bool has_loss);
-  void end_backward(bool has_loss) { gradients_->end_backward(has_loss); }
-  void begin_backward_without_sync() { gradients_->begin_backward(); }
-  void zero_grad() { gradients_->clear(); }
+  void end_backward(bool has_loss);
+  void begin_backward_without_sync();
+  void zero_grad();
   /// Returns the means of the gradients that were reduced since zero_grad: this rank's parts, by the parameters' names;
   /// none if there are none. Of several replicas the first gives its parts.
   State gradient_means() const;

@@ -183,17 +183,6 @@ const at::Tensor& UnitGradients::own(size_t block) const {
   return kNone;
 }
 
-void UnitGradients::append_means(State& means) const {
-  if (!has_means_) return;
-  for (const Block& block : blocks_)
-    for (size_t i = 0; i < block.used.size(); ++i) {
-      if (block.used[i] == 0) continue;
-      const OwnPart part = block.block->own_part(block.block->memory().parameters[i]);
-      means[block.block->names()[i]] =
-          gradient_part(part.begin, block.own.narrow(0, part.in_shard, part.values.numel()));
-    }
-}
-
 void UnitGradients::load_means(const GradientMeans& means) {
   for (Block& block : blocks_) {
     block.own = at::zeros_like(block.block->memory().own);

@@ -55,8 +55,7 @@ class UnitGradients {
 
   /// Returns the mean gradient of this rank's shard of a block, by its place in the unit; undefined if there is none.
   const at::Tensor& own(size_t block) const;
-  /// Adds this rank's parts of the means, by the parameters' names; `load_means` restores them.
-  void append_means(State& means) const;
+  /// Restores this rank's parts of the window's means.
   void load_means(const GradientMeans& means);
   /// Drops all gradients.
   void clear();

@@ -63,6 +63,7 @@ struct Case {
   torch::Dtype dtype = torch::kDouble;
   int64_t micro_batches = 1;
   bool unused = false, keeps_parameters = false, reduces_each = false;
+  bool uses_spare_on_rank_zero = false;
   int64_t hybrid = 0;
   bool built_divided = false;
   std::optional<torch::Dtype> gather_dtype = {}, reduce_dtype = {};
@@ -97,9 +98,9 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(NetImpl& net) {
   return std::make_unique<levin::optim::AdamW>(trained, levin::optim::AdamWOptions{.lr = 0.01});
 }
 
-Net make_net(const Case& how, uint64_t seed = 0) {
+Net make_net(const Case& how, int64_t rank, uint64_t seed = 0) {
   Net net(how.dtype, seed);
-  net->uses_spare = !how.unused;
+  net->uses_spare = !how.unused || (how.uses_spare_on_rank_zero && rank == 0);
   return net;
 }
 
@@ -111,7 +112,7 @@ std::map<std::string, Tensor> tensors_of(const levin::State& state) {
 
 /// Returns the weights after `steps` steps under ddp.
 std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Case& how, int64_t steps) {
-  Net net = make_net(how);
+  Net net = make_net(how, group.rank());
   GradientReducer reducer(*net, group, {.find_unused_parameters = how.unused});
   const auto optimizer = make_optimizer(*net);
   for (int64_t step = 0; step < steps; ++step) {
@@ -137,7 +138,7 @@ Tensor rounded(const Tensor& tensor, std::optional<torch::Dtype> dtype) {
 /// Returns the weights after as many steps in which the module has rounded parameters and the optimizer exact ones, and
 /// the ranks add up rounded gradients.
 std::map<std::string, Tensor> trained_rounded(levin::ProcessGroup& group, const Case& how, int64_t steps) {
-  Net net = make_net(how);
+  Net net = make_net(how, group.rank());
   const auto optimizer = make_optimizer(*net);
   for (int64_t step = 0; step < steps; ++step) {
     std::vector<Tensor> exact;
@@ -169,7 +170,7 @@ Net built_divided(ShardedConstruction& construction, const Case& how, int64_t ra
   Net net(nullptr);
   {
     const NewTensorsScope scope(construction);
-    net = make_net(how, /*seed=*/static_cast<uint64_t>(1000 * rank));
+    net = make_net(how, rank, /*seed=*/static_cast<uint64_t>(1000 * rank));
   }
   construction.divide();
   for (const auto& tensors : {net->parameters(), net->buffers()})
@@ -189,7 +190,7 @@ void save_and_load_means(ShardedModule& sharded, levin::ProcessGroup& group) {
 std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, const Case& how, int64_t steps) {
   const WatchScope watched;
   ShardedConstruction construction(group, {.whole_bytes = 0, .least_bytes = 0});
-  Net net = how.built_divided ? built_divided(construction, how, group.rank()) : make_net(how);
+  Net net = how.built_divided ? built_divided(construction, how, group.rank()) : make_net(how, group.rank());
   ShardedModule sharded(*net, group,
                         {.keep_parameters = how.keeps_parameters,
                          .find_unused_parameters = how.unused,
@@ -262,6 +263,7 @@ TEST_CASE("gradients that are reduced in each batch of a window add up to those 
   for (const auto& [ranks, how] : std::initializer_list<std::pair<int64_t, Case>>{
            {2, {.micro_batches = 3, .reduces_each = true}},
            {3, {.micro_batches = 2, .unused = true, .reduces_each = true, .clip = 0.5}},
+           {3, {.micro_batches = 2, .unused = true, .reduces_each = true, .uses_spare_on_rank_zero = true}},
            {4, {.micro_batches = 3, .keeps_parameters = true, .reduces_each = true, .hybrid = 2}}}) {
     INFO(ranks << " ranks, " << how.micro_batches << " batches in a step");
     run_ranks_over_gloo(ranks, [&, &how = how](levin::ProcessGroup& group) {
