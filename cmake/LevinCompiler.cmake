@@ -1,6 +1,7 @@
 # How levin's own code is compiled: warnings, sanitizers, the compiler cache and the linker.
 
 include(${CMAKE_CURRENT_LIST_DIR}/LevinStop.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/LevinTogether.cmake)
 
 # Stops where the compiler is too old for the C++20 that levin and LibTorch use.
 function(levin_check_compiler)
@@ -37,8 +38,11 @@ function(levin_use_sanitizers)
 endfunction()
 
 function(levin_compile_options target)
-  # The second: files that several are compiled in name them by their whole paths, which asserts would bring into the objects.
+  # Sources are named relative to the checkout in what they print, and so in the objects.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+  if(CMAKE_UNITY_BUILD)
+    levin_name_sources_as_alone(${target})
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # LibTorch's headers fill a GB, which g++ would otherwise search for garbage again and again: a tenth of its time.
     target_compile_options(${target} PRIVATE --param=ggc-min-heapsize=1500000)
@@ -152,7 +156,12 @@ endfunction()
 # most so many files, equally many in each, and small folders that follow each other share one. So a new file changes the
 # groups of its folder alone.
 function(levin_group_sources most)
+  if(NOT CMAKE_UNITY_BUILD)
+    return()
+  endif()
   foreach(library IN LISTS ARGN)
+    set_target_properties(${library} PROPERTIES UNITY_BUILD OFF)
+    set(groups_of_library "")
     set(shared "")
     set(in_shared 0)
     get_property(rooms GLOBAL PROPERTY LEVIN_ROOMS_OF_${library})
@@ -171,12 +180,21 @@ function(levin_group_sources most)
       set(index 0)
       foreach(source IN LISTS sources)
         math(EXPR group "${index} * ${groups} / ${count}")
-        set_source_files_properties("${source}" TARGET_DIRECTORY ${library} PROPERTIES UNITY_GROUP ${shared}_${group})
+        levin_may_be_together(may ${library} "${source}")
+        if(may)
+          list(APPEND groups_of_library ${shared}_${group})
+          list(APPEND sources_of_${shared}_${group} "${source}")
+        endif()
         math(EXPR index "${index} + 1")
       endforeach()
       if(groups GREATER 1)
         set(shared "")
       endif()
+    endforeach()
+    list(REMOVE_DUPLICATES groups_of_library)
+    foreach(group IN LISTS groups_of_library)
+      levin_include_in_one(${library} ${group} ${sources_of_${group}})
+      set(sources_of_${group} "")
     endforeach()
   endforeach()
 endfunction()
