@@ -104,10 +104,20 @@ def pytorch(case, steps):
     return time.perf_counter() - begin
 
 
-def lightning(case, steps, barebones=False):
+def wait(accelerator):
+    if accelerator == "gpu":
+        torch.cuda.synchronize()
+
+
+def lightning(case, steps, barebones=False, loader=None, accelerator="cpu", warm_up=0):
+    """Returns the seconds of the steps after the first `warm_up`."""
     warnings.filterwarnings("ignore")
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    import lightning.pytorch as pl
+    for name in ("lightning.pytorch", "pytorch_lightning"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        import lightning.pytorch as pl
+    except ImportError:
+        import pytorch_lightning as pl
 
     class Module(pl.LightningModule):
         def __init__(self):
@@ -123,17 +133,21 @@ def lightning(case, steps, barebones=False):
         def configure_optimizers(self):
             return optimizer_of(case, self.net)
 
-        def on_train_start(self):
-            self.begin = time.perf_counter()
+        def on_train_batch_start(self, *_):
+            if self.global_step == warm_up:
+                wait(accelerator)
+                self.begin = time.perf_counter()
 
         def on_train_end(self):
+            wait(accelerator)
             self.seconds = time.perf_counter() - self.begin
 
-    loader = torch.utils.data.DataLoader(
-        torch.utils.data.TensorDataset(*data(case)), BATCH_SIZE[case], shuffle=True, drop_last=True)
+    if loader is None:
+        loader = torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(*data(case)), BATCH_SIZE[case], shuffle=True, drop_last=True)
     module = Module()
     with tempfile.TemporaryDirectory() as folder:
-        common = {"max_steps": steps, "accelerator": "cpu", "default_root_dir": folder}
+        common = {"max_steps": steps, "accelerator": accelerator, "devices": 1, "default_root_dir": folder}
         if barebones:
             trainer = pl.Trainer(barebones=True, **common)
         else:

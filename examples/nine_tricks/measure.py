@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Measures the nine ways to train faster: measure.py PROGRAM [--rounds 5] [--samples 4096] [--table FILE] [--chart FILE.svg]
+"""Measures the nine ways to train faster: measure.py PROGRAM [--rounds 5] [--samples 4096] [--gpu] [--table FILE] [--chart FILE.svg]
 
 PROGRAM is example_nine_tricks. The ways run in turn, in several rounds; a figure is the median of a way's rounds. The table is
-Markdown, the chart SVG. Ways that need a GPU stand in the table without figures where there is none.
+Markdown, the chart SVG. Ways that need a GPU stand in the table without figures where there is none. With --gpu only these run, and
+the ways that they are compared with.
 """
 
 import argparse
@@ -43,10 +44,11 @@ def run(program, folder, way, samples):
     return json.loads(done.stdout)
 
 
-def measured(program, rounds, samples):
-    """The runs of each way; a way that the machine cannot run has none."""
+def measured(program, rounds, samples, chosen):
+    """The runs of each chosen way, of all if `chosen` is empty; a way that the machine cannot run has none."""
     with tempfile.TemporaryDirectory() as folder:
         ways = subprocess.run([program, folder], capture_output=True, text=True, check=True).stdout.split()
+        ways = [way for way in ways if not chosen or way in chosen]
         runs = {way: [] for way in ways}
         for _ in range(rounds):
             for way in ways:
@@ -64,9 +66,9 @@ def ratio(runs, way, base):
     return statistics.median(a["samples_per_second"] / b["samples_per_second"] for a, b in zip(runs[way], runs[base]))
 
 
-def table(runs):
+def table(runs, rows):
     lines = ["| way | samples/s | against | faster | peak MiB |", "|---|---|---|---|---|"]
-    for way, base, text in ROWS:
+    for way, base, text in rows:
         if not runs[way]:
             lines.append(f"| {text} | needs a GPU | | | |")
             continue
@@ -79,7 +81,7 @@ def table(runs):
 def chart(runs):
     """Bars of samples per second, one for each way that ran."""
     bars = [("1. a loop over files, by hand", "1_loop_by_hand")] + [(text, way) for way, _, text in ROWS]
-    bars = [(text, median(runs[way], "samples_per_second")) for text, way in bars if runs[way]]
+    bars = [(text, median(runs[way], "samples_per_second")) for text, way in bars if runs.get(way)]
     most, row, left, width = max(speed for _, speed in bars), 26, 370, 800
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {row * len(bars) + 34}" font-family="sans-serif" font-size="13">',
              f'<rect width="{width}" height="{row * len(bars) + 34}" fill="#fff"/>',
@@ -107,13 +109,17 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--samples", type=int, default=4096)
+    parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--table")
     parser.add_argument("--chart")
     arguments = parser.parse_args()
-    runs = measured(arguments.program, arguments.rounds, arguments.samples)
-    text = table(runs)
+    rows = [row for row in ROWS if not arguments.gpu or "gpu" in row[0]]
+    chosen = {way for row in rows for way in row[:2]} if arguments.gpu else {}
+    runs = measured(arguments.program, arguments.rounds, arguments.samples, chosen)
+    text = table(runs, rows)
     print(text)
-    check(runs)
+    if not arguments.gpu:
+        check(runs)
     for file, content in ((arguments.table, text), (arguments.chart, chart(runs))):
         if file:
             with open(file, "w", encoding="utf-8") as out:

@@ -150,6 +150,8 @@ short=()
 for section in graphs layouts precisions copies ranks; do
   part "benchmark-$section" 75 "$here/bin/benchmark_gpu" ${short[@]+"${short[@]}"} "$section"
 done
+on_gpu benchmark-nine-tricks 75 "$python" "$here/measure_nine_tricks.py" "$here/bin/example_nine_tricks" --gpu --rounds 3
+on_gpu profile 60 "$levin" profile "${training[@]}" --accelerator gpu
 
 # --- the report ---
 
