@@ -163,6 +163,7 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   const auto stopwatch = std::make_shared<Stopwatch>();
   const levin::PrivateFolder folder("benchmark");
   levin::TrainerOptions options;
+  options.accelerator = "cpu";
   options.callbacks = {stopwatch};
   if (how.phases) options.callbacks.push_back(how.phases);
   options.max_steps = steps / how.accumulate;

@@ -16,15 +16,20 @@ namespace {
 struct Forgetful : levin::LightningModule {
   struct Options {
     bool remembers = LEVIN_OPTION(remembers, true, "Put the number into checkpoints");
+    bool counts_runs = LEVIN_OPTION(counts_runs, false, "Let the loss depend on how many modules were made before");
   };
   explicit Forgetful(Options options_)
-      : options(options_), layer(register_module("layer", torch::nn::Linear(784, 10))) {}
+      : options(options_), layer(register_module("layer", torch::nn::Linear(784, 10))) {
+    static int64_t made = 0;
+    made += 1;
+    if (options.counts_runs) factor = static_cast<double>(made);
+  }
 
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
     steps += 1;
     const auto loss = torch::nn::functional::cross_entropy(layer(batch.input().flatten(1)), batch.target());
     log("train_loss", loss);
-    return loss / static_cast<double>(steps);
+    return factor * loss / static_cast<double>(steps);
   }
   levin::OptimizerConfig configure_optimizers() override { return levin::optim::SGD(parameters(), {.lr = 0.1}); }
   void on_save_checkpoint(levin::Run&, levin::State& checkpoint) override {
@@ -37,6 +42,7 @@ struct Forgetful : levin::LightningModule {
   Options options;
   torch::nn::Linear layer;
   int64_t steps = 0;
+  double factor = 1;
 };
 LEVIN_REGISTER_MODULE(Forgetful);
 
@@ -68,6 +74,15 @@ TEST_CASE("verify-resume finds a number that no checkpoint holds by what it chan
   CHECK_FALSE(equal);
   CHECK(contains(text, "layer.weight"));
   CHECK(contains(text, "on_save_checkpoint"));
+}
+
+TEST_CASE("verify-resume says if two unbroken runs differ, for then nothing is known about resuming") {
+  const auto [equal, text] = verified(R"({"class": "Forgetful", "counts_runs": true})");
+  INFO(text);
+  CHECK_FALSE(equal);
+  CHECK(contains(text, "layer.weight"));
+  CHECK(contains(text, "Two unbroken runs differ"));
+  CHECK_FALSE(contains(text, "on_save_checkpoint"));
 }
 
 TEST_CASE("verify-resume finds a model with BatchNorm, AdamW and a schedule over all steps equal") {

@@ -80,6 +80,7 @@ TorchSettings::TorchSettings(const Options& options) : threads_(at::get_num_thre
   const std::lock_guard lock(mutex());
   Switches wanted = before_ = present();
   if (options.deterministic) {
+    if (at::hasCUDA()) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
     wanted.algorithms = wanted.cudnn = true;
     wanted.warn_only = options.deterministic.mode() == Deterministic::Mode::Warn;
   }

@@ -26,7 +26,7 @@ struct TorchSettingsOptions {
 ///
 /// Deterministic algorithms make a run repeat on the same machine, LibTorch and number of threads. They do not make
 /// another machine or number of threads give the same bits, nor do they seed the user's own generators. On CUDA, cuBLAS
-/// also needs CUBLAS_WORKSPACE_CONFIG=:4096:8 in the environment, or its calls throw.
+/// also needs the environment's CUBLAS_WORKSPACE_CONFIG, which is set to :4096:8 if it is unset, and stays.
 /// Source: https://pytorch.org/docs/stable/notes/randomness.html
 class TorchSettings {
  public:
