@@ -160,6 +160,9 @@ function(levin_make_libtorch_target config version)
   if(EXISTS "${prefix}/../torch.libs")
     target_link_libraries(levin::torch INTERFACE "-Wl,-rpath-link,${prefix}/../torch.libs")
   endif()
+  # LibTorch is made by g++, which names functions as Clang did before 18.
+  target_compile_options(levin::torch INTERFACE
+    "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,18>>:-fclang-abi-compat=17>")
   levin_add_libtorch_definitions("${config}")
   set(LEVIN_HAS_CUDA OFF)
   set(LEVIN_HAS_NCCL OFF)

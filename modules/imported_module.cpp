@@ -117,7 +117,7 @@ OptimizerConfig ImportedModule::configure_optimizers() {
 void ImportedModule::on_fit_end(Run& run) {
   if (choices().save_to.empty() || !run.comm().is_global_zero()) return;
   on_validation_model_eval();
-  save(choices().save_to);
+  save_as_file(choices().save_to);
   restore_training_modes();
 }
 

@@ -51,7 +51,7 @@ class ImportedModule : public LightningModule {
   /// Returns whether `loss` is the one that the file computes itself.
   virtual bool has_own_loss() const = 0;
   virtual at::Tensor own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) = 0;
-  virtual void save(const std::filesystem::path& path) = 0;
+  virtual void save_as_file(const std::filesystem::path& path) = 0;
   /// Returns whether the inputs of `own_loss` include the target.
   virtual bool takes_target() const { return false; }
 

@@ -98,13 +98,10 @@ class ProgramModule::Impl {
     for (const auto& [slot, output] : assigned_) values_[slot].toTensor().copy_(results[output]);
     for (const auto& [part, count] : uncounted_)
       if (part->is_training()) at::Tensor(count).add_(1);
-    results.erase(std::ranges::remove_if(results,
-                                         [&, i = size_t{0}](const at::Tensor&) mutable {
-                                           return exported().outputs[i++].kind == OutputKind::BufferMutation;
-                                         })
-                      .begin(),
-                  results.end());
-    return results;
+    std::vector<at::Tensor> kept;
+    for (size_t i = 0; i < results.size(); ++i)
+      if (exported().outputs[i].kind != OutputKind::BufferMutation) kept.push_back(std::move(results[i]));
+    return kept;
   }
 
   /// Whether the chosen output is one floating-point number, as a loss is.

@@ -72,7 +72,7 @@ class ProgramModule : public ImportedModule {
   bool has_own_loss() const override;
   bool takes_target() const override { return has_own_loss(); }
   at::Tensor own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) override;
-  void save(const std::filesystem::path& path) override { save_program(path); }
+  void save_as_file(const std::filesystem::path& path) override { save_program(path); }
 
   std::unique_ptr<Impl> impl_;
 };

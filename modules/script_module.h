@@ -60,7 +60,7 @@ class ScriptModule : public ImportedModule {
   Choices choices() const override;
   bool has_own_loss() const override;
   at::Tensor own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) override;
-  void save(const std::filesystem::path& path) override { save_script(path); }
+  void save_as_file(const std::filesystem::path& path) override { save_script(path); }
   c10::IValue call(const std::string& method, std::vector<c10::IValue> arguments);
 
   torch::jit::Module script_;

@@ -121,7 +121,7 @@ uint32_t crc32_of(std::string_view bytes, uint32_t before) { return crc32_by_zli
 #endif
 
 std::vector<uint32_t> crc32_of_each(const std::vector<std::string_view>& parts) {
-  constexpr size_t kPieceBytes = 4 << 20;
+  constexpr size_t kPiece = 4 << 20;
   struct Piece {
     size_t part;
     std::string_view bytes;
@@ -129,8 +129,8 @@ std::vector<uint32_t> crc32_of_each(const std::vector<std::string_view>& parts) 
   };
   std::vector<Piece> pieces;
   for (size_t i = 0; i < parts.size(); ++i)
-    for (size_t at = 0; at < parts[i].size(); at += kPieceBytes)
-      pieces.push_back({i, parts[i].substr(at, kPieceBytes)});
+    for (size_t at = 0; at < parts[i].size(); at += kPiece)
+      pieces.push_back({i, parts[i].substr(at, kPiece)});
   // Each thread takes the next piece, since other work may keep some cores busy.
   std::atomic<size_t> next = 0;
   const auto threads = std::min<int64_t>(at::get_num_threads(), static_cast<int64_t>(pieces.size()));
