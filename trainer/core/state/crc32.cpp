@@ -129,8 +129,7 @@ std::vector<uint32_t> crc32_of_each(const std::vector<std::string_view>& parts) 
   };
   std::vector<Piece> pieces;
   for (size_t i = 0; i < parts.size(); ++i)
-    for (size_t at = 0; at < parts[i].size(); at += kPiece)
-      pieces.push_back({i, parts[i].substr(at, kPiece)});
+    for (size_t at = 0; at < parts[i].size(); at += kPiece) pieces.push_back({i, parts[i].substr(at, kPiece)});
   // Each thread takes the next piece, since other work may keep some cores busy.
   std::atomic<size_t> next = 0;
   const auto threads = std::min<int64_t>(at::get_num_threads(), static_cast<int64_t>(pieces.size()));
