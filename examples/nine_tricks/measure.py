@@ -25,12 +25,13 @@ ROWS = [
     ("5_no_graphs", "5_graphs_retained", "5. a monitored value without its graph"),
     ("6_bf16_on_cpu", "1_loader", "6. bf16-mixed on the CPU"),
     ("6_one_gpu", "1_loader", "6. one GPU"),
-    ("6_one_gpu_16_bit", "6_one_gpu", "6. one GPU with 16-mixed"),
+    ("6_one_gpu_fed", "6_one_gpu", "6. one GPU, fed by eight workers"),
+    ("6_one_gpu_fed_16_bit", "6_one_gpu_fed", "6. the same with 16-mixed"),
     ("7_split_on_two_gpus", "6_one_gpu", "7. the network split on two GPUs"),
     ("8_ddp_on_two_gpus", "6_one_gpu", "8. ddp on two GPUs"),
     ("8_ddp_on_the_cpu", "1_loader", "8. ddp with two ranks of one thread on the CPU"),
     ("9_threads_oversubscribed", "8_ddp_on_the_cpu", "9. eight threads for each of these ranks"),
-    ("9_gpu_waited_for", "6_one_gpu", "9. a GPU that is waited for in each step"),
+    ("9_gpu_waited_for", "6_one_gpu_fed", "9. a GPU that is waited for in each step"),
 ]
 
 

@@ -53,9 +53,15 @@ const std::map<std::string, std::function<void(Setup&)>> kWays = {
     {"5_no_graphs", [](Setup& s) { s.monitors = true; }},
     {"6_bf16_on_cpu", [](Setup& s) { s.trainer.precision = "bf16-mixed"; }},
     {"6_one_gpu", [](Setup& s) { s.gpus = 1; }},
-    {"6_one_gpu_16_bit",
+    {"6_one_gpu_fed",
      [](Setup& s) {
        s.gpus = 1;
+       s.num_workers = 8;
+     }},
+    {"6_one_gpu_fed_16_bit",
+     [](Setup& s) {
+       s.gpus = 1;
+       s.num_workers = 8;
        s.trainer.precision = "16-mixed";
      }},
     {"7_split_on_two_gpus",
@@ -77,6 +83,7 @@ const std::map<std::string, std::function<void(Setup&)>> kWays = {
     {"9_gpu_waited_for",
      [](Setup& s) {
        s.gpus = 1;
+       s.num_workers = 8;
        s.waits = true;
      }},
 };

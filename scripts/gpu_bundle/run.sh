@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs the programs beside it, which scripts/gpu-bundle has put there, and writes a report of what passed and failed, with
 # figures.
-# usage: run.sh [--seconds N] [--limit PART=SECONDS]... [RESULTS]
+# usage: run.sh [--seconds N] [--limit PART=SECONDS]... [--parts PATTERN] [RESULTS]
 #   RESULTS        the folder for report.md and logs.txt, which holds the output of all programs; default: ./results
 #   --seconds      time for all parts together; parts for which no time is left are not started; default: 450
 #   --limit        time for one part; a part that does not end in time is stopped, and the report says so
+#   --parts        only the parts whose names match this regular expression
 #   LEVIN_PYTHON   a Python with the torch that the programs were built with, whose libraries they use; default: python3
 # The exit status is 0 if nothing failed.
 set -euo pipefail
@@ -19,16 +20,21 @@ fail() {
 declare -A limits=()
 seconds=450
 results=./results
+parts=.
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --seconds | --limit)
+    --seconds | --limit | --parts)
       [[ $# -gt 1 ]] || fail "$1 needs a value"
-      [[ $1 == --limit || $2 =~ ^[0-9]+$ ]] || fail "--seconds: expected a whole number, got $2"
-      [[ $1 == --seconds || $2 =~ ^[a-z0-9-]+=[0-9]+$ ]] || fail "--limit: expected PART=SECONDS, got $2"
-      if [[ $1 == --seconds ]]; then seconds=$2; else limits[${2%=*}]=${2#*=}; fi
+      [[ $1 != --seconds || $2 =~ ^[0-9]+$ ]] || fail "--seconds: expected a whole number, got $2"
+      [[ $1 != --limit || $2 =~ ^[a-z0-9-]+=[0-9]+$ ]] || fail "--limit: expected PART=SECONDS, got $2"
+      case $1 in
+        --seconds) seconds=$2 ;;
+        --limit) limits[${2%=*}]=${2#*=} ;;
+        --parts) parts=$2 ;;
+      esac
       shift
       ;;
-    -*) fail "There is no option $1; there are --seconds and --limit." ;;
+    -*) fail "There is no option $1; there are --seconds, --limit and --parts." ;;
     *) results=$1 ;;
   esac
   shift
@@ -81,6 +87,7 @@ last_line() { grep -v '^ *$' "$1" | tail -n 1 | tr '|' '/' | cut -c 1-200 || tru
 
 # part NAME LIMIT COMMAND...: runs it and adds its row. Exit status 77 means skipped.
 part() {
+  [[ $1 =~ $parts ]] || return 0
   local name=$1 limit=${limits[$1]:-$2} begun=$SECONDS status=0 result remark="" passed=1 failed=0 skipped=0 counted=false
   shift 2
   if ((deadline - begun < 3)); then
@@ -127,6 +134,7 @@ part() {
 
 # on_gpu NAME LIMIT COMMAND...: a part that is skipped if there is no GPU.
 on_gpu() {
+  [[ $1 =~ $parts ]] || return 0
   if [[ -n $gpu ]]; then part "$@"; else row "$1" skipped 0 0 1 0 "torch of $python sees no GPU"; fi
 }
 
@@ -138,9 +146,24 @@ part fit-cpu 60 "$levin" fit "${training[@]}" --accelerator cpu --max-epochs 1
 for who in hand levin; do
   part "benchmark-cpu-$who" 30 "$here/bin/benchmark_training_step" mlp only "$who" 1000
 done
-for group in training precision waits copies graphs parallel checkpoints; do
+for group in training precision waits copies memory graphs parallel checkpoints; do
   part "test-$group" 75 "$here/bin/gpu_test" "[$group]"
 done
+# Trainings drawn at random, at once: the processes take longer to start than to train.
+resumes_on_gpu() {
+  local -i each=$1 chunk status=0
+  local -a running=()
+  for ((chunk = 0; chunk < 8; ++chunk)); do
+    LEVIN_RANDOM_SEED=$((1 + chunk * each)) LEVIN_RANDOM_CASES=$each LEVIN_RANDOM_ACCELERATOR=gpu \
+      LEVIN_CASE_RUNNER=$here/bin/case_runner "$here/bin/process_tests" --filenames-as-tags "[#random_resumes_test]" &
+    running+=($!)
+  done
+  for process in "${running[@]}"; do wait "$process" || status=1; done
+  return $status
+}
+export here
+export -f resumes_on_gpu
+on_gpu random-resumes 100 bash -c 'resumes_on_gpu 4'
 on_gpu fit-gpu 45 "$levin" fit "${training[@]}" --accelerator gpu --max-epochs 2 --cuda-graphs --precision bf16-mixed
 # Without deterministic algorithms cuDNN's convolutions add in another order each time.
 for precision in 32-true 16-mixed; do

@@ -89,6 +89,7 @@ int main(int argc, char** argv) try {
   if (what == "one") {
     batch_size *= drawn.ranks;
     drawn.ranks = 1;
+    drawn.strategy = "auto";
   }
   const bool by_session = what.ends_with("session"), by_epochs = by_session || what.ends_with("fit");
   if (by_epochs) {

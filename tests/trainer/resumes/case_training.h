@@ -246,8 +246,8 @@ struct Counter : levin::Callback {
 
 inline levin::TrainerOptions options_of(const RandomCase& c, const std::filesystem::path& root) {
   levin::TrainerOptions options;
-  options.accelerator = "cpu";
-  if (c.ranks > 1) {
+  options.accelerator = RandomCase::accelerator();
+  if (c.ranks > 1 || options.accelerator != "cpu") {
     options.devices = c.ranks;
     options.strategy = c.strategy;
     if (c.sharded_checkpoints) options.state_dict_type = "sharded";

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/levin.h>
 
+#include <cstdlib>
 #include <random>
 #include <sstream>
 #include <string>
@@ -9,7 +10,10 @@
 struct RandomCase {
   /// Returns the case of this number. With `comparable`, several ranks and one process train it alike: it has no random
   /// numbers in steps, and its batches are divided among the ranks.
+  /// On the GPU that LEVIN_RANDOM_ACCELERATOR=gpu asks for, there is one rank.
   static RandomCase draw(uint64_t number, bool comparable);
+  /// Returns the accelerator of LEVIN_RANDOM_ACCELERATOR; "cpu" if it is unset.
+  static std::string accelerator();
   /// Returns one line that describes the case, for messages about its failure.
   std::string describe() const;
   /// Returns whether the number of steps is known in advance.
@@ -53,6 +57,11 @@ class Dice {
 };
 
 }  // namespace random_case
+
+inline std::string RandomCase::accelerator() {
+  const char* const set = std::getenv("LEVIN_RANDOM_ACCELERATOR");
+  return set == nullptr ? "cpu" : set;
+}
 
 inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
   random_case::Dice dice(number * 2 + comparable);
@@ -125,6 +134,10 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
     c.keeps_parameters = dice.one_in(3);
     c.reduces_each = dice.one_in(3);
     if (c.ranks == 4 && dice.one_in(2)) c.hybrid_shard = 2;
+  }
+  if (!comparable && accelerator() != "cpu") {
+    c.ranks = 1;
+    c.hybrid_shard = 0;
   }
   return c;
 }

@@ -1,6 +1,6 @@
 // Trainings drawn at random: one that is killed or saved anywhere and resumed ends as the unbroken one, and ranks end
 // as one process. LEVIN_RANDOM_CASES sets the number of each (scripts/soak has the long form), LEVIN_RANDOM_SEED the
-// first.
+// first. With LEVIN_RANDOM_ACCELERATOR=gpu they train on one GPU, which ends as the CPU.
 #include <levin/levin.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
@@ -27,14 +27,15 @@ struct CaseRuns {
   explicit CaseRuns(RandomCase which) : drawn(std::move(which)) {}
 
   /// Runs the case to its end; returns the exit code.
-  int run(const std::string& name, std::vector<std::string> what) const {
+  int run(const std::string& name, std::vector<std::string> what,
+          const std::string& accelerator = RandomCase::accelerator()) const {
     const char* const program = std::getenv("LEVIN_CASE_RUNNER");
     REQUIRE(program != nullptr);
     fs::create_directories(folder / name);
     std::vector<std::string> words = {program, (folder / name).string(), std::to_string(drawn.number),
                                       drawn.comparable ? "1" : "0"};
     words.insert(words.end(), what.begin(), what.end());
-    return Spawned(words, log_file(name), {"OMP_NUM_THREADS=1"}).wait();
+    return Spawned(words, log_file(name), {"OMP_NUM_THREADS=1", "LEVIN_RANDOM_ACCELERATOR=" + accelerator}).wait();
   }
   fs::path log_file(const std::string& name) const { return folder / (name + ".log"); }
   std::string log(const std::string& name) const { return read_bytes(log_file(name)); }
@@ -282,14 +283,14 @@ TEST_CASE("a training drawn at random ends on several ranks as in one process") 
   for (int64_t number = first; number < first + cases; ++number) {
     const CaseRuns runs(RandomCase::draw(static_cast<uint64_t>(number), /*comparable=*/true));
     INFO(runs.drawn.describe());
-    int code = runs.run("one", {"one"});
+    int code = runs.run("one", {"one"}, "cpu");
     INFO(runs.log("one"));
     if (code == 2) {
       ++refused;
       continue;
     }
     CHECK(code == 0);
-    code = runs.run("ranks", {"run"});
+    code = runs.run("ranks", {RandomCase::accelerator() == "cpu" ? "run" : "one"});
     INFO(runs.log("ranks"));
     CHECK(code == 0);
     if (code != 0) continue;
