@@ -1,6 +1,6 @@
 """The cases of `benchmark_gpu graphs` in Python, on the GPU: a loop by hand, and PyTorch Lightning on the same batch, which stays there.
 
-usage: gpu_peers.py [STEPS [ROUNDS]]
+usage: gpu_peers.py [STEPS [ROUNDS [CASE...]]]    CASE is mlp_adam, lenet or gpt
 
 Prints a Markdown table of microseconds per step, medians of rounds in which the ways run in turn.
 """
@@ -59,7 +59,8 @@ def main():
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
     print("| case | way | µs per step |\n|---|---|---|")
-    for case, size in CASES.items():
+    for case in sys.argv[3:] or CASES:
+        size = CASES[case]
         ways = {"PyTorch, by hand": by_hand, "PyTorch Lightning": lightning}
         times = {name: [] for name in ways}
         for _ in range(rounds):

@@ -250,6 +250,8 @@ inline levin::TrainerOptions options_of(const RandomCase& c, const std::filesyst
   if (c.ranks > 1 || options.accelerator != "cpu") {
     options.devices = c.ranks;
     options.strategy = c.strategy;
+  }
+  if (options.strategy == "fsdp") {
     if (c.sharded_checkpoints) options.state_dict_type = "sharded";
     if (c.keeps_parameters) options.shard = "gradients";
     options.hybrid_shard = c.hybrid_shard;

@@ -249,6 +249,9 @@ void check_rows_close(const std::vector<std::string>& a, const std::vector<std::
   }
 }
 
+/// Few cases may all be refused by chance.
+void check_few_refused(int64_t refused, int64_t cases) { CHECK((cases < 8 || refused * 5 <= cases)); }
+
 }  // namespace
 
 TEST_CASE("a training drawn at random that is killed or saved anywhere, and resumed, ends as the unbroken one") {
@@ -273,7 +276,7 @@ TEST_CASE("a training drawn at random that is killed or saved anywhere, and resu
       save_and_resume(runs, dice);
   }
   std::cout << cases << " random resumes from case " << first << ", " << refused << " of them refused\n";
-  CHECK(refused * 5 <= cases);
+  check_few_refused(refused, cases);
 }
 
 TEST_CASE("a training drawn at random ends on several ranks as in one process") {
@@ -299,7 +302,7 @@ TEST_CASE("a training drawn at random ends on several ranks as in one process") 
     check_rows_close(rows_in(runs.ended("ranks")), rows_in(runs.ended("one")));
   }
   std::cout << cases << " random trainings on ranks from case " << first << ", " << refused << " of them refused\n";
-  CHECK(refused * 5 <= cases);
+  check_few_refused(refused, cases);
 }
 
 TEST_CASE("a training drawn at random ends by steps of a session as by fit, and each continues the other") {
@@ -339,5 +342,5 @@ TEST_CASE("a training drawn at random ends by steps of a session as by fit, and 
     }
   }
   std::cout << cases << " random sessions from case " << first << ", " << refused << " of them refused\n";
-  CHECK(refused * 5 <= cases);
+  check_few_refused(refused, cases);
 }
