@@ -66,7 +66,7 @@ class GPT(nn.Module):
             self.head = nn.Linear(embedding, vocab_size, bias=False)
 
     def forward(self, tokens):
-        x = self.token_embedding(tokens) + self.position_embedding(torch.arange(tokens.shape[1]))
+        x = self.token_embedding(tokens) + self.position_embedding(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.blocks:
             x = block(x)
         x = self.final_norm(x)
