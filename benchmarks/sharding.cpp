@@ -5,8 +5,8 @@
 // Rank 0 prints the median of a step in microseconds, and the ranks' resident memory until the end of training, the
 // largest peak and the last, in MB. With 0 steps it prints what a dry run says of the memory of a rank, in MB.
 // benchmarks/sharding.py has the peers and the table. Cases: mlp, 96 layers of 1024 (101 million
-// parameters, Adam), made by configure_model; none, a layer of 8, for what a process takes without a model; gpt, 8
-// blocks of 512 (25 million, AdamW).
+// parameters, AdamW), made by configure_model, with batches of 2, whose activations are small; none, a layer of 8, for
+// what a process takes without a model; gpt, 8 blocks of 512 (25 million, AdamW).
 #include <levin/levin.h>
 #include <levin/trainer/cli/commands/dry_run.h>
 #include <levin/trainer/core/system/memory_use.h>
@@ -69,7 +69,7 @@ std::vector<levin::Batch> make_batches(const std::string& name) {
       const torch::Tensor tokens = torch::randint(256, {4, 129}, torch::kLong);
       batches.emplace_back(tokens.slice(1, 0, 128).contiguous(), tokens.slice(1, 1).contiguous());
     } else {
-      batches.emplace_back(torch::randn({8, width_of(name)}), torch::randn({8, width_of(name)}));
+      batches.emplace_back(torch::randn({2, width_of(name)}), torch::randn({2, width_of(name)}));
     }
   return batches;
 }

@@ -1,8 +1,8 @@
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <levin/modules/parallel/ranks/gather_shards.h>
 #include <levin/modules/parallel/ranks/shard.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <set>
@@ -65,12 +65,11 @@ void BucketMemory::check() const {
 
 void BucketMemory::shards_changed() {
   const at::NoGradGuard no_grad;
-  const ProcessGroup& group = reducer_.group();
+  ProcessGroup& group = reducer_.group();
   group.guarded("all_gather", [&] {
-    std::vector<c10::intrusive_ptr<c10d::Work>> works;
-    for (size_t i = 0; i < blocks_.size(); ++i)
-      works.push_back(torch_compat::all_gather_flat(*group.raw(), whole_[i], blocks_[i].own));
-    for (const auto& work : works) work->wait();
+    PendingWorks works;
+    for (size_t i = 0; i < blocks_.size(); ++i) begin_gather(group, whole_[i], blocks_[i].own, works);
+    works.wait();
   });
 }
 

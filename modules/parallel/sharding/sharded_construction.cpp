@@ -3,7 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/Allocator.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
+#include <levin/modules/parallel/ranks/gather_shards.h>
 
 #include <algorithm>
 #include <utility>
@@ -89,8 +89,11 @@ class ShardedConstruction::Slices final : public WatchedMemory {
     const int64_t padded = each() * group.world_size();
     memory_ = c10::GetAllocator(device_.type())->allocate(static_cast<size_t>(padded));
     at::Tensor whole = bytes_at(memory_.get(), padded);
-    group.guarded("gathering of a tensor of configure_model",
-                  [&] { torch_compat::all_gather_flat(*group.raw(), whole, own_)->wait(); });
+    group.guarded("gathering of a tensor of configure_model", [&] {
+      PendingWorks works;
+      begin_gather(group, whole, own_, works);
+      works.wait();
+    });
     set_watched(storage(), *this, memory_.get());
   }
 

@@ -1,7 +1,7 @@
 #include <levin/modules/parallel/sharding/sharded_unit.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
-#include <levin/modules/parallel/sharding/gather_shards.h>
+#include <levin/modules/parallel/ranks/gather_shards.h>
 #include <levin/modules/parallel/sharding/narrow_memory.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include <levin/modules/parallel/sharding/pending_works.h>
+#include <levin/modules/parallel/ranks/pending_works.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <exception>

@@ -1,6 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/modules/parallel/sharding/pending_works.h>
+#include <levin/modules/parallel/ranks/pending_works.h>
 #include <levin/trainer/core/ranks/process_group.h>
 
 namespace levin::parallel {

@@ -1,4 +1,4 @@
-#include <levin/modules/parallel/sharding/gather_shards.h>
+#include <levin/modules/parallel/ranks/gather_shards.h>
 #include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
 
 #include <cstdint>
