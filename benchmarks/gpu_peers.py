@@ -27,10 +27,7 @@ def by_hand(case, size, steps):
         if step == WARM_UP:
             torch.cuda.synchronize()
             begin = time.perf_counter()
-        optimizer.zero_grad()
-        loss = peers.loss_of(case, net, *batch)
-        loss.backward()
-        optimizer.step()
+        loss = peers.train(case, net, optimizer, *batch)
         if step % 50 == 49:
             print(step, loss.item(), file=sys.stderr)
     torch.cuda.synchronize()

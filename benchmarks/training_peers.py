@@ -84,6 +84,15 @@ def optimizer_of(case, net):
     return torch.optim.Adam(net.parameters(), lr=1e-3)
 
 
+def train(case, net, optimizer, x, y):
+    """Makes a step; returns the loss."""
+    optimizer.zero_grad()
+    loss = loss_of(case, net, x, y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
 def pytorch(case, steps):
     net, (x, y), batch = network(case), data(case), BATCH_SIZE[case]
     optimizer = optimizer_of(case, net)
@@ -92,10 +101,7 @@ def pytorch(case, steps):
         order = torch.randperm(len(x))
         for i in range(0, len(x) - batch + 1, batch):
             index = order[i : i + batch]
-            optimizer.zero_grad()
-            loss = loss_of(case, net, x[index], y[index])
-            loss.backward()
-            optimizer.step()
+            loss = train(case, net, optimizer, x[index], y[index])
             step += 1
             if step % 50 == 0:
                 print(step, loss.item(), file=sys.stderr)
@@ -133,8 +139,11 @@ def lightning(case, steps, barebones=False, loader=None, accelerator="cpu", warm
         def configure_optimizers(self):
             return optimizer_of(case, self.net)
 
+        def on_train_start(self):
+            self.begin = time.perf_counter()
+
         def on_train_batch_start(self, *_):
-            if self.global_step == warm_up:
+            if 0 < self.global_step == warm_up:
                 wait(accelerator)
                 self.begin = time.perf_counter()
 

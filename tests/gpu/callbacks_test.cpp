@@ -1,13 +1,13 @@
 // Callbacks, averages and profilers in a run on a GPU: the same numbers as on the CPU.
-#include "tests/file_bytes.h"
 #include "tests/gpu/training.h"
+#include "tests/trainer/tuner/tuned.h"
 
 namespace {
 
 /// What a run with callbacks ends with.
 struct Ended {
   std::vector<torch::Tensor> weights;
-  levin::Metrics metrics;
+  levin::RunResult result;
 };
 
 Ended train_with(const char* accelerator, const std::function<void(levin::TrainerOptions&)>& change) {
@@ -22,16 +22,9 @@ Ended train_with(const char* accelerator, const std::function<void(levin::Traine
   ToyModule module;
   module.optimizers_of = adamw_with_steps;
   Ended ended;
-  ended.metrics = levin::Trainer(options).fit(module, data.loader(8)).metrics;
+  ended.result = levin::Trainer(options).fit(module, data.loader(8));
   ended.weights = weights_on_cpu(module);
   return ended;
-}
-
-double value_of(const levin::Metrics& metrics, const std::string& name) {
-  for (const auto& [found, value] : metrics)
-    if (found == name) return value;
-  FAIL("no metric " << name);
-  return 0;
 }
 
 }  // namespace
@@ -53,8 +46,8 @@ TEST_CASE("averages, pruning and gradient norms on the GPU are those of the CPU"
     INFO(name);
     const Ended gpu = train_with("gpu", change), cpu = train_with("cpu", change);
     CHECK(largest_difference(gpu.weights, cpu.weights) < 1e-9);
-    for (const auto& [metric, value] : cpu.metrics)
-      if (metric.rfind("grad_", 0) == 0) CHECK(std::abs(value_of(gpu.metrics, metric) - value) < 1e-6);
+    for (const auto& [name_of_value, value] : cpu.result.metrics)
+      if (name_of_value.rfind("grad_", 0) == 0) CHECK(std::abs(metric(gpu.result, name_of_value) - value) < 1e-6);
   }
 }
 
