@@ -48,6 +48,7 @@
 #include <levin/data/download/download.h>
 #include <levin/data/files/image_file.h>
 #include <levin/data/iterable_dataset.h>
+#include <levin/data/learned_state.h>
 #include <levin/data/loader.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/registry.h>
@@ -165,6 +166,7 @@
 #include <levin/modules/script_module.h>
 #include <levin/modules/step_output.h>
 #include <levin/modules/summary.h>
+#include <levin/modules/trained_weights.h>
 #include <levin/modules/weights.h>
 #include <levin/modules/weights_report.h>
 #include <levin/modules/wrap.h>

@@ -8,8 +8,10 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <typeinfo>
 
@@ -43,6 +45,9 @@ int64_t checked_batch_size(int64_t batch_size);
   X(on_after_batch_transfer, "Batch on_after_batch_transfer(Batch, int64_t)")                \
   X(batch_size, "std::optional<int64_t> batch_size() const")                                 \
   X(set_batch_size, "void set_batch_size(int64_t)")                                          \
+  X(learned_state, "State learned_state()")                                                  \
+  X(load_learned_state, "void load_learned_state(const State&)")                             \
+  X(raw_input, "std::optional<data::RawInput> raw_input()")                                  \
   X(state_dict, "State state_dict() const")                                                  \
   X(load_state_dict, "void load_state_dict(const State&)")
 
@@ -56,6 +61,14 @@ enum class DataMethod : int {
 struct DataOverrides {
   uint64_t methods = ~uint64_t{0};
   constexpr bool has(DataMethod method) const { return (methods >> static_cast<int>(method)) & 1; }
+};
+
+/// Samples as files hold them, and how they become what a module takes: for exported models, which get such samples.
+struct RawInput {
+  Batch example = {};  ///< two samples, with any values that may occur
+  /// Computes a module's batch by tensor operations alone, so that a tracer can record them.
+  std::function<Batch(const Batch&)> prepare = {};
+  std::string meaning = {};  ///< what the samples hold, as one line for a reader
 };
 
 /// The data of a training: download, splits and loaders. Names and meaning follow PyTorch Lightning's
@@ -86,6 +99,17 @@ class DataModule {
   virtual std::optional<int64_t> batch_size() const { return {}; }
   /// Sets the batch size of loaders made from now on; used by levin::tune. The default throws levin::UsageError.
   virtual void set_batch_size(int64_t batch_size);
+
+  /// Returns what the training data teach, by which all other data are read: means, class names, a vocabulary. It is in
+  /// checkpoints and beside weights, so it holds values that JSON has; none by default. It may read the training data,
+  /// and throws levin::UsageError if they are not there.
+  virtual State learned_state() { return {}; }
+  /// Takes the place of what the training data teach. Called before `setup`, with the learned_state of the run whose
+  /// weights are used.
+  virtual void load_learned_state(const State& /*state*/) {}
+  /// Returns how raw samples become what a module takes; unset if samples are taken as they are. Throws as
+  /// learned_state.
+  virtual std::optional<RawInput> raw_input() { return {}; }
 
   /// Returns this data module's state for a checkpoint, besides its loaders' positions; none by default.
   virtual State state_dict() const { return {}; }

@@ -72,16 +72,19 @@ torch::jit::Module load_script(const fs::path& path) try {
   throw UsageError(path.string(), ": its TorchScript cannot be read by this LibTorch: ", error.what());
 }
 
-void save_script(const torch::jit::Module& script, const fs::path& path) {
+void save_script(const torch::jit::Module& script, const fs::path& path,
+                 const std::map<std::string, std::string>& files) {
+  const torch::jit::ExtraFilesMap extra(files.begin(), files.end());
   bool is_elsewhere = false;
   for (const c10::IValue& value : script.attributes())
     is_elsewhere = is_elsewhere || (value.isTensor() && value.toTensor().defined() && !value.toTensor().is_cpu());
   AtomicFile file(path);
   try {
-    torch::jit::ExportModule(is_elsewhere ? copied_to_cpu(script) : script, [&](const void* data, size_t bytes) {
+    const auto write = [&](const void* data, size_t bytes) {
       file.write(data, bytes);
       return bytes;
-    });
+    };
+    torch::jit::ExportModule(is_elsewhere ? copied_to_cpu(script) : script, write, extra);
   } catch (const c10::Error& error) {
     throw Error(path.string(), ": writing failed: ", error.what_without_backtrace());
   }

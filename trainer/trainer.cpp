@@ -193,7 +193,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& 
   const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, run);
   if (found) print_weights_file(run, stage, found->checkpoint.file);
   parts.guarded([&] {
-    parts.setup();
+    parts.setup(found ? &found->checkpoint : nullptr);
     if (found) load_for_evaluation(parts, found->checkpoint);
     parts.begin_profile(stage == Stage::Test ? Action::TestNext : Action::ValNext);
     EvaluationLoop loop(run, stage, inputs.loaders(*module.module, stage).evaluation);
@@ -215,7 +215,7 @@ std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const 
   const std::optional<FoundCheckpoint> found = find_for_evaluation(inputs.ckpt_path, parts.run());
   if (found) print_weights_file(parts.run(), Stage::Predict, found->checkpoint.file);
   parts.guarded([&] {
-    parts.setup();
+    parts.setup(found ? &found->checkpoint : nullptr);
     if (found) load_for_evaluation(parts, found->checkpoint);
     parts.begin_profile(Action::PredictNext);
     const data::Loaders loaders = inputs.loaders(*module.module, Stage::Predict).evaluation();

@@ -48,21 +48,44 @@ void CIFARModule::prepare_data() {
   turn.remove();
 }
 
-DatasetPtr CIFARModule::make_dataset(Split split) {
-  const bool training = split == Split::Train;
-  if (!training && evaluation_) return evaluation_;
-  const fs::path folder = find_folder();
+fs::path CIFARModule::folder() const {
+  fs::path folder = find_folder();
   if (folder.empty()) {
     throw UsageError(
         "data.root: no files ", source_.files.front(), " to ", source_.files.back(), " in ", root_.string(), " or ",
         (root_ / source_.folder).string(), ", nor in ", (cache_folder() / source_.cache_name).string(),
         url_.empty() ? "; set --data.root or pass --data.download true" : "; prepare_data() has not downloaded them");
   }
-  const std::unique_ptr<const CIFARDataset> bytes = read(folder, training);
+  return folder;
+}
+
+State CIFARModule::learned_state() {
+  return LearnedImages{.class_names = loaded_names_ ? *loaded_names_ : read_cifar_names(folder() / source_.names_file),
+                       .mean = source_.mean,
+                       .stddev = source_.stddev}
+      .state_dict();
+}
+
+void CIFARModule::load_learned_state(const State& state) {
+  LearnedImages learned = LearnedImages::of(state);
+  loaded_names_ = std::move(learned.class_names);
+  source_.mean = std::move(learned.mean);
+  source_.stddev = std::move(learned.stddev);
+}
+
+std::optional<RawInput> CIFARModule::raw_input() {
+  return LearnedImages{.mean = source_.mean, .stddev = source_.stddev}.raw_input(3, 32, 32);
+}
+
+DatasetPtr CIFARModule::make_dataset(Split split) {
+  const bool training = split == Split::Train;
+  if (!training && evaluation_) return evaluation_;
+  const std::unique_ptr<const CIFARDataset> bytes = read(folder(), training);
   if (training) return training_images(*bytes);
   const Batch& tensors = bytes->tensors();
   evaluation_ = std::make_shared<const NormalizedImages>(tensors.input(), tensors.target(),
-                                                         ByteTable(source_.mean, source_.stddev), bytes->class_names());
+                                                         ByteTable(source_.mean, source_.stddev),
+                                                         loaded_names_.value_or(bytes->class_names()));
   return evaluation_;
 }
 
@@ -87,6 +110,7 @@ CIFAR10::CIFAR10(Options options)
                             .folder = "cifar-10-batches-bin",
                             .files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
                                       "data_batch_5.bin", "test_batch.bin"},
+                            .names_file = "batches.meta.txt",
                             .mean = {0.4914, 0.4822, 0.4465},
                             .stddev = {0.2470, 0.2435, 0.2616},
                             .archive = {"cifar-10-binary.tar.gz", 170052171,
@@ -101,6 +125,7 @@ CIFAR100::CIFAR100(Options options)
                             .cache_name = "cifar100",
                             .folder = "cifar-100-binary",
                             .files = {"train.bin", "test.bin"},
+                            .names_file = options.coarse ? "coarse_label_names.txt" : "fine_label_names.txt",
                             .mean = {0.5071, 0.4865, 0.4409},
                             .stddev = {0.2673, 0.2564, 0.2762},
                             .archive = {"cifar-100-binary.tar.gz", 168513733,

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/data/dataset_module.h>
+#include <levin/data/datasets/normalized_images.h>
 #include <levin/data/datasets/readers/cifar_dataset.h>
 #include <levin/data/download/public_file.h>
 #include <levin/data/loader_options.h>
@@ -7,6 +8,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,13 +39,18 @@ struct CIFAR100Options {
 
 /// The base of the CIFAR data modules. Inputs are float32 [samples, 3, 32, 32], `((x / 255) - mean) / stddev`.
 ///
-/// Validation, test and prediction use the test images. Images are kept as bytes. If transforms return floating point,
-/// the images are not normalised again. Files are searched in root, then in the cache folder; in each also in a
+/// Validation, test and prediction use the test images. Images are kept as bytes. Floating-point images that transforms
+/// return are normalised as from 0 to 1. Files are searched in root, then in the cache folder; in each also in a
 /// subfolder named like the archive's folder.
 class CIFARModule : public DatasetModule {
  public:
   /// Downloads and unpacks missing files if `download` is set. Throws levin::Error.
   void prepare_data() override;
+
+  /// Throws levin::UsageError if the files are not there, which name the classes.
+  State learned_state() override;
+  void load_learned_state(const State& state) override;
+  std::optional<RawInput> raw_input() override;
 
  protected:
   /// The properties of one CIFAR set.
@@ -52,6 +59,7 @@ class CIFARModule : public DatasetModule {
     std::string cache_name;  ///< name of the subfolder in the cache folder
     std::string folder;      ///< name of the folder in the archive
     std::vector<std::string> files;
+    std::string names_file;  ///< lists the classes; a folder may lack it
     std::vector<double> mean, stddev;
     PublicFile archive;
   };
@@ -61,6 +69,7 @@ class CIFARModule : public DatasetModule {
                     make_transforms(options.transforms, "data.transforms"),
                     make_transforms(options.batch_transforms, "data.batch_transforms")) {
     schema_of<Options>().check(&options, "data");
+    refuse_normalizing(options.transforms, "data.transforms", source_.class_name);
   }
 
   virtual std::unique_ptr<const CIFARDataset> read(const std::filesystem::path& folder, bool train) const = 0;
@@ -72,6 +81,8 @@ class CIFARModule : public DatasetModule {
               TransformPtr batch_transform);
   /// Returns the first folder that has all files; empty if there is none.
   std::filesystem::path find_folder() const;
+  /// Throws levin::UsageError if there is none.
+  std::filesystem::path folder() const;
   DatasetPtr training_images(const CIFARDataset& bytes) const;
 
   Source source_;
@@ -79,6 +90,7 @@ class CIFARModule : public DatasetModule {
   std::string url_;
   TransformPtr transform_, batch_transform_;
   DatasetPtr evaluation_ = {};
+  std::optional<std::vector<std::string>> loaded_names_ = {};
 };
 
 /// Colour images of 10 classes, 50,000 for training and 10,000 for test (Krizhevsky 2009).

@@ -1,4 +1,10 @@
 #include <levin/data/datasets/csv.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <numeric>
@@ -23,13 +29,45 @@ class Rows final : public Dataset {
   int64_t size_;
 };
 
+struct SplitRows {
+  std::vector<int64_t> train, val;
+};
+
+SplitRows split_rows(const CsvTable& table, double val_fraction, int64_t seed) {
+  const auto parts = random_split(Rows(table.rows()), {1 - val_fraction, val_fraction}, seed);
+  SplitRows rows{parts[0].indices(), parts[1].indices()};
+  if (rows.train.empty() || rows.val.empty()) {
+    throw UsageError("data.val_fraction: ", val_fraction, " of the ", table.rows(), " rows of ", table.file, " leaves ",
+                     rows.train.size(), " for training and ", rows.val.size(), " for validation");
+  }
+  return rows;
+}
+
+/// Returns the number of codes of each category column.
+std::vector<int64_t> sizes_of(const CsvEncoding& encoding, bool has_unknown_code) {
+  std::vector<int64_t> sizes;
+  for (const auto& vocabulary : encoding.vocabularies) {
+    sizes.push_back(static_cast<int64_t>(vocabulary.size()) + has_unknown_code);
+  }
+  return sizes;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 }  // namespace
 
 CsvDataset::CsvDataset(const CsvTable& table, const std::vector<int64_t>& rows, const Options& options,
                        CsvEncoding encoding)
     : encoding_(std::make_shared<const CsvEncoding>(std::move(encoding))),
       has_unknown_code_(options.unknown == "code"),
-      rows_(encode_csv(table, rows, *encoding_, options), encoding_->class_names) {}
+      rows_(encode_csv(table, rows, *encoding_, options), encoding_->class_names),
+      left_out_(table.left_out) {
+  for (const int64_t row : rows) row_numbers_.push_back(table.numbers_of_rows[static_cast<size_t>(row)]);
+}
 
 CsvDataset::CsvDataset(const std::filesystem::path& file, const Options& options)
     : CsvDataset([&] {
@@ -48,23 +86,20 @@ CsvDataset::CsvDataset(const std::filesystem::path& file, Options options, CsvEn
 std::pair<CsvDataset, CsvDataset> CsvDataset::split(const std::filesystem::path& file, const Options& options,
                                                     double val_fraction, int64_t seed) {
   const CsvTable table = read_csv_table(file, options);
-  const auto parts = random_split(Rows(table.rows()), {1 - val_fraction, val_fraction}, seed);
-  const std::vector<int64_t>&train = parts[0].indices(), &val = parts[1].indices();
-  if (train.empty() || val.empty()) {
-    throw UsageError("data.val_fraction: ", val_fraction, " of the ", table.rows(), " rows of ", table.file, " leaves ",
-                     train.size(), " for training and ", val.size(), " for validation");
-  }
+  const auto [train, val] = split_rows(table, val_fraction, seed);
   const CsvEncoding encoding = learn_csv_encoding(table, train, options);
   return {CsvDataset(table, train, options, encoding), CsvDataset(table, val, options, encoding)};
 }
 
-std::vector<int64_t> CsvDataset::category_sizes() const {
-  std::vector<int64_t> sizes;
-  for (const auto& vocabulary : encoding_->vocabularies) {
-    sizes.push_back(static_cast<int64_t>(vocabulary.size()) + has_unknown_code_);
-  }
-  return sizes;
+std::pair<CsvDataset, CsvDataset> CsvDataset::split(const std::filesystem::path& file, Options options,
+                                                    double val_fraction, int64_t seed, const CsvEncoding& encoding) {
+  options.categories = encoding.categories;
+  const CsvTable table = read_csv_table(file, options, &encoding.features);
+  const auto [train, val] = split_rows(table, val_fraction, seed);
+  return {CsvDataset(table, train, options, encoding), CsvDataset(table, val, options, encoding)};
 }
+
+std::vector<int64_t> CsvDataset::category_sizes() const { return sizes_of(*encoding_, has_unknown_code_); }
 
 Csv::Csv(Options options) : DatasetModule("Csv", loader_options(options)), options_(std::move(options)) {
   if (!options_.val_file.empty() && options_.val_fraction > 0) {
@@ -75,23 +110,69 @@ Csv::Csv(Options options) : DatasetModule("Csv", loader_options(options)), optio
 void Csv::read_training_file() {
   if (train_) return;
   if (options_.file.empty()) throw UsageError("data.file: not set; it names the CSV file with the training rows");
+  const CsvDatasetOptions& columns = options_.columns;
   if (options_.val_fraction > 0) {
-    auto [train, val] = CsvDataset::split(options_.file, options_.columns, options_.val_fraction, options_.split_seed);
+    auto [train, val] =
+        loaded_ ? CsvDataset::split(options_.file, columns, options_.val_fraction, options_.split_seed, *loaded_)
+                : CsvDataset::split(options_.file, columns, options_.val_fraction, options_.split_seed);
     val_ = std::make_shared<const CsvDataset>(std::move(val));
     train_ = std::make_shared<const CsvDataset>(std::move(train));
+  } else if (loaded_) {
+    train_ = std::make_shared<const CsvDataset>(options_.file, columns, *loaded_);
   } else {
-    train_ = std::make_shared<const CsvDataset>(options_.file, options_.columns);
+    train_ = std::make_shared<const CsvDataset>(options_.file, columns);
   }
 }
 
 const CsvEncoding& Csv::encoding() {
+  if (loaded_) return *loaded_;
   read_training_file();
   return train_->encoding();
 }
 
-std::vector<int64_t> Csv::category_sizes() {
-  read_training_file();
-  return train_->category_sizes();
+std::vector<int64_t> Csv::category_sizes() { return sizes_of(encoding(), options_.columns.unknown == "code"); }
+
+State Csv::learned_state() {
+  State state = state_of(encoding());
+  state["standardize"] = options_.columns.standardize;
+  return state;
+}
+
+void Csv::load_learned_state(const State& state) {
+  loaded_ = csv_encoding_of(state);
+  options_.columns.standardize = state.at("standardize").to_bool();
+  train_ = val_ = nullptr;
+}
+
+std::optional<RawInput> Csv::raw_input() {
+  const CsvEncoding& learned = encoding();
+  const CsvDatasetOptions& columns = options_.columns;
+  RawInput raw;
+  // Made here: what is made while a tracer records becomes a step of the graph.
+  const at::Tensor mean = at::tensor(learned.mean, at::kDouble), stddev = at::tensor(learned.stddev, at::kDouble);
+  if (!learned.features.empty()) {
+    raw.example.set("input", at::stack({mean - stddev, mean + stddev}).to(at::kFloat));
+    raw.meaning = "input: the numbers " + joined(learned.features);
+  }
+  if (!learned.categories.empty()) {
+    const auto count = static_cast<int64_t>(learned.categories.size());
+    raw.example.set("category", at::zeros({2, count}, at::kLong));
+    raw.meaning +=
+        (raw.meaning.empty() ? "category: the codes of " : "; category: the codes of ") + joined(learned.categories);
+  }
+  raw.prepare = [mean, stddev, zero = at::zeros_like(mean), standardize = columns.standardize,
+                 missing = columns.missing](const Batch& rows) {
+    Batch prepared = rows;
+    if (mean.numel() == 0) return prepared;
+    // As encode_csv: in float64, rounded once.
+    at::Tensor numbers = rows.input().to(at::kDouble);
+    if (missing == "mean") numbers = at::where(numbers.isnan(), mean, numbers);
+    if (missing == "zero") numbers = at::where(numbers.isnan(), zero, numbers);
+    if (standardize) numbers = numbers.sub(mean).div(stddev);
+    prepared.set("input", numbers.to(at::kFloat));
+    return prepared;
+  };
+  return raw;
 }
 
 DatasetPtr Csv::open(const std::string& file, Split split) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,9 @@ class CsvDataset final : public Dataset {
   /// training rows, codes from all rows.
   static std::pair<CsvDataset, CsvDataset> split(const std::filesystem::path& file, const Options& options,
                                                  double val_fraction, int64_t seed = 0);
+  /// Splits in the same way, and encodes all rows by `encoding`.
+  static std::pair<CsvDataset, CsvDataset> split(const std::filesystem::path& file, Options options,
+                                                 double val_fraction, int64_t seed, const CsvEncoding& encoding);
 
   int64_t size() const override { return rows_.size(); }
   Batch get(int64_t index, Rng& rng) const override { return rows_.get(index, rng); }
@@ -40,6 +44,10 @@ class CsvDataset final : public Dataset {
   const CsvEncoding& encoding() const { return *encoding_; }
   /// Returns the number of codes of each category column, as an embedding needs it.
   std::vector<int64_t> category_sizes() const;
+  /// Returns the number of each sample's row among all rows of the file, from 0.
+  const std::vector<int64_t>& row_numbers() const { return row_numbers_; }
+  /// Returns the numbers of the rows that were left out since they lack a value.
+  const std::vector<int64_t>& left_out() const { return left_out_; }
   /// Returns all rows.
   const Batch& tensors() const { return rows_.tensors(); }
 
@@ -49,6 +57,7 @@ class CsvDataset final : public Dataset {
   std::shared_ptr<const CsvEncoding> encoding_;
   bool has_unknown_code_;
   TensorDataset rows_;
+  std::vector<int64_t> row_numbers_ = {}, left_out_ = {};
 };
 
 struct CsvOptions {
@@ -71,10 +80,15 @@ class Csv : public DatasetModule {
   /// Throws levin::UsageError for options that contradict each other.
   explicit Csv(Options options = {});
 
-  /// Returns the encoding learnt from the training rows; reads them if that has not happened yet.
+  /// Returns the encoding learnt from the training rows; reads them if that has not happened yet and no other encoding
+  /// was loaded.
   const CsvEncoding& encoding();
   /// Returns the number of codes of each category column; reads the training rows as `encoding` does.
   std::vector<int64_t> category_sizes();
+
+  State learned_state() override;
+  void load_learned_state(const State& state) override;
+  std::optional<RawInput> raw_input() override;
 
  protected:
   DatasetPtr make_dataset(Split split) override;
@@ -84,6 +98,7 @@ class Csv : public DatasetModule {
   DatasetPtr open(const std::string& file, Split split);
 
   Options options_;
+  std::optional<CsvEncoding> loaded_ = {};
   std::shared_ptr<const CsvDataset> train_ = {}, val_ = {};
 };
 

@@ -74,6 +74,30 @@ ImageFolder::ImageFolder(Options options)
       transform_(make_transforms(options_.transforms, "data.transforms")),
       batch_transform_(make_transforms(options_.batch_transforms, "data.batch_transforms")) {
   schema_of<Options>().check(&options_, "data");
+  if (!options_.mean.empty())
+    refuse_normalizing(options_.transforms, "data.transforms", "ImageFolder", "; data.mean and data.std say how");
+}
+
+LearnedImages ImageFolder::learned(std::vector<std::string> classes) const {
+  return {.class_names = std::move(classes), .mean = options_.mean.values, .stddev = options_.std.values};
+}
+
+State ImageFolder::learned_state() {
+  std::vector<std::string> classes = train_files_ ? train_files_->classes : known_classes();
+  if (classes.empty()) throw UsageError("data.root: there are no training images, whose folders name the classes");
+  return learned(std::move(classes)).state_dict();
+}
+
+void ImageFolder::load_learned_state(const State& state) {
+  LearnedImages learned = LearnedImages::of(state);
+  loaded_classes_ = std::move(learned.class_names);
+  options_.mean.values = std::move(learned.mean);
+  options_.std.values = std::move(learned.stddev);
+  train_files_ = nullptr;
+}
+
+std::optional<RawInput> ImageFolder::raw_input() {
+  return learned({}).raw_input(3, options_.image_size, options_.image_size);
 }
 
 const fs::path& ImageFolder::root() {
@@ -94,7 +118,8 @@ bool ImageFolder::is_divided() {
 
 const ImageFolder::Files& ImageFolder::train_files() {
   if (!train_files_) {
-    train_files_ = std::make_shared<const ImageFiles>(find_image_files(is_divided() ? root() / "train" : root()));
+    train_files_ =
+        std::make_shared<const ImageFiles>(find_image_files(is_divided() ? root() / "train" : root(), loaded_classes_));
   }
   return train_files_;
 }
@@ -114,12 +139,13 @@ DatasetPtr ImageFolder::images(Files files, bool training) const {
 
 DatasetPtr ImageFolder::images_in(const char* name) {
   if (!is_divided() || !is_folder(root() / name)) return nullptr;
-  std::vector<std::string> classes;
-  if (is_folder(root() / "train")) classes = train_files()->classes;
+  std::vector<std::string> classes = loaded_classes_;
+  if (classes.empty() && is_folder(root() / "train")) classes = train_files()->classes;
   return images(std::make_shared<const ImageFiles>(find_image_files(root() / name, std::move(classes))), false);
 }
 
 std::vector<std::string> ImageFolder::known_classes() {
+  if (!loaded_classes_.empty()) return loaded_classes_;
   const fs::path given = options_.root;
   if (!is_folder(given) && !is_folder(cache_folder() / given)) return {};
   if (!is_divided()) return subfolders(root());

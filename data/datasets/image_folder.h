@@ -63,6 +63,10 @@ class ImageFolder : public DatasetModule {
   using Options = ImageFolderOptions;
   explicit ImageFolder(Options options = {});
 
+  State learned_state() override;
+  void load_learned_state(const State& state) override;
+  std::optional<RawInput> raw_input() override;
+
  protected:
   DatasetPtr make_dataset(Split split) override;
 
@@ -81,12 +85,14 @@ class ImageFolder : public DatasetModule {
   DatasetPtr images_in(const char* name);
   /// Returns the training or the validation part of the training images.
   DatasetPtr part(bool training);
+  LearnedImages learned(std::vector<std::string> classes) const;
 
   Options options_;
   TransformPtr transform_, batch_transform_;
   std::optional<std::filesystem::path> root_ = {};
   std::optional<bool> is_divided_ = {};
   Files train_files_ = {};
+  std::vector<std::string> loaded_classes_ = {};
 };
 
 }  // namespace levin::data

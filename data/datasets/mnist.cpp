@@ -19,6 +19,17 @@ IdxImages::IdxImages(Source source, std::string root, std::string url, DataLoade
       transform_(std::move(transform)),
       batch_transform_(std::move(batch_transform)) {}
 
+LearnedImages IdxImages::learned() const {
+  return {.class_names = source_.class_names, .mean = {source_.mean}, .stddev = {source_.stddev}};
+}
+
+void IdxImages::load_learned_state(const State& state) {
+  const LearnedImages learned = LearnedImages::of(state);
+  source_.class_names = learned.class_names;
+  source_.mean = learned.mean.at(0);
+  source_.stddev = learned.stddev.at(0);
+}
+
 void IdxImages::prepare_data() {
   if (url_.empty()) return;
   for (const PublicFile& file : source_.files) {

@@ -38,12 +38,16 @@ struct FashionMNISTOptions {
 ///
 /// Inputs are float32 [samples, 1, height, width], `((x / 255) - mean) / stddev`; targets int64 [samples]. Training
 /// uses the train files; validation, test and prediction use the t10k files. Each file is read once. With transforms,
-/// the training images are kept as bytes; if transforms return floating point, the images are not normalised again.
+/// the training images are kept as bytes; floating-point images that transforms return are normalised as from 0 to 1.
 /// Throws levin::UsageError that names the missing or broken file.
 class IdxImages : public DatasetModule {
  public:
   /// Downloads files that are in neither root nor the cache folder, if `download` is set. Throws levin::Error.
   void prepare_data() override;
+
+  State learned_state() override { return learned().state_dict(); }
+  void load_learned_state(const State& state) override;
+  std::optional<RawInput> raw_input() override { return learned().raw_input(1, 28, 28); }
 
  protected:
   /// The properties of one set of images.
@@ -61,6 +65,7 @@ class IdxImages : public DatasetModule {
                   make_transforms(options.transforms, "data.transforms"),
                   make_transforms(options.batch_transforms, "data.batch_transforms")) {
     schema_of<Options>().check(&options, "data");
+    refuse_normalizing(options.transforms, "data.transforms", source_.class_name);
   }
 
   DatasetPtr make_dataset(Split split) override;
@@ -70,6 +75,7 @@ class IdxImages : public DatasetModule {
   IdxImages(Source source, std::string root, std::string url, DataLoaderOptions train, TransformPtr transform,
             TransformPtr batch_transform);
   DatasetPtr read(const std::string& prefix, bool training) const;
+  LearnedImages learned() const;
 
   Source source_;
   std::string root_, url_;

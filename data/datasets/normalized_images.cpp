@@ -1,6 +1,8 @@
 #include <levin/data/datasets/normalized_images.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/trainer/core/system/error.h>
 
@@ -11,6 +13,17 @@ namespace levin::data {
 
 at::Tensor normalize_bytes(const at::Tensor& bytes, double mean, double stddev) {
   return bytes.to(at::kFloat).div_(255).sub_(mean).div_(stddev);
+}
+
+namespace {
+
+at::Tensor of_channels(const std::vector<double>& values) { return at::tensor(values, at::kFloat).view({-1, 1, 1}); }
+
+}  // namespace
+
+at::Tensor normalize_numbers(const at::Tensor& images, const std::vector<double>& mean,
+                             const std::vector<double>& stddev) {
+  return images.to(at::kFloat).sub(of_channels(mean)).div(of_channels(stddev));
 }
 
 ByteTable::ByteTable(const std::vector<double>& mean, const std::vector<double>& stddev) {
@@ -36,14 +49,55 @@ void ByteTable::write(const uint8_t* from, float* to, int64_t count, int64_t pix
 }
 
 void NormalizeBytes::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
-  if (batch.input().scalar_type() != at::kByte) return;
   const at::Tensor images = images_of(batch, "NormalizeBytes");
   if (images.size(1) != table_.channels())
     throw Error("NormalizeBytes: needs images of ", table_.channels(), " channels, got ", describe(images));
+  if (images.scalar_type() != at::kByte) {
+    batch.set("input", normalize_numbers(images, mean_, stddev_));
+    return;
+  }
   at::Tensor out = at::empty(images.sizes(), at::TensorOptions(at::kFloat));
   table_.write(images.const_data_ptr<uint8_t>(), out.mutable_data_ptr<float>(), images.size(0),
                images.size(2) * images.size(3));
   batch.set("input", std::move(out));
+}
+
+void refuse_normalizing(const std::vector<ClassChoice<TransformKind>>& transforms, const std::string& path,
+                        const std::string& data_module, const std::string& advice) {
+  for (size_t i = 0; i < transforms.size(); ++i)
+    if (transforms[i].class_name() == "Normalize")
+      throw UsageError(path, "[", i, "]: ", data_module,
+                       " normalises its images after the transforms, in training as in evaluation; leave Normalize out",
+                       advice);
+}
+
+State LearnedImages::state_dict() const {
+  State names = State::list(), means = State::list(), deviations = State::list();
+  for (const std::string& name : class_names) names.push_back(name);
+  for (const double one : mean) means.push_back(one);
+  for (const double one : stddev) deviations.push_back(one);
+  return State::dict({{"class_names", std::move(names)}, {"mean", std::move(means)}, {"std", std::move(deviations)}});
+}
+
+LearnedImages LearnedImages::of(const State& state) {
+  LearnedImages learned;
+  for (const State& name : state.at("class_names").items()) learned.class_names.push_back(name.to_string());
+  for (const State& one : state.at("mean").items()) learned.mean.push_back(one.to_double());
+  for (const State& one : state.at("std").items()) learned.stddev.push_back(one.to_double());
+  return learned;
+}
+
+RawInput LearnedImages::raw_input(int64_t channels, int64_t height, int64_t width) const {
+  RawInput raw{
+      .example = Batch(at::zeros({2, channels, height, width}, at::kByte)),
+      .meaning = c10::str("input: images of bytes, 0 to 255, [samples, ", channels, ", ", height, ", ", width, "]")};
+  // Made here: what is made while a tracer records becomes a step of the graph.
+  raw.prepare = [subtracted = of_channels(mean), divisor = of_channels(stddev)](const Batch& images) {
+    Batch prepared = images;
+    if (divisor.numel() > 0) prepared.set("input", images.input().to(at::kFloat).div(255).sub(subtracted).div(divisor));
+    return prepared;
+  };
+  return raw;
 }
 
 NormalizedImages::NormalizedImages(at::Tensor images, at::Tensor labels, ByteTable table,

@@ -1,7 +1,10 @@
 #pragma once
+#include <levin/data/data_module.h>
 #include <levin/data/dataset.h>
+#include <levin/data/transforms/registry.h>
 #include <levin/data/transforms/transform.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,15 +27,40 @@ class ByteTable {
   std::vector<std::vector<float>> channels_ = {};
 };
 
-/// Converts uint8 images [samples, channels, height, width] to normalised float32; other images stay as they are.
+/// Subtracts means and divides by deviations, one for each channel of floating-point images [samples, channels, height,
+/// width]; returns float32.
+at::Tensor normalize_numbers(const at::Tensor& images, const std::vector<double>& mean,
+                             const std::vector<double>& stddev);
+
+/// Converts images [samples, channels, height, width] to normalised float32: bytes, or floating-point images from 0 to
+/// 1, as ConvertImage makes them.
 class NormalizeBytes final : public Transform {
  public:
-  NormalizeBytes(const std::vector<double>& mean, const std::vector<double>& stddev) : table_(mean, stddev) {}
+  NormalizeBytes(const std::vector<double>& mean, const std::vector<double>& stddev)
+      : mean_(mean), stddev_(stddev), table_(mean, stddev) {}
   /// Throws levin::Error if the number of channels differs.
   void operator()(Batch& batch, std::span<Rng> rngs) const override;
 
  private:
+  std::vector<double> mean_, stddev_;
   ByteTable table_;
+};
+
+/// Throws levin::UsageError if one of the transforms normalises images: those of `data_module` are normalised after
+/// them, in training as in evaluation. `advice` ends the message.
+void refuse_normalizing(const std::vector<ClassChoice<TransformKind>>& transforms, const std::string& path,
+                        const std::string& data_module, const std::string& advice = "");
+
+/// What a data module of images knows of its training data.
+struct LearnedImages {
+  std::vector<std::string> class_names = {};
+  std::vector<double> mean = {}, stddev = {};  ///< empty: images stay bytes
+
+  State state_dict() const;
+  /// Throws levin::Error for another tree.
+  static LearnedImages of(const State& state);
+  /// Returns how images of bytes become what a module takes.
+  RawInput raw_input(int64_t channels, int64_t height, int64_t width) const;
 };
 
 /// Images kept in memory as bytes and returned as normalised float32, with their labels.

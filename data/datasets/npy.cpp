@@ -1,8 +1,11 @@
 #include <levin/data/datasets/npy.h>
+#include <ATen/ops/ones.h>
 #include <levin/data/files/npy_file.h>
 #include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <span>
@@ -33,12 +36,33 @@ const at::Tensor& array_of(const std::map<std::string, at::Tensor>& arrays, cons
 }
 
 /// Class numbers stay.
-void make_float32(Batch& batch) {
-  const at::Tensor& input = batch.input();
-  const at::Tensor numbers = input.to(at::kFloat);
-  batch.set("input", input.scalar_type() == at::kByte ? numbers.div(255) : numbers);
+void make_float32(Batch& batch, double divisor) {
+  const at::Tensor numbers = batch.input().to(at::kFloat);
+  batch.set("input", divisor == 1 ? numbers : numbers.div(divisor));
   if (batch.contains("target") && batch.target().scalar_type() != at::kLong)
     batch.set("target", batch.target().to(at::kFloat));
+}
+
+constexpr std::array<std::pair<const char*, at::ScalarType>, 9> kTypes = {{{"uint8", at::kByte},
+                                                                           {"int8", at::kChar},
+                                                                           {"int16", at::kShort},
+                                                                           {"int32", at::kInt},
+                                                                           {"int64", at::kLong},
+                                                                           {"float16", at::kHalf},
+                                                                           {"float32", at::kFloat},
+                                                                           {"float64", at::kDouble},
+                                                                           {"bool", at::kBool}}};
+
+std::string name_of(at::ScalarType type) {
+  for (const auto& [name, known] : kTypes)
+    if (known == type) return name;
+  return c10::toString(type);
+}
+
+at::ScalarType type_of(const std::string& name) {
+  for (const auto& [known, type] : kTypes)
+    if (name == known) return type;
+  return at::kFloat;
 }
 
 bool is_npz(const fs::path& file) { return file.extension() == ".npz"; }
@@ -80,11 +104,59 @@ Npy::Npy(Options options) : DatasetModule("Npy", loader_options(options)), optio
   }
 }
 
+Npy::Inputs Npy::describe(const Dataset& saved) const {
+  const at::Tensor& input = dynamic_cast<const NpyDataset&>(saved).tensors().input();
+  const double own = input.scalar_type() == at::kByte ? 255 : 1;
+  return {input.sizes().slice(1).vec(), input.scalar_type(), options_.divide_by > 0 ? options_.divide_by : own};
+}
+
+const Npy::Inputs& Npy::learned() {
+  if (!learned_) {
+    const DatasetPtr saved = read("input", options_.input, options_.target);
+    if (!saved) throw UsageError("data.input: not set; it names the file of the training inputs");
+    learned_ = describe(*saved);
+  }
+  return *learned_;
+}
+
+State Npy::learned_state() {
+  const Inputs& inputs = learned();
+  State sizes = State::list();
+  for (const int64_t size : inputs.sizes) sizes.push_back(size);
+  return State::dict({{"dtype", name_of(inputs.type)}, {"sizes", std::move(sizes)}, {"divide_by", inputs.divisor}});
+}
+
+void Npy::load_learned_state(const State& state) {
+  Inputs inputs{.type = type_of(state.at("dtype").to_string()), .divisor = state.at("divide_by").to_double()};
+  for (const State& size : state.at("sizes").items()) inputs.sizes.push_back(size.to_int());
+  learned_ = std::move(inputs);
+  train_ = nullptr;
+}
+
+std::optional<RawInput> Npy::raw_input() {
+  const Inputs& inputs = learned();
+  std::vector<int64_t> sizes = inputs.sizes;
+  sizes.insert(sizes.begin(), 2);
+  RawInput raw{.example = Batch(at::ones(sizes, at::TensorOptions(inputs.type))),
+               .meaning = "input: " + name_of(inputs.type) + ", as in the file"};
+  raw.prepare = [divisor = inputs.divisor, converts = options_.dtype == "float32"](const Batch& batch) {
+    Batch prepared = batch;
+    if (converts) make_float32(prepared, divisor);
+    return prepared;
+  };
+  return raw;
+}
+
 DatasetPtr Npy::open(const std::string& option, const std::string& input, const std::string& target) const {
   DatasetPtr saved = read(option, input, target);
   if (!saved || options_.dtype == "saved") return saved;
-  return std::make_shared<const TransformedDataset>(
-      std::move(saved), std::make_shared<const Lambda>([](Batch& batch, std::span<Rng>) { make_float32(batch); }));
+  const Inputs own = describe(*saved);
+  const double divisor = learned_ ? learned_->divisor : own.divisor;
+  if (learned_ && own.type != learned_->type)
+    console::warn(input + " holds " + name_of(own.type) + ", the training inputs are " + name_of(learned_->type) +
+                  (divisor == 1 ? "" : c10::str("; both are divided by ", divisor)));
+  const auto convert = [divisor](Batch& batch, std::span<Rng>) { make_float32(batch, divisor); };
+  return std::make_shared<const TransformedDataset>(std::move(saved), std::make_shared<const Lambda>(convert));
 }
 
 DatasetPtr Npy::read(const std::string& option, const std::string& input, const std::string& target) const {
@@ -99,8 +171,8 @@ DatasetPtr Npy::read(const std::string& option, const std::string& input, const 
 }
 
 DatasetPtr Npy::training_part(Split split) {
+  learned();
   if (!train_) train_ = open("input", options_.input, options_.target);
-  if (!train_) throw UsageError("data.input: not set; it names the file of the training inputs");
   if (options_.val_fraction <= 0) return split == Split::Train ? train_ : nullptr;
   auto parts = random_split(train_, {1 - options_.val_fraction, options_.val_fraction}, options_.split_seed);
   return std::make_shared<const Subset>(std::move(parts[split == Split::Train ? 0 : 1]));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace levin::data {
 
@@ -54,8 +55,10 @@ struct NpyOptions {
   std::string target_key = LEVIN_OPTION(target_key, "target", "Name of the targets in a .npz file; empty: none");
   std::string dtype = LEVIN_OPTION(dtype, "saved",
                                    "Type of inputs, and of targets that are no class numbers: as saved, or float32, "
-                                   "which levin's modules take; bytes become 0 to 1",
+                                   "which levin's modules take",
                                    {.choices = {"saved", "float32"}});
+  double divide_by = LEVIN_OPTION(
+      divide_by, 0, "With dtype float32, inputs are divided by it; 0: bytes by 255, others by 1", {.min = 0});
   double val_fraction = LEVIN_OPTION(val_fraction, 0, "Share of the training data that is drawn for validation",
                                      {.min = 0, .exclusive_max = 1});
   int64_t split_seed = LEVIN_OPTION(split_seed, 0, "Seed of the samples that val_fraction draws");
@@ -68,10 +71,22 @@ class Npy : public DatasetModule {
   using Options = NpyOptions;
   explicit Npy(Options options = {});
 
+  State learned_state() override;
+  void load_learned_state(const State& state) override;
+  std::optional<RawInput> raw_input() override;
+
  protected:
   DatasetPtr make_dataset(Split split) override;
 
  private:
+  /// What the training inputs are.
+  struct Inputs {
+    std::vector<int64_t> sizes = {};  ///< of one sample
+    at::ScalarType type = at::kFloat;
+    double divisor = 1;
+  };
+  Inputs describe(const Dataset& saved) const;
+  const Inputs& learned();
   /// Returns null if `input` is empty; with `dtype` "float32", its batches are converted. `option` names the option in
   /// messages.
   DatasetPtr open(const std::string& option, const std::string& input, const std::string& target) const;
@@ -80,6 +95,7 @@ class Npy : public DatasetModule {
 
   Options options_;
   DatasetPtr train_ = {};
+  std::optional<Inputs> learned_ = {};
 };
 
 }  // namespace levin::data

@@ -35,10 +35,8 @@ DatasetPtr SyntheticDigits::make_dataset(Split split) {
                        : split == Split::Val ? options_.val_size
                                              : options_.test_size;
   const DrawnDigits digits = draw_digits(size, options_.image_seed, drawing_of(split));
-  const at::Tensor images = normalize_bytes(digits.images, 0.1307, 0.3081).unsqueeze_(1);
-  return std::make_shared<const TensorDataset>(
-      Batch(images, digits.labels.to(at::kLong)),
-      std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
+  const at::Tensor images = normalize_bytes(digits.images, learned_.mean.at(0), learned_.stddev.at(0)).unsqueeze_(1);
+  return std::make_shared<const TensorDataset>(Batch(images, digits.labels.to(at::kLong)), learned_.class_names);
 }
 
 void write_synthetic_mnist(const std::filesystem::path& folder, int64_t train_size, int64_t test_size, bool compressed,

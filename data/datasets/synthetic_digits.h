@@ -1,9 +1,11 @@
 #pragma once
 #include <levin/data/dataset_module.h>
+#include <levin/data/datasets/normalized_images.h>
 #include <levin/data/loader_options.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 namespace levin::data {
 
@@ -23,11 +25,17 @@ class SyntheticDigits : public DatasetModule {
   using Options = SyntheticDigitsOptions;
   explicit SyntheticDigits(Options options = {});
 
+  State learned_state() override { return learned_.state_dict(); }
+  void load_learned_state(const State& state) override { learned_ = LearnedImages::of(state); }
+  std::optional<RawInput> raw_input() override { return learned_.raw_input(1, 28, 28); }
+
  protected:
   DatasetPtr make_dataset(Split split) override;
 
  private:
   Options options_;
+  LearnedImages learned_ = {
+      .class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, .mean = {0.1307}, .stddev = {0.3081}};
 };
 
 /// Writes synthetic digits to `folder`, which is created, as MNIST's four idx files; as gzip if `compressed`.

@@ -1,6 +1,7 @@
 #include <levin/data/datasets/text.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
 #include <levin/data/files/mapped_file.h>
 #include <levin/data/files/utf8.h>
 #include <levin/trainer/core/system/error.h>
@@ -155,6 +156,25 @@ const TextDataset& Text::whole() {
 }
 
 const TextVocabulary& Text::vocabulary() { return whole().vocabulary(); }
+
+State Text::learned_state() {
+  std::string characters;
+  if (options_.text.level == "characters")
+    for (const std::string& token : vocabulary().tokens()) characters += token;
+  return State::dict({{"level", options_.text.level}, {"vocabulary", std::move(characters)}});
+}
+
+void Text::load_learned_state(const State& state) {
+  options_.text.level = state.at("level").to_string();
+  options_.text.vocabulary = state.at("vocabulary").to_string();
+  whole_ = nullptr;
+}
+
+std::optional<RawInput> Text::raw_input() {
+  return RawInput{.example = Batch(at::zeros({2, options_.text.block_size}, at::kLong)),
+                  .prepare = [](const Batch& numbers) { return numbers; },
+                  .meaning = "input: the numbers of " + options_.text.level};
+}
 
 DatasetPtr Text::make_dataset(Split split) {
   if (split == Split::Test) return nullptr;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,10 @@ class Text : public DatasetModule {
 
   /// Returns the vocabulary of the whole file, which is read if that has not happened yet.
   const TextVocabulary& vocabulary();
+
+  State learned_state() override;
+  void load_learned_state(const State& state) override;
+  std::optional<RawInput> raw_input() override;
 
  protected:
   DatasetPtr make_dataset(Split split) override;

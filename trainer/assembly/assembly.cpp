@@ -8,9 +8,11 @@
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/callbacks/stochastic_weight_averaging.h>
+#include <levin/data/learned_state.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/optim/engine/learning_rate.h>
+#include <levin/modules/trained_weights.h>
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/checkpoint/run_environment.h>
@@ -191,12 +193,18 @@ void Assembly::prepare_data() {
   strategy_->comm().barrier();
 }
 
-void Assembly::setup() {
+void Assembly::setup(const ReadCheckpoint* checkpoint) {
   prepare_data();
   if (data::DataModule* data = run_.data_module()) {
+    if (const State* learned = checkpoint != nullptr ? checkpoint->state.find(kLearnedFromData) : nullptr)
+      data::use_learned_section(*data, *learned, checkpoint->file.string());
     const ProfileSpan span(profiler_.get(), Action::DataSetup);
     data->setup(parts_.stage);
   }
+  setup_module();
+}
+
+void Assembly::setup_module() {
   parts_.hooks.setup(run_);
   strategy_->configure_model(module_);
   if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)

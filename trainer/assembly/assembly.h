@@ -25,6 +25,7 @@
 namespace levin {
 
 struct FoundCheckpoint;
+struct ReadCheckpoint;
 
 /// The result of levin::tune: a learning rate, or a factor for the rates that the module configures.
 struct FoundRate {
@@ -41,8 +42,11 @@ class Assembly {
   Assembly(const ResolvedOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
            const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial = false);
 
-  /// Runs prepare_data, the setup hooks and configure_model, and places the module on its device.
-  void setup();
+  /// Runs prepare_data, the setup hooks and configure_model, and places the module on its device. Before `setup` the
+  /// data module gets what `checkpoint`, if it is not null, has learned of its data.
+  void setup(const ReadCheckpoint* checkpoint = nullptr);
+  /// The part of `setup` that concerns the module alone.
+  void setup_module();
   /// Gives the module the run's precision, device and memory format. Called again if a hook has changed its parameters.
   void place();
   /// `found`: the result of levin::tune.

@@ -1,6 +1,7 @@
 #include <levin/trainer/assembly/fit_session.h>
 #include <levin/callbacks/model_checkpoint.h>
-#include <levin/modules/weights.h>
+#include <levin/data/learned_state.h>
+#include <levin/modules/trained_weights.h>
 #include <levin/trainer/assembly/launch_ranks.h>
 #include <levin/trainer/assembly/run_messages.h>
 #include <levin/trainer/checkpoint/apply_checkpoint.h>
@@ -39,6 +40,11 @@ RunResult result_of(const RunContext& run) {
           .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
           .best_score = best ? best->best_model_score() : std::nullopt,
           .folder = run.run_folder().path()};
+}
+
+/// Returns what the run's data module has learned; none without one.
+State learned_of_data(RunContext& run) {
+  return run.data_module() != nullptr ? data::learned_section(*run.data_module()) : State();
 }
 
 }  // namespace
@@ -98,7 +104,8 @@ RunResult FitSession::end() {
   RunResult result = result_of(run_);
   run_.parts().loggers->finalize(result.status);
   if (run_.parts().is_rank_zero()) {
-    if (!result.folder.empty()) save_weights(run_.module(), result.folder / "weights.pt");
+    if (!result.folder.empty())
+      save_trained_weights(run_.module(), learned_of_data(run_), result.folder / "weights.pt");
     run_.run_folder().write_summary(result);
   }
   assembly_.end();
@@ -108,7 +115,7 @@ RunResult FitSession::end() {
 }
 
 void FitSession::setup() {
-  assembly_.setup();
+  assembly_.setup(found_ ? &found_->checkpoint : nullptr);
   run_.set_configure_optimizers([&] {
     if (found_) assembly_.place();  // on_load_checkpoint may have resized parameters
     assembly_.configure_optimizers(request_.found_rate);

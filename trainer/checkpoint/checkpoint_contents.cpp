@@ -1,8 +1,10 @@
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/callbacks/callback.h>
+#include <levin/data/learned_state.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
 #include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/modules/trained_weights.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
 #include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/trainer/checkpoint/precision_state.h>
@@ -194,6 +196,9 @@ CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
     checkpoint["levin"]["optimizer_parameters"] = optimizer_parameters(run, checkpoint.at("optimizer_states"));
     save_precision_state(run, checkpoint);
   }
+  if (run.data_module() != nullptr)
+    if (State learned = data::learned_section(*run.data_module()); !learned.is_none())
+      checkpoint[kLearnedFromData] = std::move(learned);
   if (const std::string& hyperparameters = run.config().hyperparameters; hyperparameters != "{}") {
     checkpoint["hparams_name"] = "kwargs";
     checkpoint["hyper_parameters"] = state_of_json(hyperparameters);

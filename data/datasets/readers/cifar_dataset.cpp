@@ -14,12 +14,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kImageBytes = 3 * 32 * 32;
 
 std::vector<std::string> read_names(const fs::path& path, int64_t num_classes) {
-  std::vector<std::string> names;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) names.push_back(line);
-  }
+  std::vector<std::string> names = read_cifar_names(path);
   if (!names.empty() && static_cast<int64_t>(names.size()) != num_classes)
     throw UsageError(path.string(), ": ", names.size(), " class names, expected ", num_classes);
   return names;
@@ -60,6 +55,16 @@ Batch read(const fs::path& folder, const CIFARFormat& format) {
 }
 
 }  // namespace
+
+std::vector<std::string> read_cifar_names(const fs::path& path) {
+  std::vector<std::string> names;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) names.push_back(line);
+  }
+  return names;
+}
 
 CIFARDataset::CIFARDataset(const fs::path& folder, const CIFARFormat& format)
     : tensors_(read(folder, format), read_names(folder / format.names_file, format.num_classes)) {}

@@ -17,6 +17,9 @@ struct CIFARFormat {
   int64_t num_classes;
 };
 
+/// Returns the lines of a file of class names; none if there is no such file.
+std::vector<std::string> read_cifar_names(const std::filesystem::path& path);
+
 /// The base of the CIFAR datasets: images uint8 [samples, 3, 32, 32] in memory, targets int64 [samples].
 class CIFARDataset : public Dataset {
  public:

@@ -121,7 +121,51 @@ at::Tensor encode_target_numbers(const CsvTable& table, const std::vector<int64_
   return target;
 }
 
+template <class T>
+State list_of(const std::vector<T>& values) {
+  State list = State::list();
+  for (const T& value : values) list.push_back(State(value));
+  return list;
+}
+
+std::vector<std::string> texts_of(const State& list) {
+  std::vector<std::string> texts;
+  for (const State& item : list.items()) texts.push_back(item.to_string());
+  return texts;
+}
+
+std::vector<double> numbers_of(const State& list) {
+  std::vector<double> numbers;
+  for (const State& item : list.items()) numbers.push_back(item.to_double());
+  return numbers;
+}
+
 }  // namespace
+
+State state_of(const CsvEncoding& encoding) {
+  State vocabularies = State::list();
+  for (const auto& words : encoding.vocabularies) vocabularies.push_back(list_of(words));
+  return State::dict({{"features", list_of(encoding.features)},
+                      {"mean", list_of(encoding.mean)},
+                      {"std", list_of(encoding.stddev)},
+                      {"categories", list_of(encoding.categories)},
+                      {"vocabularies", std::move(vocabularies)},
+                      {"class_names", list_of(encoding.class_names)}});
+}
+
+CsvEncoding csv_encoding_of(const State& state) {
+  CsvEncoding encoding{.features = texts_of(state.at("features")),
+                       .mean = numbers_of(state.at("mean")),
+                       .stddev = numbers_of(state.at("std")),
+                       .categories = texts_of(state.at("categories")),
+                       .class_names = texts_of(state.at("class_names"))};
+  for (const State& words : state.at("vocabularies").items()) encoding.vocabularies.push_back(texts_of(words));
+  if (encoding.mean.size() != encoding.features.size() || encoding.stddev.size() != encoding.features.size() ||
+      encoding.vocabularies.size() != encoding.categories.size())
+    throw Error("an encoding of ", encoding.features.size(), " features and ", encoding.categories.size(),
+                " categories, with another number of means, deviations or vocabularies");
+  return encoding;
+}
 
 CsvEncoding learn_csv_encoding(const CsvTable& table, const std::vector<int64_t>& rows,
                                const CsvDatasetOptions& options) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/data/batch.h>
 #include <levin/data/datasets/readers/csv_table.h>
+#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <string>
@@ -20,6 +21,10 @@ struct CsvEncoding {
   /// The meaning of each class number; empty without classes.
   std::vector<std::string> class_names = {};
 };
+
+/// Converts an encoding to a state tree and back; the latter throws levin::Error for another tree.
+State state_of(const CsvEncoding& encoding);
+CsvEncoding csv_encoding_of(const State& state);
 
 /// Learns means and deviations from the given rows of `table`, vocabularies and classes from all rows. These are sorted
 /// by value if all words are whole numbers, otherwise bytewise. Throws levin::UsageError for a feature without any

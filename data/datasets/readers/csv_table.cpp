@@ -19,6 +19,27 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
+/// Writes a number with a decimal point and without groups. Returns false if the groups are no groups of three digits.
+bool rewrite(std::string_view text, CsvNumberFormat format, std::string& plain) {
+  const size_t fraction = std::min(text.find(format.decimal), text.find_first_of("eE"));
+  size_t digits = 0;
+  bool has_groups = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_whole = i < fraction;
+    if (is_whole && c == format.thousands && format.thousands != '\0') {
+      if (digits == 0 || digits > 3 || (has_groups && digits != 3)) return false;
+      has_groups = true;
+      digits = 0;
+      continue;
+    }
+    if (is_whole && c >= '0' && c <= '9') ++digits;
+    if (c == '.' && format.decimal != '.') return false;
+    plain += c == format.decimal ? '.' : c;
+  }
+  return !has_groups || digits == 3;
+}
+
 /// The indices of the columns in the file.
 struct Columns {
   std::vector<size_t> features, categories;
@@ -52,7 +73,11 @@ Columns find_columns(const CsvReader& reader, const CsvDatasetOptions& options,
 class TableReader {
  public:
   TableReader(CsvReader& reader, const CsvDatasetOptions& options, Columns columns, CsvTable& table)
-      : reader_(reader), options_(options), columns_(std::move(columns)), table_(table) {
+      : reader_(reader),
+        options_(options),
+        format_(number_format_of(options)),
+        columns_(std::move(columns)),
+        table_(table) {
     table_.words.resize(columns_.categories.size());
   }
 
@@ -81,9 +106,15 @@ class TableReader {
     if (options_.missing != "error") return "";
     reader_.fail(column, shown_field(reader_[column]) + " is missing; set --data.missing to mean, zero or drop");
   }
+  /// Returns the option that would make a number of the text; empty if there is none.
+  std::string hint(std::string_view text) const {
+    if (csv_number(text, {.decimal = ','})) return "; for decimal commas set --data.decimal ,";
+    if (csv_number(text, {.thousands = ','})) return "; for commas between thousands set --data.thousands ,";
+    return "";
+  }
   float number(size_t column) const {
-    const std::optional<float> value = csv_number(reader_[column]);
-    if (!value) reader_.fail(column, shown_field(reader_[column]) + " is not a number");
+    const std::optional<float> value = csv_number(reader_[column], format_);
+    if (!value) reader_.fail(column, shown_field(reader_[column]) + " is not a number" + hint(reader_[column]));
     return *value;
   }
   float feature(size_t column) const {
@@ -104,14 +135,28 @@ class TableReader {
 
   CsvReader& reader_;
   const CsvDatasetOptions& options_;
+  CsvNumberFormat format_;
   Columns columns_;
   CsvTable& table_;
 };
 
 }  // namespace
 
-std::optional<float> csv_number(std::string_view field) {
+CsvNumberFormat number_format_of(const CsvDatasetOptions& options) {
+  if (options.thousands.size() > 1 || options.thousands == options.decimal)
+    throw UsageError("data.thousands: expected one character other than data.decimal, '", options.decimal, "', got '",
+                     options.thousands, "'");
+  return {.decimal = options.decimal.empty() ? '.' : options.decimal.front(),
+          .thousands = options.thousands.empty() ? '\0' : options.thousands.front()};
+}
+
+std::optional<float> csv_number(std::string_view field, CsvNumberFormat format) {
   std::string_view text = trimmed(field);
+  std::string plain;
+  if (format.decimal != '.' || format.thousands != '\0') {
+    if (!rewrite(text, format, plain)) return {};
+    text = plain;
+  }
   if (text.starts_with("+") && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
   const char* end = text.data() + text.size();
@@ -143,11 +188,11 @@ CsvTable read_csv_table(const std::filesystem::path& path, const CsvDatasetOptio
   table.file = path.string();
   CsvReader reader(file.text(), table.file, {.delimiter = options.delimiter.front(), .header = options.header});
   TableReader rows(reader, options, find_columns(reader, options, features, table), table);
-  int64_t left_out = 0;
-  while (reader.next()) left_out += !rows.add_row();
+  for (int64_t row = 0; reader.next(); ++row) (rows.add_row() ? table.numbers_of_rows : table.left_out).push_back(row);
   if (table.rows() == 0) {
-    throw UsageError(table.file, left_out ? ": each of its " + std::to_string(left_out) + " rows lacks a value"
-                                          : ": no rows under the header");
+    throw UsageError(table.file, table.left_out.empty() ? ": no rows under the header"
+                                                        : ": each of its " + std::to_string(table.left_out.size()) +
+                                                              " rows lacks a value");
   }
   return table;
 }

@@ -35,6 +35,10 @@ struct CsvDatasetOptions {
                    "A category that the training data lack: stop (error), or give all of them one code more (code)",
                    {.choices = {"error", "code"}});
   std::string delimiter = LEVIN_OPTION(delimiter, ",", "The character between two fields");
+  std::string decimal = LEVIN_OPTION(decimal, ".", "The character before the fraction of a number: 3.14 or 3,14",
+                                     {.choices = {".", ","}});
+  std::string thousands =
+      LEVIN_OPTION(thousands, "", "The character between groups of three digits, as in 1,000; empty: none");
   bool header = LEVIN_OPTION(header, true, "The first line names the columns; otherwise their names are 0, 1, ...");
 };
 
@@ -60,6 +64,8 @@ struct CsvTable {
   std::vector<std::string> features = {}, categories = {};
   /// The line number of each row that was kept.
   std::vector<int64_t> lines = {};
+  /// The number of each such row among all rows of the file, from 0, and the numbers of those that were left out.
+  std::vector<int64_t> numbers_of_rows = {}, left_out = {};
   /// [rows, features]; NaN if the value is missing.
   std::vector<float> numbers = {};
   /// [rows, categories]: indices into the column's words. A missing value is the word "".
@@ -73,9 +79,16 @@ struct CsvTable {
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
 };
 
+/// How numbers are written.
+struct CsvNumberFormat {
+  char decimal = '.', thousands = '\0';  ///< zero: no groups of digits
+};
+
+/// Throws levin::UsageError if the options contradict each other.
+CsvNumberFormat number_format_of(const CsvDatasetOptions& options);
 /// Returns the number that a field holds, with spaces around it or not; nothing if it holds none that is finite as
-/// float32.
-std::optional<float> csv_number(std::string_view field);
+/// float32. Groups of digits may be left out, but not be of another length than three.
+std::optional<float> csv_number(std::string_view field, CsvNumberFormat format = {});
 /// Returns whether a field, without the spaces around it, is one of `options.missing_values`.
 bool is_missing_csv(std::string_view field, const CsvDatasetOptions& options);
 

@@ -2,6 +2,7 @@
 #include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/data/datasets/normalized_images.h>
 #include <levin/data/files/image_file.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
@@ -117,10 +118,13 @@ at::Tensor ImageFolderDataset::prepared(at::Tensor image, Rng& rng) const {
   if (!options_.transform) return image;
   Batch one(in_planes(image));
   (*options_.transform)(one, {&rng, 1});
-  const bool normalises = !table_.empty() && one.input().scalar_type() == at::kByte;
+  const bool normalises = !table_.empty();
   if (one.input().dim() != 4 || one.size() != 1 || (normalises && one.input().size(1) != kChannels)) {
     throw Error("ImageFolder: a transform made ", one.input().sizes(), " of one image ", image.sizes());
   }
+  if (normalises && one.input().scalar_type() != at::kByte)
+    return normalize_numbers(one.input(), of_channels(options_.mean, "ImageFolder.mean"),
+                             of_channels(options_.std, "ImageFolder.std"));
   return one.input();
 }
 

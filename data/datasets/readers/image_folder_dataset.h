@@ -25,7 +25,7 @@ struct ImageFolderDatasetOptions {
   std::string on_error = LEVIN_OPTION(on_error, "raise", "Images that cannot be read: end with an error, or leave out",
                                       {.choices = {"raise", "skip"}});
   /// One value per channel, or one for all, for `((x / 255) - mean) / std`; if empty, images stay uint8. Images that a
-  /// transform made floating point are not normalised again.
+  /// transform made floating point are normalised as from 0 to 1.
   OneOrMore<double> mean = {}, std = {};
   /// Changes each image [1, 3, height, width] alone, before it is normalised; the images may still have different
   /// sizes.

@@ -239,3 +239,26 @@ TEST_CASE("the columns' options stand flat beside the others in a config") {
   CHECK(options.batch_size == 7);
   CHECK(options.shuffle);
 }
+
+TEST_CASE("numbers are read with decimal commas and groups of three digits, and nothing else passes") {
+  using Format = CsvNumberFormat;
+  CHECK(csv_number("3,5", Format{.decimal = ','}) == 3.5f);
+  CHECK(csv_number("-1.234.567,5", Format{.decimal = ',', .thousands = '.'}) == -1234567.5f);
+  CHECK(csv_number("1,000.50", Format{.thousands = ','}) == 1000.5f);
+  CHECK(csv_number("1000.5", Format{.thousands = ','}) == 1000.5f);
+  CHECK(csv_number(" 12e3 ", Format{.thousands = ','}) == 12000.f);
+  for (const char* wrong : {"1,00", ",100", "1000,000", "1,0000", "1,000,", "1.5,000", "1,,000"})
+    CHECK_FALSE(csv_number(wrong, Format{.thousands = ','}));
+  CHECK_FALSE(csv_number("3.5", Format{.decimal = ','}));
+  CHECK_FALSE(csv_number("1,000"));
+
+  const TemporaryFolder folder;
+  CsvDatasetOptions options{.delimiter = ";", .decimal = ","};
+  const CsvDataset data(write(folder, "a;b\n1,5;2\n-3,25;0\n"), options);
+  CHECK(at::equal(data.tensors().input(), at::tensor({1.5f, 2.f, -3.25f, 0.f}).reshape({2, 2})));
+  options.decimal = ".";
+  CHECK(error_of(folder, "a;b\n1,5;2\n", options) ==
+        "house.csv:2: column 'a': '1,5' is not a number; for decimal commas set --data.decimal ,");
+  options.thousands = ".";
+  CHECK(error_of(folder, "a;b\n1,5;2\n", options).starts_with("data.thousands: expected one character other than"));
+}

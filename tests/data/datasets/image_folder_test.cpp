@@ -217,11 +217,13 @@ TEST_CASE("mean and std give exactly what ATen computes of the bytes") {
   const ImageFolderDataset gray(folder.path(), {.mean = 0.5, .std = 0.25});
   CHECK(at::equal(batch_of(gray, {0}).input()[0], ((image.to(at::kFloat) / 255) - 0.5) / 0.25));
 
-  // Images that a transform made floating point stay as they are.
+  // Images that a transform made floating point are normalised like bytes.
   const TransformPtr to_float = std::make_shared<Lambda>(
       [](Batch& one, std::span<Rng>) { one.set("input", one.input().to(at::kFloat).div_(255)); });
   const ImageFolderDataset converted(folder.path(), {.mean = 0.5, .std = 0.25, .transform = to_float});
-  CHECK(at::equal(batch_of(converted, {0}).input()[0], image.to(at::kFloat) / 255));
+  CHECK(at::equal(batch_of(converted, {0}).input()[0], ((image.to(at::kFloat) / 255) - 0.5) / 0.25));
+  const ImageFolderDataset plain(folder.path(), {.transform = to_float});
+  CHECK(at::equal(batch_of(plain, {0}).input()[0], image.to(at::kFloat) / 255));
 
   CHECK(error_text<UsageError>([&] { ImageFolderDataset(folder.path(), {.mean = 0.5}); }) ==
         "ImageFolder: give both mean and std, or none");

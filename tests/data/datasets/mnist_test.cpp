@@ -8,6 +8,7 @@
 #include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/download/sha256.h>
 #include <levin/data/transforms/mixup.h>
+#include <levin/data/transforms/normalize.h>
 #include <levin/data/transforms/random_flip.h>
 #include <levin/trainer/core/system/error.h>
 
@@ -106,7 +107,7 @@ TEST_CASE("files that are missing or do not fit are named") {
   CHECK_THROWS_AS(data.setup(Stage::Fit), levin::UsageError);
 }
 
-TEST_CASE("transforms change training images as bytes; what stays uint8 is normalised") {
+TEST_CASE("transforms change training images as bytes; what they return is normalised, bytes or not") {
   const TemporaryFolder folder;
   const CacheAt cache(folder / "cache");
   write_synthetic_mnist(folder / "m", 12, 12);
@@ -121,8 +122,12 @@ TEST_CASE("transforms change training images as bytes; what stays uint8 is norma
   CHECK(at::equal(first(options, true).input(), plain.flip({3})));
   CHECK(at::equal(first(options, false).input(), val));
   options.transforms.push_back({"ConvertImage"});
-  const at::Tensor bytes = read_idx(folder / "m/train-images-idx3-ubyte", 3).unsqueeze(1);
-  CHECK(at::equal(first(options, true).input(), bytes.flip({3}).to(at::kFloat) / 255));
+  CHECK(at::equal(first(options, true).input(), plain.flip({3})));
+  options.transforms.push_back({"Normalize", NormalizeOptions{.mean = 0.5, .std = 0.5}});
+  CHECK(error_text<levin::UsageError>([&] { MNIST data(options); }) ==
+        "data.transforms[2]: MNIST normalises its images after the transforms, in training as in evaluation; leave "
+        "Normalize out");
+  options.transforms.pop_back();
   options.batch_transforms = {{"Mixup", MixupOptions{.num_classes = 10}}};
   CHECK(first(options, true).target().sizes() == at::IntArrayRef({12, 10}));
   options.transforms.clear();

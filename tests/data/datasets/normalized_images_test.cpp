@@ -55,10 +55,12 @@ TEST_CASE("a batch's memory is used again") {
   CHECK(out.input().const_data_ptr() != memory);
 }
 
-TEST_CASE("floating-point images pass the normalisation as they are, other channels do not") {
+TEST_CASE(
+    "floating-point images from 0 to 1 are normalised like the bytes they come from, other channels are refused") {
   const NormalizeBytes normalize(kMean, kStd);
-  const at::Tensor numbers = float_images({2, 3, 4, 4});
-  CHECK(at::equal(applied(normalize, numbers), numbers));
+  const at::Tensor bytes = test_images({2, 3, 4, 4});
+  CHECK(at::equal(applied(normalize, bytes.to(at::kFloat) / 255), expected_of(bytes)));
+  CHECK(applied(normalize, bytes.to(at::kDouble) / 255).scalar_type() == at::kFloat);
   CHECK(error_text([&] { applied(normalize, test_images({2, 1, 4, 4})); }) ==
         "NormalizeBytes: needs images of 3 channels, got uint8 [2, 1, 4, 4]");
 }

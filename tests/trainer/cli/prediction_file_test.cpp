@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/data/files/pictures.h"
 #include "tests/temporary_folder.h"
@@ -207,4 +208,51 @@ TEST_CASE("a file that cannot hold the predictions is refused before anything is
   CHECK(error({"--output", "nowhere/out.csv"}) == "levin: error: --output: there is no folder nowhere\n");
   CHECK(error({"--output", "out.csv", "--devices", "2", "--strategy", "ddp"}).find("--output: each rank of ddp") !=
         std::string::npos);
+}
+
+TEST_CASE("rows that missing drop leaves out are named, and the others keep their numbers in the file") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "train.csv") << "a,b,y\n1,2,u\n2,1,v\n3,5,u\n4,4,v\n";
+  std::ofstream(folder / "ask.csv") << "a,b\n1,2\n,3\n5,6\n7,\n9,1\n";
+  const fs::path output = folder / "out.csv", lines = folder / "out.jsonl";
+  const auto predict_rows = [&](const fs::path& to, const char* missing) {
+    return run_program({"predict",
+                        "--model.class",
+                        "MLPClassifier",
+                        "--data.class",
+                        "Csv",
+                        "--data.file",
+                        (folder / "train.csv").string(),
+                        "--data.target",
+                        "y",
+                        "--data.missing",
+                        missing,
+                        "--input",
+                        (folder / "ask.csv").string(),
+                        "--output",
+                        to.string(),
+                        "--enable-progress-bar",
+                        "false",
+                        "--accelerator",
+                        "cpu",
+                        "--seed",
+                        "3"});
+  };
+  std::string said;
+  {
+    const CapturedStderr captured;
+    REQUIRE(predict_rows(output, "drop").code == 0);
+    said = captured.text();
+  }
+  CHECK(said.find("2 rows lack a value and have no prediction (the first row is 0): 1, 3") != std::string::npos);
+  REQUIRE(predict_rows(lines, "drop").code == 0);
+  REQUIRE(predict_rows(folder / "all.csv", "zero").code == 0);
+  const std::vector<std::string> dropped = lines_of(output), all = lines_of(folder / "all.csv");
+  REQUIRE(dropped.size() == 4);
+  REQUIRE(all.size() == 6);
+  for (size_t i = 0; i < 3; ++i) {
+    constexpr size_t kRowAndClass = 4;  // probabilities of other batches are rounded in another way
+    CHECK(dropped[i + 1].substr(0, kRowAndClass) == all[2 * i + 1].substr(0, kRowAndClass));
+    CHECK(levin::Json::parse(lines_of(lines)[i])["input"] == 2 * i);
+  }
 }

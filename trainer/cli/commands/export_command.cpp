@@ -2,19 +2,25 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <levin/data/data_module.h>
+#include <levin/data/learned_state.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/script_file.h>
 #include <levin/modules/script_module.h>
+#include <levin/modules/trained_weights.h>
 #include <levin/modules/weights.h>
+#include <levin/trainer/assembly/assembly.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/traced_script.h>
 #include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/core/state/json_state.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/resolved_options.h>
 
 #include <charconv>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 namespace levin::cli {
@@ -31,7 +37,10 @@ Usage: levin export --config FILE... [--ckpt-path FILE] [--FLAG VALUE...] --out 
                      .pt2: the program of a ProgramModule, for torch.export.load
   --ckpt-path FILE   The checkpoint or the file of weights; a run's folder, last and best as for predict; without it
                      the model's initial weights (model.weights)
-  --example SIZES    For .ts: one sample, 3,224,224 or int64:128; without it the first batch of the data is taken
+  --example SIZES    For .ts: one sample, 3,224,224 or int64:128; without it the data say what a sample is
+
+A .ts takes samples as the files of the data hold them: numbers of a table that are not standardized, images of bytes.
+What was learned of the training data is in the script, and as JSON in its file levin_data.json.
 
 The other flags are those of fit.
 )";
@@ -50,22 +59,67 @@ Format format_of(const fs::path& out) {
       out.string());
 }
 
-/// Loads what --ckpt-path names; returns a line that says what was loaded.
-std::string load(LightningModule& module, const TrainerOptions& trainer, const std::string& ckpt_path) {
-  if (ckpt_path.empty()) return "the model's initial weights";
-  std::error_code ignored;
-  if (fs::is_regular_file(ckpt_path, ignored)) {
-    load_weights(module, ckpt_path);
-    return "the weights of " + ckpt_path;
+/// What --ckpt-path names, or model.weights without it.
+struct Trained {
+  std::string file = {};                           ///< empty: neither
+  std::optional<FoundCheckpoint> checkpoint = {};  ///< a run's; otherwise --ckpt-path is `file`
+  State learned_from_data = {};
+
+  void load(LightningModule& module, const std::string& ckpt_path) const {
+    if (checkpoint)
+      load_module_state_dict(module, checkpoint->checkpoint.state);
+    else if (!ckpt_path.empty())
+      load_weights(module, file);
   }
-  const std::optional<FoundCheckpoint> found =
-      find_checkpoint({.runs = fs::path(trainer.default_root_dir) / trainer.name,
+};
+
+Trained find_trained(const RunOptions& options, const std::string& ckpt_path) {
+  std::error_code ignored;
+  if (ckpt_path.empty()) {
+    const std::string weights = weights_of_model(options);
+    return {.file = weights, .learned_from_data = weights.empty() ? State() : learned_from_data_in(weights)};
+  }
+  if (fs::is_regular_file(ckpt_path, ignored))
+    return {.file = ckpt_path, .learned_from_data = learned_from_data_in(ckpt_path)};
+  std::optional<FoundCheckpoint> found =
+      find_checkpoint({.runs = fs::path(options.trainer.default_root_dir) / options.trainer.name,
                        .ckpt_path = ckpt_path,
                        .use = CheckpointUse::Weights});
   if (!found) throw UsageError("--ckpt-path ", ckpt_path, ": there is no checkpoint");
-  load_module_state_dict(module, found->checkpoint.state);
-  return "the weights of " + found->checkpoint.file.string();
+  const State* const learned = found->checkpoint.state.find(kLearnedFromData);
+  Trained trained{.file = found->checkpoint.file.string(), .learned_from_data = learned ? *learned : State()};
+  trained.checkpoint = std::move(found);
+  return trained;
 }
+
+/// The trainer's options for a module that is set up and not run.
+TrainerOptions without_run() {
+  TrainerOptions options;
+  options.accelerator = "cpu";
+  options.logger = false;
+  options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
+  return options;
+}
+
+/// A module that is set up as a prediction would do it, with its data, and has its weights.
+class ModuleToExport {
+ public:
+  ModuleToExport(LightningModule& module, data::DataModule* data, const Trained& trained, const std::string& ckpt_path)
+      : options_(resolve(without_run())),
+        placement_(choose_placement(without_run(), visible_gpus(), {})),
+        assembly_(options_, placement_, nullptr, module,
+                  data ? std::optional(data::DataModuleRef(*data)) : std::nullopt, Stage::Predict, /*trial=*/true) {
+    const RunScope scope = assembly_.scope();
+    if (data != nullptr) data::use_learned_section(*data, trained.learned_from_data, trained.file);
+    assembly_.setup_module();
+    trained.load(module, ckpt_path);
+  }
+
+ private:
+  ResolvedOptions options_;
+  Placement placement_;
+  Assembly assembly_;
+};
 
 /// Returns a batch of two samples of these sizes: "3,224,224", "int64:128".
 Batch example_of(const std::string& text) {
@@ -104,7 +158,21 @@ Batch first_batch(data::DataModule& data) {
   throw UsageError("levin export: the data has no batch; give the sizes of a sample by --example");
 }
 
-void export_script(LightningModule& module, const std::shared_ptr<data::DataModule>& data, const std::string& example,
+/// Returns what a script takes: raw samples if the data say how these become a batch, or else batches.
+data::RawInput script_input(data::DataModule* data, const std::string& example) {
+  if (example.empty() && data == nullptr)
+    throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
+  std::optional<data::RawInput> raw = data != nullptr ? data->raw_input() : std::nullopt;
+  if (!raw) {
+    raw.emplace();
+    raw->prepare = [](const Batch& batch) { return batch; };
+    raw->example = example.empty() ? first_batch(*data) : Batch();
+  }
+  if (!example.empty()) raw->example = example_of(example);
+  return std::move(*raw);
+}
+
+void export_script(LightningModule& module, data::DataModule* data, const State& learned, const std::string& example,
                    const fs::path& out) {
   if (auto* const script = dynamic_cast<ScriptModule*>(&module)) {
     script->eval();
@@ -112,16 +180,17 @@ void export_script(LightningModule& module, const std::shared_ptr<data::DataModu
     std::cout << out.string() << ": the model's TorchScript";
     return;
   }
-  if (example.empty() && !data)
-    throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
-  const Batch batch = example.empty() ? first_batch(*data) : example_of(example);
-  const TracedScript traced = trace_predict_step(module, batch);
-  save_script(traced.script, out);
+  const data::RawInput input = script_input(data, example);
+  const TracedScript traced = trace_predict_step(module, input.example, input.prepare);
+  std::map<std::string, std::string> files;
+  if (!learned.is_none()) files[std::string(kLearnedFromData) + ".json"] = json_of_state(learned);
+  save_script(traced.script, out, files);
   std::cout << out.string() << ": TorchScript of predict_step, for batches of ";
   if (traced.why_fixed.empty())
     std::cout << "any size";
   else
-    std::cout << batch.size() << " samples alone (with another size: " << traced.why_fixed << ")";
+    std::cout << input.example.size() << " samples alone (with another size: " << traced.why_fixed << ")";
+  if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }
 
 }  // namespace
@@ -141,13 +210,14 @@ int export_command(std::vector<std::string> arguments) {
   if (!example.empty() && format != Format::Script) throw UsageError("--example: only a script (.ts) needs one");
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
-  const auto data = options.data && format == Format::Script && example.empty() ? options.data.make("data") : nullptr;
-  const std::string loaded = load(*module, options.trainer, line.flags.ckpt_path);
+  const auto data = options.data ? options.data.make("data") : nullptr;
+  const Trained trained = find_trained(options, line.flags.ckpt_path);
+  const ModuleToExport ready(*module, data.get(), trained, line.flags.ckpt_path);
   if (format == Format::Weights) {
-    save_weights(*module, *out);
+    save_trained_weights(*module, trained.learned_from_data, *out);
     std::cout << *out << ": weights";
   } else if (format == Format::Script) {
-    export_script(*module, data, example, *out);
+    export_script(*module, data.get(), trained.learned_from_data, example, *out);
   } else {
     auto* const program = dynamic_cast<ProgramModule*>(module.get());
     if (program == nullptr)
@@ -157,7 +227,8 @@ int export_command(std::vector<std::string> arguments) {
     program->save_program(*out);
     std::cout << *out << ": the model's program";
   }
-  std::cout << "; " << loaded << std::endl;
+  const std::string from = line.flags.ckpt_path.empty() ? "" : trained.file;
+  std::cout << "; " << (from.empty() ? "the model's initial weights" : "the weights of " + from) << std::endl;
   return 0;
 }
 

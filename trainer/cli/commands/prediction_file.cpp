@@ -2,12 +2,14 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <levin/data/dataset_module.h>
+#include <levin/data/datasets/csv.h>
 #include <levin/data/datasets/readers/image_folder_dataset.h>
 #include <levin/data/files/csv_cell.h>
 #include <levin/data/files/npy_file.h>
 #include <levin/trainer/core/options/option_type.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/counted.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/json_text.h>
 
@@ -145,7 +147,10 @@ std::string text_of_rows(const std::vector<std::vector<Batch>>& by_loader, const
       Json line = Json::object();
       if (by_loader.size() > 1) line["loader"] = loader;
       const auto i = static_cast<size_t>(row);
-      line["input"] = by_loader.size() == 1 && i < samples.names.size() ? Json(samples.names[i]) : Json(row);
+      const bool is_only = by_loader.size() == 1;
+      line["input"] = is_only && i < samples.names.size()     ? Json(samples.names[i])
+                      : is_only && i < samples.numbers.size() ? Json(samples.numbers[i])
+                                                              : Json(row);
       line.update(row_of(all, classes, row, /*lists=*/!as_csv));
       if (as_csv && headers.insert(csv_line(line, true)).second) text += csv_line(line, true);
       text += as_csv ? csv_line(line, false) : json_text(line) + "\n";
@@ -167,11 +172,32 @@ at::Tensor array_of(const std::vector<std::vector<Batch>>& by_loader) {
 
 }  // namespace
 
+namespace {
+
+/// Tells which rows of a table have no prediction.
+void tell_left_out(const std::vector<int64_t>& rows) {
+  if (rows.empty()) return;
+  constexpr size_t kMostTold = 20;
+  std::string numbers;
+  for (size_t i = 0; i < std::min(rows.size(), kMostTold); ++i)
+    numbers += (i > 0 ? ", " : "") + std::to_string(rows[i]);
+  if (rows.size() > kMostTold) numbers += " and " + std::to_string(rows.size() - kMostTold) + " more";
+  console::warn(counted(static_cast<int64_t>(rows.size()), "row") +
+                (rows.size() == 1 ? " lacks a value and has" : " lack a value and have") +
+                " no prediction (the first row is 0): " + numbers);
+}
+
+}  // namespace
+
 PredictedSamples predicted_samples(const data::DataModule* data) {
   const auto* const module = dynamic_cast<const data::DatasetModule*>(data);
   const data::DatasetPtr dataset = module ? module->dataset(data::Split::Predict) : nullptr;
   if (!dataset) return {};
   PredictedSamples samples{.classes = dataset->class_names()};
+  if (const auto* const table = dynamic_cast<const data::CsvDataset*>(dataset.get())) {
+    tell_left_out(table->left_out());
+    samples.numbers = table->row_numbers();
+  }
   const auto* const images = dynamic_cast<const data::ImageFolderDataset*>(dataset.get());
   if (images == nullptr) return samples;
   if (images->skipped() > 0) {

@@ -2,6 +2,7 @@
 #include <levin/data/batch.h>
 #include <levin/data/data_module.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,11 +13,14 @@ namespace levin::cli {
 struct PredictedSamples {
   /// The names of the samples (image files), in order; empty if they have none.
   std::vector<std::string> names = {};
+  /// The numbers of the samples in their file, in order; empty: 0, 1, 2, ...
+  std::vector<int64_t> numbers = {};
   /// The names of the classes, in the order of the model's outputs; empty if they have none.
   std::vector<std::string> classes = {};
 };
 
-/// Returns the names from a data module whose predict split is a dataset; empty for other data.
+/// Returns the names from a data module whose predict split is a dataset; empty for other data. Warns of rows and
+/// images that were left out.
 PredictedSamples predicted_samples(const data::DataModule* data);
 
 /// Writes predictions, given by loader and batch, as one row or line per sample. The file's extension decides the

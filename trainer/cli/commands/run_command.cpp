@@ -1,5 +1,7 @@
 #include <ATen/Context.h>
 #include <levin/data/data_module.h>
+#include <levin/data/learned_state.h>
+#include <levin/modules/trained_weights.h>
 #include <levin/trainer/assembly/launch_ranks.h>
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/dry_run.h>
@@ -118,6 +120,10 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;
+  // Without a checkpoint, what is evaluated are the weights of the model's own file.
+  if (const std::string weights = weights_of_model(options);
+      data && command != "fit" && flags.ckpt_path.empty() && !weights.empty())
+    data::use_learned_section(*data, learned_from_data_in(weights), weights);
   TrainerOptions trainer_options = dry_run ? dry_run_options(options.trainer) : options.trainer;
   const auto findings = std::make_shared<DryRunFindings>();
   if (dry_run) trainer_options.callbacks.push_back(std::make_shared<DryRun>(findings, options.trainer));

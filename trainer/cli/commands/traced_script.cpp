@@ -34,8 +34,16 @@ torch::jit::Module shell_of(const torch::nn::Module& module, const std::shared_p
   return shell;
 }
 
-at::Tensor prediction_of(LightningModule& module, const Batch& batch) {
-  const Batch prediction = module.predict_step(batch, 0, 0);
+/// What is recorded: a module, behind what makes its batches.
+struct Prediction {
+  LightningModule& module;
+  const std::function<Batch(const Batch&)>& prepare;
+
+  at::Tensor operator()(const Batch& batch) const;
+};
+
+at::Tensor Prediction::operator()(const Batch& batch) const {
+  const Batch prediction = module.predict_step(prepare(batch), 0, 0);
   if (prediction.is_own() || prediction.names() != std::vector<std::string>{"input"} || prediction.is_list("input"))
     throw UsageError("levin export: predict_step returns several values, and a script returns one tensor");
   return prediction.input();
@@ -78,9 +86,9 @@ std::vector<size_t> drop_unused(torch::jit::Graph& graph, size_t count) {
 }
 
 /// Returns how the script differs from predict_step on these tensors; empty if it does not.
-std::string difference(LightningModule& module, torch::jit::Module& script, const Entries& entries,
+std::string difference(const Prediction& prediction_of, torch::jit::Module& script, const Entries& entries,
                        const std::vector<at::Tensor>& tensors, const std::vector<size_t>& used) {
-  const at::Tensor expected = prediction_of(module, batch_of(entries, tensors));
+  const at::Tensor expected = prediction_of(batch_of(entries, tensors));
   try {
     Stack arguments;
     for (const size_t i : used) arguments.emplace_back(tensors[i]);
@@ -96,11 +104,13 @@ std::string difference(LightningModule& module, torch::jit::Module& script, cons
 
 }  // namespace
 
-TracedScript trace_predict_step(LightningModule& module, const Batch& example) {
+TracedScript trace_predict_step(LightningModule& module, const Batch& example,
+                                const std::function<Batch(const Batch&)>& prepare) {
   const at::NoGradGuard no_grad;
   module.eval();
   const Entries entries = entries_of_batch(example);
-  prediction_of(module, batch_of(entries, entries.tensors));  // whose errors say more than the tracer's
+  const Prediction prediction_of{module, prepare};
+  prediction_of(batch_of(entries, entries.tensors));  // whose errors say more than the tracer's
   auto unit = std::make_shared<torch::jit::CompilationUnit>();
   TracedScript traced{.script = shell_of(module, unit, "Module")};
   // TorchScript's own fusion would hide operators from the tracer.
@@ -111,7 +121,7 @@ TracedScript trace_predict_step(LightningModule& module, const Batch& example) {
     const auto run = [&](const Stack& stack) -> Stack {
       std::vector<at::Tensor> tensors;
       for (const c10::IValue& value : stack) tensors.push_back(value.toTensor());
-      return {prediction_of(module, batch_of(entries, tensors))};
+      return {prediction_of(batch_of(entries, tensors))};
     };
     const auto name = [](const at::Tensor&) { return std::string(); };
     graph = torch::jit::tracer::trace(inputs, run, name, /*strict=*/true, /*force_outplace=*/false, &traced.script,
@@ -126,12 +136,12 @@ TracedScript trace_predict_step(LightningModule& module, const Batch& example) {
   const auto function =
       unit->create_function(c10::QualifiedName(*traced.script.type()->name(), "forward"), std::move(graph));
   traced.script.type()->addMethod(function);
-  if (const std::string what = difference(module, traced.script, entries, entries.tensors, used); !what.empty())
+  if (const std::string what = difference(prediction_of, traced.script, entries, entries.tensors, used); !what.empty())
     throw UsageError("levin export: the script of predict_step does not compute what predict_step does: ", what,
                      "; does it draw random numbers, or choose by the values of tensors?");
   std::vector<at::Tensor> more;
   for (const at::Tensor& tensor : entries.tensors) more.push_back(at::cat({tensor, tensor.narrow(0, 0, 1)}));
-  traced.why_fixed = difference(module, traced.script, entries, more, used);
+  traced.why_fixed = difference(prediction_of, traced.script, entries, more, used);
   return traced;
 }
 

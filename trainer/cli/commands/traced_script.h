@@ -3,6 +3,7 @@
 #include <levin/modules/lightning_module.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <functional>
 #include <string>
 
 namespace levin::cli {
@@ -14,12 +15,13 @@ struct TracedScript {
   std::string why_fixed = {};
 };
 
-/// Records what predict_step computes of `example`, in eval mode. The script has the module's parameters and buffers by
-/// their names, and a forward that takes the entries of the batch that predict_step reads, in their order. It is
+/// Records what predict_step computes of `prepare(example)`, in eval mode. The script has the module's parameters and
+/// buffers by their names, and a forward that takes those entries of `example` that are read, in their order. It is
 /// compared with predict_step, also for a batch of another size.
 ///
 /// Throws levin::UsageError if predict_step returns something other than one tensor, reads values of tensors, or
 /// computes something else in the script.
-TracedScript trace_predict_step(LightningModule& module, const Batch& example);
+TracedScript trace_predict_step(LightningModule& module, const Batch& example,
+                                const std::function<Batch(const Batch&)>& prepare);
 
 }  // namespace levin::cli

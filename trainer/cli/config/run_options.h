@@ -27,6 +27,9 @@ struct RunOptions {
 /// Converts a config without problems to options. Throws UsageError if options contradict each other.
 RunOptions read_run_options(const Config& config);
 
+/// Returns the option `weights` of the model; empty if it is not set, or the model has none.
+std::string weights_of_model(const RunOptions& options);
+
 /// Returns the contradictions in `options`, each option named as it was written: "--gpus", "trainer.devices
 /// (a.json:4)".
 std::vector<std::string> contradictions_of(const Config& config, const TrainerOptions& options);

@@ -17,6 +17,10 @@ namespace levin {
 /// writing fails.
 void save_state(const State& state, const std::filesystem::path& path);
 
+/// Writes a dict with attributes (`state_to_pickle`): in Python `torch.load(path).NAME` is one, and load_state_dict
+/// takes the dict as it takes one without.
+void save_state(const State& state, const std::filesystem::path& path, const State& attributes);
+
 /// Writes a state that is pickled already (`state_to_pickle`), and whose storages may have been copied since.
 void save_pickled_state(const PickledState& state, const std::filesystem::path& path);
 
@@ -50,6 +54,9 @@ State load_state(const std::filesystem::path& path, const LoadStateOptions& opti
 
 /// Calls `load_state` with the option `key`.
 State load_state(const std::filesystem::path& path, const std::string& key);
+
+/// Reads one entry of the dict in a file, or its attribute of that name; none if it has neither. Throws as load_state.
+State load_entry(const std::filesystem::path& path, const std::string& key);
 
 /// Reads a state from a file's bytes in memory; its tensors keep `file.owner`.
 State load_state_bytes(const FileBytes& file, const LoadStateOptions& options = {});

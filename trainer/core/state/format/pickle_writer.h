@@ -32,6 +32,8 @@ class PickleWriter {
   void set_items() { bytes_ += 'u'; }
   /// Calls the global below the tuple on top with that tuple.
   void call() { bytes_ += 'R'; }
+  /// Sets the attributes of the object below the dict on top.
+  void set_attributes() { bytes_ += 'b'; }
   /// Replaces the tuple on top with a reference to a storage.
   void write_persistent() { bytes_ += 'Q'; }
 

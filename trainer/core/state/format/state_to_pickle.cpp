@@ -12,10 +12,18 @@ namespace {
 /// Visits the tree twice: first to find tensors that share memory, then to write.
 class StatePickler {
  public:
-  PickledState run(const State& state) {
+  PickledState run(const State& state, const State& attributes) {
     collect(state);
+    collect(attributes);
     storages_.plan();
-    write(state);
+    if (attributes.is_none()) {
+      write(state);
+    } else {
+      write_ordered_dict();
+      write_items(state);
+      write(attributes);
+      writer_.set_attributes();
+    }
     return {std::move(writer_).finish(), storages_.storages()};
   }
 
@@ -86,6 +94,16 @@ class StatePickler {
 
   void write_dict(const State& state) {
     writer_.write_empty_dict();
+    write_items(state);
+  }
+
+  void write_ordered_dict() {
+    writer_.write_global("collections", "OrderedDict");
+    writer_.write_empty_tuple();
+    writer_.call();
+  }
+
+  void write_items(const State& state) {
     if (state.size() == 0) return;
     writer_.write_mark();
     for (const auto& [key, value] : state.to_dict()) {
@@ -122,9 +140,7 @@ class StatePickler {
     write_ints(place.tensor.sizes());
     write_ints(place.tensor.strides());
     writer_.write_bool(false);
-    writer_.write_global("collections", "OrderedDict");
-    writer_.write_empty_tuple();
-    writer_.call();
+    write_ordered_dict();
     if (!dtype.storage_class) writer_.write_global("torch", dtype.name);
     writer_.write_tuple();
     writer_.call();
@@ -172,6 +188,8 @@ class StatePickler {
 
 }  // namespace
 
-PickledState state_to_pickle(const State& state) { return StatePickler().run(state); }
+PickledState state_to_pickle(const State& state, const State& attributes) {
+  return StatePickler().run(state, attributes);
+}
 
 }  // namespace levin

@@ -16,6 +16,8 @@ struct PickledState {
 
 /// Pickles `state` for Python's `torch.load(weights_only=True)`. Throws levin::Error, naming the place in the tree, for
 /// a tensor that a file cannot hold (undefined, meta, quantized, nested) and for values nested more than 500 deep.
-PickledState state_to_pickle(const State& state);
+/// `attributes`, a dict, if it is not none, makes `state`, a dict, an OrderedDict with these attributes, which are not
+/// among its items.
+PickledState state_to_pickle(const State& state, const State& attributes = {});
 
 }  // namespace levin

@@ -1,0 +1,51 @@
+#include <levin/data/files/exif.h>
+
+#include <cstddef>
+
+namespace levin::data {
+namespace {
+
+/// Returns the integer of `width` bytes at `place`; 0 if the text ends before.
+uint32_t number_at(std::string_view bytes, size_t place, size_t width, bool is_little) {
+  if (place > bytes.size() || bytes.size() - place < width) return 0;
+  uint32_t value = 0;
+  for (size_t i = 0; i < width; ++i)
+    value = value << 8 | static_cast<unsigned char>(bytes[place + (is_little ? width - 1 - i : i)]);
+  return value;
+}
+
+/// Returns the orientation in the tags of a TIFF.
+int64_t orientation_of_tiff(std::string_view tiff) {
+  constexpr uint32_t kOrientation = 0x0112, kMost = 8;
+  constexpr size_t kEntry = 12;
+  const bool is_little = tiff.starts_with("II");
+  if (!is_little && !tiff.starts_with("MM")) return kUpright;
+  const size_t directory = number_at(tiff, 4, 4, is_little);
+  const size_t entries = number_at(tiff, directory, 2, is_little);
+  for (size_t i = 0; i < entries; ++i) {
+    const size_t entry = directory + 2 + i * kEntry;
+    if (number_at(tiff, entry, 2, is_little) != kOrientation) continue;
+    const uint32_t value = number_at(tiff, entry + 8, 2, is_little);
+    return value >= 1 && value <= kMost ? value : kUpright;
+  }
+  return kUpright;
+}
+
+}  // namespace
+
+int64_t exif_orientation(std::string_view file) {
+  constexpr std::string_view kJpeg = "\xff\xd8", kExif = std::string_view("Exif\0\0", 6);
+  constexpr unsigned char kMarker = 0xff, kApp1 = 0xe1, kScan = 0xda;
+  if (!file.starts_with(kJpeg)) return kUpright;
+  for (size_t at = kJpeg.size(); at + 4 <= file.size();) {
+    const auto marker = static_cast<unsigned char>(file[at + 1]);
+    if (static_cast<unsigned char>(file[at]) != kMarker || marker == kScan) break;
+    const size_t length = number_at(file, at + 2, 2, /*is_little=*/false);
+    const std::string_view segment = file.substr(at + 4, length < 2 ? 0 : length - 2);
+    if (marker == kApp1 && segment.starts_with(kExif)) return orientation_of_tiff(segment.substr(kExif.size()));
+    at += 2 + (length < 2 ? 2 : length);
+  }
+  return kUpright;
+}
+
+}  // namespace levin::data
