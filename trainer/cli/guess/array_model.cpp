@@ -43,6 +43,16 @@ std::optional<ArrayTarget> array_target(const at::Tensor& target, const std::str
     if (target.dim() == 2) return ArrayTarget{.numbers = target.size(1)};
     return stop("targets " + shape_text(target), "save them as [samples] or [samples, numbers]: y.reshape(len(y), -1)");
   }
+  const at::Tensor whole = target.to(at::kLong);
+  if (target.dim() == 2 && target.numel() > 0 && whole.ge(0).logical_and(whole.le(1)).all().item<bool>()) {
+    if (whole.sum(1).eq(1).all().item<bool>())
+      return stop("targets " + shape_text(target) + ", one 1 in each row",
+                  "save the class numbers in their place: np.save(\"y.npy\", y.argmax(1))");
+    return stop(
+        "targets " + shape_text(target) + ", several classes of one sample",
+        "levin's classifiers give one class to each sample; save y.astype(\"float32\") to predict the numbers 0 "
+        "and 1, or write a module with a loss for each class (levin new)");
+  }
   if (target.dim() != 1 || target.scalar_type() == at::kBool)
     return stop("targets " + shape_text(target),
                 "save class numbers as int64 [samples]: np.save(\"y.npy\", y.reshape(-1).astype(\"int64\"))");

@@ -40,14 +40,31 @@ struct Arrays {
   }
 };
 
+/// Sets `key` to a name that fits, unless it has one of the training part already.
+void take_key(const std::string& name, std::string& key) {
+  if (key.empty() || part_of(key) != Part::Train) key = name;
+}
+
+/// Tells of arrays of a .npz file that the config does not use.
+void tell_unused(const fs::path& file, const std::vector<std::string>& names, const Arrays& arrays, Guess& guess) {
+  std::vector<std::string> unused;
+  for (const std::string& name : names)
+    if (name != arrays.input_key && name != arrays.target_key) unused.push_back(name);
+  if (unused.empty()) return;
+  guess.broken.push_back({file.string() + ": of its arrays these are not used: " + listed(unused),
+                          "arrays for validation and test go to files of their own, named val.npz and test.npz, with "
+                          "the names " +
+                              arrays.input_key + " and " + arrays.target_key});
+}
+
 /// Reads the two arrays of a .npz file: by their names, or else the larger one as input.
 bool read_npz(const fs::path& file, Arrays& arrays, Guess& guess) {
   const auto all = data::read_npz(file);
   std::vector<std::string> names;
   for (const auto& [name, array] : all) {
     names.push_back(name);
-    if (has_word_of(kInputs, name)) arrays.input_key = name;
-    if (has_word_of(kTargets, name)) arrays.target_key = name;
+    if (has_word_of(kInputs, name)) take_key(name, arrays.input_key);
+    if (has_word_of(kTargets, name)) take_key(name, arrays.target_key);
   }
   if (all.size() == 2 && (arrays.input_key.empty() || arrays.target_key.empty())) {
     const bool first = all.begin()->second.numel() >= all.rbegin()->second.numel();
@@ -60,14 +77,16 @@ bool read_npz(const fs::path& file, Arrays& arrays, Guess& guess) {
          "save them by the names input and target: np.savez(\"data.npz\", input=x, target=y)"});
     return false;
   }
+  tell_unused(file, names, arrays, guess);
   arrays.input_file = file;
   arrays.input = all.at(arrays.input_key);
   arrays.target = all.at(arrays.target_key);
   return true;
 }
 
-/// Reads the arrays of a part; nothing, with a stop, if they cannot be read or one is missing.
-std::optional<Arrays> read(const Paths& files, const GuessOptions& options, Guess& guess) {
+/// Reads the arrays of a part; nothing, with a stop, if they cannot be read or one is missing. `needs_target`: inputs
+/// alone are no part.
+std::optional<Arrays> read(const Paths& files, const GuessOptions& options, bool needs_target, Guess& guess) {
   Arrays arrays;
   for (const fs::path& file : files) {
     const bool is_named = file == fs::path(options.target) || file.filename() == options.target;
@@ -79,9 +98,17 @@ std::optional<Arrays> read(const Paths& files, const GuessOptions& options, Gues
     else if (arrays.input_file.empty() || has_word_of(kInputs, file))
       arrays.input_file = file;
   }
-  if (arrays.target_file.empty() && !options.target.empty()) arrays.target_file = options.target;
+  if (is_npz(arrays.input_file)) arrays.target_file.clear();
+  if (needs_target && arrays.target_file.empty() && !options.target.empty()) arrays.target_file = options.target;
+  std::vector<std::string> unused;
+  for (const fs::path& file : files)
+    if (file != arrays.input_file && file != arrays.target_file) unused.push_back(file.filename().string());
+  if (!unused.empty())
+    guess.broken.push_back({"of the arrays these are not used: " + listed(unused),
+                            "name one file in place of the folder, or put inputs and targets alone into a folder"});
   const fs::path some = files.front();
-  if (arrays.input_file.empty() || (!is_npz(arrays.input_file) && arrays.target_file.empty())) {
+  const bool lacks_target = !is_npz(arrays.input_file) && arrays.target_file.empty();
+  if (arrays.input_file.empty() || (needs_target && lacks_target)) {
     guess.stops.push_back(
         {some.string() + ": an array alone, without " + (arrays.input_file.empty() ? "inputs" : "targets"),
          "put both into one folder, as x.npy and y.npy, or name the targets: --target y.npy"});
@@ -94,7 +121,7 @@ std::optional<Arrays> read(const Paths& files, const GuessOptions& options, Gues
       return arrays;
     }
     arrays.input = data::map_npy(arrays.input_file);
-    arrays.target = data::map_npy(arrays.target_file);
+    if (!arrays.target_file.empty()) arrays.target = data::map_npy(arrays.target_file);
   } catch (const UsageError& error) {
     guess.stops.push_back({error.what(), "copy the file again, or save it again: np.save(\"x.npy\", x)"});
     return {};
@@ -118,6 +145,10 @@ void check_finite(const at::Tensor& array, const std::string& name, const GuessO
 void look(const Arrays& arrays, const std::string& part, const GuessOptions& options, Guess& guess) {
   const std::string before = part.empty() ? "" : part + ": ";
   guess.seen.push_back(before + "inputs  " + arrays.input_name() + "  " + shape_text(arrays.input));
+  if (!arrays.target.defined()) {
+    guess.seen.push_back(before + "no targets, for predict alone");
+    return check_finite(arrays.input, arrays.input_name(), options, guess);
+  }
   guess.seen.push_back(before + "targets " + arrays.target_name() + "  " + shape_text(arrays.target));
   if (arrays.input.dim() == 0 || arrays.target.dim() == 0 || arrays.input.size(0) != arrays.target.size(0)) {
     guess.stops.push_back({arrays.input_name() + " and " + arrays.target_name() +
@@ -129,6 +160,21 @@ void look(const Arrays& arrays, const std::string& part, const GuessOptions& opt
   check_finite(arrays.target, arrays.target_name(), options, guess);
 }
 
+/// Sets what whole numbers are divided by, unless they are bytes of the whole range: their largest value.
+void set_divisor(const at::Tensor& input, const GuessOptions& options, CommentedConfig& config) {
+  if (!c10::isIntegralType(input.scalar_type(), /*includeBool=*/false) || input.size(0) == 0) return;
+  constexpr int64_t kHalfOfBytes = 127;
+  int64_t most = 0;
+  for (const size_t index : to_look_at(static_cast<size_t>(input.size(0)), options)) {
+    const at::Tensor sample = input[static_cast<int64_t>(index)].to(at::kLong);
+    if (sample.numel() > 0) most = std::max(most, sample.abs().max().item<int64_t>());
+  }
+  const bool is_usual = input.scalar_type() == at::kByte ? most > kHalfOfBytes : most <= 1;
+  if (!is_usual && most > 0)
+    config.set("data", "divide_by", static_cast<double>(most),
+               "the largest value, so that the model sees numbers up to 1");
+}
+
 bool is_float32(const at::Tensor& array) { return array.scalar_type() == at::kFloat; }
 
 void set_files(CommentedConfig& config, const std::string& prefix, const Arrays& arrays) {
@@ -137,6 +183,17 @@ void set_files(CommentedConfig& config, const std::string& prefix, const Arrays&
 }
 
 }  // namespace
+
+Paths beside_array(const fs::path& file, const Paths& all) {
+  const bool is_target = has_word_of(kTargets, file);
+  Paths kept;
+  for (const fs::path& other : all) {
+    const bool is_itself = other.filename() == file.filename();
+    const bool plays_its_part = part_of(other) == part_of(file) && has_word_of(kTargets, other) == is_target;
+    if (is_itself || (!is_npz(other) && !plays_its_part)) kept.push_back(other);
+  }
+  return kept;
+}
 
 Guess guess_arrays(const Paths& files, const GuessOptions& options) {
   Guess guess{.kind = "arrays of NumPy"};
@@ -148,7 +205,8 @@ Guess guess_arrays(const Paths& files, const GuessOptions& options) {
   const bool is_one = parts[1].empty() && parts[2].empty();
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].empty()) continue;
-    read_parts[i] = read(parts[i], options, guess);
+    const bool is_test = i + 1 == parts.size();
+    read_parts[i] = read(parts[i], options, !is_test, guess);
     if (read_parts[i]) look(*read_parts[i], is_one ? "" : names[i], options, guess);
   }
   const std::optional<Arrays>& train = read_parts[0];
@@ -171,8 +229,13 @@ Guess guess_arrays(const Paths& files, const GuessOptions& options) {
     config.set("data", "target_key", train->target_key);
   }
   if (!is_float32(train->input) || (target->classes == 0 && !is_float32(train->target)))
-    config.set("data", "dtype", "float32", "levin's models take float32; bytes become 0 to 1");
-  if (!read_parts[1]) set_val_fraction(config, train->input.size(0));
+    config.set("data", "dtype", "float32",
+               "levin's models take float32; bytes are divided by 255, if nothing else is set");
+  set_divisor(train->input, options, config);
+  if (read_parts[1])
+    set_best_checkpoint(config);
+  else
+    set_val_fraction(config, train->input.size(0));
   config.set("data", "batch_size", kGuessedBatch);
   return guess;
 }

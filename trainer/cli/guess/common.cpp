@@ -82,7 +82,14 @@ void set_training(CommentedConfig& config, const std::string& name, int64_t epoc
   config.set("trainer", "max_epochs", epochs, "more if val_loss still falls at the end, fewer if it rises");
 }
 
+void set_best_checkpoint(CommentedConfig& config) {
+  config.set("trainer", "callbacks",
+             Json::array({Json{{"class", "ModelCheckpoint"}, {"monitor", "val_loss"}, {"save_last", true}}}),
+             "the best weights are kept beside the last: test and predict with --ckpt-path best");
+}
+
 void set_val_fraction(CommentedConfig& config, int64_t samples) {
+  if (samples >= kLeastToDivide) set_best_checkpoint(config);
   if (samples >= kLeastToDivide)
     config.set("data", "val_fraction", kValFraction, "this part is drawn for validation, and not trained on");
   else

@@ -41,7 +41,9 @@ int64_t common_side(std::vector<int64_t> shorter_sides);
 
 /// Sets the top of the config and the length of the training.
 void set_training(CommentedConfig& config, const std::string& name, int64_t epochs);
-/// Sets the part of `samples` that is drawn for validation, if there are enough.
+/// Sets a callback that keeps the checkpoint with the least validation loss.
+void set_best_checkpoint(CommentedConfig& config);
+/// Sets the part of `samples` that is drawn for validation, if there are enough, and keeps the best checkpoint.
 void set_val_fraction(CommentedConfig& config, int64_t samples);
 /// Sets the optimizer of the model.
 void set_optimizer(CommentedConfig& config);

@@ -164,7 +164,7 @@ Guess guess_file(const fs::path& file, const GuessOptions& options) {
       // Its inputs or targets lie beside it.
       const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
       if (file.extension() == ".npz" || !options.target.empty()) return guess_arrays({file}, options);
-      return guess_arrays(Contents(folder).files(FileKind::Array), options);
+      return guess_arrays(beside_array(file, Contents(folder).files(FileKind::Array)), options);
     }
     case FileKind::Shard:
       return guess_shards({file}, options);

@@ -1,6 +1,8 @@
 #include <ATen/Parallel.h>
 #include <levin/data/datasets/readers/image_files.h>
+#include <levin/data/files/exif.h>
 #include <levin/data/files/image_file.h>
+#include <levin/data/files/mapped_file.h>
 #include <levin/trainer/cli/guess/common.h>
 #include <levin/trainer/cli/guess/kinds.h>
 #include <levin/trainer/core/system/error.h>
@@ -24,6 +26,7 @@ constexpr int64_t kImageEpochs = 20;
 struct Look {
   std::string cause = {};  ///< empty: it could be read
   int64_t height = 0, width = 0;
+  bool is_turned = false;  ///< by its EXIF orientation
 };
 
 std::vector<Look> look_at(const ImageFiles& files, const GuessOptions& options) {
@@ -32,8 +35,10 @@ std::vector<Look> look_at(const ImageFiles& files, const GuessOptions& options) 
   at::parallel_for(0, static_cast<int64_t>(which.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       try {
-        const at::Tensor image = data::read_image(files.items[which[i]].path);
-        looks[i] = {.height = image.size(1), .width = image.size(2)};
+        const std::string& path = files.items[which[i]].path;
+        const at::Tensor image = data::read_image(path);
+        const bool is_turned = data::exif_orientation(data::MappedFile(path).text()) != data::kUpright;
+        looks[i] = {.height = image.size(1), .width = image.size(2), .is_turned = is_turned};
       } catch (const UsageError& error) {
         looks[i].cause = error.what();
       }
@@ -87,11 +92,14 @@ class ImagesOfPart {
     const bool any = broken < static_cast<int64_t>(looks.size());
     if (any) guess_.seen.push_back("  " + sizes_text(looks));
     if (broken > 0) tell_broken(broken, any);
+    has_broken = broken > 0;
+    tell_turned(folder);
     return any;
   }
 
   ImageFiles files = {};
   std::vector<Look> looks = {};
+  bool has_broken = false;
 
  private:
   void tell_classes(const std::string& name) {
@@ -117,6 +125,15 @@ class ImagesOfPart {
     faults.back().advice = counted(count, "image") + (looks.size() < files.items.size() ? " of those looked at" : "") +
                            " cannot be read; copy or save them again, or remove them" +
                            (any ? ". Until then the config leaves such images out (\"on_error\": \"skip\")" : "");
+  }
+
+  void tell_turned(const fs::path& folder) {
+    const auto turned = std::ranges::count_if(looks, [](const Look& look) { return look.is_turned; });
+    if (turned == 0) return;
+    guess_.broken.push_back({counted(turned, "image") + " below " + folder.string() +
+                                 (looks.size() < files.items.size() ? " of those looked at" : "") +
+                                 " would be turned by the EXIF orientation, which levin does not apply",
+                             "turn the pixels themselves, for example with ImageMagick: mogrify -auto-orient *.jpg"});
   }
 
   Guess& guess_;
@@ -152,11 +169,13 @@ Guess guess_images(const fs::path& root, const GuessOptions& options) {
   if (can_train && classes == 1)
     guess.stops.push_back({training.string() + ": one class alone, " + train.files.classes[0],
                            "put the images of each other class into a folder beside it"});
-  bool has_val = false;
+  bool has_val = false, has_broken = train.has_broken;
   for (const char* part : {"val", "test"}) {
     std::error_code ignored;
     if (!has_parts || !can_train || !fs::is_directory(root / part, ignored)) continue;
-    ImagesOfPart(guess, options).look(part, root / part, train.files.classes);
+    ImagesOfPart other(guess, options);
+    other.look(part, root / part, train.files.classes);
+    has_broken = has_broken || other.has_broken;
     has_val = has_val || part == std::string("val");
   }
   tell_others(guess, root);
@@ -169,8 +188,11 @@ Guess guess_images(const fs::path& root, const GuessOptions& options) {
   guess.config.set("data", "root", root.string());
   guess.config.set("data", "image_size", side,
                    "each image is resized and its middle taken; model.image_shape has the same");
-  if (!has_val) set_val_fraction(guess.config, static_cast<int64_t>(train.files.items.size()));
-  if (!guess.broken.empty()) guess.config.set("data", "on_error", "skip", "images that cannot be read are left out");
+  if (has_val)
+    set_best_checkpoint(guess.config);
+  else
+    set_val_fraction(guess.config, static_cast<int64_t>(train.files.items.size()));
+  if (has_broken) guess.config.set("data", "on_error", "skip", "images that cannot be read are left out");
   guess.config.set("data", "batch_size", kGuessedBatch);
   guess.config.set("data", "num_workers", 2);
   guess.config.note("data", "\"transforms\": [\"RandomHorizontalFlip\"] helps where a mirrored image is as good");

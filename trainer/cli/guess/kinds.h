@@ -18,6 +18,9 @@ Guess guess_table(const Paths& files, const GuessOptions& options);
 Guess guess_text(const std::filesystem::path& file, const GuessOptions& options);
 /// .npy files, inputs and targets, or .npz files with both; of one or more parts.
 Guess guess_arrays(const Paths& files, const GuessOptions& options);
+/// Returns, of the arrays in a file's folder, that file and those that go with it: its targets or its inputs, and other
+/// parts.
+Paths beside_array(const std::filesystem::path& file, const Paths& all);
 /// Tar files of one or more parts.
 Guess guess_shards(const Paths& files, const GuessOptions& options);
 

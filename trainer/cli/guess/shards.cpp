@@ -177,8 +177,10 @@ Guess guess_shards(const Paths& files, const GuessOptions& options) {
   set_training(guess.config, "shards", kShardEpochs);
   guess.config.set("data", "class", "Tar");
   guess.config.set("data", "shards", names_of(train), "patterns will do, such as train-{000..009}.tar");
-  if (!val.empty())
+  if (!val.empty()) {
+    set_best_checkpoint(guess.config);
     guess.config.set("data", "val_shards", names_of(val), gives_val ? "the last file is kept for validation" : "");
+  }
   if (!test.empty()) guess.config.set("data", "test_shards", names_of(test));
   if (!options.target.empty()) guess.config.set("data", "target", options.target);
   std::vector<int64_t> shape = look.shapes.begin()->first;

@@ -6,6 +6,8 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <set>
 
@@ -18,9 +20,14 @@ constexpr size_t kMostUneven = 5;
 constexpr int64_t kTableEpochs = 50;
 constexpr double kLargeTarget = 100;
 
+/// How numbers may be written, the likeliest first.
+constexpr std::array<data::CsvNumberFormat, 4> kNumberFormats = {
+    {{}, {.thousands = ','}, {.decimal = ','}, {.decimal = ',', .thousands = '.'}}};
+
 /// A table as it was read, and how.
 struct TableLook {
   data::CsvFormat format = {};
+  data::CsvNumberFormat numbers = {};
   std::vector<Column> columns = {};
   int64_t rows = 0;
   /// Lines with another number of fields than the header, of which the first have their texts.
@@ -47,17 +54,19 @@ data::CsvFormat format_of(std::string_view text, const std::string& name) {
     fields = std::move(divided);
     format.delimiter = other;
   }
-  format.header =
-      std::ranges::none_of(fields, [](const std::string& field) { return data::csv_number(field).has_value(); });
+  format.header = std::ranges::none_of(fields, [](const std::string& field) {
+    return std::ranges::any_of(kNumberFormats,
+                               [&](auto numbers) { return data::csv_number(field, numbers).has_value(); });
+  });
   return format;
 }
 
-TableLook look_at(const fs::path& path) {
+TableLook look_at(const fs::path& path, data::CsvNumberFormat numbers) {
   const data::MappedFile file(path, data::FileAccess::Sequential);
   const std::string name = path.string();
-  TableLook look{.format = format_of(file.text(), name)};
+  TableLook look{.format = format_of(file.text(), name), .numbers = numbers};
   data::CsvReader reader(file.text(), name, look.format);
-  for (const std::string& column : reader.columns()) look.columns.emplace_back(column);
+  for (const std::string& column : reader.columns()) look.columns.emplace_back(column, numbers);
   const data::CsvDatasetOptions options;
   while (reader.next_uneven()) {
     if (reader.fields() != look.columns.size()) {
@@ -72,6 +81,36 @@ TableLook look_at(const fs::path& path) {
     for (size_t i = 0; i < look.columns.size(); ++i) look.columns[i].add(reader[i], options);
   }
   return look;
+}
+
+/// Returns the way of writing under which most columns hold numbers.
+data::CsvNumberFormat numbers_of(const TableLook& look) {
+  data::CsvNumberFormat best = kNumberFormats[0];
+  std::ptrdiff_t most = 0;
+  for (const data::CsvNumberFormat format : kNumberFormats) {
+    const auto columns = std::ranges::count_if(look.columns, [&](const Column& one) { return one.is_written(format); });
+    if (columns > most) best = format;
+    most = std::max(most, columns);
+  }
+  return best;
+}
+
+/// Looks at the table, and at its numbers as they are written.
+TableLook look_at(const fs::path& path, Guess& guess) {
+  TableLook look = look_at(path, kNumberFormats[0]);
+  const data::CsvNumberFormat numbers = numbers_of(look);
+  const bool has_commas = numbers.decimal == ',';
+  if (!has_commas && numbers.thousands == '\0') return look;
+  TableLook again = look_at(path, numbers);
+  guess.seen.push_back(std::string("  numbers are written with ") +
+                       (has_commas ? "decimal commas" : "commas between thousands") +
+                       (has_commas && numbers.thousands != '\0' ? ", and points between thousands" : ""));
+  for (size_t i = 0; i < look.columns.size(); ++i)
+    if (look.columns[i].kind() == ColumnKind::Number && again.columns[i].kind() != ColumnKind::Number)
+      guess.broken.push_back({path.string() + ": column '" + again.columns[i].name +
+                                  "' has numbers that are written in another way than those of other columns",
+                              "write all numbers of the file in one way"});
+  return again;
 }
 
 void check(const fs::path& path, const TableLook& look, Guess& guess) {
@@ -98,20 +137,33 @@ bool has_values(const Column& column) {
   return column.kind() == ColumnKind::Number || column.kind() == ColumnKind::Category;
 }
 
-/// Returns the column to predict: the one that the options name, one that is called like a target, or the last that can
-/// be one; null, with a stop, if there is none.
+/// Returns the column to predict without a name to go by: the last that can be one, or the only one with texts if that
+/// comes first and the last has numbers; null if there is none.
+const Column* likely_target(const TableLook& look) {
+  constexpr int64_t kMostTextClasses = 20;
+  std::vector<const Column*> able;
+  for (const Column& column : look.columns)
+    if (has_values(column)) able.push_back(&column);
+  if (able.empty()) return nullptr;
+  const auto is_text = [](const Column* column) { return column->kind() == ColumnKind::Category; };
+  const bool first_alone = is_text(able.front()) && std::ranges::count_if(able, is_text) == 1;
+  if (first_alone && !able.back()->has_classes() && able.front()->distinct() <= kMostTextClasses) return able.front();
+  return able.back();
+}
+
+/// Returns the column to predict: the one that the options name, one that is called like a target, or the likeliest;
+/// null, with a stop, if there is none.
 const Column* target_of(const TableLook& look, const GuessOptions& options, const std::string& file, Guess& guess) {
   static const std::set<std::string> kNames = {"target", "label", "class", "y", "outcome"};
-  const Column* found = nullptr;
+  const Column* found = options.target.empty() ? likely_target(look) : nullptr;
   std::vector<std::string> names;
   for (const Column& column : look.columns) {
     names.push_back(column.name);
-    if (!options.target.empty() ? column.name == options.target : has_values(column)) found = &column;
+    const bool is_named = options.target.empty()
+                              ? has_values(column) && kNames.contains(words_of_name(column.name).front())
+                              : column.name == options.target;
+    if (is_named) found = &column;
   }
-  if (options.target.empty())
-    for (const Column& column : look.columns)
-      if (const auto words = words_of_name(column.name); has_values(column) && kNames.contains(words.front()))
-        found = &column;
   if (!found && !options.target.empty())
     throw UsageError("--target: ", file, " has no column '", options.target, "'", did_you_mean(options.target, names),
                      "; it has ", listed(names));
@@ -123,17 +175,28 @@ const Column* target_of(const TableLook& look, const GuessOptions& options, cons
   return found;
 }
 
-void tell_columns(const TableLook& look, const Column* target, Guess& guess, const std::string& file) {
+/// Returns what is done with a column, behind its description.
+std::string use_of(const Column& column, const Column* target, bool is_guessed) {
+  if (&column == target)
+    return std::string("  <- the target, ") + (column.has_classes() ? "as classes" : "as a number") +
+           (is_guessed ? "; --target names another" : "");
+  if (!has_values(column)) return "  (left out)";
+  constexpr int64_t kManyRows = 20;
+  const bool may_be_ids = column.is_all_different() && column.distinct() >= kManyRows;
+  return may_be_ids ? "  (all different: if they name the rows, add the column to data.ignore)" : "";
+}
+
+void tell_columns(const TableLook& look, const Column* target, bool is_guessed, Guess& guess, const std::string& file) {
   for (const Column& column : look.columns) {
-    const bool is_left_out = &column != target && !has_values(column);
-    guess.seen.push_back("  " + column.name + ": " + column.text() +
-                         (&column == target
-                              ? std::string("  <- the target, ") + (column.has_classes() ? "as classes" : "as a number")
-                          : is_left_out ? "  (left out)"
-                                        : ""));
-    if (column.has_decimal_commas())
-      guess.broken.push_back({file + ": column '" + column.name + "' has decimal commas, so its values are texts",
-                              "write 3.14 in place of 3,14"});
+    guess.seen.push_back("  " + column.name + ": " + column.text() + use_of(column, target, is_guessed));
+    const std::string place = file + ": column '" + column.name + "' ";
+    if (column.kind() == ColumnKind::Date)
+      guess.broken.push_back(
+          {place + "has dates, which are left out",
+           "add columns of numbers that matter: the year, the month, the days since the first date"});
+    if (const std::string example = column.number_with_unit(); !example.empty())
+      guess.broken.push_back({place + "has numbers with other characters, such as " + example + ", so they are texts",
+                              "write the number alone"});
   }
 }
 
@@ -148,7 +211,7 @@ void set_columns(const TableLook& look, const Column& target, CommentedConfig& c
     const ColumnKind kind = column.kind();
     if (kind == ColumnKind::Category) categories.push_back(column.name);
     if (!has_values(column)) ignored.push_back(column.name);
-    lacks = lacks || (kind != ColumnKind::Texts && column.absent() > 0 && kind != ColumnKind::Empty);
+    lacks = lacks || (has_values(column) && column.absent() > 0);
   }
   if (!categories.empty()) {
     config.set("data", "categories", categories, "texts become numbers, and the model learns what they mean");
@@ -182,13 +245,14 @@ Guess guess_table(const Paths& files, const GuessOptions& options) {
   if (!others.empty())
     guess.broken.push_back({"several tables: " + file.filename().string() + " is taken, and not " + listed(others),
                             "name the file in place of the folder, or call them train.csv, val.csv and test.csv"});
-  const TableLook look = look_at(file);
+  const TableLook look = look_at(file, guess);
   check(file, look, guess);
-  guess.seen.push_back(file.string() + ": " + counted(look.rows, "row") + ", " +
-                       counted(static_cast<int64_t>(look.columns.size()), "column") +
-                       (look.format.header ? "" : "; without a header: columns are called 0, 1, ..."));
+  guess.seen.insert(guess.seen.begin(),
+                    file.string() + ": " + counted(look.rows, "row") + ", " +
+                        counted(static_cast<int64_t>(look.columns.size()), "column") +
+                        (look.format.header ? "" : "; without a header: columns are called 0, 1, ..."));
   const Column* target = target_of(look, options, file.string(), guess);
-  tell_columns(look, target, guess, file.string());
+  tell_columns(look, target, options.target.empty(), guess, file.string());
   const bool has_features =
       std::ranges::any_of(look.columns, [&](const Column& column) { return &column != target && has_values(column); });
   if (target && !has_features)
@@ -213,9 +277,14 @@ Guess guess_table(const Paths& files, const GuessOptions& options) {
   if (test) guess.config.set("data", "test_file", test->string());
   if (look.format.delimiter != ',') guess.config.set("data", "delimiter", std::string(1, look.format.delimiter));
   if (!look.format.header) guess.config.set("data", "header", false);
+  if (look.numbers.decimal != '.') guess.config.set("data", "decimal", std::string(1, look.numbers.decimal));
+  if (look.numbers.thousands != '\0') guess.config.set("data", "thousands", std::string(1, look.numbers.thousands));
   set_columns(look, *target, guess.config);
   guess.config.set("data", "standardize", true);
-  if (!val) set_val_fraction(guess.config, look.rows);
+  if (val)
+    set_best_checkpoint(guess.config);
+  else
+    set_val_fraction(guess.config, look.rows);
   guess.config.set("data", "batch_size", kGuessedBatch);
   return guess;
 }

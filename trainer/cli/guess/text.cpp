@@ -47,6 +47,7 @@ Guess guess_text(const std::filesystem::path& file, const GuessOptions& /*option
   const int64_t block = std::min(kLargestBlock, static_cast<int64_t>(std::bit_floor(kept)));
   set_training(guess.config, "text", kTextEpochs);
   guess.config.set("trainer", "gradient_clip_val", 1.0);
+  set_best_checkpoint(guess.config);
   guess.config.set("model", "class", "LanguageModel");
   guess.config.set("model", "vocab_size", text.vocabulary().size(),
                    text.vocabulary().is_bytes() ? "" : "the different characters of the text");

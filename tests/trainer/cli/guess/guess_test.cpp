@@ -1,5 +1,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
 #include <levin/data/files/image_file.h>
@@ -309,6 +310,147 @@ TEST_CASE("folders and files without anything to train on are explained") {
   CHECK(contains(own.refused("short.txt"), "9 bytes, too short to learn from"));
   write_text(own / "blank.csv", "\n\n");
   CHECK(contains(own.refused("blank.csv"), "the file is blank"));
+}
+
+TEST_CASE("decimal commas and commas between thousands are read, and the config says how") {
+  const Guessed own;
+  std::string german = "a;b;y\n", english = "a,b,y\n", both = "a;b;y\n", headless;
+  for (int i = 0; i < 24; ++i) {
+    const std::string digit = std::to_string(i % 10), kind = i % 2 ? "yes" : "no";
+    german += digit + ",25;3," + digit + ";" + kind + "\n";
+    english += "\"1," + digit + "00.50\"," + digit + "," + kind + "\n";
+    both += "1.00" + digit + ",5;1," + digit + ";" + kind + "\n";
+    headless += digit + ",5;1," + digit + ";" + kind + "\n";
+  }
+  write_text(own / "german.csv", german);
+  CHECK(contains(own.trained("german.csv"), "numbers are written with decimal commas\n"));
+  CHECK(own.json()["data"]["decimal"] == ",");
+  CHECK_FALSE(own.json()["data"].contains("categories"));
+  write_text(own / "english.csv", english);
+  CHECK(contains(own.trained("english.csv", {"--force"}), "a: numbers from 1000.5 to 1900.5"));
+  CHECK(own.json()["data"]["thousands"] == ",");
+  write_text(own / "both.csv", both);
+  CHECK(contains(own.trained("both.csv", {"--force"}), "a: numbers from 1000.5 to 1009.5"));
+  CHECK(own.json()["data"]["thousands"] == ".");
+  write_text(own / "headless.csv", headless);
+  CHECK(contains(own.trained("headless.csv", {"--force"}), "without a header"));
+}
+
+TEST_CASE("numbers with units and dates are named, and dates and ids are left out") {
+  const Guessed own;
+  std::string rows = "customer_id,share,day,seen,number,y\n";
+  for (int i = 0; i < 30; ++i)
+    rows += std::to_string(1000 + i * i) + "," + std::to_string(i % 7) + "%,2024-0" + std::to_string(1 + i % 9) +
+            "-11," + std::to_string(1 + i % 9) + "/11/24 10:30," + std::to_string(7 * i * i) + "," +
+            std::to_string(i * 0.5) + "\n";
+  write_text(own / "days.csv", rows);
+  const std::string said = own.trained("days.csv");
+  CHECK(contains(said, "customer_id: ids, all different  (left out)"));
+  CHECK(contains(said, "day: dates: 2024-01-11, "));
+  CHECK(contains(said, "column 'seen' has dates, which are left out"));
+  CHECK(contains(said, "column 'share' has numbers with other characters, such as 0%, so they are texts"));
+  CHECK(contains(said, "number: whole numbers from 0 to 5887  (all different: if they name the rows, add the column"));
+  CHECK(own.json()["data"]["ignore"] == nlohmann::json::array({"customer_id", "day", "seen"}));
+}
+
+TEST_CASE("the only column of texts is the target if it comes first, and a guess says so") {
+  const Guessed own;
+  std::string rows = "id,diagnosis,r,t\n", last;
+  for (int i = 0; i < 40; ++i)
+    rows += std::to_string(9000 + 3 * i) + "," + (i % 3 ? "B" : "M") + "," + std::to_string(i * 0.1) + "," +
+            std::to_string(i * 0.2) + "\n";
+  write_text(own / "cells.csv", rows);
+  CHECK(contains(own.trained("cells.csv"),
+                 "diagnosis: 2 texts: B, M  <- the target, as classes; --target names another"));
+  CHECK(own.json()["data"]["target"] == "diagnosis");
+  CHECK_FALSE(contains(own.trained("cells.csv", {"--force", "--target", "t"}), "--target names another"));
+}
+
+TEST_CASE("the weights with the least validation loss are kept") {
+  const Guessed own;
+  write_text(own / "flats.csv", kFlats);
+  own.trained("flats.csv");
+  CHECK(own.json()["trainer"]["callbacks"][0]["monitor"] == "val_loss");
+  write_text(own / "few.csv", "a,y\n1,2.5\n2,3.5\n5,4.5\n");
+  own.trained("few.csv", {"--force"});
+  CHECK_FALSE(own.json()["trainer"].contains("callbacks"));
+}
+
+TEST_CASE("arrays of whole numbers are divided by their largest, and bytes of the whole range by 255") {
+  const Guessed own;
+  const at::Tensor classes = at::arange(34, at::TensorOptions(at::kLong)) % 2;
+  const auto guessed = [&](const at::Tensor& x) {
+    fs::create_directories(own / "");
+    levin::data::write_npy(own / "x.npy", x);
+    levin::data::write_npy(own / "y.npy", classes);
+    own.trained("", {"--force"});
+    return own.json()["data"];
+  };
+  const at::Tensor digits = (at::arange(34 * 4) % 17).reshape({34, 4});
+  CHECK(guessed(digits.to(at::kByte))["divide_by"] == 16);
+  CHECK(guessed(digits.to(at::kInt) - 8)["divide_by"] == 8);
+  CHECK_FALSE(guessed((digits * 15).to(at::kByte)).contains("divide_by"));
+  CHECK_FALSE(guessed(digits.to(at::kFloat)).contains("divide_by"));
+}
+
+TEST_CASE("a file of arrays that is named is the one that is taken, and arrays that are not used are named") {
+  const Guessed own;
+  fs::create_directories(own / "");
+  const at::Tensor classes = at::arange(40, at::TensorOptions(at::kLong)) % 4;
+  const auto entry = [](const std::string& name, const at::Tensor& array) {
+    return std::pair(name + ".npy", tar_fixture::npy_bytes(array));
+  };
+  write_zip(own / "other.npz", {entry("x", at::rand({40, 6})), entry("y", classes)}, /*deflate=*/false);
+  levin::data::write_npy(own / "alone.npy", at::rand({40, 5}));
+  CHECK(contains(own.refused("alone.npy"), "alone.npy: an array alone, without targets"));
+  levin::data::write_npy(own / "labels.npy", classes);
+  own.trained("alone.npy");
+  CHECK(fs::path(own.json()["data"]["input"].get<std::string>()).filename() == "alone.npy");
+  CHECK(own.json()["model"]["features"] == 5);
+  CHECK(contains(own.trained("", {"--force"}), "of the arrays these are not used: alone.npy, labels.npy"));
+
+  write_zip(own / "three.npz",
+            {entry("X_train", at::rand({40, 6})), entry("X_val", at::rand({9, 6})), entry("y_train", classes)},
+            /*deflate=*/false);
+  const std::string said = own.trained("three.npz", {"--force"});
+  CHECK(contains(said, "three.npz: of its arrays these are not used: X_val"));
+  CHECK(own.json()["data"]["input_key"] == "X_train");
+
+  fs::create_directories(own / "parts");
+  levin::data::write_npy(own / "parts/X_train.npy", at::rand({40, 6}));
+  levin::data::write_npy(own / "parts/y_train.npy", classes);
+  levin::data::write_npy(own / "parts/X_test.npy", at::rand({11, 6}));
+  CHECK(contains(own.trained("parts", {"--force"}), "test: no targets, for predict alone"));
+  CHECK(fs::path(own.json()["data"]["test_input"].get<std::string>()).filename() == "X_test.npy");
+}
+
+TEST_CASE("targets with one 1 in each row and with several get advice of their own") {
+  const Guessed own;
+  fs::create_directories(own / "");
+  levin::data::write_npy(own / "x.npy", at::rand({6, 5}));
+  at::Tensor marks = at::eye(3, at::TensorOptions(at::kLong)).repeat({2, 1});
+  levin::data::write_npy(own / "y.npy", marks);
+  CHECK(contains(own.refused(), "y.argmax(1)"));
+  marks[0].fill_(1);
+  levin::data::write_npy(own / "y.npy", marks);
+  CHECK(contains(own.refused(), "several classes of one sample"));
+}
+
+TEST_CASE("images that EXIF would turn are named") {
+  const Guessed own;
+  write_pictures(own / "cat", 6, 32, 32);
+  write_pictures(own / "dog", 6, 32, 32);
+  const fs::path photo = own / "dog/photo.jpg";
+  levin::data::write_jpeg(photo, picture(32, 32));
+  std::string bytes = read_bytes(photo);
+  // A segment with one tag, the orientation 6, behind the first marker.
+  bytes.insert(2, std::string("\xff\xe1\0\x22"
+                              "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0",
+                              36));
+  write_text(photo, bytes);
+  CHECK(contains(own.trained(), "1 image below "));
+  CHECK(contains(own.trained("", {"--force"}), "would be turned by the EXIF orientation, which levin does not apply"));
+  CHECK_FALSE(own.json()["data"].contains("on_error"));
 }
 
 TEST_CASE("the config is not overwritten without --force, and wrong words are refused") {
