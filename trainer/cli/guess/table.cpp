@@ -137,18 +137,19 @@ bool has_values(const Column& column) {
   return column.kind() == ColumnKind::Number || column.kind() == ColumnKind::Category;
 }
 
-/// Returns the column to predict without a name to go by: the last that can be one, or the only one with texts if that
-/// comes first and the last has numbers; null if there is none.
+/// Returns whether a column stands for its row alone.
+bool names_rows(const Column& column) {
+  return column.kind() == ColumnKind::Counter || column.kind() == ColumnKind::Id || column.kind() == ColumnKind::Texts;
+}
+
+/// Returns the column to predict without a name to go by: the last that can be one, but if that has numbers, the first
+/// column if it has one of two texts, behind what names the rows; null if there is none.
 const Column* likely_target(const TableLook& look) {
-  constexpr int64_t kMostTextClasses = 20;
-  std::vector<const Column*> able;
-  for (const Column& column : look.columns)
-    if (has_values(column)) able.push_back(&column);
-  if (able.empty()) return nullptr;
-  const auto is_text = [](const Column* column) { return column->kind() == ColumnKind::Category; };
-  const bool first_alone = is_text(able.front()) && std::ranges::count_if(able, is_text) == 1;
-  if (first_alone && !able.back()->has_classes() && able.front()->distinct() <= kMostTextClasses) return able.front();
-  return able.back();
+  const auto first = std::ranges::find_if_not(look.columns, names_rows);
+  const auto last = std::find_if(look.columns.rbegin(), look.columns.rend(), has_values);
+  if (last == look.columns.rend()) return nullptr;
+  const bool first_has_two = first->kind() == ColumnKind::Category && first->distinct() == 2;
+  return first_has_two && !last->has_classes() ? &*first : &*last;
 }
 
 /// Returns the column to predict: the one that the options name, one that is called like a target, or the likeliest;

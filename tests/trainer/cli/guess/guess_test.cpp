@@ -353,9 +353,9 @@ TEST_CASE("numbers with units and dates are named, and dates and ids are left ou
   CHECK(own.json()["data"]["ignore"] == nlohmann::json::array({"customer_id", "day", "seen"}));
 }
 
-TEST_CASE("the only column of texts is the target if it comes first, and a guess says so") {
+TEST_CASE("a column of two texts is the target if it comes first, and a guess says so") {
   const Guessed own;
-  std::string rows = "id,diagnosis,r,t\n", last;
+  std::string rows = "id,diagnosis,r,t\n";
   for (int i = 0; i < 40; ++i)
     rows += std::to_string(9000 + 3 * i) + "," + (i % 3 ? "B" : "M") + "," + std::to_string(i * 0.1) + "," +
             std::to_string(i * 0.2) + "\n";
@@ -364,6 +364,12 @@ TEST_CASE("the only column of texts is the target if it comes first, and a guess
                  "diagnosis: 2 texts: B, M  <- the target, as classes; --target names another"));
   CHECK(own.json()["data"]["target"] == "diagnosis");
   CHECK_FALSE(contains(own.trained("cells.csv", {"--force", "--target", "t"}), "--target names another"));
+  std::string homes = "listed,town,price\n";
+  for (int i = 0; i < 30; ++i)
+    homes +=
+        "2024-01-" + std::to_string(10 + i % 20) + "," + (i % 2 ? "A" : "B") + "," + std::to_string(i * 10.5) + "\n";
+  write_text(own / "homes.csv", homes);
+  CHECK(contains(own.trained("homes.csv", {"--force"}), "<- the target, as a number"));
 }
 
 TEST_CASE("the weights with the least validation loss are kept") {
