@@ -7,11 +7,19 @@
 namespace levin {
 
 void save_trained_weights(const torch::nn::Module& module, const State& learned, const std::filesystem::path& path) {
-  if (learned.is_none()) return save_weights(module, path);
-  if (path.extension() == ".safetensors")
-    save_safetensors(module_state_dict(module), path, {{"format", "pt"}, {kLearnedFromData, json_of_state(learned)}});
-  else
-    save_state(module_state_dict(module), path, State::dict({{kLearnedFromData, learned}}));
+  save_trained_weights(module_state_dict(module), learned, path);
+}
+
+void save_trained_weights(const State& weights, const State& learned, const std::filesystem::path& path) {
+  if (path.extension() == ".safetensors") {
+    SafetensorsMetadata metadata = {{"format", "pt"}};
+    if (!learned.is_none()) metadata[kLearnedFromData] = json_of_state(learned);
+    save_safetensors(weights, path, metadata);
+  } else if (learned.is_none()) {
+    save_state(weights, path);
+  } else {
+    save_state(weights, path, State::dict({{kLearnedFromData, learned}}));
+  }
 }
 
 State learned_from_data_in(const std::filesystem::path& path) {

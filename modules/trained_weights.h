@@ -14,6 +14,8 @@ inline constexpr const char* kLearnedFromData = "levin_data";
 /// Writes weights as `save_weights` does, and with them what was learned of the data, if that is not none. In Python
 /// `torch.load(path).levin_data` is a dict, and `load_state_dict(torch.load(path))` works as without.
 void save_trained_weights(const torch::nn::Module& module, const State& learned, const std::filesystem::path& path);
+/// The same for a state dict.
+void save_trained_weights(const State& weights, const State& learned, const std::filesystem::path& path);
 
 /// Returns what a checkpoint or a file of weights says of the data; none if it says nothing. Throws as load_state.
 State learned_from_data_in(const std::filesystem::path& path);

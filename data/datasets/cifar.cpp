@@ -81,11 +81,11 @@ DatasetPtr CIFARModule::make_dataset(Split split) {
   const bool training = split == Split::Train;
   if (!training && evaluation_) return evaluation_;
   const std::unique_ptr<const CIFARDataset> bytes = read(folder(), training);
+  if (!loaded_names_) loaded_names_ = bytes->class_names();
   if (training) return training_images(*bytes);
   const Batch& tensors = bytes->tensors();
   evaluation_ = std::make_shared<const NormalizedImages>(tensors.input(), tensors.target(),
-                                                         ByteTable(source_.mean, source_.stddev),
-                                                         loaded_names_.value_or(bytes->class_names()));
+                                                         ByteTable(source_.mean, source_.stddev), *loaded_names_);
   return evaluation_;
 }
 

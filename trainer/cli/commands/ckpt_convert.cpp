@@ -1,3 +1,4 @@
+#include <levin/modules/trained_weights.h>
 #include <levin/trainer/checkpoint/save_sharded_state.h>
 #include <levin/trainer/cli/commands/ckpt.h>
 #include <levin/trainer/cli/commands/ckpt_file.h>
@@ -55,17 +56,18 @@ uint64_t tensor_bytes(const State& state, int64_t& tensors) {
   return bytes;
 }
 
-/// Returns the keys of a checkpoint other than its weights.
+/// Returns the keys of a checkpoint other than those that go with its weights.
 std::string other_keys(const State& state) {
   std::string text;
   for (const auto& [key, value] : state.to_dict())
-    if (to_text(key) != kStateDict) text += (text.empty() ? "" : ", ") + to_text(key);
+    if (to_text(key) != kStateDict && to_text(key) != kLearnedFromData)
+      text += (text.empty() ? "" : ", ") + to_text(key);
   return text;
 }
 
 /// Writes one file. If there was a sharded checkpoint under that name, its parts go.
-void save_whole(const State& state, const std::filesystem::path& to) {
-  save_state(state, to);
+void save_whole(const State& state, const State& learned, const std::filesystem::path& to) {
+  save_trained_weights(state, learned, to);
   remove_parts(to);
 }
 
@@ -86,14 +88,16 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
                      ": a checkpoint, whose other parts go with its weights as they are; add --weights-only");
   const State& kept = strips ? *weights : file.state;
   const State result = changes_weights ? converted_weights(kept, options, in.string()) : kept;
+  // A whole checkpoint has it under its key.
+  const State learned = weights && !strips ? State() : learned_from_data_in(in);
   if (options.shards > 0)
     save_sharded_state(result, to, options.shards);
   else if (format == CkptFormat::PyTorch)
-    save_whole(result, to);
+    save_whole(result, learned, to);
   else if (file.is_safetensors)
     save_safetensors(result, to, file.metadata);
   else
-    save_safetensors(result, to);
+    save_trained_weights(result, learned, to);
   int64_t tensors = 0;
   const uint64_t bytes = tensor_bytes(result, tensors);
   out << to.string() << ": " << tensors << (tensors == 1 ? " tensor, " : " tensors, ") << size_text(bytes);
