@@ -1,0 +1,123 @@
+// The program of trainings drawn from the schema: `levin`'s commands with odd_parts.cpp, and
+//
+//   session CONFIG [CKPT]    the config's fit by steps of a session, with the batches of the data
+//   host CONFIG              the same, with a loss that the host computes
+//   again CONFIG             a fit that ThrowAt of the config ends, and then a second fit of the same module without
+//                            ThrowAt: exits with 3 if it ends otherwise than that of a new module with its weights
+#include <levin/levin.h>
+#include <levin/trainer/cli/command_line.h>
+#include <levin/trainer/cli/config/run_options.h>
+
+#include <iostream>
+
+#include "tests/trainer/pairs/odd_parts.h"
+
+namespace {
+
+/// The parts that a config names.
+struct Made {
+  explicit Made(const std::string& file)
+      : options(levin::cli::read_run_options(
+            levin::cli::read_command_line(levin::schema_of<levin::cli::RunOptions>(), "fit", {"--config", file})
+                .config)) {
+    if (options.trainer.seed) torch::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
+    module = options.model.make("model");
+    data = options.data.make("data");
+  }
+  levin::cli::RunOptions options;
+  std::shared_ptr<levin::LightningModule> module;
+  std::shared_ptr<levin::data::DataModule> data;
+};
+
+int run_session(const std::string& file, const std::string& ckpt_path, bool host_computes) {
+  Made made(file);
+  const levin::data::Loaders measured = made.data->train_dataloader();
+  levin::Trainer trainer(made.options.trainer);
+  const std::optional<int64_t> size = measured.size() == 1 ? measured[0].size() : std::nullopt;
+  levin::Session session = trainer.start(
+      made.module,
+      {.ckpt_path = ckpt_path,
+       .batches_per_epoch = size ? std::optional(trainer.options().limit_train_batches.of(*size, "limit_train_batches"))
+                                 : std::nullopt});
+  levin::SessionLoader batches = session.loader(made.data->train_dataloader());
+  const bool validates = !trainer.options().limit_val_batches.is_none();
+  int64_t number = 0;
+  while (!session.is_over()) {
+    levin::StepResult done;
+    if (host_computes) {
+      levin::data::LoadedBatch loaded = batches.next();
+      done = session.step([&] { return pairs::host_loss(session.module(), loaded.batch, number); });
+      done.ended_epoch = loaded.last;
+      if (loaded.last) session.end_epoch();
+      number = loaded.last ? 0 : number + 1;
+    } else {
+      done = session.step(batches.next());
+    }
+    if (done.ended_epoch && validates) session.validate(made.data->val_dataloader());
+  }
+  session.finish();
+  return 0;
+}
+
+/// Returns the names of the weights in which two modules differ.
+std::string different_weights(const torch::nn::Module& a, const torch::nn::Module& b) {
+  std::string names;
+  const auto compare = [&](const auto& one, const auto& other) {
+    for (const auto& item : one)
+      if (!torch::equal(item.value(), other[item.key()])) names += " " + item.key();
+  };
+  compare(a.named_parameters(), b.named_parameters());
+  compare(a.named_buffers(), b.named_buffers());
+  return names;
+}
+
+void copy_weights(torch::nn::Module& to, const torch::nn::Module& from) {
+  const torch::NoGradGuard no_grad;
+  for (auto& item : to.named_parameters()) item.value().copy_(from.named_parameters()[item.key()]);
+  for (auto& item : to.named_buffers()) item.value().copy_(from.named_buffers()[item.key()]);
+}
+
+int fit_again(const std::string& file) {
+  Made made(file);
+  std::string thrown;
+  try {
+    levin::Trainer(made.options.trainer).fit(made.module, made.data);
+  } catch (const levin::UsageError&) {
+    throw;
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  }
+  if (thrown.find("thrown by ThrowAt") == std::string::npos) {
+    std::cout << "the hook was not called, or its exception is lost: " << thrown << "\n";
+    return thrown.empty() ? 0 : 3;
+  }
+  Made second(file), fresh(file);
+  copy_weights(*fresh.module, *made.module);
+  for (Made* const one : {&second, &fresh})
+    std::erase_if(one->options.trainer.callbacks, [](const levin::CallbackEntry& entry) {
+      return entry.callback->state_key().find("ThrowAt") != std::string::npos;
+    });
+  second.options.trainer.name = "second";
+  fresh.options.trainer.name = "fresh";
+  levin::Trainer(second.options.trainer).fit(made.module, second.data);
+  levin::Trainer(fresh.options.trainer).fit(fresh.module, fresh.data);
+  const std::string names = different_weights(*made.module, *fresh.module);
+  if (!names.empty()) std::cout << "the second fit differs from that of a new module in" << names << "\n";
+  return names.empty() ? 0 : 3;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() >= 2 && (words[0] == "session" || words[0] == "host"))
+    return run_session(words[1], words.size() > 2 ? words[2] : "", words[0] == "host");
+  if (words.size() == 2 && words[0] == "again") return fit_again(words[1]);
+  return levin::cli::main(argc, argv);
+} catch (const levin::UsageError& error) {
+  std::cerr << "error: " << error.what() << std::endl;
+  return 2;
+} catch (const std::exception& error) {
+  std::cerr << "error: " << error.what() << std::endl;
+  return 1;
+}
