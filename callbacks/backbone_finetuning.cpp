@@ -50,6 +50,14 @@ void BackboneFinetuning::finetune_function(LightningModule& module, int64_t epoc
   report(lr, *previous_backbone_lr_);
 }
 
+/// Present options are those of configure_optimizers; the backbone's rate is this callback's.
+void BackboneFinetuning::on_fit_start(Run& run) {
+  BaseFinetuning::on_fit_start(run);
+  if (!previous_backbone_lr_ || !run.takes_present_options()) return;
+  for (const auto& optimizer : run.optimizers())
+    if (optimizer->param_groups().size() > 1) optimizer->param_groups().back().options().set_lr(*previous_backbone_lr_);
+}
+
 void BackboneFinetuning::report(double lr, double backbone_lr) const {
   if (!options_.verbose) return;
   std::ostringstream text;

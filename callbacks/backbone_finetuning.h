@@ -42,6 +42,7 @@ class BackboneFinetuning : public BaseFinetuning {
   /// Throws UsageError if the module has no submodule `backbone`.
   void freeze_before_training(LightningModule& module) override;
   void finetune_function(LightningModule& module, int64_t epoch, torch::optim::Optimizer& optimizer) override;
+  void on_fit_start(Run& run) override;
 
   /// PyTorch Lightning's keys: previous_backbone_lr, and those of BaseFinetuning.
   State state_dict() const override;

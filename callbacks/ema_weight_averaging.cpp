@@ -2,6 +2,7 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/weights.h>
+#include <levin/trainer/core/system/console.h>
 
 namespace levin {
 namespace {
@@ -68,7 +69,7 @@ void EMAWeightAveraging::on_train_epoch_end(Run& run) {
 }
 
 void EMAWeightAveraging::on_validation_epoch_start(Run& /*run*/) {
-  if (!ema_) return;
+  if (!ema_ || ema_->updates() == 0) return;
   ema_->swap();
   is_swapped_ = true;
 }
@@ -80,16 +81,22 @@ void EMAWeightAveraging::swap_back() {
   is_swapped_ = false;
 }
 
-void EMAWeightAveraging::on_fit_end(Run& /*run*/) {
+void EMAWeightAveraging::on_fit_end(Run& run) {
   swap_back();
-  ema_->copy_to_module();
+  if (ema_->updates() > 0)
+    ema_->copy_to_module();
+  else if (run.state().global_step > 0 && run.comm().is_global_zero())
+    console::warn(
+        "EMAWeightAveraging: the fit ended before the first update, so the module has its own weights; begin earlier "
+        "(update_starting_at_step, update_starting_at_epoch, update_every_n_steps)");
   ema_.reset();
 }
 
 void EMAWeightAveraging::on_exception(Run& /*run*/, const std::exception& /*error*/) { swap_back(); }
 
-/// Returns what `ema` holds now, in the layout of the module's weights.
+/// Returns what `ema` holds now, in the layout of the module's weights; before the first update the module's own.
 State EMAWeightAveraging::held_weights(Run& run, const State& of_module) const {
+  if (ema_->updates() == 0) return of_module;
   if (ema_->is_divided()) {
     const auto held = ema_->apply();
     return run.weights();

@@ -23,8 +23,8 @@ struct EMAWeightAveragingOptions {
 /// hold it as `state_dict`, and the fit ends with it.
 ///
 /// A checkpoint also holds the weights that are trained, as `current_model_state`; a resumed run trains those.
-/// The first update copies the weights; before it the average is what the module began with. Averages lie on the
-/// devices of the parameters; under fsdp each rank averages its own part of them.
+/// The first update copies the weights; before it the module's own weights count, and a fit that ends before it warns.
+/// Averages lie on the devices of the parameters; under fsdp each rank averages its own part of them.
 ///
 /// Source: lightning.pytorch.callbacks.EMAWeightAveraging
 class EMAWeightAveraging : public Callback {

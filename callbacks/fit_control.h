@@ -20,6 +20,8 @@ class FitControl {
   /// Returns the scheduler that steps at the end of each epoch, in place of the module's schedulers, which stand still;
   /// null: the module's step.
   virtual LRScheduler* lr_scheduler() { return nullptr; }
+  /// Returns the number of epochs at whose ends that scheduler has stepped, also of the run that was resumed.
+  virtual int64_t epochs_of_lr_scheduler() const { return 0; }
 };
 
 /// Returns the callbacks that control the fit, in their order.

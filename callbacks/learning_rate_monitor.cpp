@@ -26,16 +26,35 @@ LearningRateMonitor::LearningRateMonitor(LearningRateMonitorOptions options) : o
   schema_of<Options>().check(&options_, "LearningRateMonitor");
 }
 
+void LearningRateMonitor::setup(Run& /*run*/) { begun_with_.clear(); }
+
 void LearningRateMonitor::on_train_start(Run& run) {
   names_.clear();
   std::map<std::string, int64_t> of_class;
   for (const auto& optimizer : run.optimizers()) {
     std::string name = "lr-" + class_of(*optimizer);
     if (const int64_t before = of_class[name]++; before > 0) name += "-" + std::to_string(before);
-    std::vector<std::string>& names = names_.emplace_back();
-    const size_t groups = optimizer->param_groups().size();
-    for (size_t i = 1; i <= groups; ++i) names.push_back(groups == 1 ? name : name + "/pg" + std::to_string(i));
+    names_.push_back(std::move(name));
+    if (begun_with_.size() < names_.size())
+      begun_with_.push_back(static_cast<int64_t>(optimizer->param_groups().size()));
   }
+}
+
+std::string LearningRateMonitor::name_of_group(size_t optimizer, size_t group) const {
+  const bool only = begun_with_[optimizer] == 1 && group == 0;
+  return only ? names_[optimizer] : names_[optimizer] + "/pg" + std::to_string(group + 1);
+}
+
+State LearningRateMonitor::state_dict() const {
+  State groups = State::list();
+  for (const int64_t count : begun_with_) groups.push_back(count);
+  return State::dict({{"groups_at_start", std::move(groups)}});
+}
+
+void LearningRateMonitor::load_state_dict(const State& state) {
+  begun_with_.clear();
+  if (const State* const groups = state.find("groups_at_start"))
+    for (const State& count : groups->items()) begun_with_.push_back(count.to_int());
 }
 
 void LearningRateMonitor::on_train_batch_start(Run& run) {
@@ -50,8 +69,8 @@ void LearningRateMonitor::log(Run& run, bool on_step) const {
   const LogOptions how{.on_step = on_step, .on_epoch = !on_step};
   for (size_t i = 0; i < names_.size(); ++i) {
     torch::optim::Optimizer& optimizer = *run.optimizers()[i];
-    for (size_t group = 0; group < names_[i].size(); ++group) {
-      const std::string& name = names_[i][group];
+    for (size_t group = 0; group < optimizer.param_groups().size(); ++group) {
+      const std::string name = name_of_group(i, group);
       run.log(name, optimizer.param_groups()[group].options().get_lr(), how);
       if (!options_.log_momentum && !options_.log_weight_decay) continue;
       const State values = optim::parameter_group_options(optimizer, group);

@@ -16,7 +16,8 @@ struct LearningRateMonitorOptions {
 };
 
 /// Logs the learning rate of each optimizer: `lr-Adam`; `lr-Adam/pg1`, `lr-Adam/pg2` for several parameter groups, and
-/// `lr-Adam-1` for a second Adam. Source: lightning.pytorch.callbacks.LearningRateMonitor
+/// `lr-Adam-1` for a second Adam. A group that joins later is `lr-Adam/pg2` from then on, and the first one keeps its
+/// name. Source: lightning.pytorch.callbacks.LearningRateMonitor
 class LearningRateMonitor : public Callback {
  public:
   using Options = LearningRateMonitorOptions;
@@ -24,15 +25,21 @@ class LearningRateMonitor : public Callback {
   LearningRateMonitor() = default;
   /// Throws UsageError for bad options.
   explicit LearningRateMonitor(LearningRateMonitorOptions options);
+  void setup(Run& run) override;
   void on_train_start(Run& run) override;
   void on_train_batch_start(Run& run) override;
   void on_train_epoch_start(Run& run) override;
 
+  State state_dict() const override;
+  void load_state_dict(const State& state) override;
+
  private:
+  std::string name_of_group(size_t optimizer, size_t group) const;
   void log(Run& run, bool on_step) const;
 
   LearningRateMonitorOptions options_ = {};
-  std::vector<std::vector<std::string>> names_ = {};  ///< by optimizer and parameter group
+  std::vector<std::string> names_ = {};   ///< by optimizer
+  std::vector<int64_t> begun_with_ = {};  ///< numbers of groups at the start of the fit, which name the first one
 };
 
 }  // namespace levin

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kExtension = ".ckpt";
-constexpr const char* kLast = "last.ckpt";
+constexpr const char* kLast = "last";
 
 void check_triggers(const ModelCheckpointOptions& o) {
   const int given = (o.every_n_train_steps.value_or(0) > 0) + (o.every_n_epochs.value_or(0) > 0) +
@@ -142,7 +142,7 @@ void ModelCheckpoint::on_validation_end(Run& run) {
 void ModelCheckpoint::on_train_end(Run& run) {
   if (!options_.save_last || saved_already(run)) return;
   saved_step_ = run.state().global_step;
-  last_model_path_ = folder_ / kLast;
+  last_model_path_ = last_path(run);
   run.save_checkpoint(last_model_path_, {.weights_only = options_.save_weights_only});
 }
 
@@ -155,7 +155,7 @@ void ModelCheckpoint::save(Run& run) {
   std::vector<fs::path> replaced;
   const std::optional<fs::path> path = place(run, replaced);
   if (!path && !options_.save_last) return;
-  if (options_.save_last) last_model_path_ = folder_ / kLast;
+  if (options_.save_last) last_model_path_ = last_path(run);
   saved_step_ = run.state().global_step;
   SaveCheckpointOptions how{.weights_only = options_.save_weights_only, .then_remove = std::move(replaced)};
   if (path && options_.save_last) how.link_as = last_model_path_;
@@ -170,7 +170,7 @@ std::optional<fs::path> ModelCheckpoint::place(Run& run, std::vector<fs::path>& 
     if (!score) throw UsageError("ModelCheckpoint.monitor: ", absent_metric(*options_.monitor, run.metrics()));
     return place_scored(run, *score, replaced);
   }
-  if (options_.save_top_k == 1 && best_model_path_.parent_path() == folder_ && may_replace(run, best_model_path_))
+  if (options_.save_top_k == 1 && is_below(best_model_path_, folder_) && may_replace(run, best_model_path_))
     replaced.push_back(best_model_path_);
   best_model_path_ = new_path(run, replaced);
   return best_model_path_;
@@ -201,21 +201,44 @@ fs::path ModelCheckpoint::new_path(Run& run, const std::vector<fs::path>& replac
   // The run overwrites a file that its own killed session left; files of other runs are not touched.
   const auto is_taken = [&](const fs::path& candidate) {
     if (std::find(replaced.begin(), replaced.end(), candidate) != replaced.end()) return false;
-    return is_known(candidate) || (!run.resumes_in_place() && fs::exists(candidate));
+    return is_held(run, candidate) || (!run.resumes_in_place() && fs::exists(candidate));
   };
   for (int version = 1; options_.enable_version_counter && is_taken(path); ++version)
     path = folder_ / (name + "-v" + std::to_string(version) + kExtension);
   return path;
 }
 
-bool ModelCheckpoint::may_replace(Run& run, const fs::path& path) {
+bool ModelCheckpoint::may_replace(Run& run, const fs::path& path) const {
+  for (const ModelCheckpoint* const other : savers_of(run))
+    if (other != this && other->holds(path)) return false;
   std::error_code none;
   return run.resumed_from().empty() || !fs::equivalent(path, run.resumed_from(), none);
 }
 
-bool ModelCheckpoint::is_known(const fs::path& path) const {
-  return path == best_model_path_ || std::any_of(best_k_models_.begin(), best_k_models_.end(),
-                                                 [&](const Scored& one) { return one.first == path; });
+std::vector<const ModelCheckpoint*> ModelCheckpoint::savers_of(Run& run) {
+  std::vector<const ModelCheckpoint*> savers;
+  for (const CallbackEntry& entry : run.callbacks())
+    if (const auto* const saver = dynamic_cast<const ModelCheckpoint*>(entry.callback.get())) savers.push_back(saver);
+  return savers;
+}
+
+bool ModelCheckpoint::is_held(Run& run, const fs::path& path) const {
+  return holds(path) || std::ranges::any_of(savers_of(run), [&](const auto* saver) { return saver->holds(path); });
+}
+
+bool ModelCheckpoint::holds(const fs::path& path) const {
+  return path == best_model_path_ || path == last_model_path_ ||
+         std::ranges::any_of(best_k_models_, [&](const Scored& one) { return one.first == path; });
+}
+
+/// The savers of a folder have a last file each: one may save weights alone, or save more rarely.
+fs::path ModelCheckpoint::last_path(Run& run) const {
+  int64_t before = 0;
+  for (const ModelCheckpoint* const saver : savers_of(run)) {
+    if (saver == this) break;
+    if (saver->options_.save_last && saver->folder_ == folder_) ++before;
+  }
+  return folder_ / (before == 0 ? kLast + std::string(kExtension) : c10::str(kLast, "-v", before, kExtension));
 }
 
 bool ModelCheckpoint::better(double value, double than) const {

@@ -42,7 +42,8 @@ struct ModelCheckpointOptions {
 /// Without a trigger (every_n_train_steps, every_n_epochs, train_time_interval) it saves at the end of each epoch, or
 /// after each validation if validation does not run once per epoch. Without `monitor` the newest checkpoint is kept. An
 /// old file is removed only when the file that replaces it is complete; the checkpoint that a run was resumed from is
-/// never removed. Source: lightning.pytorch.callbacks.ModelCheckpoint
+/// never removed. If several write to one folder, each has files of its own: a name that another one holds gets -v1,
+/// and the second last.ckpt is last-v1.ckpt. Source: lightning.pytorch.callbacks.ModelCheckpoint
 class ModelCheckpoint : public Callback {
  public:
   using Options = ModelCheckpointOptions;
@@ -85,9 +86,17 @@ class ModelCheckpoint : public Callback {
   std::optional<std::filesystem::path> place_scored(Run& run, double score,
                                                     std::vector<std::filesystem::path>& replaced);
   std::filesystem::path new_path(Run& run, const std::vector<std::filesystem::path>& replaced) const;
-  bool is_known(const std::filesystem::path& path) const;
-  /// Returns false for the checkpoint that the run was resumed from, under any name: it belongs to the user.
-  static bool may_replace(Run& run, const std::filesystem::path& path);
+  /// Returns the run's savers, in the order in which they are called.
+  static std::vector<const ModelCheckpoint*> savers_of(Run& run);
+  /// Returns whether this saver's state names the file.
+  bool holds(const std::filesystem::path& path) const;
+  /// Returns whether a saver of the run holds the file, which may not be written yet.
+  bool is_held(Run& run, const std::filesystem::path& path) const;
+  /// Returns false for a file that another saver holds, and for the checkpoint that the run was resumed from, under any
+  /// name: it belongs to the user.
+  bool may_replace(Run& run, const std::filesystem::path& path) const;
+  /// Returns the path of the newest file: last.ckpt, or last-v1.ckpt for a second saver of the folder.
+  std::filesystem::path last_path(Run& run) const;
   bool better(double value, double than) const;
   const Scored& worst() const;
 

@@ -28,7 +28,9 @@ std::optional<c10::Device> device_named(const std::string& name) try {
       "\"");
 }
 
+/// Integers and booleans have no mean: the newest value counts.
 at::Tensor mean_of(const at::Tensor& average, const at::Tensor& value, int64_t averaged) {
+  if (!value.is_floating_point() && !value.is_complex()) return value;
   return average + (value - average) / (averaged + 1);
 }
 
@@ -70,7 +72,8 @@ void StochasticWeightAveraging::on_fit_start(Run& run) {
   const int64_t number = options_.swa_epoch_start.of(max_epochs, "StochasticWeightAveraging.swa_epoch_start");
   first_epoch_ = std::max<int64_t>(number - 1, 0);
   last_epoch_ = max_epochs ? std::optional(*max_epochs - 1) : std::nullopt;
-  if (max_epochs) for_each_batch_norm(run.module(), [&](const auto&) { updates_batch_norms_ = true; });
+  const bool begins = !last_epoch_ || first_epoch_ <= *last_epoch_;
+  if (max_epochs && begins) for_each_batch_norm(run.module(), [&](const auto&) { updates_batch_norms_ = true; });
   start(run);
 }
 
@@ -94,10 +97,7 @@ void StochasticWeightAveraging::start(Run& run) {
                        saved.sizes(), ", the parameter ", entry.average.sizes());
     entry.average.copy_(saved);
   }
-  if (const State& saved = loaded_.at("scheduler_state"); !saved.is_none()) {
-    make_scheduler(run);
-    scheduler_->load_state_dict(saved);
-  }
+  if (const State& saved = loaded_.at("scheduler_state"); !saved.is_none()) resume_scheduler(run, saved);
   const State* const updating = loaded_.find("updating_batch_norms");
   const bool inside = run.state().batch_in_epoch > 0;
   if (updating != nullptr && updating->to_bool() && inside) let_batch_norms_average(run, /*from_nothing=*/false);
@@ -109,6 +109,27 @@ void StochasticWeightAveraging::make_scheduler(Run& run) {
                     .anneal_epochs = options_.annealing_epochs,
                     .anneal_strategy = options_.annealing_strategy});
   scheduler_ = spec.bind(*run.optimizers()[0], {});
+}
+
+/// The optimizer has the rates of the checkpoint, or present ones, from which the way to swa_lrs begins anew.
+void StochasticWeightAveraging::resume_scheduler(Run& run, const State& saved) {
+  const torch::optim::Optimizer& optimizer = *run.optimizers()[0];
+  std::vector<double> rates;
+  for (const auto& group : optimizer.param_groups()) rates.push_back(group.options().get_lr());
+  make_scheduler(run);
+  if (run.takes_present_options()) {
+    const int64_t steps = saved.at("last_epoch").to_int();
+    while (scheduler_->last_epoch() < steps) scheduler_->step();
+    return;
+  }
+  scheduler_->load_state_dict(saved);
+  for (size_t i = 0; i < rates.size(); ++i) run.optimizers()[0]->param_groups()[i].options().set_lr(rates[i]);
+}
+
+int64_t StochasticWeightAveraging::epochs_of_lr_scheduler() const {
+  if (scheduler_) return scheduler_->last_epoch();
+  const State* const saved = loaded_.is_none() ? nullptr : loaded_.find("scheduler_state");
+  return saved == nullptr || saved->is_none() ? 0 : saved->at("last_epoch").to_int();
 }
 
 void StochasticWeightAveraging::on_train_epoch_start(Run& run) {
@@ -169,6 +190,10 @@ void StochasticWeightAveraging::on_exception(Run& /*run*/, const std::exception&
 void StochasticWeightAveraging::on_fit_end(Run& run) {
   const bool trained_all = !last_epoch_ || run.state().epoch > *last_epoch_;
   if (trained_all) copy_to_module();
+  if (n_averaged_ == 0 && run.state().global_step > 0 && run.comm().is_global_zero())
+    console::warn(
+        c10::str("StochasticWeightAveraging: the fit ended before epoch ", first_epoch_ + 1,
+                 ", the first that counts, so the module has its own weights; give a smaller swa_epoch_start"));
   if (!trained_all && n_averaged_ > 0 && run.comm().is_global_zero())
     console::warn(
         c10::str("StochasticWeightAveraging: the fit ended before max_epochs, so the module has its last "

@@ -54,6 +54,7 @@ class StochasticWeightAveraging : public Callback, public FitControl {
   int64_t extra_epochs() const override { return updates_batch_norms_ ? 1 : 0; }
   bool is_forward_only() const override { return is_updating_; }
   LRScheduler* lr_scheduler() override { return scheduler_.get(); }
+  int64_t epochs_of_lr_scheduler() const override;
 
   /// PyTorch Lightning's keys: n_averaged, latest_update_epoch, scheduler_state, average_model_state.
   State state_dict() const override;
@@ -69,6 +70,7 @@ class StochasticWeightAveraging : public Callback, public FitControl {
   };
   void start(Run& run);
   void make_scheduler(Run& run);
+  void resume_scheduler(Run& run, const State& saved);
   void update();
   void copy_to_module();
   void let_batch_norms_average(Run& run, bool from_nothing);

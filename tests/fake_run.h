@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/trainer/core/run/callback_entry.h>
 #include <levin/trainer/core/run/run.h>
 #include <levin/trainer/core/system/error.h>
 
@@ -25,6 +26,7 @@ class FakeRun : public Run {
   Metrics progress_bar_metrics_ = {};
   std::vector<std::shared_ptr<torch::optim::Optimizer>> optimizers_ = {};
   std::vector<std::shared_ptr<LRScheduler>> lr_schedulers_ = {};
+  std::vector<CallbackEntry> callbacks_ = {};
   std::shared_ptr<Comm> comm_ = std::make_shared<SingleProcessComm>();
 
   std::vector<std::string> logged_ = {};  ///< images, histograms, texts and artifacts
@@ -42,12 +44,14 @@ class FakeRun : public Run {
   State weights() override { none("weights"); }
   bool resumes_in_place() const override { return continues_in_folder_; }
   const std::filesystem::path& resumed_from() const override { return resumed_from_; }
+  bool takes_present_options() const override { return false; }
   std::filesystem::path checkpoint_folder() const override { return folder_ / "checkpoints"; }
   LightningModule& module() override { none("module"); }
   data::DataModule* data_module() override { return nullptr; }
   c10::Device device() const override { return c10::kCPU; }
   Comm& comm() override { return *comm_; }
   const std::filesystem::path& folder() const override { return folder_; }
+  const std::vector<CallbackEntry>& callbacks() const override { return callbacks_; }
   bool fitting() const override { return fitting_; }
   const Batch& batch() const override { none("batch"); }
   int64_t batch_idx() const override { return batch_idx_; }

@@ -24,10 +24,11 @@ EMA::EMA(const torch::nn::Module& module, EMAOptions options) : options_(options
     Entry& entry = entries_.emplace_back(Entry{{name}, value, {}, averaged});
     entry.average = present(entry).clone();
   };
-  for (const auto& item : module.named_parameters()) add(item.key(), item.value(), true);
+  const auto can_be_averaged = [](const at::Tensor& value) { return value.is_floating_point() || value.is_complex(); };
+  for (const auto& item : module.named_parameters()) add(item.key(), item.value(), can_be_averaged(item.value()));
   if (entries_.empty()) throw UsageError("EMA: the module has no parameters to average");
   for (const auto& item : module.named_buffers())
-    add(item.key(), item.value(), options_.use_buffers && item.value().is_floating_point());
+    add(item.key(), item.value(), options_.use_buffers && can_be_averaged(item.value()));
 }
 
 EMA::EMA(EMA&& other, const detail::RowLock& lock)

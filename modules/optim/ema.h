@@ -32,7 +32,7 @@ struct EMAOptions {
 ///
 /// The first update copies the values; later updates compute `average = decay * average + (1 - decay) * value`, on the
 /// devices and in the dtypes of the parameters. If a parameter moves, or its rows change (parameter_rows.h), its
-/// average follows. Integer buffers are copied. EMA holds the module's tensors, not the module. Source:
+/// average follows. Integers and booleans are copied. EMA holds the module's tensors, not the module. Source:
 /// https://pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema, with `get_ema_multi_avg_fn(decay)`.
 class EMA {
  public:

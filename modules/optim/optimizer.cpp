@@ -263,6 +263,7 @@ void Optimizer::load_state_dict(const State& saved) {
   std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> new_options;
   std::vector<std::pair<void*, std::unique_ptr<ParamState>>> new_states;
   for (size_t g = 0; g < groups.size(); ++g) {
+    detail::check_saved_options(groups[g], group_state(g));
     torch::optim::OptimizerParamGroup& group = param_groups()[g];
     Json values = Json::object();
     for (const auto& [key, value] : groups[g].to_dict())

@@ -1,12 +1,18 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <c10/util/Type.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/engine/torch_optimizers.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/nn/module.h>
+#include <torch/serialize/archive.h>
 
 #include <deque>
+#include <sstream>
+#include <string>
+#include <typeinfo>
+#include <utility>
 
 namespace levin::optim {
 namespace {
@@ -152,6 +158,7 @@ void read(torch::optim::Optimizer& optimizer, const State& state) {
   std::vector<std::pair<void*, std::unique_ptr<OptimizerParamState>>> new_values;
   for (size_t g = 0; g < saved_groups.size(); ++g) {
     auto& group = optimizer.param_groups()[g];
+    detail::check_saved_options(saved_groups[g], write_options<Options>(group));
     new_options.push_back(static_cast<Options&>(group.options()));
     Reader from_group{saved_groups[g]};
     options(from_group, new_options.back());
@@ -173,6 +180,34 @@ void read(torch::optim::Optimizer& optimizer, const State& state) {
     static_cast<Options&>(optimizer.param_groups()[g].options()) = std::move(new_options[g]);
   optimizer.state().clear();
   for (auto& [key, value] : new_values) optimizer.state()[key] = std::move(value);
+}
+
+constexpr const char* kArchive = "archive";
+
+/// The state of an optimizer of another class, as its own `save` writes it; none if it writes nothing.
+State archived(const torch::optim::Optimizer& optimizer) {
+  torch::serialize::OutputArchive archive;
+  optimizer.save(archive);
+  torch::serialize::OutputArchive nothing;
+  const auto bytes_of = [](torch::serialize::OutputArchive& one) {
+    std::ostringstream stream;
+    one.save_to(stream);
+    return std::move(stream).str();
+  };
+  std::string bytes = bytes_of(archive);
+  if (bytes.size() == bytes_of(nothing).size()) return {};
+  return State::dict({{kArchive, State::Bytes{std::move(bytes)}}});
+}
+
+void load_archived(torch::optim::Optimizer& optimizer, const State& state) {
+  const State* const saved = state.find(kArchive);
+  if (saved == nullptr)
+    throw UsageError("the state was saved by an optimizer of another class than ",
+                     c10::demangle(typeid(optimizer).name()));
+  const std::string& bytes = saved->to_bytes();
+  torch::serialize::InputArchive archive;
+  archive.load_from(bytes.data(), bytes.size());
+  optimizer.load(archive);
 }
 
 }  // namespace
@@ -213,6 +248,8 @@ std::string state_shape_mismatch(torch::optim::Optimizer& optimizer, const torch
 State optimizer_state_dict(torch::optim::Optimizer& optimizer) {
   if (const auto* ours = dynamic_cast<const Optimizer*>(&optimizer)) return ours->state_dict();
   State state;
+  if (!has_types(optimizer)) state = archived(optimizer);
+  if (!state.is_none()) return state;
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     state = write<Options, ParamState>(optimizer);
   });
@@ -233,6 +270,7 @@ void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& 
     ours->load_state_dict(state);
     return;
   }
+  if (!has_types(optimizer)) return load_archived(optimizer, state);
   with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     read<Options, ParamState>(optimizer, state);
   });

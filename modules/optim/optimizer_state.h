@@ -14,7 +14,8 @@ namespace levin::optim {
 
 /// Returns the state of one of levin's optimizers, or of LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS, in
 /// the layout of Python's `optimizer.state_dict()`: {"state": {0: {...}}, "param_groups": [{"lr": ..., "params":
-/// [0]}]}. Tensors share the optimizer's memory. Throws levin::UsageError for other optimizers.
+/// [0]}]}. Tensors share the optimizer's memory. The state of another class is what its own `save` writes, as the bytes
+/// of an archive: {"archive": ...}. Throws levin::UsageError for a class whose `save` writes nothing.
 State optimizer_state_dict(torch::optim::Optimizer& optimizer);
 
 /// Loads the state of a levin or Python optimizer into an optimizer of the same class over the same parameters. Tensors

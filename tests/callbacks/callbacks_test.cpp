@@ -72,6 +72,25 @@ TEST_CASE("learning rates are logged under PyTorch Lightning's names") {
   }
 }
 
+TEST_CASE("the rate of a group that joins later is logged, and the first group keeps its name") {
+  struct Joins : levin::Callback {
+    void on_train_epoch_start(levin::Run& run) override {
+      if (run.state().epoch == 1)
+        levin::optim::add_param_group(*run.optimizers()[0],
+                                      levin::optim::param_group({extra}, levin::optim::SGDOptions{.lr = 0.7}));
+    }
+    torch::Tensor extra = torch::zeros({2}, torch::requires_grad());
+  };
+  ToyModule module;
+  module.optimizers_of = [](ToyModule& m) {
+    return levin::OptimizerConfig(levin::optim::SGD(m.parameters(), {.lr = 0.1}));
+  };
+  const auto metrics = fit(module, {Joins(), levin::LearningRateMonitor()}).metrics;
+  CHECK(metrics.at("lr-SGD") == Approx(0.1));
+  CHECK(metrics.at("lr-SGD/pg2") == Approx(0.7));
+  CHECK(metrics.count("lr-SGD/pg1") == 0);
+}
+
 TEST_CASE("optimizers of one class are numbered") {
   ToyModule module;
   module.optimizers_of = [](ToyModule& m) {

@@ -121,6 +121,67 @@ TEST_CASE("a name that another run's file has gets a version; a killed session's
   CHECK(test.end_epoch(own, 1) == "epoch=0.ckpt");
 }
 
+TEST_CASE("two savers with one filename have files of their own, and neither removes the other's") {
+  CheckpointRun test;
+  const auto newest = std::make_shared<ModelCheckpoint>(ModelCheckpointOptions{.save_last = true});
+  const auto best = std::make_shared<ModelCheckpoint>(
+      ModelCheckpointOptions{.monitor = "val_loss", .save_last = true, .save_weights_only = true});
+  test.run.callbacks_ = {newest, best};
+  newest->on_fit_start(test.run);
+  best->on_fit_start(test.run);
+  for (const double score : {1.0, 3.0, 2.0}) {
+    test.run.metrics_["val_loss"] = score;
+    test.run.state_.global_step += 10;
+    // Both ask at the same point, before either file is written.
+    const size_t before = test.run.saves_.size();
+    newest->on_train_epoch_end(test.run);
+    best->on_train_epoch_end(test.run);
+    for (size_t i = before; i < test.run.saves_.size(); ++i) {
+      const auto& [path, how] = test.run.saves_[i];
+      std::ofstream(path) << score;
+      if (!how.link_as.empty()) std::ofstream(how.link_as) << score;
+      for (const fs::path& old : how.then_remove) fs::remove(old);
+    }
+    test.run.state_.epoch += 1;
+  }
+  CHECK(newest->best_model_path().filename() == "epoch=2-step=30.ckpt");
+  CHECK(best->best_model_path().filename() == "epoch=0-step=10-v1.ckpt");
+  CHECK(best->best_model_score() == 1.0);
+  CHECK(newest->last_model_path().filename() == "last.ckpt");
+  CHECK(best->last_model_path().filename() == "last-v1.ckpt");
+  CHECK(test.files() ==
+        std::vector<std::string>{"epoch=0-step=10-v1.ckpt", "epoch=2-step=30.ckpt", "last-v1.ckpt", "last.ckpt"});
+}
+
+TEST_CASE("a saver that may write over another's file does not remove it") {
+  CheckpointRun test;
+  const auto newest = std::make_shared<ModelCheckpoint>(ModelCheckpointOptions{.enable_version_counter = false});
+  const auto best =
+      std::make_shared<ModelCheckpoint>(ModelCheckpointOptions{.monitor = "val_loss", .enable_version_counter = false});
+  test.run.callbacks_ = {newest, best};
+  for (const auto& one : {newest, best}) one->on_fit_start(test.run);
+  test.run.state_.global_step = 10;
+  test.run.metrics_["val_loss"] = 1;
+  for (const auto& one : {newest, best}) one->on_train_epoch_end(test.run);
+  test.run.state_.epoch = 1;
+  test.run.state_.global_step = 20;
+  test.run.metrics_["val_loss"] = 2;
+  newest->on_train_epoch_end(test.run);
+  CHECK(best->best_model_path().filename() == "epoch=0-step=10.ckpt");
+  CHECK(test.run.saves_.back().second.then_remove.empty());
+}
+
+TEST_CASE("without a monitor a file in a folder below is removed with its successor") {
+  CheckpointRun test;
+  ModelCheckpoint callback({.filename = "a/{epoch}"});
+  callback.on_fit_start(test.run);
+  fs::create_directories(test.folder / "checkpoints" / "a");
+  CHECK(test.end_epoch(callback, 1) == "epoch=0.ckpt");
+  CHECK(test.end_epoch(callback, 1) == "epoch=1.ckpt");
+  CHECK_FALSE(fs::exists(test.folder / "checkpoints" / "a" / "epoch=0.ckpt"));
+  CHECK(fs::exists(test.folder / "checkpoints" / "a" / "epoch=1.ckpt"));
+}
+
 TEST_CASE("the checkpoint that a run was resumed from is neither removed nor written again") {
   CheckpointRun test;
   fs::create_directories(test.folder / "fixed");

@@ -1,4 +1,6 @@
 // A run with a callback that changes the training ends with the same bits if it is resumed.
+#include <nlohmann/json.hpp>
+
 #include "tests/callbacks/backbone_net.h"
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"

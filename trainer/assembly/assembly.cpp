@@ -16,6 +16,7 @@
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/checkpoint/run_environment.h>
+#include <levin/trainer/core/device/first_calls.h>
 #include <levin/trainer/core/ranks/gather_states.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
@@ -107,6 +108,7 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .profiler = profiler_.get()},
       run_(parts_, checkpoint_of) {
   if (!options.keep_torch_settings) settings_.emplace(settings_of(options));
+  make_first_calls();
   if (options.keep_freed_memory) keep_freed_memory();
   for (const std::string& warning : options.warnings()) warnings_->add(warning);
   seed_run();

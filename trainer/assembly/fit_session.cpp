@@ -5,11 +5,14 @@
 #include <levin/trainer/assembly/launch_ranks.h>
 #include <levin/trainer/assembly/run_messages.h>
 #include <levin/trainer/checkpoint/apply_checkpoint.h>
+#include <levin/trainer/checkpoint/config_changes.h>
+#include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/loops/empty_batches.h>
 #include <levin/trainer/run/training_length.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -27,13 +30,21 @@ const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
   return found;
 }
 
+/// Returns the number of epochs; those that a callback has added to max_epochs do not count.
+int64_t trained_epochs(const RunContext& run) {
+  const int64_t epochs = run.counters().epoch + (run.counters().batch_in_epoch > 0);
+  const std::optional<int64_t> limit = run.parts().options.epoch_limit();
+  const int64_t beyond = limit ? std::max<int64_t>(epochs - *limit, 0) : 0;
+  return epochs - std::min(beyond, run.extra_epochs());
+}
+
 /// Returns the result of a run that has ended or is about to end.
 RunResult result_of(const RunContext& run) {
   const TrainerState& counters = run.counters();
   const ModelCheckpoint* best = best_checkpoint_of(run);
   return {.status = run.stops().reason() ? "stopped" : "completed",
           .stop_reason = run.stops().reason().value_or(""),
-          .epochs = counters.epoch + (counters.batch_in_epoch > 0),
+          .epochs = trained_epochs(run),
           .global_step = counters.global_step,
           .wall_seconds = run.clock().seconds(),
           .metrics = run.metrics(),
@@ -126,7 +137,21 @@ void FitSession::setup() {
   check_same_run(run_);
 }
 
+/// The run's config records what counts: options that a resumed run keeps are those of its checkpoint.
+void FitSession::keep_saved_config(const State& checkpoint) {
+  const State* const own = checkpoint.find("levin");
+  if (own == nullptr || run_.takes_present_options()) return;
+  const ResumedConfig kept = config_of_resumed_run(own->at("config").to_string(), run_.config().json);
+  if (kept.without_effect.empty()) return;
+  RunConfig config = run_.config();
+  config.json = kept.json;
+  run_.set_config(std::move(config));
+  if (run_.parts().is_rank_zero())
+    for (const std::string& sentence : kept.without_effect) console::warn(sentence);
+}
+
 void FitSession::restore() {
+  if (found_) keep_saved_config(found_->checkpoint.state);
   assembly_.open_run_folder(found_ ? &*found_ : nullptr, request_.start.id);
   if (!found_) return;
   const State& checkpoint = found_->checkpoint.state;

@@ -44,6 +44,7 @@ class FitSession {
 
  private:
   void setup();
+  void keep_saved_config(const State& checkpoint);
   void restore();
   /// Returns the error to throw: of a lost rank it also says the position.
   std::exception_ptr report(std::exception_ptr error);

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/fit_control.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
 #include <levin/modules/parallel/ranks/sharded_memory.h>
@@ -102,16 +103,18 @@ void apply_optimizers(RunContext& run, const State& checkpoint, const State* own
 }
 
 /// Steps the present schedulers, which are at their beginning, as often as the finished part of the run would have done
-/// it. Those that follow a metric stay at their beginning.
+/// it: not in epochs in which a callback's scheduler stepped in their place. Those that follow a metric stay at their
+/// beginning.
 void step_to_present_place(RunContext& run) {
   if (!keeps_present_options(run)) return;
   const RunParts& parts = run.parts();
   const TrainerState& counters = run.state();
-  const bool epoch_was_stepped = counters.last_batch && counters.batch_in_epoch > 0;
+  int64_t epochs = counters.epoch + (counters.last_batch && counters.batch_in_epoch > 0);
+  for (const FitControl* const control : fit_controls(parts.callbacks)) epochs -= control->epochs_of_lr_scheduler();
   for (size_t i = 0; i < parts.schedulers.size(); ++i) {
     const LRSchedulerConfig& config = parts.scheduler_configs[i];
     const int64_t intervals =
-        config.interval == "step" ? counters.global_step - counters.skipped_steps : counters.epoch + epoch_was_stepped;
+        config.interval == "step" ? counters.global_step - counters.skipped_steps : std::max<int64_t>(epochs, 0);
     if (parts.schedulers[i]->needs_metric()) continue;
     for (int64_t step = 0; step < intervals / config.frequency; ++step) parts.schedulers[i]->step();
   }

@@ -46,6 +46,7 @@ class RunContext final : public Run {
   c10::Device device() const override { return parts_.strategy.device(); }
   Comm& comm() override { return parts_.comm(); }
   const std::filesystem::path& folder() const override { return folder_.path(); }
+  const std::vector<CallbackEntry>& callbacks() const override { return parts_.callbacks; }
   Profiler* profiler() const override { return parts_.profiler; }
   bool fitting() const override { return parts_.is_fit(); }
   const Batch& batch() const override;
@@ -73,6 +74,7 @@ class RunContext final : public Run {
   State weights() override;
   bool resumes_in_place() const override { return folder_.is_resumed(); }
   const std::filesystem::path& resumed_from() const override { return resumption_.file(); }
+  bool takes_present_options() const override { return parts_.options.resume_optimizer_options == "present"; }
   std::filesystem::path checkpoint_folder() const override { return folder_.path() / "checkpoints"; }
   void set_accumulate_grad_batches(int64_t k) override;
 
@@ -92,6 +94,7 @@ class RunContext final : public Run {
 
   /// Adds epochs to max_epochs.
   void set_extra_epochs(int64_t epochs) { extra_epochs_ = epochs; }
+  int64_t extra_epochs() const { return extra_epochs_; }
 
   // --- what its loops share ---
   TrainerState& counters() { return counters_; }

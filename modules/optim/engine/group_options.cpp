@@ -12,11 +12,12 @@ Json AnyGroupOptions::values() const {
 }
 
 void AnyGroupOptions::set_values(const Json& values) {
-  Json ours = values, known = Json::object();
+  Json ours = values;
   rename_from_python(ours);
+  // Bounds are for what users write: a schedule that ends at 0 may have gone a rounding error below it.
   for (const auto& [key, value] : ours.items())
-    if (schema().find(key)) known[key] = value;
-  schema().set(data(), "param_groups", known);
+    if (const Field* field = schema().find(key))
+      field->type->set(field->in(data()), join_path("param_groups", key), value, {.choices = field->limits.choices});
 }
 
 void AnyGroupOptions::expect_two(const std::vector<double>& values, const std::string& path) {

@@ -15,7 +15,8 @@ class AnyGroupOptions : public torch::optim::OptimizerOptions {
  public:
   /// Returns all values under Python's names, as a JSON object.
   Json values() const;
-  /// Sets the entries of `values` that exist in the options. Throws levin::UsageError for an invalid value.
+  /// Sets the entries of `values`, which an optimizer's state holds, that exist in the options; they may lie outside of
+  /// the bounds for values that users write. Throws levin::UsageError for a value of another type.
   void set_values(const Json& values);
   /// Throws levin::UsageError, prefixed with `path`, for invalid values.
   virtual void check(const std::string& path) const = 0;

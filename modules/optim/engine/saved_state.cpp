@@ -1,7 +1,9 @@
 #include <levin/modules/optim/engine/saved_state.h>
+#include <c10/util/StringUtil.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 namespace levin::optim::detail {
@@ -25,6 +27,41 @@ void check_saved_groups(const std::vector<size_t>& group_sizes, const State::Lis
     if (theirs != ours)
       throw UsageError("the optimizer's state has ", theirs, " parameters in group ", g, ", the optimizer has ", ours);
   }
+}
+
+void check_saved_options(const State& saved, const State& present) {
+  // Options that tell classes apart. Others belong to many classes, to some versions of Python's, or to the user.
+  static const std::set<std::string> kOfClasses = {"betas",
+                                                   "momentum",
+                                                   "nesterov",
+                                                   "dampening",
+                                                   "rho",
+                                                   "alpha",
+                                                   "centered",
+                                                   "lambd",
+                                                   "t0",
+                                                   "etas",
+                                                   "step_sizes",
+                                                   "lr_decay",
+                                                   "max_iter",
+                                                   "initial_accumulator_value",
+                                                   "d",
+                                                   "eps2",
+                                                   "momentum_decay",
+                                                   "trust_coefficient",
+                                                   "beta2_decay",
+                                                   "history_size"};
+  const auto own_options = [](const State& one, const State& other) {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : one.to_dict())
+      if (kOfClasses.contains(to_text(key)) && !other.contains(to_text(key))) names.push_back(to_text(key));
+    return names;
+  };
+  const std::vector<std::string> theirs = own_options(saved, present), ours = own_options(present, saved);
+  if (!theirs.empty() && !ours.empty())
+    throw UsageError("the optimizer's state was saved by an optimizer of another class, which has ",
+                     c10::Join(", ", theirs), ", and this one has ", c10::Join(", ", ours),
+                     "; keep the class, or begin a new run with the weights");
 }
 
 void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known) {

@@ -12,6 +12,10 @@ void check_saved_groups(const ParamGroups& groups, const State::List& saved);
 /// Does the same for groups with these numbers of parameters.
 void check_saved_groups(const std::vector<size_t>& group_sizes, const State::List& saved);
 
+/// Throws levin::UsageError if the options of a saved group are those of another class than the present ones: each has
+/// some that the other lacks.
+void check_saved_options(const State& saved, const State& present);
+
 /// Throws levin::UsageError if the saved state of a parameter has a key that is neither in `known` nor "step", since it
 /// belongs to another optimizer.
 void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known);

@@ -68,6 +68,13 @@ void values(IO& io, AdamParamState& s) {
   io("max_exp_avg_sq", s.max_exp_avg_sq());
 }
 
+/// Returns whether the optimizer is one of those that `with_types` knows.
+inline bool has_types(const torch::optim::Optimizer& optimizer) {
+  const auto is_one_of = [&]<class... Classes>() { return (dynamic_cast<const Classes*>(&optimizer) || ...); };
+  return is_one_of.operator()<torch::optim::SGD, torch::optim::Adam, torch::optim::AdamW, torch::optim::RMSprop,
+                              torch::optim::Adagrad, torch::optim::LBFGS>();
+}
+
 /// Calls `work(Options*, ParamState*)`, both null, with the types that `optimizer` uses.
 template <class Work>
 void with_types(torch::optim::Optimizer& optimizer, const Work& work) {
@@ -87,7 +94,7 @@ void with_types(torch::optim::Optimizer& optimizer, const Work& work) {
   else
     throw UsageError(
         "the state of this optimizer is not known: it derives neither from levin::optim::Optimizer nor from one of "
-        "LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad, LBFGS");
+        "LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad, LBFGS, and its `save` writes nothing");
 }
 
 }  // namespace levin::optim::torch_optimizers

@@ -1,7 +1,13 @@
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/lr_schedulers/linear_lr.h>
+#include <levin/modules/optim/optimizers/adam.h>
+#include <levin/modules/optim/optimizers/adamw.h>
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/trainer/core/state/state_file.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/lbfgs.h>
+#include <torch/optim/sgd.h>
+#include <torch/serialize/archive.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -95,6 +101,71 @@ TEST_CASE("Python and levin continue from each other's optimizer states") {
     train(*optimizer, from_python, 20);
     CHECK(distance(flat(weights[i]), flat(from_python)) < 1e-9);
   }
+}
+
+TEST_CASE("a rate that a schedule has taken a rounding error below 0 is loaded") {
+  for (const int64_t steps : {4, 5, 7, 10, 13}) {
+    levin::optim::SGD optimizer(parameters(), {.lr = 0.1});
+    const auto scheduler = levin::LinearLR({.end_factor = 0, .total_iters = steps}).bind(optimizer, {});
+    for (int64_t i = 0; i < steps; ++i) scheduler->step();
+    levin::optim::SGD other(parameters(), {.lr = 0.1});
+    load_optimizer_state_dict(other, optimizer_state_dict(optimizer));
+    CHECK(other.param_groups()[0].options().get_lr() == optimizer.param_groups()[0].options().get_lr());
+  }
+}
+
+TEST_CASE("a state without values of parameters is known by its options to be of another class") {
+  const auto weights = parameters();
+  levin::optim::SGD optimizer(weights, {.lr = 0.1});
+  train(optimizer, weights, 2);
+  const State saved = optimizer_state_dict(optimizer);
+  levin::optim::Adam adam(weights, {.lr = 0.01});
+  CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(adam, saved); }), "another class"));
+  torch::optim::Adam of_torch(weights, torch::optim::AdamOptions(0.01));
+  CHECK(contains(error_text<UsageError>([&] { load_optimizer_state_dict(of_torch, saved); }), "another class"));
+  CHECK(adam.param_groups()[0].options().get_lr() == 0.01);
+  levin::optim::AdamW decoupled(weights, {.lr = 0.3});
+  load_optimizer_state_dict(decoupled, optimizer_state_dict(adam));
+  CHECK(decoupled.param_groups()[0].options().get_lr() == 0.01);
+}
+
+TEST_CASE("an optimizer of one's own is restored by its own save and load") {
+  struct Inertia : torch::optim::Optimizer {
+    explicit Inertia(const std::vector<at::Tensor>& tensors)
+        : Optimizer({torch::optim::OptimizerParamGroup(tensors)}, std::make_unique<torch::optim::SGDOptions>(0.1)) {
+      for (const at::Tensor& tensor : tensors) velocities.push_back(at::zeros_like(tensor));
+    }
+    at::Tensor step(LossClosure /*closure*/) override {
+      const torch::NoGradGuard no_grad;
+      auto& tensors = param_groups()[0].params();
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        velocities[i].mul_(0.9).add_(tensors[i].grad());
+        tensors[i].sub_(velocities[i] * 0.05);
+      }
+      return {};
+    }
+    void save(torch::serialize::OutputArchive& archive) const override {
+      for (size_t i = 0; i < velocities.size(); ++i)
+        archive.write(std::to_string(i), velocities[i], /*is_buffer=*/true);
+    }
+    void load(torch::serialize::InputArchive& archive) override {
+      for (size_t i = 0; i < velocities.size(); ++i) archive.read(std::to_string(i), velocities[i], /*is_buffer=*/true);
+    }
+    std::vector<at::Tensor> velocities;
+  };
+  const TemporaryFolder folder;
+  const auto weights = parameters();
+  Inertia optimizer(weights);
+  train(optimizer, weights, 5);
+  levin::save_state(optimizer_state_dict(optimizer), folder / "state.pt");
+  const auto other_weights = copies(weights);
+  Inertia other(other_weights);
+  load_optimizer_state_dict(other, levin::load_state(folder / "state.pt"));
+  train(optimizer, weights, 5);
+  train(other, other_weights, 5);
+  CHECK(flat(weights).equal(flat(other_weights)));
+  levin::optim::SGD plain(weights, {.lr = 0.1});
+  CHECK_THROWS_AS(load_optimizer_state_dict(other, optimizer_state_dict(plain)), UsageError);
 }
 
 TEST_CASE("the layout of an optimizer's state is Python's") {

@@ -90,6 +90,44 @@ TEST_CASE("a finished OneCycleLR run continues only by a choice, which the error
   CHECK(highest_rate_behind(stretched, 21) > 0.01);
 }
 
+TEST_CASE("a rate and weights that are given to a resumed run are said to have no effect, and not recorded") {
+  const TemporaryFolder folder;
+  const ConfigFile config(kOneCycle);
+  const Arguments fit = {"fit",
+                         "--config",
+                         config.path(),
+                         "--default-root-dir",
+                         folder.path().string(),
+                         "--model.lr_scheduler",
+                         "null",
+                         "--model.optimizer.lr",
+                         "0.25"};
+  REQUIRE(said(fit).run.code == 0);
+  const auto run = folder.path() / "run" / "version_0";
+  Arguments again = fit;
+  again.back() = "0.5";
+  again.insert(again.end(),
+               {"--ckpt-path", "last", "--max-epochs", "3", "--model.weights", (run / "weights.pt").string()});
+  const auto recorded = [&](const char* key) {
+    std::ifstream file(run / "config.json");
+    return levin::Json::parse(file).at("model").at(key).dump();
+  };
+  const Said kept = said(again);
+  INFO(kept.lines);
+  REQUIRE(kept.run.code == 0);
+  CHECK(contains(kept.lines, "model.optimizer.lr: 0.5 has no effect in a resumed run, which keeps 0.25"));
+  CHECK(contains(kept.lines, "model.weights: "));
+  CHECK(contains(recorded("optimizer"), "0.25"));
+  CHECK(recorded("weights") == "\"\"");
+  CHECK(highest_rate_behind(kept, 20) == 0.25);
+  again.insert(again.end(), {"--resume-optimizer-options", "present", "--max-epochs", "4"});
+  const Said present = said(again);
+  INFO(present.lines);
+  CHECK_FALSE(contains(present.lines, "model.optimizer.lr: 0.5 has no effect"));
+  CHECK(contains(recorded("optimizer"), "0.5"));
+  CHECK(highest_rate_behind(present, 30) == 0.5);
+}
+
 TEST_CASE("options without effect give a warning") {
   const ConfigFile config(kOneCycle);
   const auto warnings = [&](const Arguments& more) {

@@ -41,7 +41,7 @@ _ONLY_LENGTH = ("trainer.max_epochs", "trainer.max_steps", "trainer.min_epochs",
 # A second fit begins from the weights alone.
 _NOT_AGAIN = {"part.in_turn", "callback.ModelPruning", "callback.EMAWeightAveraging", "callback.StochasticWeightAveraging",
               "callback.BackboneFinetuning", "part.frozen", "part.sparse"}
-_NOT_MANUAL = {"lr_scheduler=ReduceLROnPlateau", "trainer.accumulate_grad_batches", "callback.GradientAccumulationScheduler",
+_NOT_MANUAL = {"lr_scheduler=ReduceLROnPlateau", "optimizer=LBFGS", "trainer.accumulate_grad_batches", "callback.GradientAccumulationScheduler",
                "trainer.gradient_clip_val", "trainer.detect_anomaly", "data.kind=combined"}
 # Callbacks that begin at a step or an epoch, and the option that says when.
 STARTS = {"EMAWeightAveraging": ("update_starting_at_step", "update_starting_at_epoch"),
@@ -92,6 +92,9 @@ class Drawing:
             return b_value not in wanted
         if a.slot == "part.complex" and b.slot == "precision":
             return b_value not in ("32-true", "64-true")
+        if a.slot == "steps" and a_value != "automatic":
+            # The module's own steps hand over no closure, and each of its optimizers needs parameters that are trained.
+            return bool(names(b) & {"optimizer=LBFGS", "callback.BackboneFinetuning"})
         if a.slot != "relation":
             return False
         if a_value == "ranks":
@@ -151,8 +154,8 @@ class Drawing:
                     break
         return case
 
-    def grown(self, start, dice, uncovered, size):
-        case = self.filled(start, dice)
+    def grown(self, case, dice, uncovered, size):
+        """The case with further items, those first that cover most."""
         while len(case) < size:
             best, most = None, -1
             for item in dice.sample(self.items, 16):
@@ -190,10 +193,12 @@ class Drawing:
             if pair not in uncovered:
                 continue
             case = self.closed([by_key[name] for name in pair] + fixed, dice)
-            if case is None or pair not in pairs_of(case := self.grown(case, dice, uncovered, size)):
+            case = case and self.filled(case, dice)
+            if not case or not set(MODES) <= case.keys() | {"steps"}:
                 impossible.append(pair)
                 uncovered.discard(pair)
                 continue
+            case = self.grown(case, dice, uncovered, size)
             uncovered -= pairs_of(case)
             cases.append(case)
         return cases, impossible, pairs

@@ -100,8 +100,8 @@ struct OddLearnerOptions {
       parts, {}, "Parts beside the layers",
       {.choices = {"tied", "frozen", "empty", "scalar", "complex", "complex_as_pairs", "integer", "boolean", "strided",
                    "bf16_buffer", "in_turn", "unused", "sparse", "batch_norm", "dropout"}});
-  std::string steps =
-      LEVIN_OPTION(steps, "automatic", "Kind of the training step", {.choices = {"automatic", "manual", "adversarial"}});
+  std::string steps = LEVIN_OPTION(steps, "automatic", "Kind of the training step",
+                                   {.choices = {"automatic", "manual", "adversarial"}});
   double rate_of_head = LEVIN_OPTION(rate_of_head, 0, "Rate of a second group, for the head; 0: one group", {.min = 0});
   levin::ClassChoice<levin::optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"SGD"}, "Optimizer");
   levin::ClassChoice<levin::LRSchedulerKind> lr_scheduler =
@@ -157,9 +157,8 @@ struct OddLearner : levin::LightningModule {
     if (scale.defined()) logits = logits * (1 + scale);
     if (turn.defined()) {
       const auto real = input.narrow(1, 0, kClasses), imaginary = input.narrow(1, kClasses, kClasses);
-      logits = logits + (turn.is_complex()
-                             ? torch::real(turn * torch::complex(real, imaginary))
-                             : turn.select(1, 0) * real - turn.select(1, 1) * imaginary);
+      logits = logits + (turn.is_complex() ? torch::real(turn * torch::complex(real, imaginary))
+                                           : turn.select(1, 0) * real - turn.select(1, 1) * imaginary);
     }
     if (strided.defined()) logits = logits + hidden.matmul(strided);
     if (offset.defined()) logits = logits + offset.to(logits.scalar_type());
@@ -290,10 +289,10 @@ struct DieAt : levin::Callback {
 struct ThrowAtOptions {
   std::string hook = LEVIN_OPTION(
       hook, "on_train_batch_end", "Hook that throws",
-      {.choices = {"on_fit_start", "on_train_start", "on_train_epoch_start", "on_train_batch_start", "on_before_backward",
-                   "on_after_backward", "on_before_optimizer_step", "on_train_batch_end", "on_validation_start",
-                   "on_validation_batch_start", "on_validation_batch_end", "on_validation_end", "on_train_epoch_end",
-                   "on_save_checkpoint", "on_train_end"}});
+      {.choices = {"on_fit_start", "on_train_start", "on_train_epoch_start", "on_train_batch_start",
+                   "on_before_backward", "on_after_backward", "on_before_optimizer_step", "on_train_batch_end",
+                   "on_validation_start", "on_validation_batch_start", "on_validation_batch_end", "on_validation_end",
+                   "on_train_epoch_end", "on_save_checkpoint", "on_train_end"}});
   int64_t call = LEVIN_OPTION(call, 1, "Call of the hook that throws", {.min = 1});
 };
 

@@ -1,4 +1,6 @@
 #include <levin/trainer/sweep/proposals.h>
+#include <levin/trainer/cli/commands/swept_flags.h>
+#include <levin/trainer/cli/config/run_options.h>
 #include <levin/trainer/sweep/halving.h>
 #include <levin/trainer/sweep/trial_process.h>
 
@@ -123,4 +125,13 @@ TEST_CASE("trials share cores, and take GPUs in turn") {
   const std::vector<Place> one = make_places(1, 1024, {});
   CHECK(one[0].gpus.empty());
   CHECK_FALSE(one[0].cores.empty());
+}
+
+TEST_CASE("a rate that may be a list of rates takes a range") {
+  const levin::cli::SweptFlags found = levin::cli::find_swept_flags(
+      levin::schema_of<levin::cli::RunOptions>(), {"--model.class", "ImageClassifier", "--model.lr_scheduler.class",
+                                                   "OneCycleLR", "--model.lr_scheduler.max_lr", "1e-3:1:log"});
+  REQUIRE(found.parameters.size() == 1);
+  CHECK(found.parameters[0].name() == "model.lr_scheduler.max_lr");
+  CHECK(found.parameters[0].bounds() == std::vector<std::string>{"1e-3", "1"});
 }

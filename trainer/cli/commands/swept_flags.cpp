@@ -99,7 +99,8 @@ class Search {
       return text.find('|') != std::string::npos ? std::optional(Parameter::list(name, text, '|')) : std::nullopt;
     const std::string expected = type->expected();
     const bool is_whole = expected == "a whole number";
-    if ((is_whole || expected == "a number") && text.find(':') != std::string::npos)
+    // Rates may be one number, or a list with one for each group.
+    if ((is_whole || expected.starts_with("a number")) && text.find(':') != std::string::npos)
       return Parameter::range(name, text, is_whole);
     if (has_comma && (expected == "text" || !is_valid(given))) return Parameter::list(name, text, ',');
     return {};

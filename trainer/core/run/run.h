@@ -20,6 +20,7 @@ class Optimizer;
 namespace levin {
 
 class Batch;
+struct CallbackEntry;
 class LightningModule;
 class LRScheduler;
 struct StepOutput;
@@ -50,6 +51,8 @@ class Run {
   /// Returns the run's folder, `<default_root_dir>/<name>/version_<n>`; empty if the run writes none.
   virtual const std::filesystem::path& folder() const = 0;
 
+  /// Returns the run's callbacks, in the order in which they are called.
+  virtual const std::vector<CallbackEntry>& callbacks() const = 0;
   /// Returns true during Trainer::fit, including the validations inside it.
   virtual bool fitting() const = 0;
   /// Returns the current batch, in batch hooks; throws levin::Error elsewhere.
@@ -126,6 +129,9 @@ class Run {
   /// Returns the checkpoint that the run was resumed from, if the run does not continue in that checkpoint's folder;
   /// else empty.
   virtual const std::filesystem::path& resumed_from() const = 0;
+  /// Returns whether a resumed run takes the present options of its optimizers and schedulers, not the checkpoint's
+  /// (resume_optimizer_options "present").
+  virtual bool takes_present_options() const = 0;
   /// Returns the folder `checkpoints` in the run's folder, or in the working directory if there is none.
   virtual std::filesystem::path checkpoint_folder() const = 0;
   /// Changes the number of micro-batches per optimizer step (at least 1) from the next window on.
