@@ -265,3 +265,20 @@ TEST_CASE("the archive is downloaded, checked, unpacked and removed; a second ru
   SmallCIFAR({.root = (folder / "other").string()}, archive).prepare_data();
   CHECK_FALSE(fs::exists(folder / "other"));
 }
+
+TEST_CASE("the names of CIFAR's classes and its normalisation are what it has learned, also without the files") {
+  const TemporaryFolder folder;
+  const CacheAt cache(folder / "cache");
+  write_cifar10(folder.path());
+  write(folder / "batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n");
+  CIFAR10 data({.root = folder.path().string()});
+  const levin::State learned = data.learned_state();
+  CHECK(learned.at("class_names").items()[8].to_string() == "ship");
+  CHECK(learned.at("mean").items()[2].to_double() == 0.4465);
+  CIFAR10 elsewhere({.root = (folder / "nowhere").string()});
+  CHECK(contains(error_text<levin::UsageError>([&] { elsewhere.learned_state(); }), "data.root: no files "));
+  elsewhere.load_learned_state(learned);
+  CHECK(elsewhere.learned_state().at("class_names").size() == 10);
+  const at::Tensor bytes = test_images({2, 3, 32, 32});
+  CHECK(at::equal(elsewhere.raw_input()->prepare(Batch(bytes)).input(), expected_input(bytes, kMean10, kStd10)));
+}

@@ -183,3 +183,17 @@ TEST_CASE("a write that fails half way is an error, and the old file stays") {
   CHECK(load_state(folder / "state.pt").to_string() == "old");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
+
+TEST_CASE("attributes of a dict are no items of it, and are read by their name, as an item is") {
+  const TemporaryFolder folder;
+  const State weights = State::dict({{"w", at::arange(3)}});
+  save_state(weights, folder / "with.pt", State::dict({{"about", State::dict({{"mean", State::list({0.5})}})}}));
+  const State read = load_state(folder / "with.pt");
+  CHECK(read.size() == 1);
+  CHECK(same(read.at("w").to_tensor(), at::arange(3)));
+  CHECK(levin::load_entry(folder / "with.pt", "about").at("mean").items()[0].to_double() == 0.5);
+  CHECK(same(levin::load_entry(folder / "with.pt", "w").to_tensor(), at::arange(3)));
+  CHECK(levin::load_entry(folder / "with.pt", "other").is_none());
+  save_state(weights, folder / "without.pt");
+  CHECK(levin::load_entry(folder / "without.pt", "about").is_none());
+}
