@@ -35,7 +35,7 @@ void EarlyStopping::check(Run& run) {
     throw UsageError("EarlyStopping.monitor: ", absent_metric(options_.monitor, run.metrics()));
   }
   const std::optional<std::string> reason = reason_to_stop(*value);
-  if (!reason) return;
+  if (!reason || !run.minimum_is_reached()) return;
   stopped_epoch_ = run.state().epoch;
   run.request_stop("EarlyStopping: " + *reason);
 }

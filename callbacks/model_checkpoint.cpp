@@ -177,7 +177,11 @@ std::optional<fs::path> ModelCheckpoint::place(Run& run, std::vector<fs::path>& 
 }
 
 std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, std::vector<fs::path>& replaced) {
-  // NaN is worse than every other value.
+  // NaN is worse than every other value, and what is not finite is never among the best.
+  if (!std::isfinite(score) && options_.save_top_k > 0) {
+    current_score_ = score;
+    return {};
+  }
   const double infinity = std::numeric_limits<double>::infinity();
   if (std::isnan(score)) score = options_.mode == "min" ? infinity : -infinity;
   current_score_ = score;
@@ -190,6 +194,7 @@ std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, st
   best_k_models_.emplace_back(path, score);
   const auto best = std::min_element(best_k_models_.begin(), best_k_models_.end(),
                                      [&](const Scored& a, const Scored& b) { return better(a.second, b.second); });
+  if (!std::isfinite(best->second)) return path;
   best_model_path_ = best->first;
   best_model_score_ = best->second;
   return path;

@@ -1,12 +1,15 @@
 #include <levin/modules/lightning_module.h>
 #include <ATen/ops/stack.h>
+#include <c10/util/Type.h>
 #include <levin/modules/metrics/metric_collection.h>
 #include <levin/modules/parallel/ranks/all_gather.h>
 #include <levin/trainer/core/run/run.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <typeinfo>
 #include <unordered_set>
 
 namespace levin {
@@ -217,7 +220,7 @@ void LightningModule::print(const std::string& text) const {
 
 Comm& LightningModule::comm() const {
   static SingleProcessComm alone;
-  return context_ == nullptr ? alone : context_->run->comm();
+  return in_run_.context == nullptr ? alone : in_run_.context->run->comm();
 }
 
 at::Tensor LightningModule::all_gather(const at::Tensor& tensor, bool sync_grads) {
@@ -240,7 +243,7 @@ at::Tensor LightningModule::broadcast(const at::Tensor& tensor, int64_t source) 
 void LightningModule::barrier() { comm().barrier(); }
 
 std::shared_ptr<ProcessGroup> LightningModule::tensor_group() const {
-  return context_ != nullptr ? context_->tensor_group : nullptr;
+  return in_run_.context != nullptr ? in_run_.context->tensor_group : nullptr;
 }
 
 int64_t LightningModule::global_rank() const { return comm().rank(); }
@@ -249,7 +252,7 @@ int64_t LightningModule::world_size() const { return comm().world_size(); }
 Run& LightningModule::run() const { return *context("run").run; }
 
 c10::Device LightningModule::device() const {
-  if (context_ != nullptr) return context_->device;
+  if (in_run_.context != nullptr) return in_run_.context->device;
   for (const at::Tensor& parameter : parameters()) return parameter.device();
   return c10::kCPU;
 }
@@ -262,9 +265,22 @@ std::optional<int64_t> LightningModule::estimated_stepping_batches() const {
 }
 
 void ModuleAccess::set_context(LightningModule& module, StepContext* context) {
-  module.context_ = context;
+  module.in_run_.context = context;
   if (context == nullptr) module.untoggle_optimizer();
 }
+
+void ModuleAccess::enter_run(LightningModule& module, StepContext& context) {
+  static std::mutex entering;  // of all modules: two threads may begin a run at once
+  const std::lock_guard lock(entering);
+  if (const StepContext* other = module.in_run_.context)
+    throw UsageError("the module (", c10::demangle(typeid(module).name()), ") is in another run, a ",
+                     to_string(other->stage),
+                     " that has not ended, and a module takes part in one run at a time; let that run end first (a "
+                     "session: by finish()), or make a second module");
+  set_context(module, &context);
+}
+
+std::weak_ptr<const void> ModuleAccess::lifetime(const LightningModule& module) { return module.in_run_.lifetime(); }
 
 void ModuleAccess::configure_model_once(LightningModule& module) {
   if (module.model_is_configured_) return;
@@ -292,9 +308,9 @@ const std::vector<std::pair<torch::nn::Module*, bool>>& ModuleAccess::training_m
 }
 
 StepContext& LightningModule::context(const char* asked) const {
-  if (context_ == nullptr)
+  if (in_run_.context == nullptr)
     throw UsageError(asked, " was called outside a run: call it from a step or a hook that the trainer calls");
-  return *context_;
+  return *in_run_.context;
 }
 
 LightningModule* ModuleRef::checked(LightningModule* module) {

@@ -11,6 +11,7 @@
 #include <levin/trainer/core/run/hooks.h>
 #include <levin/trainer/core/run/log_sink.h>
 #include <levin/trainer/core/run/module_access.h>
+#include <levin/trainer/core/run/module_in_run.h>
 #include <levin/trainer/core/run/step_context.h>
 #include <torch/nn/module.h>
 
@@ -205,7 +206,7 @@ class LightningModule : public torch::nn::Module, public Hooks {
 
   /// Returns the current run; throws levin::UsageError outside a run.
   Run& run() const;
-  bool in_run() const { return context_ != nullptr; }
+  bool in_run() const { return in_run_.context != nullptr; }
   /// Returns the run's device; outside a run, the device of the first parameter.
   c10::Device device() const;
   int64_t current_epoch() const;
@@ -223,7 +224,7 @@ class LightningModule : public torch::nn::Module, public Hooks {
   bool is_asked_for(ModuleMethod step);
   void refuse_two_forms(ModuleMethod step, const Batch& batch, int64_t batch_idx);
 
-  StepContext* context_ = nullptr;
+  ModuleInRun in_run_ = {};
   bool model_is_configured_ = false;
   uint64_t with_one_form_ = 0;              ///< steps with at most one overridden form: a bit per ModuleMethod
   std::optional<ModuleMethod> asked_ = {};  ///< a step that is checked for overrides: its default form resets this

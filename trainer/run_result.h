@@ -16,6 +16,8 @@ struct RunResult {
   std::string stop_reason = {};  ///< of a stopped run; not in the file
   int64_t epochs = 0;            ///< finished epochs, plus one if the last was not finished
   int64_t global_step = 0;
+  int64_t batches = 0;                          ///< train batches of the run; not in the file
+  std::optional<int64_t> non_finite_step = {};  ///< the first step whose loss was NaN or infinite; not in the file
   double wall_seconds = 0;
   Metrics metrics = {};                        ///< the last value of each logged name
   std::filesystem::path best_checkpoint = {};  ///< empty without checkpoints

@@ -87,7 +87,10 @@ void Session::on_progress(std::function<void(const SessionState&)> callback, dou
   impl().progress = std::move(callback);
   impl_->progress_every_seconds = every_seconds;
 }
-LightningModule& Session::module() { return impl().run().module(); }
+LightningModule& Session::module() {
+  impl().run().check_module_exists("Session::module");
+  return impl_->run().module();
+}
 Run& Session::run() { return impl().run(); }
 LightningOptimizer Session::optimizer(size_t index) { return module().optimizer(index); }
 

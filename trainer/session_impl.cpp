@@ -63,6 +63,7 @@ void Session::Impl::guarded(const Part& part) {
 void Session::Impl::check_running(const char* call) const {
   if (phase_ == Phase::Failed) throw UsageError("Session::", call, ": the session has ended by an exception");
   if (phase_ == Phase::Finished) throw UsageError("Session::", call, ": the session is finished");
+  if (run_.module_is_gone()) run_.check_module_exists((std::string("Session::") + call).c_str());
 }
 
 BatchPlace Session::Impl::place(data::LoadedBatch& loaded) {
@@ -141,6 +142,7 @@ void Session::Impl::finish_turn() {
 
 bool Session::Impl::is_over() {
   if (!is_running()) return true;
+  check_running("is_over");
   {
     const std::lock_guard lock(updates);
     guarded([&] {
@@ -186,6 +188,7 @@ std::vector<Metrics> Session::Impl::validate(data::Loaders loaders) {
     validation_->run();
     counters.batch_phase = before == BatchPhase::HooksDone ? BatchPhase::Validated : before;
     counters.validated_seconds = run_.clock().seconds();
+    counters.validations += 1;
     run_.hold_saves(host_saves_);
     run_.save_if_asked();
     steps_.agreement().now();
@@ -282,6 +285,10 @@ RunResult Session::Impl::finish() {
 
 void Session::Impl::finish_or_fail() noexcept {
   if (!is_running()) return;
+  if (run_.module_is_gone()) {
+    console::warn("the session was not finished, since its module is gone: nothing was saved at its end");
+    return;
+  }
   try {
     if (std::uncaught_exceptions() > exceptions_at_start_)
       guarded([] { throw Error("the host program left the session by an exception"); });

@@ -150,7 +150,8 @@ RunResult Trainer::run_fit(ModuleRef module, const RunInputs& inputs) {
                                .config = config_,
                                .found_rate = {.lr = tuned_.lr, .factor = tuned_.lr_factor},
                                .start = trials_ || placement_.is_dry_run ? StartIdentity() : start_of_next_fit(),
-                               .runs = options_.runs_folder()});
+                               .runs = options_.runs_folder(),
+                               .prints_end = prints_end_});
     session.begin();
     session.train();
     RunResult result = session.end();
@@ -180,6 +181,7 @@ Session Trainer::start(ModuleRef module, SessionOptions options) {
 void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {
   if (!fit_) throw UsageError("Trainer::save_checkpoint: there was no fit yet, or it failed");
   RunContext& run = fit_->run();
+  run.check_module_exists("Trainer::save_checkpoint");
   run.save_checkpoint(std::filesystem::absolute(path), std::move(how));
   if (!run.has_ended()) return;
   run.save_if_asked();

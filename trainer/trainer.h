@@ -107,6 +107,8 @@ class Trainer {
   const TuningOutcome& tuned() const { return tuned_; }
   /// Sets the config that fit writes to its files; by default the trainer's options and the module's hyperparameters.
   void set_config(RunConfig config) { config_ = std::move(config); }
+  /// Lets the caller print how a fit ended; by default fit does.
+  void leave_end_to_caller() { prints_end_ = false; }
 
  private:
   Trainer(ResolvedOptions options, Placement placement, bool trials);
@@ -125,7 +127,7 @@ class Trainer {
   std::shared_ptr<ProcessGroup> ranks_ = {};  ///< set once a run with ddp or zero1 has started
   std::shared_ptr<Assembly> fit_ = {};        ///< the newest fit, kept after it has ended
   RunConfig config_ = {};
-  bool trials_ = false;
+  bool trials_ = false, prints_end_ = true;
   TuningOutcome tuned_ = {};
   ProfileTotals profile_ = {};
 };

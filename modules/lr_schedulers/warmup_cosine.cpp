@@ -1,5 +1,7 @@
 #include <levin/modules/lr_schedulers/warmup_cosine.h>
 #include <levin/modules/lr_schedulers/engine/automatic_total_steps.h>
+#include <levin/trainer/core/system/console.h>
+#include <levin/trainer/core/system/counted.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -67,10 +69,15 @@ std::unique_ptr<LRScheduler> WarmupCosine::bind(torch::optim::Optimizer& optimiz
                                                 const LRSchedulerContext& context) const {
   const int64_t total_steps = options_.total_steps.is_auto() ? automatic_total_steps("WarmupCosine", config, context)
                                                              : options_.total_steps.value_or(0);
-  if (total_steps <= *options_.warmup_steps)
+  const int64_t warmup_steps = *options_.warmup_steps;
+  if (total_steps > warmup_steps) return std::make_unique<BoundWarmupCosine>(optimizer, context, options_, total_steps);
+  if (!options_.total_steps.is_auto())
     throw UsageError("WarmupCosine.warmup_steps: expected less than total_steps = ", total_steps, ", got ",
-                     *options_.warmup_steps);
-  return std::make_unique<BoundWarmupCosine>(optimizer, context, options_, total_steps);
+                     warmup_steps);
+  // A trial of a few steps, or a run that limits cut short, is the beginning of the schedule.
+  console::warn(c10::str("WarmupCosine.warmup_steps: the run ends after ", counted(total_steps, "step"),
+                         ", within the ", warmup_steps, " steps of the warm-up: the rate only rises"));
+  return std::make_unique<BoundWarmupCosine>(optimizer, context, options_, warmup_steps + 1);
 }
 
 }  // namespace levin

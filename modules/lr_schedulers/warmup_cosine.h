@@ -30,8 +30,8 @@ class WarmupCosine : public LRSchedulerSpec {
  public:
   /// Throws levin::UsageError for bad options.
   explicit WarmupCosine(WarmupCosineOptions options, LRSchedulerConfig when = {});
-  /// Throws levin::UsageError if `total_steps` is not greater than `warmup_steps`, and for "auto" in a run of unknown
-  /// length.
+  /// Throws levin::UsageError if a given `total_steps` is not greater than `warmup_steps`, and for "auto" in a run of
+  /// unknown length. With "auto" a run that ends within the warm-up is its beginning, with a warning.
   std::unique_ptr<LRScheduler> bind(torch::optim::Optimizer& optimizer,
                                     const LRSchedulerContext& context) const override;
 

@@ -77,15 +77,15 @@ at::Tensor TabularNet::forward(const Batch& batch) {
 
 void TabularModule::setup(Run& run) {
   if (net_) return;
-  if (!knows_sizes() && run.data_module() != nullptr) take_sizes(*run.data_module());
-  if (!knows_sizes())
-    throw UsageError(
-        "model.features: not set, and the run has no table (Csv) to take the model's sizes from; set them");
+  if (!unknown_size().empty() && run.data_module() != nullptr) take_sizes(*run.data_module());
+  if (!unknown_size().empty())
+    throw UsageError(unknown_size(),
+                     ": not set, and the run has no table (Csv) to take the model's sizes from; set them");
   make_net();
 }
 
 at::Tensor TabularModule::forward(const Batch& batch) {
-  if (!net_) throw UsageError("model.features: not set; set the model's sizes, or call setup with the data first");
+  if (!net_) throw UsageError(unknown_size(), ": not set; set the model's sizes, or call setup with the data first");
   return net_->forward(batch);
 }
 

@@ -64,7 +64,8 @@ class TabularModule : public LightningModule {
 
  protected:
   using LightningModule::LightningModule;
-  virtual bool knows_sizes() const = 0;
+  /// Returns the option of a size that is not set, "model.features"; empty if all are.
+  virtual std::string unknown_size() const = 0;
   virtual void take_sizes(data::DataModule& data) = 0;
   /// Makes the net; called once, by the constructor or by `setup`.
   virtual void make_net() = 0;
@@ -106,7 +107,7 @@ class MLPRegressor : public TabularModule {
   Options options;
 
  protected:
-  bool knows_sizes() const override { return options.net.features.has_value(); }
+  std::string unknown_size() const override { return options.net.features ? "" : "model.features"; }
   void take_sizes(data::DataModule& data) override;
   void make_net() override;
   at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target) const override;
@@ -139,7 +140,10 @@ class MLPClassifier : public TabularModule {
   Options options;
 
  protected:
-  bool knows_sizes() const override { return options.net.features && options.num_classes; }
+  std::string unknown_size() const override {
+    if (!options.net.features) return "model.features";
+    return options.num_classes ? "" : "model.num_classes";
+  }
   void take_sizes(data::DataModule& data) override;
   void make_net() override;
   at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& target) const override;

@@ -110,3 +110,19 @@ TEST_CASE("callbacks are made by name") {
                                           "SampleImages", "SpikeDetection", "StochasticWeightAveraging",
                                           "TerminateOnNaN", "ThroughputMonitor", "Timer"});
 }
+
+TEST_CASE("early stopping decides anew at the first check at which the run may end") {
+  // Without improvement in the checks 2 and 3, when the run must go on; check 4 improves, and 5 and 6 do not.
+  struct MinimumOfEpochs : levin::FakeRun {
+    bool minimum_is_reached() const override { return state_.epoch + 1 >= 4; }
+  } run;
+  EarlyStopping callback({.monitor = "val_loss", .patience = 2});
+  std::vector<bool> stops;
+  for (const double value : {3.0, 3.5, 3.4, 2.0, 2.5, 2.4}) {
+    run.log("val_loss", value);
+    callback.on_train_epoch_end(run);
+    run.state_.epoch += 1;
+    stops.push_back(run.stop_reason_.has_value());
+  }
+  CHECK((stops == std::vector<bool>{false, false, false, false, false, true}));
+}

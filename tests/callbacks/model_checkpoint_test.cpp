@@ -3,6 +3,7 @@
 #include <levin/trainer/core/options/value_type.h>
 
 #include <fstream>
+#include <limits>
 #include <stdexcept>
 
 #include "tests/catch.h"
@@ -73,11 +74,13 @@ TEST_CASE("without a monitor the newest checkpoint is kept") {
   CHECK_FALSE(callback.best_model_score());
 }
 
-TEST_CASE("the best k are kept, NaN never before a number") {
+TEST_CASE("the best k are kept, and what is not finite is not among them") {
   CheckpointRun test;
   ModelCheckpoint callback({.filename = "{epoch}", .monitor = "val_loss", .save_top_k = 2});
   callback.on_fit_start(test.run);
-  CHECK(test.end_epoch(callback, std::nan("")) == "epoch=0.ckpt");
+  CHECK(test.end_epoch(callback, std::nan("")) == "");
+  CHECK(callback.best_model_path().empty());
+  CHECK_FALSE(callback.best_model_score());
   CHECK(test.end_epoch(callback, 0.5) == "epoch=1.ckpt");
   CHECK(test.end_epoch(callback, 0.7) == "epoch=2.ckpt");
   CHECK(test.files() == std::vector<std::string>{"epoch=1.ckpt", "epoch=2.ckpt"});
@@ -86,6 +89,17 @@ TEST_CASE("the best k are kept, NaN never before a number") {
   CHECK(test.files() == std::vector<std::string>{"epoch=1.ckpt", "epoch=4.ckpt"});
   CHECK(callback.best_model_path().filename() == "epoch=1.ckpt");
   CHECK(callback.best_model_score() == 0.5);
+}
+
+TEST_CASE("if all are kept, one that is not finite is kept and is not the best") {
+  CheckpointRun test;
+  ModelCheckpoint callback({.filename = "{epoch}", .monitor = "val_loss", .save_top_k = -1, .mode = "max"});
+  callback.on_fit_start(test.run);
+  CHECK(test.end_epoch(callback, std::nan("")) == "epoch=0.ckpt");
+  CHECK(callback.best_model_path().empty());
+  CHECK(test.end_epoch(callback, -3) == "epoch=1.ckpt");
+  CHECK(test.end_epoch(callback, -std::numeric_limits<double>::infinity()) == "epoch=2.ckpt");
+  CHECK(callback.best_model_path().filename() == "epoch=1.ckpt");
 }
 
 TEST_CASE("ModelCheckpoint keeps the highest values in mode max, all or no checkpoints on request, and last.ckpt") {

@@ -12,6 +12,7 @@
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/optim/engine/learning_rate.h>
+#include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/trained_weights.h>
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
@@ -230,9 +231,17 @@ OptimizerConfig Assembly::optimizers_of_module() {
 void Assembly::configure_optimizers(const FoundRate& found) {
   OptimizerConfig config = optimizers_of_module();
   for (OptimizerEntry& entry : config.entries) {
+    if (!entry.optimizer)
+      throw UsageError("configure_optimizers: optimizer ", parts_.optimizers.size(),
+                       " is a null pointer; return {} to train without an optimizer");
     parts_.optimizers.push_back(entry.optimizer);
     row_trackers_.emplace_back(*entry.optimizer);
   }
+  for (size_t i = 0; i < parts_.optimizers.size(); ++i)
+    if (optim::detail::parameters_of(*parts_.optimizers[i]).empty())
+      console::warn(c10::str("configure_optimizers: optimizer ", i,
+                             " has no parameters, so that it trains nothing; make "
+                             "it with those of the module, after its parts are registered"));
   if (parts_.optimizers.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
   for (const auto& optimizer : parts_.optimizers) {

@@ -46,6 +46,8 @@ RunResult result_of(const RunContext& run) {
           .stop_reason = run.stops().reason().value_or(""),
           .epochs = trained_epochs(run),
           .global_step = counters.global_step,
+          .batches = counters.batches_seen,
+          .non_finite_step = run.non_finite_step(),
           .wall_seconds = run.clock().seconds(),
           .metrics = run.metrics(),
           .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
@@ -89,6 +91,12 @@ void FitSession::guarded(const std::function<void()>& part) {
 
 void FitSession::begin() {
   guarded([&] {
+    warn_of_eval_mode(run_);
+    const bool validates = run_.parts().module.overrides.has(ModuleMethod::validation_step);
+    if (!request_.inputs.evaluation.empty() && !validates && run_.parts().is_rank_zero() && !run_.parts().trial)
+      console::warn(
+          "fit is given a loader to validate with, and the module overrides no validation_step: nothing is "
+          "validated");
     setup();
     restore();
     print_start(run_, assembly_.placement(), resumed_from_.string());
@@ -119,6 +127,7 @@ RunResult FitSession::end() {
       save_trained_weights(run_.module(), learned_of_data(run_), result.folder / "weights.pt");
     run_.run_folder().write_summary(result);
   }
+  if (request_.prints_end) print_end(run_, result);
   assembly_.end();
   result.warnings = assembly_.warnings();
   result.profile = assembly_.profile();

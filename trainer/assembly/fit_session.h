@@ -28,6 +28,7 @@ class FitSession {
     StartIdentity start;                                 ///< by which a restart finds this fit's checkpoints
     std::filesystem::path runs;                          ///< the folder of all runs of this name
     Action profiled_step = Action::TrainDataloaderNext;  ///< begins a step for profilers
+    bool prints_end = true;                              ///< false: the caller prints how the fit ended
   };
 
   /// `assembly` must outlive the session, and the inputs too. Finds the checkpoint to resume from: a restarted fit

@@ -1,13 +1,16 @@
 #include <levin/trainer/assembly/run_messages.h>
 #include <ATen/Parallel.h>
+#include <levin/modules/lightning_module.h>
 #include <levin/trainer/assembly/placement.h>
 #include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/cores.h>
 #include <levin/trainer/core/system/counted.h>
 #include <levin/trainer/run/run_context.h>
+#include <levin/trainer/run_result.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 namespace levin {
@@ -17,6 +20,23 @@ namespace {
 bool says(const RunParts& parts) { return !parts.options.quiet && !parts.trial && parts.is_rank_zero(); }
 
 }  // namespace
+
+void warn_of_eval_mode(RunContext& run) {
+  if (run.parts().trial || !run.parts().is_rank_zero()) return;
+  const LightningModule& module = run.module();
+  int64_t count = module.is_training() ? 0 : 1;
+  std::string first = count > 0 ? "the module itself" : "";
+  for (const auto& part : module.named_modules("", /*include_self=*/false)) {
+    if (part.value()->is_training()) continue;
+    if (count == 0) first = part.key();
+    count += 1;
+  }
+  if (count == 0) return;
+  console::warn(c10::str("fit begins with ", counted(count, "module"), " in eval mode (", first,
+                         count > 1 ? ", ..." : "",
+                         "), in which dropout is off and batch norms keep their statistics; call module.train() before "
+                         "fit unless that is wanted"));
+}
 
 void print_start(RunContext& run, const Placement& placement, const std::string& from) {
   const RunParts& parts = run.parts();
@@ -30,6 +50,23 @@ void print_start(RunContext& run, const Placement& placement, const std::string&
     line += c10::str(", goes on after ", counted(run.counters().global_step, "step"), " and ",
                      counted(run.counters().epoch, "epoch"), " of ", from);
   console::info(line);
+}
+
+std::string result_line(const RunResult& result) {
+  char seconds[32];
+  std::snprintf(seconds, sizeof(seconds), "%.1f", result.wall_seconds);
+  std::string line = "fit " + result.status;
+  if (!result.stop_reason.empty()) line += " (" + result.stop_reason + ")";
+  line += ": " + counted(result.epochs, "epoch") + ", " + counted(result.global_step, "step");
+  if (result.global_step == 0) line += c10::str(" of ", result.batches, result.batches == 1 ? " batch" : " batches");
+  line += std::string(", ") + seconds + " s";
+  if (result.non_finite_step)
+    line += c10::str("; the loss was NaN or infinite, first in step ", *result.non_finite_step);
+  return line;
+}
+
+void print_end(const RunContext& run, const RunResult& result) {
+  if (!run.parts().options.barebones && says(run.parts())) console::info(result_line(result));
 }
 
 void print_config_changes(const RunContext& run, const State& checkpoint) {

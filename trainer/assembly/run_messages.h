@@ -10,12 +10,21 @@ namespace levin {
 
 struct Placement;
 class RunContext;
+struct RunResult;
 
 // Messages at the start of a run. Only rank 0 prints them, and only without the option `quiet`.
+
+/// Warns of parts of the module that are in eval mode.
+void warn_of_eval_mode(RunContext& run);
 
 /// Prints devices, threads, strategy and precision of the fit. `from`: the checkpoint that the fit resumes from, if
 /// any.
 void print_start(RunContext& run, const Placement& placement, const std::string& from);
+
+/// Returns how a fit ended, as one line: "fit completed: 2 epochs, 8 steps, 1.2 s".
+std::string result_line(const RunResult& result);
+/// Prints it.
+void print_end(const RunContext& run, const RunResult& result);
 
 /// Prints how the run's config differs from the checkpoint's, to show changes that were not intended.
 void print_config_changes(const RunContext& run, const State& checkpoint);

@@ -15,6 +15,8 @@
 #include <levin/trainer/tuner/finds_anew.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <iterator>
 #include <sstream>
@@ -244,6 +246,16 @@ int dispatch(const std::vector<std::string>& arguments) {
   throw UsageError("no command '", command, "'", did_you_mean(command, names), "; there are: ", all);
 }
 
+/// Throws if standard output could not take what was written, as on a full disk. A reader that closed its pipe has
+/// ended the process before, by SIGPIPE.
+void check_output_was_written() {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout) return;
+  const char* why = errno != 0 ? std::strerror(errno) : "a write failed";
+  throw Error("standard output is incomplete: ", why, "; what the command did besides is done");
+}
+
 int fail(const std::exception& error, int code) {
   std::cout.flush();
   std::cerr << "levin: error: " << message_of(error) << std::endl;
@@ -258,7 +270,9 @@ int main(int argc, char** argv) {
     register_finders();
     std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     load_plugins(arguments);
-    return dispatch(arguments);
+    const int code = dispatch(arguments);
+    check_output_was_written();
+    return code;
   } catch (const UsageError& error) {
     return fail(error, kUsage);
   } catch (const std::exception& error) {

@@ -54,26 +54,70 @@ void MetricAccumulator::mark_newest(double sample_weight, int64_t batch) {
   fresh = true;
 }
 
-void MetricAccumulator::add(double logged, double sample_weight, int64_t batch) {
+MetricAccumulator::OfBatch& MetricAccumulator::part_of(int64_t batch) {
+  if (of_batch_.number != batch)
+    of_batch_ = {
+        .number = batch, .value_before = value, .weight_before = weight, .value_on_device_before = value_on_device};
+  return of_batch_;
+}
+
+void MetricAccumulator::add(double logged, double sample_weight, int64_t batch, bool weighs_as_batch) {
   newest = logged;
   newest_on_device = at::Tensor();
   mark_newest(sample_weight, batch);
   if (!on_epoch) return;
-  const double weighted = options.reduce_fx == ReduceFx::Mean ? logged * sample_weight : logged;
+  const bool is_mean = options.reduce_fx == ReduceFx::Mean;
+  const double weighted = is_mean ? logged * sample_weight : logged;
+  if (is_mean) {
+    OfBatch& part = part_of(batch);
+    if (weighs_as_batch) {
+      part.sum += logged;
+      part.count += 1;
+    } else {
+      part.value_before += weighted;
+      part.weight_before += sample_weight;
+    }
+  }
   value = weight == 0 ? weighted : combine(value, weighted, options.reduce_fx);
   weight += sample_weight;
 }
 
-void MetricAccumulator::add(const at::Tensor& logged, double sample_weight, int64_t batch) {
-  if (logged.is_cpu()) return add(read_cpu_scalar(logged), sample_weight, batch);
+void MetricAccumulator::add(const at::Tensor& logged, double sample_weight, int64_t batch, bool weighs_as_batch) {
+  if (logged.is_cpu()) return add(read_cpu_scalar(logged), sample_weight, batch, weighs_as_batch);
   const at::NoGradGuard no_grad;
   newest_on_device = logged.detach().reshape({});
   mark_newest(sample_weight, batch);
   if (!on_epoch) return;
+  const auto added = [](const at::Tensor& sum, const at::Tensor& more) { return sum.defined() ? sum + more : more; };
   at::Tensor weighted = newest_on_device.to(at::kDouble);
-  if (options.reduce_fx == ReduceFx::Mean) weighted = weighted * sample_weight;
+  if (options.reduce_fx == ReduceFx::Mean) {
+    OfBatch& part = part_of(batch);
+    if (weighs_as_batch) {
+      part.sum_on_device = added(part.sum_on_device, weighted);
+      part.count += 1;
+    }
+    weighted = weighted * sample_weight;
+    if (!weighs_as_batch) {
+      part.value_on_device_before = added(part.value_on_device_before, weighted);
+      part.weight_before += sample_weight;
+    }
+  }
   value_on_device = value_on_device.defined() ? combine(value_on_device, weighted, options.reduce_fx) : weighted;
   weight += sample_weight;
+}
+
+void MetricAccumulator::reweigh(double batch_weight, int64_t batch) {
+  if (of_batch_.number != batch || of_batch_.count == 0) return;
+  if (batch_weight > 0) newest_weight = batch_weight;
+  weight = of_batch_.weight_before + of_batch_.count * batch_weight;
+  if (!of_batch_.sum_on_device.defined()) {
+    value = of_batch_.value_before + of_batch_.sum * batch_weight;
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  const at::Tensor& before = of_batch_.value_on_device_before;
+  const at::Tensor own = of_batch_.sum_on_device * batch_weight;
+  value_on_device = before.defined() ? before + own : own;
 }
 
 void MetricAccumulator::add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged, double sample_weight,
@@ -112,6 +156,7 @@ std::optional<double> MetricAccumulator::read_epoch(const std::string& name) con
 void MetricAccumulator::reset_epoch() {
   value = weight = 0;
   value_on_device = at::Tensor();
+  of_batch_ = {};
   restored_metrics.reset();
   if (metric) metric->reset();
 }

@@ -31,16 +31,29 @@ struct MetricAccumulator {
   /// Restored states, of one or several ranks, of a metric that has not been logged since; `value` is its value.
   std::optional<std::vector<State>> restored_metrics = {};
 
-  void add(double logged, double sample_weight, int64_t batch);
-  void add(const at::Tensor& logged, double sample_weight, int64_t batch);
+  /// `weighs_as_batch`: the weight is that of the batch, which `reweigh` may change later.
+  void add(double logged, double sample_weight, int64_t batch, bool weighs_as_batch = false);
+  void add(const at::Tensor& logged, double sample_weight, int64_t batch, bool weighs_as_batch = false);
   void add(const std::string& name, const std::shared_ptr<LoggedMetric>& logged, double sample_weight, int64_t batch);
   /// Host sync if the value is on another device.
   double read_newest() const;
   /// Returns the reduced value; unset if nothing was logged since the reset. Host sync, as read_newest.
   std::optional<double> read_epoch(const std::string& name) const;
   void reset_epoch();
+  /// Changes the weight of what batch number `batch` has added to a mean as the batch's.
+  void reweigh(double batch_weight, int64_t batch);
 
  private:
+  /// What the newest batch has added as the batch's, and the mean without it.
+  struct OfBatch {
+    int64_t number = -1;
+    double count = 0, sum = 0, value_before = 0, weight_before = 0;
+    at::Tensor sum_on_device = {}, value_on_device_before = {};
+  };
+  /// Returns the part of batch number `batch`, which begins if the last one is of another batch.
+  OfBatch& part_of(int64_t batch);
+
+  OfBatch of_batch_ = {};
   void mark_newest(double sample_weight, int64_t batch);
 };
 

@@ -55,6 +55,11 @@ void MetricSink::enter_batch(const Batch& batch, int64_t number, bool on_step_by
   on_step_by_default_ = on_step_by_default;
 }
 
+void MetricSink::set_batch_weight(double weight) {
+  batch_size_ = weight;
+  for (auto& [name, metric] : table_->accumulators) metric.reweigh(weight, batch_number_);
+}
+
 void MetricSink::leave_batch() {
   batch_ = nullptr;
   on_step_by_default_ = false;
@@ -94,7 +99,7 @@ MetricAccumulator& MetricSink::accumulator(const std::string& name, const LogOpt
 template <class Value>
 void MetricSink::add(const std::string& name, const Value& value, const LogOptions& options) {
   MetricAccumulator& metric = accumulator(name, options);
-  metric.add(value, sample_weight(options), batch_number_);
+  metric.add(value, sample_weight(options), batch_number_, /*weighs_as_batch=*/batch_ && !options.batch_size);
   if (!options.prog_bar || table_ != &train_ || has_other_ranks()) return;
   if (!metric.on_step || metric.newest_on_device.defined()) return;  // reading it would be a host sync
   progress_bar_[metric.on_epoch ? name + "_step" : name] = metric.newest;
@@ -218,6 +223,11 @@ Metrics MetricSink::read_epoch(Table& table, Metrics* for_loader) {
     const std::string shown = reading.on_step ? name + "_epoch" + table.suffix : plain;
     show(reading, shown, reading.value);
     all_[plain] = reading.value;
+    for (const std::string& set : {shown, plain})
+      if (for_loader != nullptr)
+        of_evaluation_.insert(set);
+      else
+        of_evaluation_.erase(set);
     if (reading.logger) values[shown] = reading.value;
     if (for_loader != nullptr) (*for_loader)[shown] = reading.value;
   }
@@ -276,6 +286,7 @@ void MetricSink::reset_metrics() {
 void MetricSink::forget_evaluation() {
   evaluation_.clear();
   by_loader_.clear();
+  of_evaluation_.clear();
   all_.clear();
   progress_bar_.clear();
   table_ = &train_;

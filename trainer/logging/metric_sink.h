@@ -35,6 +35,9 @@ class MetricSink final : public LogSink {
   void use_evaluation_table(int64_t dataloader_idx, bool suffixed);
   /// Values logged from now on belong to this batch and use this default for on_step. `number`: the same on all ranks.
   void enter_batch(const Batch& batch, int64_t number, bool on_step_by_default);
+  /// Changes the weight of the batch in hand to what training_step returned with its loss, also for the values that the
+  /// batch has logged by now.
+  void set_batch_weight(double weight);
   /// Values logged from now on belong to no batch and have weight 1.
   void leave_batch();
   /// If false, `log` is ignored (barebones).
@@ -65,6 +68,8 @@ class MetricSink final : public LogSink {
   const Metrics& progress_bar() const { return progress_bar_; }
   /// Reads the newest value of one name: the epoch's value so far if there is one.
   std::optional<double> newest(const std::string& name) const;
+  /// Returns whether the newest value of this name is an evaluation's result, the same on all ranks.
+  bool is_of_evaluation(const std::string& name) const { return of_evaluation_.contains(name); }
   /// Returns the metrics that were logged in the current table.
   std::set<LoggedMetric*> metrics() const;
   /// Resets the metrics that were logged, after a trial.
@@ -120,6 +125,7 @@ class MetricSink final : public LogSink {
   mutable std::set<std::string> reported_ = {};  ///< warnings already given
   Metrics all_ = {}, progress_bar_ = {};
   std::vector<Metrics> by_loader_ = {};
+  std::set<std::string> of_evaluation_ = {};  ///< names in `all_` that an evaluation has set
 };
 
 }  // namespace levin

@@ -122,8 +122,11 @@ State MetricSink::state_dict(const RegisteredMetrics& registered, FinishedTables
   };
   State evaluation = State::list();
   for (const Table& table : evaluation_) evaluation.push_back(table_state(table, ended.evaluation));
+  State of_evaluation = State::list();
+  for (const std::string& name : of_evaluation_) of_evaluation.push_back(name);
   return State::dict({{"train", table_state(train_, ended.train)},
                       {"evaluation", std::move(evaluation)},
+                      {"of_evaluation", std::move(of_evaluation)},
                       {"all", state_of(all_)},
                       {"progress_bar", state_of(progress_bar_)}});
 }
@@ -138,6 +141,9 @@ void MetricSink::load_state_dict(const State& state, const RegisteredMetrics& re
   load_table(train_, state.at("train"));
   evaluation_.clear();
   for (const State& saved : state.at("evaluation").items()) load_table(evaluation_.emplace_back(), saved);
+  of_evaluation_.clear();
+  if (const State* names = state.find("of_evaluation"))
+    for (const State& name : names->items()) of_evaluation_.insert(name.to_string());
   all_ = metrics_in(state.at("all"));
   progress_bar_ = metrics_in(state.at("progress_bar"));
   table_ = &train_;

@@ -5,6 +5,7 @@
 #include <levin/trainer/core/run/logged_metric.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -105,6 +106,11 @@ Entry& StepLog::add(const std::string& name, const LogOptions& options) {
   return entries_.emplace_back(Entry{.name = name, .options = options, .samples = samples});
 }
 
+void StepLog::set_weight(double weight) {
+  for (Entry& entry : entries_)
+    if (!entry.options.batch_size) entry.samples = weight;
+}
+
 void StepLog::log(const std::string& name, const at::Tensor& value, const LogOptions& options) {
   Entry& entry = add(name, options);
   if (reads_cpu_ && value.is_cpu() && value.numel() == 1 && !value.is_complex())
@@ -129,7 +135,11 @@ void merge_logs(const std::vector<StepLog>& logs, c10::Device device, LogSink& s
       continue;
     }
     LogOptions options = first.options;
-    options.batch_size = static_cast<int64_t>(total_samples(entries));
+    // A value that all replicas log has the batch's weight, which is that of all parts and need not be whole.
+    const bool is_of_batch = entries.size() == logs.size() && std::ranges::none_of(entries, [](const Entry* entry) {
+                               return entry->options.batch_size.has_value();
+                             });
+    if (!is_of_batch) options.batch_size = static_cast<int64_t>(total_samples(entries));
     if (first.tensor.defined())
       sink.log(first.name, merged_tensor(entries, options.reduce_fx, device), options);
     else

@@ -27,6 +27,8 @@ class StepLog final : public LogSink {
   void log(const std::string& name, const at::Tensor& value, const LogOptions& options) override;
   void log(const std::string& name, double value, const LogOptions& options) override;
   void log(const std::string& name, const std::shared_ptr<LoggedMetric>& metric, const LogOptions& options) override;
+  /// Sets the weight of the values without a batch_size to what the replica's training_step returned with its loss.
+  void set_weight(double weight);
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

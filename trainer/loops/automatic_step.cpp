@@ -61,12 +61,14 @@ void AutomaticStep::enter(bool last_of_epoch) {
   window_.enter(parts_.counters.accumulate_grad_batches, last_of_epoch);
   closure_ran_ = stepped_ = updated_ = false;
   total_weight_ = 0;
+  given_weight_.reset();
 }
 
 TrainingStep::Outcome AutomaticStep::leave() {
   optimizers_.end_step();
   window_.leave();
-  return {.window_done = window_.is_last(), .stepped = stepped_, .skipped = stepped_ && !updated_};
+  return {
+      .window_done = window_.is_last(), .stepped = stepped_, .skipped = stepped_ && !updated_, .weight = given_weight_};
 }
 
 void AutomaticStep::run_micro_batch() {
@@ -182,12 +184,9 @@ void AutomaticStep::run_backward(const at::Tensor& loss, double weight) {
   call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
 }
 
-double AutomaticStep::weight_of_output() const {
-  double weight = 0;
-  if (output_.weight_tensor.defined())
-    weight = output_.weight_tensor.item<double>();  // host sync on a GPU
-  else
-    weight = output_.weight ? *output_.weight : static_cast<double>(weight_of_batch(*batch_));
+double AutomaticStep::weight_of_output() {
+  given_weight_ = given_weight();  // host sync if it is on a GPU
+  const double weight = given_weight_ ? *given_weight_ : static_cast<double>(weight_of_batch(*batch_));
   if (!(weight >= 0)) throw UsageError("training_step: expected a weight of at least 0, got ", weight);
   return weight;
 }

@@ -54,7 +54,7 @@ class AutomaticStep final : public TrainingStep {
   at::Tensor run_forward();
   /// Backward of the micro-batch's loss, of this weight.
   void run_backward(const at::Tensor& loss, double weight);
-  double weight_of_output() const;
+  double weight_of_output();
   at::Tensor scaled(const at::Tensor& loss, double weight) const;
   void call_zero_grad(size_t index);
   void finish_gradients(size_t index);
@@ -73,7 +73,8 @@ class AutomaticStep final : public TrainingStep {
   bool is_idle_ = false;
   bool forward_only_ = false;
   bool closure_ran_ = false, stepped_ = false, updated_ = false;
-  double total_weight_ = 0;  ///< of the window on all ranks, once its last backward is done
+  double total_weight_ = 0;                  ///< of the window on all ranks, once its last backward is done
+  std::optional<double> given_weight_ = {};  ///< what training_step returned with the newest batch's loss
 };
 
 }  // namespace levin

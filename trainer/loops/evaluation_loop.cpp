@@ -5,6 +5,7 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/loops/idle_evaluation.h>
+#include <levin/trainer/loops/modes_restored.h>
 #include <levin/trainer/loops/rank_agreement.h>
 
 #include <algorithm>
@@ -76,6 +77,7 @@ bool EvaluationLoop::enabled() const {
 void EvaluationLoop::load() {
   if (!loaders_) {
     loaders_ = source_();
+    seed_loaders(parts_, *loaders_);
     divide_among_ranks(parts_, *loaders_);
     for (const auto& loader : *loaders_) ranked_.emplace_back(*loader, run_.comm());
   }
@@ -110,6 +112,7 @@ bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
   sink_.use_evaluation_table(0, loaders_->size() > 1);
 
   LightningModule& module = run_.module();
+  ModesRestored modes(module, hooks_.model_train);
   {
     const ProfileSpan set_eval(parts_.profiler, hooks_.set_eval);
     (module.*hooks_.model_eval)();
@@ -127,7 +130,7 @@ bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
     if (stage != Stage::SanityCheck) run_.log_row(reduced);
     (parts_.hooks.*hooks_.end)(run_);
   }
-  (module.*hooks_.model_train)();
+  modes.restore();
 
   sink_.use_train_table();
   run_.enter(outer_stage, 0);

@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <levin/trainer/core/device/rng_state.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/signals.h>
 
 #include <utility>
 
@@ -121,6 +122,7 @@ void FitLoop::validate() {
     return;
   }
   counters_.validated_seconds = run_.clock().seconds();
+  counters_.validations += 1;
   counters_.batch_phase = BatchPhase::Validated;
   run_.save_if_asked();
   steps_.agreement().now();
@@ -128,7 +130,9 @@ void FitLoop::validate() {
 
 bool FitLoop::validation_due(bool window_done, bool last) const {
   if (!validation_.enabled()) return false;
-  if (window_done && run_.stops().are_agreed() && steps_.is_over()) return schedule_.counts_this_epoch(counters_);
+  // A run that ends early is validated once more, unless a signal asks it to end soon.
+  if (window_done && run_.stops().are_agreed() && steps_.is_over())
+    return received_signal() == 0 && schedule_.counts_this_epoch(counters_);
   return schedule_.due(counters_, last, window_done && counters_.time_to_validate);
 }
 

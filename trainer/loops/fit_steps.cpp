@@ -30,6 +30,7 @@ void FitSteps::begin() {
   epoch_limit_ = whole_length();  // a session makes this object before on_fit_start
   agreement_.emplace(run_, schedule_);
   step_ = make_training_step(run_.step_parts());
+  check_.emplace(run_);
   run_.step_context().optimizers = &*step_;
 }
 
@@ -54,6 +55,8 @@ TrainingStep::Outcome FitSteps::train_on(const Batch& batch, const BatchPlace& p
   parts_.hooks.on_train_batch_start(run_);
   step_->set_forward_only(std::ranges::any_of(controls_, [](auto* one) { return one->is_forward_only(); }));
   const TrainingStep::Outcome outcome = run_step(batch, place, batch_idx);
+  check_->after_batch(outcome);
+  if (outcome.weight && !place.on_ranks.is_idle) sink_.set_batch_weight(*outcome.weight);
   const bool updated = outcome.stepped && !outcome.skipped;
   if (updated) schedulers_.step(Interval::Step);
   if (place.last) schedulers_.step(Interval::Epoch);
@@ -120,6 +123,7 @@ void FitSteps::end_epoch() {
 }
 
 void FitSteps::end() {
+  if (parts_.is_rank_zero()) check_->at_end();
   parts_.hooks.on_train_end(run_);
   const std::string summary = step_->summary();
   if (!summary.empty() && parts_.is_rank_zero() && !parts_.options.quiet && !parts_.trial) console::info(summary);

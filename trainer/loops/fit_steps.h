@@ -3,6 +3,7 @@
 #include <levin/data/batch.h>
 #include <levin/trainer/loops/rank_agreement.h>
 #include <levin/trainer/loops/run_schedulers.h>
+#include <levin/trainer/loops/training_check.h>
 #include <levin/trainer/loops/training_step.h>
 #include <levin/trainer/loops/validation_schedule.h>
 #include <levin/trainer/run/run_context.h>
@@ -99,6 +100,7 @@ class FitSteps {
   std::optional<int64_t> epoch_limit_;
   RunSchedulers schedulers_;
   std::unique_ptr<TrainingStep> step_ = {};
+  std::optional<TrainingCheck> check_ = {};  ///< set by `begin`
   std::optional<RankAgreement> agreement_ = {};
 };
 

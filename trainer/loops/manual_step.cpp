@@ -31,7 +31,7 @@ TrainingStep::Outcome ManualStep::run(const Batch& batch, int64_t batch_idx, boo
   parts_.counters.window = {};
   run_training_step(batch, batch_idx);
   optimizers_.end_step();
-  return {.window_done = true, .stepped = stepped_, .skipped = stepped_ && !updated_};
+  return {.window_done = true, .stepped = stepped_, .skipped = stepped_ && !updated_, .weight = given_weight()};
 }
 
 void ManualStep::step(size_t index, const Closure& closure) {

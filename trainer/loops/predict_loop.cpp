@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/trainer/loops/idle_evaluation.h>
+#include <levin/trainer/loops/modes_restored.h>
 #include <levin/trainer/loops/ranked_loader.h>
 
 #include <optional>
@@ -68,16 +69,18 @@ std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Lo
   run.parts().strategy.begin_evaluation();
   const c10::InferenceMode inference_mode(run.parts().options.inference_mode);
   const at::NoGradGuard no_grad;
+  ModesRestored modes(run.module(), &LightningModule::restore_training_modes);
   set_eval(run);
   run.parts().hooks.on_predict_start(run);
   run.parts().hooks.on_predict_epoch_start(run);
+  seed_loaders(run.parts(), loaders);
   divide_among_ranks(run.parts(), loaders);
   std::vector<std::vector<Batch>> predictions;
   for (size_t i = 0; i < loaders.size(); ++i)
     predictions.push_back(predict_loader(run, loaders[i], static_cast<int64_t>(i)));
   run.parts().hooks.on_predict_epoch_end(run);
   run.parts().hooks.on_predict_end(run);
-  run.module().restore_training_modes();
+  modes.restore();
   return predictions;
 }
 

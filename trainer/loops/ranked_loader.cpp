@@ -104,6 +104,11 @@ Batch RankedLoader::stand_in(int64_t epoch) {
   return *newest_;
 }
 
+void seed_loaders(const RunParts& parts, const data::Loaders& loaders) {
+  if (!parts.options.seed) return;
+  for (const auto& loader : loaders) loader->set_default_seed(static_cast<uint64_t>(*parts.options.seed));
+}
+
 void divide_among_ranks(const RunParts& parts, const data::Loaders& loaders) {
   const Comm& ranks = parts.comm();
   if (ranks.world_size() == 1 || !parts.options.use_distributed_sampler) return;

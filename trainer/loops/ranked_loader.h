@@ -51,6 +51,9 @@ class RankedLoader {
   std::optional<Batch> newest_ = {};  ///< kept if ranks are not in step
 };
 
+/// Gives the run's seed, if it has one, to the loaders whose own options have none.
+void seed_loaders(const RunParts& parts, const data::Loaders& loaders);
+
 /// Shards the loaders across ranks if use_distributed_sampler is set.
 void divide_among_ranks(const RunParts& parts, const data::Loaders& loaders);
 

@@ -13,7 +13,9 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
     if (interval == Interval::Epoch && !following_metric) step_one(*other, {});
     return;
   }
-  const TrainerState& counters = run_.state();
+  if (!run_.module().automatic_optimization) return;  // the module steps its schedulers
+  TrainerState& counters = run_.counters();
+  counters.metric_steps.resize(parts.schedulers.size());
   const char* wanted = interval == Interval::Step ? "step" : "epoch";
   // Schedulers that follow a metric step after the validation, when global_step has already advanced.
   const int64_t step = counters.global_step - counters.skipped_steps + (following_metric ? 0 : 1);
@@ -25,8 +27,10 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
       continue;
     std::optional<double> metric;
     if (following_metric) {
+      if (awaits_validation(config, counters.metric_steps[i])) continue;
       metric = monitored(config);
       if (!metric) continue;
+      counters.metric_steps[i] = counters.validations;
     }
     step_one(scheduler, metric);
   }
@@ -41,6 +45,14 @@ LRScheduler* RunSchedulers::replacement() const {
   for (FitControl* control : controls_)
     if (LRScheduler* scheduler = control->lr_scheduler()) return scheduler;
   return nullptr;
+}
+
+bool RunSchedulers::awaits_validation(const LRSchedulerConfig& config, int64_t stepped_at) const {
+  if (run_.counters().validations > stepped_at) return false;
+  if (run_.sink().is_of_evaluation(config.monitor)) return true;
+  const data::Loaders* loaders = run_.evaluation_loaders();
+  const bool validates = loaders != nullptr && !loaders->empty();
+  return run_.counters().validations == 0 && validates && !run_.metric(config.monitor);
 }
 
 std::optional<double> RunSchedulers::monitored(const LRSchedulerConfig& config) {

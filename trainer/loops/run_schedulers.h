@@ -9,7 +9,8 @@
 namespace levin {
 
 /// Steps the learning-rate schedulers of a fit as their configs ask for: by optimizer step or by epoch, with or without
-/// a metric.
+/// a metric. A validation's metric counts once for each scheduler. Under manual optimization the module steps its
+/// schedulers, and only a scheduler that a callback brings is stepped here.
 class RunSchedulers {
  public:
   enum class Interval { Step, Epoch };
@@ -26,6 +27,9 @@ class RunSchedulers {
  private:
   void step(Interval interval, bool following_metric);
   void step_one(LRScheduler& scheduler, std::optional<double> metric);
+  /// Returns whether the metric comes from validations, and none has ended since the scheduler last stepped, after
+  /// validation number `stepped_at`. Collective if it may be the first.
+  bool awaits_validation(const LRSchedulerConfig& config, int64_t stepped_at) const;
   /// Returns the newest value of the metric that a scheduler follows. Without a value it throws if the scheduler is
   /// strict, and otherwise warns.
   std::optional<double> monitored(const LRSchedulerConfig& config);

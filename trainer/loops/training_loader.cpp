@@ -21,7 +21,7 @@ data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loa
         "fit: there is no training loader; give one to fit, or override train_dataloader(). A module that makes its "
         "own data needs none: set trainer.max_steps or trainer.max_time");
   data::Loaders ready = one_of(loaders);
-  if (parts.options.seed) ready[0].set_default_seed(static_cast<uint64_t>(*parts.options.seed));
+  seed_loaders(parts, ready);
   divide_among_ranks(parts, ready);
   if (!parts.options.overfit_batches.is_none() && !ready[0].use_sequential_order())
     console::warn("trainer.overfit_batches: the training loader keeps its own order; give one that does not shuffle");

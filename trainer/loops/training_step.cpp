@@ -17,6 +17,11 @@ void TrainingStep::set_output(StepOutput output) {
   parts_.context.output = &output_;
 }
 
+std::optional<double> TrainingStep::given_weight() const {
+  if (!output_.weight_tensor.defined()) return output_.weight;
+  return output_.weight_tensor.item<double>();
+}
+
 at::Tensor TrainingStep::loss_without_graph() const {
   const at::Tensor loss = counted_loss();
   return loss.defined() ? loss.tensor_data() : loss;

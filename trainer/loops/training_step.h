@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace levin {
@@ -25,8 +26,9 @@ class TrainingStep : public OptimizerDriver {
   /// The result of a micro-batch.
   struct Outcome {
     bool window_done = false;
-    bool stepped = false;  ///< an optimizer was asked to step
-    bool skipped = false;  ///< no step was made, since gradients were not finite
+    bool stepped = false;               ///< an optimizer was asked to step
+    bool skipped = false;               ///< no step was made, since gradients were not finite
+    std::optional<double> weight = {};  ///< of the batch, if training_step returned one
   };
 
   /// Runs one micro-batch. `last_of_epoch`: no batch follows in this epoch, so the window ends here.
@@ -57,6 +59,8 @@ class TrainingStep : public OptimizerDriver {
   /// Calls training_step and keeps what it returns; returns the loss.
   at::Tensor run_training_step(const Batch& batch, int64_t batch_idx);
   void set_output(StepOutput output);
+  /// Returns the weight that training_step returned, if it did. Host sync if it is on a device.
+  std::optional<double> given_weight() const;
   /// Evaluates an optimizer's closure, if there is one, ahead of the step: with a loss scale the gradients decide
   /// whether the step is made.
   static void run_closure(const Closure& closure);

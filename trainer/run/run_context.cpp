@@ -35,11 +35,19 @@ RunContext::RunContext(const RunParts& parts, CheckpointOf checkpoint_of)
   enter(parts.stage, 0);
   counters_.accumulate_grad_batches = parts.options.accumulate_grad_batches;
   config_.hyperparameters = module().hyperparameters();
-  ModuleAccess::set_context(module(), &step_context_);
+  ModuleAccess::enter_run(module(), step_context_);
+  module_lifetime_ = ModuleAccess::lifetime(module());
 }
 
 RunContext::~RunContext() {
-  if (!has_ended()) ModuleAccess::set_context(module(), nullptr);
+  if (!has_ended() && !module_is_gone()) ModuleAccess::set_context(module(), nullptr);
+}
+
+void RunContext::check_module_exists(const char* call) const {
+  if (module_is_gone())
+    throw UsageError(call,
+                     ": the module of the run is gone; keep it as long as the run is used, or hand the run a "
+                     "shared_ptr to it");
 }
 
 void RunContext::end() {
@@ -98,6 +106,11 @@ bool RunContext::validates_once_per_epoch() const {
   const bool never = evaluation_loaders_ == nullptr || evaluation_loaders_->empty();
   if (never && options.check_val_every_n_epoch == 1) return true;
   return options.val_check_interval == CheckInterval(1.0) && options.check_val_every_n_epoch == 1;
+}
+
+bool RunContext::minimum_is_reached() const {
+  return counters_.epoch + counters_.last_batch >= parts_.options.min_epochs.value_or(0) &&
+         counters_.global_step >= parts_.options.min_steps.value_or(0);
 }
 
 void RunContext::set_accumulate_grad_batches(int64_t k) {

@@ -69,6 +69,7 @@ class RunContext final : public Run {
   std::optional<int64_t> non_finite_step() const override { return loss_watch_.first_step(); }
   std::optional<int64_t> estimated_stepping_batches() override { return estimate_ ? estimate_() : std::nullopt; }
   bool validates_once_per_epoch() const override;
+  bool minimum_is_reached() const override;
   void request_stop(const std::string& reason) override { stops_.request(reason); }
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) override;
   State weights() override;
@@ -181,6 +182,10 @@ class RunContext final : public Run {
   /// Detaches the module from the run. The state can still be saved.
   void end();
   bool has_ended() const { return rng_at_end_.has_value(); }
+  /// Returns whether the module was destroyed.
+  bool module_is_gone() const { return module_lifetime_.expired(); }
+  /// Throws levin::UsageError, which names the call, if the module was destroyed.
+  void check_module_exists(const char* call) const;
 
  private:
   friend class BatchInHand;
@@ -192,6 +197,7 @@ class RunContext final : public Run {
   MetricSink sink_ = {};
   LossWatch loss_watch_ = {};
   StepContext step_context_ = {};
+  std::weak_ptr<const void> module_lifetime_ = {};
   RunClock clock_ = {};
   StopRequests stops_;
   Resumption resumption_ = {};

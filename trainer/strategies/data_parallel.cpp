@@ -170,7 +170,11 @@ StepOutput DataParallelStrategy::run_step(const Batch& batch, int64_t batch_idx)
   std::vector<StepOutput> outputs(devices_.size());
   const std::vector<int64_t> samples =
       run_parts(batch, [&](size_t replica, LightningModule& module, const Batch& part) {
-        outputs[replica] = module.training_step(part, batch_idx);
+        const StepOutput& output = outputs[replica] = module.training_step(part, batch_idx);
+        if (output.weight_tensor.defined())
+          logs_[replica].set_weight(output.weight_tensor.item<double>());  // host sync
+        else if (output.weight)
+          logs_[replica].set_weight(*output.weight);
       });
   outputs.resize(samples.size());
   return gather_outputs(outputs, samples, output_device_);

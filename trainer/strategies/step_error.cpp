@@ -1,4 +1,5 @@
 #include <levin/trainer/strategies/step_error.h>
+#include <c10/core/InferenceMode.h>
 #include <levin/data/loading/batch_tensors.h>
 #include <levin/trainer/core/device/out_of_memory.h>
 #include <levin/trainer/core/system/error.h>
@@ -43,6 +44,14 @@ bool is_about_devices(std::string_view text) {
   return false;
 }
 
+/// Returns whether LibTorch's error is about gradients of tensors that have none.
+bool is_about_gradients(std::string_view text) {
+  for (const std::string_view words :
+       {"does not require grad", "Inference tensor", "requires_grad on inference tensor", "inference tensors"})
+    if (text.find(words) != std::string_view::npos) return true;
+  return false;
+}
+
 constexpr std::string_view kScriptFailed = "The following operation failed in the TorchScript interpreter.";
 
 /// Returns LibTorch's error text without C++ and script stacks; nothing for an exception that is not LibTorch's.
@@ -83,6 +92,12 @@ void throw_explained(const std::exception& error, const torch::nn::Module& modul
                      c10::Device device, const LayerWatch* watch) {
   const std::optional<std::string> text = text_of_libtorch(error);
   if (!text || is_out_of_memory(error)) throw;
+  if (c10::InferenceMode::is_enabled() && is_about_gradients(*text))
+    throw UsageError(
+        "a validation, test or prediction step asked for gradients, which are off there; set "
+        "trainer.inference_mode to false, and compute what needs them while an at::AutoGradMode(true) "
+        "lives (",
+        first_line(*text), ")");
   if (is_about_devices(*text)) throw_elsewhere(*text, module, batch, device);
   if (text->find("more than 1 value per channel when training") != std::string::npos)
     throw UsageError("a batch of ", batch.size(), batch.size() == 1 ? " sample" : " samples",

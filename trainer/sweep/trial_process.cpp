@@ -85,7 +85,8 @@ std::optional<TrialOutcome> TrialProcess::reap() {
   if (WIFSIGNALED(status)) return TrialOutcome{true, "its process was ended by " + signal_name(WTERMSIG(status))};
   const int code = WEXITSTATUS(status);
   if (code == 0) return TrialOutcome();
-  if (code == 128 + SIGTERM || code == 128 + SIGINT) return TrialOutcome{true, "it was stopped by a signal"};
+  if (code == 128 + SIGTERM || code == 128 + SIGINT || code == 128 + SIGHUP)
+    return TrialOutcome{true, "it was stopped by a signal"};
   std::ifstream in(failure_file_);
   std::string kind, error;
   if (std::getline(in, kind)) error.assign(std::istreambuf_iterator<char>(in), {});

@@ -193,3 +193,45 @@ TEST_CASE("the bar has a CPU value from the first step on, before any log point"
   CHECK(sink.progress_bar().at("loss") == 0.25);
   CHECK(sink.read_step().at("loss") == 0.25);
 }
+
+TEST_CASE("a weight that training_step returns counts in the epoch means of what the step logs") {
+  // Tokens of each batch: 3, 1 and 0.5; the values that are logged are 2, 8 and 4.
+  struct Tokens : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+      const auto i = static_cast<size_t>(batch_idx);
+      log("number", values[i], {.on_step = false, .on_epoch = true});
+      log("twice", values[i], {.on_step = false, .on_epoch = true});
+      log("twice", 0.0, {.on_step = false, .on_epoch = true});
+      log("own", values[i], {.on_step = false, .on_epoch = true, .batch_size = 1});
+      log("sum", values[i], {.on_step = false, .on_epoch = true, .reduce_fx = levin::ReduceFx::Sum});
+      return {loss_of(batch), weights[i]};
+    }
+    void on_train_batch_end(levin::Run& run) override {
+      log("hook", values[static_cast<size_t>(run.batch_idx())], {.on_step = false, .on_epoch = true});
+    }
+    std::vector<double> values = {2, 8, 4}, weights = {3, 1, 0.5};
+  };
+  const double mean = (2 * 3 + 8 * 1 + 4 * 0.5) / 4.5;
+  const ToyData data(12);
+  const auto metrics_of = [&](const levin::ModuleRef& module, const std::string& devices) {
+    const TemporaryFolder folder;
+    levin::TrainerOptions options = quiet(folder);
+    options.max_epochs = 1;
+    options.accelerator = "cpu";
+    if (!devices.empty()) {
+      options.strategy = "dp";
+      options.devices = 2;
+    }
+    return levin::Trainer(options).fit(module, data.loader(4)).metrics;
+  };
+  Tokens module;
+  const levin::Metrics metrics = metrics_of(module, "");
+  CHECK(metrics.at("number") == Approx(mean).epsilon(1e-14));
+  CHECK(metrics.at("hook") == Approx(mean).epsilon(1e-14));
+  CHECK(metrics.at("twice") == Approx(mean / 2).epsilon(1e-14));
+  CHECK(metrics.at("own") == Approx(14.0 / 3).epsilon(1e-14));
+  CHECK(metrics.at("sum") == 14);
+  // Each of two replicas returns the weight, and means are the same.
+  const auto replicated = levin::make_module<Tokens>();
+  CHECK(metrics_of(replicated, "2").at("number") == Approx(mean).epsilon(1e-14));
+}

@@ -205,6 +205,7 @@ TEST_CASE("a step that a replay would not repeat is refused") {
   levin::TrainerOptions options = quiet(folder);
   options.cuda_graphs = true;
   const ToyData data(16);
-  CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer(options).fit(module, data.loader(8)); }),
+  LogsNumber in_fit;
+  CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer(options).fit(in_fit, data.loader(8)); }),
                  "trainer.cuda_graphs: the run is on cpu"));
 }

@@ -107,3 +107,21 @@ TEST_CASE("ImageClassifier names image_shape and num_classes") {
   CHECK(contains(error_of_fit(module, {Batch(torch::rand({2, 1, 28, 28}))}),
                  "the batch has no 'target'; it holds input; name these data's target in their options"));
 }
+
+TEST_CASE("gradients in a validation step are refused with the option that allows them") {
+  struct Adversarial : Stepping {
+    void validation_step(const Batch& batch, int64_t, int64_t) override {
+      const at::AutoGradMode gradients(true);
+      const at::Tensor input = batch.input().detach().clone().requires_grad_();
+      const at::Tensor loss = torch::mse_loss(net->forward(input), batch.target());
+      log("val_gradient", torch::autograd::grad({loss}, {input})[0].norm());
+    }
+  } module;
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  const auto validate = [&] { levin::Trainer(options).validate(module, std::vector<Batch>{of_width(4)}); };
+  const std::string text = error_text<UsageError>(validate);
+  CHECK(contains(text, "asked for gradients, which are off there; set trainer.inference_mode to false"));
+  options.inference_mode = false;
+  CHECK_NOTHROW(validate());
+}

@@ -20,6 +20,7 @@ std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& o
   if (!options.handle_signals) return {};
   return {{SIGTERM, SignalAction::Stop},
           {SIGINT, SignalAction::Stop},
+          {SIGHUP, SignalAction::Stop},
           {SIGUSR1, action_named(options.on_sigusr1)},
           {SIGUSR2, action_named(options.on_sigusr2)}};
 }

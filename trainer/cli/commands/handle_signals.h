@@ -17,8 +17,8 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
-/// Returns the actions of signals: SIGTERM and SIGINT stop, SIGUSR1 and SIGUSR2 act according to the trainer's options.
-/// None if handle_signals is false.
+/// Returns the actions of signals: SIGTERM, SIGINT and SIGHUP stop, SIGUSR1 and SIGUSR2 act according to the trainer's
+/// options. None if handle_signals is false.
 std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& options);
 
 /// Handles the signals that SignalGuard has recorded: saves checkpoints; saves and ends a fit after the current step

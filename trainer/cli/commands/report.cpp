@@ -1,4 +1,5 @@
 #include <levin/trainer/cli/commands/report.h>
+#include <levin/trainer/assembly/run_messages.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -27,11 +28,7 @@ std::string short_number(double value) {
 }
 
 void print_result(std::ostream& out, const RunResult& result) {
-  char seconds[32];
-  std::snprintf(seconds, sizeof(seconds), "%.1f", result.wall_seconds);
-  out << "fit " << result.status << (result.stop_reason.empty() ? "" : " (" + result.stop_reason + ")") << ": "
-      << result.epochs << (result.epochs == 1 ? " epoch, " : " epochs, ") << result.global_step
-      << (result.global_step == 1 ? " step, " : " steps, ") << seconds << " s\n";
+  out << result_line(result) << "\n";
   std::set<std::string> names = {"run folder"};
   for (const auto& [name, value] : result.metrics) names.insert(name);
   const size_t width = longest(names) + 2;

@@ -17,7 +17,10 @@
 #include <levin/trainer/sweep/trial_process.h>
 #include <levin/trainer/trainer.h>
 
+#include <algorithm>
+#include <array>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace levin::cli {
@@ -74,6 +77,15 @@ void run(const std::string& command, Trainer& trainer, LightningModule& module,
   } else {
     predict(out, trainer, module, data, flags);
   }
+}
+
+/// Returns whether the module reads weights: those of the option `weights`, or a program's or a script's.
+bool reads_weights(const RunOptions& options) {
+  const Json model = schema_of<RunOptions>().get(&options).at("model");
+  return std::ranges::any_of(std::array{"weights", "program", "file"}, [&](const char* key) {
+    const auto found = model.find(key);
+    return found != model.end() && !found->is_null() && *found != "";
+  });
 }
 
 /// Prints that a signal ended the run and how to continue it: by its folder, because another run may be the newest by
@@ -135,6 +147,10 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   const std::unique_ptr<Trainer> made = dry_run ? Trainer::for_dry_run(std::move(trainer_options))
                                                 : std::make_unique<Trainer>(std::move(trainer_options));
   Trainer& trainer = *made;
+  trainer.leave_end_to_caller();
+  if (command != "fit" && flags.ckpt_path.empty() && trainer.is_global_zero() && !reads_weights(options))
+    console::warn(command + ": no --ckpt-path is given, so the weights are those that " + options.model.class_name() +
+                  " is made with, untrained unless it reads some itself");
   trainer.set_config(flags.references.config_of_run(options, module->hyperparameters()));
   try {
     run(command, trainer, *module, data, flags);

@@ -54,7 +54,7 @@ void write_exit_status(RoffPage& page) {
   page.entry("0", "success");
   page.entry("1", "a failure while it ran");
   page.entry("2", "wrong arguments, configs, files or data; the message says what to do");
-  page.entry("130, 143", "a run that SIGINT or SIGTERM ended after its current step");
+  page.entry("129, 130, 143", "a run that SIGHUP, SIGINT or SIGTERM ended after its current step");
 }
 
 std::string program_page() {

@@ -30,6 +30,10 @@ class ModuleAccess {
 
   /// Sets the module's view of a run; null ends it.
   static void set_context(LightningModule& module, StepContext* context);
+  /// Sets it at the beginning of a run. Throws levin::UsageError if the module is in a run already.
+  static void enter_run(LightningModule& module, StepContext& context);
+  /// Returns a pointer that expires when the module is destroyed.
+  static std::weak_ptr<const void> lifetime(const LightningModule& module);
   /// Calls configure_model, unless it was called before for this module.
   static void configure_model_once(LightningModule& module);
   /// Returns a function that makes another module of the same class and arguments; it is empty unless make_module or

@@ -112,6 +112,9 @@ class Run {
   /// Measures an action of your own while the result lives: `const auto span = run.profile("augment");`. Without a
   /// profiler it costs a comparison.
   ProfileSpan profile(std::string_view action) const { return {profiler(), action}; }
+  /// Returns whether min_epochs and min_steps are reached, by the end of this epoch if its last batch is done. A
+  /// verdict that a later check may revise, such as EarlyStopping's, should not become a request before.
+  virtual bool minimum_is_reached() const { return true; }
   /// Asks the run to end after the current window, once min_epochs and min_steps are reached; the first reason is kept.
   virtual void request_stop(const std::string& reason) = 0;
   /// Saves a checkpoint at the next point from which a run can resume bit for bit: when the hooks of the current train

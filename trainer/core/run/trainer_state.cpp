@@ -1,8 +1,12 @@
 #include <levin/trainer/core/run/trainer_state.h>
 
+#include <utility>
+
 namespace levin {
 
 State TrainerState::state_dict() const {
+  State steps = State::list();
+  for (const int64_t at_validation : metric_steps) steps.push_back(at_validation);
   return State::dict({
       {"stage", static_cast<int64_t>(stage)},
       {"epoch", epoch},
@@ -26,6 +30,8 @@ State TrainerState::state_dict() const {
       {"evaluation_batch", evaluation_batch},
       {"elapsed_seconds", elapsed_seconds},
       {"validated_seconds", validated_seconds},
+      {"validations", validations},
+      {"metric_steps", std::move(steps)},
   });
 }
 
@@ -55,6 +61,11 @@ void TrainerState::load_state_dict(const State& state) {
   evaluation_batch = state.at("evaluation_batch").to_int();
   elapsed_seconds = state.at("elapsed_seconds").to_double();
   validated_seconds = state.at("validated_seconds").to_double();
+  const State* count = state.find("validations");
+  validations = count != nullptr ? count->to_int() : 0;
+  metric_steps.clear();
+  if (const State* steps = state.find("metric_steps"))
+    for (const State& at_validation : steps->items()) metric_steps.push_back(at_validation.to_int());
 }
 
 }  // namespace levin

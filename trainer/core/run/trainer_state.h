@@ -3,6 +3,7 @@
 #include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace levin {
 
@@ -36,14 +37,16 @@ struct TrainerState {
   double reference_weight = 0;
   WindowState window = {};
   BatchPhase batch_phase = BatchPhase::Done;
-  bool stepped = false;               ///< the latest train batch ended with an optimizer step that was not skipped
-  bool last_batch = false;            ///< the latest train batch was the last of its epoch
-  bool time_to_validate = false;      ///< the ranks' agreement at the latest window's end
-  int64_t batches_of_last_epoch = 0;  ///< train batches of the latest finished epoch
-  int64_t evaluation_loader = 0;      ///< index of the loader that is being evaluated
-  int64_t evaluation_batch = 0;       ///< finished batches of that loader
-  double elapsed_seconds = 0;         ///< of fit, over all its sessions
-  double validated_seconds = 0;       ///< elapsed_seconds at the end of the last validation
+  bool stepped = false;                    ///< the latest train batch ended with an optimizer step that was not skipped
+  bool last_batch = false;                 ///< the latest train batch was the last of its epoch
+  bool time_to_validate = false;           ///< the ranks' agreement at the latest window's end
+  int64_t batches_of_last_epoch = 0;       ///< train batches of the latest finished epoch
+  int64_t evaluation_loader = 0;           ///< index of the loader that is being evaluated
+  int64_t evaluation_batch = 0;            ///< finished batches of that loader
+  double elapsed_seconds = 0;              ///< of fit, over all its sessions
+  double validated_seconds = 0;            ///< elapsed_seconds at the end of the last validation
+  int64_t validations = 0;                 ///< finished validations
+  std::vector<int64_t> metric_steps = {};  ///< of each scheduler: `validations` when it last stepped with a metric
 
   State state_dict() const;
   /// Throws levin::Error if a counter is missing or of another kind.
