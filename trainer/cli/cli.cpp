@@ -101,7 +101,9 @@ std::string command_line_without_checkpoint(const std::string& command, const st
 void warn_without_effect(const CommandLine& line) {
   const std::optional<LaunchEnvironment> ranks = find_launch_environment();
   if (ranks && (ranks->rank != 0 || ranks->launcher == "levin")) return;
-  for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config)) console::warn(text);
+  const bool is_resumed = !line.flags.ckpt_path.empty();
+  for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config, is_resumed))
+    console::warn(text);
 }
 
 int run_from_arguments(const std::string& command, const std::vector<std::string>& given) {
