@@ -1,11 +1,14 @@
 #include <levin/modules/optim/optimizer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/view_as_complex.h>
+#include <ATen/ops/view_as_real.h>
 #include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/serialize/archive.h>
 
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <typeinfo>
 #include <utility>
@@ -38,6 +41,12 @@ std::unique_ptr<torch::optim::OptimizerOptions> checked(const std::string& name,
 /// Copies a group's own options: LibTorch merges them with the defaults only for its own classes.
 void keep_options(const torch::optim::OptimizerParamGroup& given, torch::optim::OptimizerParamGroup& held) {
   if (given.has_options()) held.set_options(given.options().clone());
+}
+
+/// Makes the tensors of a state that have the shape of `real`, a complex parameter's view, complex.
+void complex_again(const at::Tensor& real, ParamState& state) {
+  for (at::Tensor& tensor : state.tensors)
+    if (tensor.defined() && tensor.sizes() == real.sizes()) tensor = at::view_as_complex(tensor);
 }
 
 State to_state(const Json& value) {
@@ -187,7 +196,7 @@ void Optimizer::prepare(const at::Tensor& parameter, const detail::RowChange& ch
   ParamState first;
   if (change.needs_first_state()) {
     const at::Tensor rows = change.values.to(parameter.options());
-    first = first_state(group_of(parameter)->options(), {&rows, rows, nullptr});
+    first = state_before_steps(group_of(parameter)->options(), rows, rows);
   }
   first.tensors.resize(next->tensors.size());
   for (size_t i = 0; i < next->tensors.size(); ++i)
@@ -203,6 +212,36 @@ at::Tensor Optimizer::scaled_gradient(const Member& member) const {
   return gradient_multiplier_ == 1 ? member.gradient : member.gradient.mul(gradient_multiplier_);
 }
 
+ParamState Optimizer::state_before_steps(const torch::optim::OptimizerOptions& options, const at::Tensor& parameter,
+                                         const at::Tensor& gradient) const {
+  if (!parameter.is_complex()) return first_state(options, {&parameter, gradient, nullptr});
+  const at::Tensor real = at::view_as_real(parameter.detach());
+  ParamState state = first_state(options, {&real, real, nullptr});
+  complex_again(real, state);
+  return state;
+}
+
+void Optimizer::update_real(const torch::optim::OptimizerOptions& options, Members& members) {
+  struct Viewed {
+    at::Tensor parameter;
+    ParamState state;
+    ParamState* held;
+  };
+  std::deque<Viewed> viewed;
+  for (Member& member : members) {
+    if (!member.parameter->is_complex()) continue;
+    Viewed& one = viewed.emplace_back(Viewed{at::view_as_real(*member.parameter), *member.state, member.state});
+    for (at::Tensor& tensor : one.state.tensors)
+      if (tensor.defined() && tensor.is_complex()) tensor = at::view_as_real(tensor);
+    member = {&one.parameter, at::view_as_real(member.gradient.resolve_conj()), &one.state};
+  }
+  update(options, members);
+  for (Viewed& one : viewed) {
+    complex_again(one.parameter, one.state);
+    *one.held = std::move(one.state);
+  }
+}
+
 void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
   const auto& options = options_of_group(group);
   Members members, sparse;
@@ -212,13 +251,13 @@ void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
     if (!gradient.defined()) continue;
     Member member{&parameter, gradient, nullptr};
     auto& held = state()[parameter.unsafeGetTensorImpl()];
-    if (!held) held = std::make_unique<ParamState>(first_state(options, member));
+    if (!held) held = std::make_unique<ParamState>(state_before_steps(options, parameter, gradient));
     member.state = static_cast<ParamState*>(held.get());
     if (is_elementwise()) check_shapes(member);
     if (!capturing_) ++member.state->step;
     (gradient.layout() == at::kStrided ? members : sparse).push_back(std::move(member));
   }
-  if (!members.empty()) update(options, members);
+  if (!members.empty()) update_real(options, members);
   for (Member& member : sparse) {
     member.gradient = member.gradient.coalesce();
     member.gradient = scaled_gradient(member);
@@ -272,10 +311,10 @@ void Optimizer::load_state_dict(const State& saved) {
     static_cast<AnyGroupOptions&>(*new_options.back()).set_values(values);
     const State::List& indices = groups[g].at("params").items();
     for (size_t i = 0; i < indices.size(); ++i) {
-      const State* of_parameter = saved.at("state").find(indices[i].to_int());
+      const State* of_parameter = detail::saved_values(saved, indices[i].to_int());
       if (!of_parameter) continue;
       const at::Tensor& parameter = group.params()[i];
-      auto state = std::make_unique<ParamState>(first_state(*new_options.back(), {&parameter, parameter, nullptr}));
+      auto state = std::make_unique<ParamState>(state_before_steps(*new_options.back(), parameter, parameter));
       read(names, *of_parameter, parameter, *state);
       new_states.emplace_back(parameter.unsafeGetTensorImpl(), std::move(state));
     }

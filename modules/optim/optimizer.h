@@ -113,6 +113,10 @@ class Optimizer : public torch::optim::Optimizer {
   };
   Optimizer(Optimizer&& other, const detail::RowLock& lock);
   void step_group(const torch::optim::OptimizerParamGroup& group);
+  /// As `first_state` and `update`, for which complex tensors are real ones with a last dimension of 2, as in PyTorch.
+  ParamState state_before_steps(const torch::optim::OptimizerOptions& options, const at::Tensor& parameter,
+                                const at::Tensor& gradient) const;
+  void update_real(const torch::optim::OptimizerOptions& options, Members& members);
   void check_shapes(const Member& member) const;
   /// Returns the group that holds the parameter; null if none does.
   const torch::optim::OptimizerParamGroup* group_of(const at::Tensor& parameter) const;

@@ -114,6 +114,16 @@ def optimizers(case):
     return values(params)
 
 
+def complex_optimizers(case):
+    p = torch.complex(fill(3, 4), fill(4, 3).t().contiguous()).requires_grad_()
+    optimizer = make(torch.optim, case, [p])
+    for _ in range(20):
+        optimizer.zero_grad()
+        (p * torch.complex(fill(3, 4), -fill(3, 4)) - 1).abs().square().sum().backward()
+        optimizer.step()
+    return torch.view_as_real(p.detach()).flatten().tolist()
+
+
 def optimizers32(case):
     torch.set_default_dtype(torch.float32)
     return optimizers(case)

@@ -55,7 +55,10 @@ void from_python_names(Json& values, const AdafactorOptions& /*options*/) {
 Adafactor::Adafactor(std::vector<at::Tensor> parameters, AdafactorOptions options)
     : Adafactor(detail::one_group(std::move(parameters)), std::move(options)) {}
 Adafactor::Adafactor(ParamGroups groups, AdafactorOptions options)
-    : OptimizerOf("Adafactor", groups, std::move(options)) {}
+    : OptimizerOf("Adafactor", groups, std::move(options)) {
+  for (const at::Tensor& parameter : detail::parameters_of(*this))
+    if (parameter.is_complex()) throw UsageError("Adafactor does not take complex parameters; use another optimizer");
+}
 
 StateNames Adafactor::state_names() const { return {.tensors = {"row_var", "col_var", "variance"}}; }
 

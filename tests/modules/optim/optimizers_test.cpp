@@ -1,5 +1,6 @@
 #include <levin/modules/optim/engine/fused.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
+#include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/optim/optimizers/adafactor.h>
 #include <levin/modules/optim/optimizers/adagrad.h>
 #include <levin/modules/optim/optimizers/adam.h>
@@ -36,6 +37,42 @@ TEST_CASE("optimizers end at Python's weights after 100 steps") {
     CHECK(distance(flat(weights), before) > 1e-3);
     CHECK(distance(flat(weights), flat((*expected)[i])) < (in_double ? 1e-12 : 1e-6));
   }
+}
+
+TEST_CASE("complex parameters end at Python's, which are pairs of real ones, and their state resumes to the bit") {
+  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+  for (const auto& json : optimizer_cases())  // the others are none of Python's, or do not take complex parameters
+    if (const std::string name = json["class"]; name != "Adafactor" && name != "Lion" && name[0] != 'L')
+      cases.push_back(json);
+  const auto expected = python_reference("complex_optimizers", cases);
+  if (!expected) return;
+  const auto train = [](torch::optim::Optimizer& optimizer, const at::Tensor& p, int64_t steps) {
+    for (int64_t i = 0; i < steps; ++i) {
+      optimizer.zero_grad();
+      (p * torch::complex(fill({3, 4}), -fill({3, 4})) - 1).abs().square().sum().backward();
+      optimizer.step();
+    }
+  };
+  const auto begin = [] { return torch::complex(fill({3, 4}), fill({4, 3}).t().contiguous()).requires_grad_(); };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i].dump());
+    const at::Tensor p = begin(), first = begin();
+    train(*make(cases[i], {p}), p, 20);
+    CHECK(distance(flat({torch::view_as_real(p)}), flat((*expected)[i])) < 1e-12);
+    const auto before = make(cases[i], {first});
+    train(*before, first, 10);
+    const at::Tensor second = first.detach().clone().requires_grad_();
+    const auto after = make(cases[i], {second});
+    optim::load_optimizer_state_dict(*after, optim::optimizer_state_dict(*before));
+    train(*after, second, 10);
+    CHECK(torch::equal(second, p));
+  }
+}
+
+TEST_CASE("optimizers that cannot step complex parameters say so") {
+  const at::Tensor p = torch::complex(fill({2}), fill({2})).requires_grad_();
+  CHECK(contains(error_text<UsageError>([&] { optim::LBFGS({p}); }), "LBFGS does not take complex parameters"));
+  CHECK(contains(error_text<UsageError>([&] { optim::Adafactor({p}); }), "Adafactor does not take complex parameters"));
 }
 
 TEST_CASE("sparse gradients, tied, frozen and unused parameters, and groups with different rates are as in Python") {
