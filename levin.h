@@ -145,6 +145,7 @@
 #include <levin/modules/parallel/pipeline/pipeline.h>
 #include <levin/modules/parallel/ranks/distributed_data_parallel.h>
 #include <levin/modules/parallel/ranks/join.h>
+#include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/modules/parallel/replicas/collectives.h>

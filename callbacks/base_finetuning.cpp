@@ -3,6 +3,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/parameter_names.h>
 #include <levin/modules/visit_batch_norm.h>
 #include <levin/trainer/core/system/console.h>
@@ -36,8 +37,8 @@ void set_requires_grad(torch::nn::Module& part, bool value) {
 
 std::unordered_set<const void*> tensors_of(const torch::optim::Optimizer& optimizer) {
   std::unordered_set<const void*> tensors;
-  for (const auto& group : optimizer.param_groups())
-    for (const at::Tensor& parameter : group.params()) tensors.insert(parameter.unsafeGetTensorImpl());
+  for (const std::vector<at::Tensor>& group : whole_groups(optimizer))
+    for (const at::Tensor& parameter : group) tensors.insert(parameter.unsafeGetTensorImpl());
   return tensors;
 }
 
@@ -51,6 +52,7 @@ void add_group(torch::optim::Optimizer& optimizer, std::vector<at::Tensor> param
 State described_groups(LightningModule& module, torch::optim::Optimizer& optimizer, size_t first) {
   auto names = names_of_parameters(module);
   State groups = State::list();
+  const std::vector<std::vector<at::Tensor>> whole = whole_groups(optimizer);
   for (size_t i = first; i < optimizer.param_groups().size(); ++i) {
     State group = State::dict();
     try {
@@ -59,8 +61,7 @@ State described_groups(LightningModule& module, torch::optim::Optimizer& optimiz
       // The options of an optimizer that is not known are not saved.
     }
     State of_group = State::list();
-    for (const at::Tensor& parameter : optimizer.param_groups()[i].params())
-      of_group.push_back(names[parameter.unsafeGetTensorImpl()]);
+    for (const at::Tensor& parameter : whole[i]) of_group.push_back(names[parameter.unsafeGetTensorImpl()]);
     group["params"] = std::move(of_group);
     groups.push_back(std::move(group));
   }

@@ -1,10 +1,9 @@
 #include <levin/callbacks/grad_norm_monitor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/modules/parameter_names.h>
+#include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>
@@ -30,26 +29,18 @@ GradNormMonitor::GradNormMonitor(GradNormMonitorOptions options) : options_(opti
 void GradNormMonitor::on_before_optimizer_step(Run& run, torch::optim::Optimizer& optimizer) {
   if (run.state().global_step % options_.every_n_steps != 0) return;
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients;
-  std::vector<const at::TensorImpl*> parameters;
-  for (const auto& group : optimizer.param_groups())
-    for (const at::Tensor& parameter : group.params()) {
-      const at::Tensor& gradient = parameter.grad();
-      if (!gradient.defined()) continue;
-      gradients.push_back(gradient.is_sparse() ? gradient.coalesce()._values() : gradient);
-      parameters.push_back(parameter.unsafeGetTensorImpl());
-    }
-  if (gradients.empty()) return;
-  const std::vector<at::Tensor> norms = at::_foreach_norm(gradients, options_.norm_type);
+  const auto norms = gradient_norms(run.module(), optimizer, options_.norm_type);
+  if (norms.empty()) return;
+  std::vector<at::Tensor> values;
+  for (const auto& [of_parameter, norm] : norms) values.push_back(norm);
   const std::string name = "grad_" + name_of_order(options_.norm_type) + "_norm";
   size_t number = 0;
   while (number < run.optimizers().size() && run.optimizers()[number].get() != &optimizer) ++number;
   const LogOptions at_each_step{.on_step = true, .on_epoch = false};
   run.module().log(name + "_total" + (number == 0 ? "" : "/" + std::to_string(number)),
-                   at::linalg_vector_norm(at::stack(norms), options_.norm_type), at_each_step);
+                   at::linalg_vector_norm(at::stack(values), options_.norm_type), at_each_step);
   if (!options_.per_layer) return;
-  auto names = names_of_parameters(run.module());
-  for (size_t i = 0; i < norms.size(); ++i) run.module().log(name + "/" + names[parameters[i]], norms[i], at_each_step);
+  for (const auto& [of_parameter, norm] : norms) run.module().log(name + "/" + of_parameter, norm, at_each_step);
 }
 
 }  // namespace levin

@@ -15,7 +15,7 @@ struct GradNormMonitorOptions {
 /// `grad_2.0_norm_total`, and with `per_layer` `grad_2.0_norm/net.0.weight` for each parameter. Several optimizers log
 /// `grad_2.0_norm_total/1` and so on, from the second on.
 ///
-/// Norms stay on the device until a log point. Under `zero1` a rank's norms are those of its own gradients.
+/// Norms stay on the device until a log point. Under `zero1` and `fsdp` they are reduced over the ranks.
 /// Source: lightning.pytorch.utilities.grad_norm
 class GradNormMonitor : public Callback {
  public:

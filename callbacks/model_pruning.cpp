@@ -9,6 +9,7 @@
 #include <ATen/ops/topk.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/modules/lightning_module.h>
+#include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/reset_parameters.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
@@ -105,10 +106,11 @@ void ModelPruning::choose_parameters(Run& run) {
                        "; name the parameters in parameters_to_prune");
 }
 
-void ModelPruning::on_before_optimizer_step(Run& /*run*/, torch::optim::Optimizer& /*optimizer*/) {
+void ModelPruning::on_before_optimizer_step(Run& run, torch::optim::Optimizer& optimizer) {
   const at::NoGradGuard no_grad;
-  for (const Entry& entry : entries_)
-    if (entry.mask.defined() && entry.parameter.grad().defined()) entry.parameter.mutable_grad().mul_(entry.mask);
+  for (const ParameterGradient& one : gradients_of(run.module(), optimizer))
+    for (const Entry& entry : entries_)
+      if (entry.mask.defined() && entry.name == one.name) one.gradient.mul_(one.part_of(entry.mask));
 }
 
 /// Momentum and weight decay may have moved what is pruned.

@@ -1,14 +1,18 @@
 #include <levin/callbacks/terminate_on_nan.h>
-#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/stack.h>
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/observers/finite_watch.h>
+#include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace levin {
@@ -54,22 +58,16 @@ std::string first_gradient(Run& run) {
   return watch.first_gradient() ? "; the first output whose gradient is not finite: " + *watch.first_gradient() : "";
 }
 
-/// Returns the norms of the gradients of an optimizer's parameters as one tensor; undefined without a gradient.
-at::Tensor gradient_norms(const torch::optim::Optimizer& optimizer) {
-  std::vector<at::Tensor> gradients;
-  for (const auto& group : optimizer.param_groups())
-    for (const at::Tensor& parameter : group.params())
-      if (const at::Tensor& gradient = parameter.grad(); gradient.defined())
-        gradients.push_back(gradient.is_sparse() ? gradient._values() : gradient);
-  return gradients.empty() ? at::Tensor() : at::stack(at::_foreach_norm(gradients)).sum();
-}
-
 /// Returns the last of the parameters whose gradient is not finite: backward met it first.
-std::string name_of_gradient(const LightningModule& module) {
-  std::string name;
-  for (const auto& item : module.named_parameters())
-    if (!is_finite(item.value().grad())) name = item.key();
-  return name;
+std::string name_of_gradient(const LightningModule& module,
+                             const std::vector<std::pair<std::string, at::Tensor>>& largest) {
+  std::set<std::string> names;
+  for (const auto& [name, norm] : largest)
+    if (!is_finite(norm)) names.insert(name);
+  std::string last;
+  for (const std::string& name : module.named_parameters().keys())
+    if (names.contains(name)) last = name;
+  return last;
 }
 
 }  // namespace
@@ -86,10 +84,12 @@ void TerminateOnNaN::on_before_backward(Run& run, at::Tensor& /*loss*/) {
 void TerminateOnNaN::on_before_optimizer_step(Run& run, torch::optim::Optimizer& optimizer) {
   if (!options_.check_gradients) return;
   const at::NoGradGuard no_grad;
-  const at::Tensor norm = gradient_norms(optimizer);
-  if (!norm.defined() || std::isfinite(norm.item<double>())) return;  // host sync
-  const std::string name = name_of_gradient(run.module());
-  if (name.empty()) return;  // the norm overflowed, but no gradient did
+  const auto largest = gradient_norms(run.module(), optimizer, std::numeric_limits<double>::infinity());
+  std::vector<at::Tensor> values;
+  for (const auto& [of_parameter, norm] : largest) values.push_back(norm);
+  if (values.empty() || std::isfinite(at::stack(values).sum().item<double>())) return;  // host sync
+  const std::string name = name_of_gradient(run.module(), largest);
+  if (name.empty()) return;  // the sum overflowed, but no gradient did
   throw Error("TerminateOnNaN: the gradient of ", name, " was NaN or infinite in step ", run.state().global_step + 1,
               first_gradient(run), "; the run ends here");
 }

@@ -164,7 +164,7 @@ void read(torch::optim::Optimizer& optimizer, const State& state) {
     options(from_group, new_options.back());
     const State::List& indices = saved_groups[g].at("params").items();
     for (size_t i = 0; i < indices.size(); ++i) {
-      const State* of_parameter = state.at("state").find(indices[i].to_int());
+      const State* of_parameter = detail::saved_values(state, indices[i].to_int());
       if (!of_parameter) continue;
       const at::Tensor& parameter = group.params()[i];
       auto value = std::make_unique<ParamState>();

@@ -1,6 +1,7 @@
 // A user's program that trains with a callback on ranks: `callback_learner FOLDER RANKS CASE [CHECKPOINT]`, where CASE
 // is JSON: {"callback": ..., "head_only", "batch_norm", "strategy", "state_dict_type", "accumulate", "middle",
-// "validates"}. Prints the final weights and buffers of rank 0. A run that validates saves its checkpoint there.
+// "clip", "validates"}. Prints the final weights and buffers of rank 0. A run that validates saves its checkpoint
+// there.
 #include <levin/levin.h>
 
 #include <cstdlib>
@@ -55,6 +56,7 @@ int main(int argc, char** argv) {
     options.strategy = ranks > 1 ? one.value("strategy", "ddp") : "single_device";
     options.state_dict_type = one.value("state_dict_type", "full");
     options.accumulate_grad_batches = one.value("accumulate", int64_t{1});
+    if (one.contains("clip")) options.gradient_clip_val = one["clip"].get<double>();
     options.accelerator = "cpu";
     options.devices = static_cast<int>(ranks);
     options.precision = "64-true";

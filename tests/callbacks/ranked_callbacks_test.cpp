@@ -47,13 +47,16 @@ TEST_CASE("callbacks that change the training do on two ranks what they do on on
     {"callback": {"class": "StochasticWeightAveraging", "swa_lrs": 0.02, "swa_epoch_start": 2, "annealing_epochs": 2}},
     {"callback": {"class": "EMAWeightAveraging", "decay": 0.9}},
     {"head_only": true, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
+    {"unfreezes": true, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
+    {"clip": 0.05, "callback": {"class": "ModelPruning", "pruning_fn": "l1_unstructured", "amount": 0.2}},
     {"callback": {"class": "ModelPruning", "pruning_fn": "l1_unstructured", "amount": 0.2}}
   ])");
   for (Json one : cases) {
     const auto on_one_device = learner.weights(1, one);
     for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
       INFO(strategy);
-      if (strategy == std::string("fsdp") && one.contains("head_only")) continue;  // it refuses to unfreeze parameters
+      if (strategy == std::string("fsdp") && (one.contains("head_only") || one.contains("unfreezes")))
+        continue;  // it refuses to unfreeze parameters
       one["strategy"] = strategy;
       CHECK(largest_distance(learner.weights(2, one), on_one_device) < 1e-10);
     }
@@ -83,6 +86,21 @@ TEST_CASE("callbacks that change the training are resumed on two ranks to the sa
   for (const Json& one : cases) {
     const auto unbroken = learner.weights(2, one);
     CHECK(learner.weights(2, one, learner.middle()) == unbroken);
+  }
+}
+
+TEST_CASE("norms of gradients are those of the whole gradients under every strategy") {
+  const RankedFits fits;
+  for (const char* norm_type : {"2", "1", "\"inf\""}) {
+    INFO(norm_type);
+    const RankedFits::Flags monitored = {
+        "--callbacks",
+        std::string(R"([{"class": "GradNormMonitor", "per_layer": true, "norm_type": )") + norm_type + "}]"};
+    for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+      INFO(strategy);
+      ends_as_one_process(fits, monitored, {"--devices", "2", "--strategy", strategy, "--data.batch_size", "32"},
+                          1e-10);
+    }
   }
 }
 

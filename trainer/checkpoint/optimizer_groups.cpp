@@ -1,5 +1,6 @@
 #include <levin/trainer/checkpoint/optimizer_groups.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
+#include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/nn/module.h>
@@ -111,7 +112,7 @@ State with_present_groups(torch::optim::Optimizer& optimizer, const GroupNames& 
     State numbers = State::list();
     for (size_t i = 0; i < present[g].size(); ++i, ++number) {
       const std::optional<int64_t> old = before[static_cast<size_t>(number)];
-      const State* const values = old ? saved.at("state").find(*old) : nullptr;
+      const State* const values = old ? optim::detail::saved_values(saved, *old) : nullptr;
       if (values != nullptr) state["state"][number] = *values;
       numbers.push_back(number);
     }

@@ -77,6 +77,11 @@ void check_saved_keys(const State& of_parameter, const std::vector<const char*>&
   }
 }
 
+const State* saved_values(const State& saved, int64_t index) {
+  const State* const values = saved.at("state").find(index);
+  return values != nullptr && !values->is_none() ? values : nullptr;
+}
+
 double saved_number(const State& value) {
   return value.is_tensor() ? value.to_tensor().item<double>() : value.to_double();
 }

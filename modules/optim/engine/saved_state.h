@@ -3,6 +3,7 @@
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/trainer/core/state/state.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace levin::optim::detail {
@@ -19,6 +20,10 @@ void check_saved_options(const State& saved, const State& present);
 /// Throws levin::UsageError if the saved state of a parameter has a key that is neither in `known` nor "step", since it
 /// belongs to another optimizer.
 void check_saved_keys(const State& of_parameter, const std::vector<const char*>& known);
+
+/// Returns the saved state of parameter number `index`; null if there is none. Checkpoints of levin 0.1.0 have a none
+/// in the place of an empty state.
+const State* saved_values(const State& saved, int64_t index);
 
 /// Returns a saved number, which Python may have saved as a tensor.
 double saved_number(const State& value);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -35,16 +36,28 @@ State numbers_from(int64_t& next, size_t count) {
 
 /// Copies a rank's part of a parameter's state into the whole state.
 void join_part(const State& part, const at::Tensor& parameter, State& whole) {
+  if (whole.is_none()) whole = State::dict();  // also for an optimizer that keeps nothing of it, as SGD
   for (const auto& [name, value] : part.at("values").to_dict()) {
     if (!value.is_tensor() || value.to_tensor().dim() == 0) {  // a number, equal in all parts
       whole[name] = value;
       continue;
     }
     const at::Tensor& of_part = value.to_tensor();
-    if (!whole.is_dict() || !whole.contains(name))
+    if (!whole.contains(name))
       whole[name] = at::empty_strided(parameter.sizes(), parameter.strides(), of_part.options().device(at::kCPU));
     elements(whole[name].to_tensor(), part.at("begin").to_int(), of_part.numel()).copy_(of_part);
   }
+}
+
+std::mutex& mutex_of_all() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// The sharded optimizers that live, by the optimizer that they step.
+std::unordered_map<const torch::optim::Optimizer*, const ShardedOptimizer*>& all_of_process() {
+  static std::unordered_map<const torch::optim::Optimizer*, const ShardedOptimizer*> all;
+  return all;
 }
 
 /// Returns this rank's part of the saved state of a parameter.
@@ -92,9 +105,38 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::uniq
   make_parts();
   optimizer.state().clear();
   if (!state.is_none()) load_state_dict(state);
+  const std::lock_guard lock(mutex_of_all());
+  all_of_process()[&optimizer] = this;
 }
 
-ShardedOptimizer::~ShardedOptimizer() = default;
+ShardedOptimizer::~ShardedOptimizer() {
+  const std::lock_guard lock(mutex_of_all());
+  all_of_process().erase(&optimizer_);
+}
+
+const ShardedOptimizer* ShardedOptimizer::of(const torch::optim::Optimizer& optimizer) {
+  const std::lock_guard lock(mutex_of_all());
+  const auto found = all_of_process().find(&optimizer);
+  return found == all_of_process().end() ? nullptr : found->second;
+}
+
+void ShardedOptimizer::for_each_part(
+    const std::function<void(const at::Tensor& parameter, int64_t begin, const at::Tensor& part)>& visit) const {
+  for (const Part& part : parts_) visit(parameters_[part.parameter], part.place.begin, part.values);
+}
+
+std::vector<std::vector<at::Tensor>> ShardedOptimizer::whole_groups() const {
+  std::vector<std::vector<at::Tensor>> groups;
+  auto next = parameters_.begin();
+  for (const size_t size : group_sizes_) {
+    groups.emplace_back(next, next + static_cast<std::ptrdiff_t>(size));
+    next += static_cast<std::ptrdiff_t>(size);
+  }
+  // Groups that were added since the last step are not divided yet.
+  for (size_t g = group_sizes_.size(); g < optimizer_.param_groups().size(); ++g)
+    groups.push_back(optimizer_.param_groups()[g].params());
+  return groups;
+}
 
 bool ShardedOptimizer::has_rows_of(const at::Tensor& parameter) const {
   return std::any_of(parameters_.begin(), parameters_.end(), [&](const auto& one) { return one.is_same(parameter); });
@@ -287,7 +329,7 @@ void ShardedOptimizer::load_state_dict(const State& saved) {
   std::vector<const State*> of_parameters;
   for (const State& group : groups)
     for (const State& index : group.at("params").items())
-      of_parameters.push_back(saved.at("state").find(index.to_int()));
+      of_parameters.push_back(optim::detail::saved_values(saved, index.to_int()));
   State own = State::dict({{"state", State::dict()}, {"param_groups", State::list()}});
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];

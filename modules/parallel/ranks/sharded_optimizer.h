@@ -7,6 +7,7 @@
 #include <torch/optim/optimizer.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -65,6 +66,16 @@ class ShardedOptimizer {
 
   /// Returns the parameters of which the optimizer's groups hold parts now, one for each part, in their order.
   std::vector<at::Tensor> whole_parameters() const;
+
+  /// Returns the sharded optimizer of `optimizer`; null if it is none of a ShardedOptimizer.
+  static const ShardedOptimizer* of(const torch::optim::Optimizer& optimizer);
+  /// Calls `visit` for each part that the optimizer's groups hold, with its parameter and its first element there.
+  void for_each_part(
+      const std::function<void(const at::Tensor& parameter, int64_t begin, const at::Tensor& part)>& visit) const;
+  /// Returns the parameters of each of the optimizer's groups, also those of which this rank has no part.
+  std::vector<std::vector<at::Tensor>> whole_groups() const;
+  /// Returns the ranks among which the parameters are divided.
+  ProcessGroup& group() const { return group_; }
 
   /// Returns the unsharded state, over whole parameters, on the CPU, in the layout of Python's optimizers: on rank 0,
   /// and an empty state on the other ranks. Collective: all ranks call it.

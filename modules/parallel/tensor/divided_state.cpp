@@ -1,4 +1,5 @@
 #include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/trainer/core/ranks/process_group.h>
@@ -9,9 +10,8 @@
 #include <string>
 
 namespace levin::parallel {
-namespace {
 
-TensorGroup group_of(const torch::nn::Module& module) {
+TensorGroup tensor_group_of(const torch::nn::Module& module) {
   if (const auto* const itself = dynamic_cast<const TensorParallel*>(&module); itself && itself->is_divided())
     return itself->tensor_group();
   for (const auto& part : module.modules(/*include_self=*/false))
@@ -20,6 +20,8 @@ TensorGroup group_of(const torch::nn::Module& module) {
       return parallel->tensor_group();
   return nullptr;
 }
+
+namespace {
 
 /// Visits each tensor in the state of a divided parameter.
 void for_each_divided(State& state, const std::vector<at::Tensor>& parameters,
@@ -33,7 +35,7 @@ void for_each_divided(State& state, const std::vector<at::Tensor>& parameters,
         throw UsageError(
             "tensor parallelism: the optimizer has more parameters than configure_optimizers gave it; add groups "
             "there");
-      if (partitions[place] == nullptr || state.at("state").find(index.to_int()) == nullptr) continue;
+      if (partitions[place] == nullptr || optim::detail::saved_values(state, index.to_int()) == nullptr) continue;
       for (auto& [name, value] : state["state"][index.to_int()].to_dict())
         if (value.is_tensor()) visit(value, parameters[place], *partitions[place]);
     }
@@ -44,7 +46,7 @@ void for_each_divided(State& state, const std::vector<at::Tensor>& parameters,
 State join_tensors(const torch::nn::Module& module, const State& by_name) {
   const std::map<std::string, Partition> partitions = partitions_of(module);
   if (partitions.empty()) return by_name;
-  const TensorGroup group = group_of(module);
+  const TensorGroup group = tensor_group_of(module);
   State whole = State::dict();
   for (const auto& [name, value] : by_name.to_dict()) {
     const auto partition = partitions.find(to_text(name));

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/parallel/tensor/partition.h>
+#include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
@@ -10,6 +11,9 @@ class ProcessGroup;
 }
 
 namespace levin::parallel {
+
+/// Returns the ranks among which layers of the module are divided; null if it has no such layer.
+TensorGroup tensor_group_of(const torch::nn::Module& module);
 
 /// Returns tensors, by names of the module's parameters and buffers, with those whole of which the ranks of a tensor
 /// group have parts: on the group's rank 0, and none on the others. If the module is not divided, returns them as they

@@ -98,3 +98,22 @@ TEST_CASE("what a mesh cannot run is refused") {
   CHECK(digits.start("mlp", kTensor2).wait() != 0);
   CHECK(contains(digits.log("mlp"), "the module has no part that ranks can divide"));
 }
+
+TEST_CASE("plain SGD, which keeps no state, saves and resumes on tensor-parallel ranks") {
+  const GptFits fits;
+  const Flags plain = {"--model.optimizer.class", "SGD", "--model.optimizer.lr", "0.1"};
+  const auto unbroken = fits.weights("unbroken", plain);
+  for (const char* strategy : {"ddp", "zero1"}) {
+    INFO(strategy);
+    const Flags ranks = joined(joined(plain, kMesh), {"--strategy", strategy});
+    fits.weights(strategy, joined(ranks, {"--max-epochs", "1"}));
+    CHECK(difference(fits.weights(strategy, joined(ranks, {"--ckpt-path", "last"})), unbroken) < 1e-10);
+  }
+}
+
+TEST_CASE("norms of gradients are those of the whole gradients on tensor-parallel ranks") {
+  const GptFits fits;
+  const Flags monitored = {"--callbacks", R"([{"class": "GradNormMonitor", "per_layer": true}])"};
+  ends_as_one_process(fits, monitored, kTensor2, 1e-10);
+  ends_as_one_process(fits, monitored, kFsdpOfMesh, 1e-10);
+}

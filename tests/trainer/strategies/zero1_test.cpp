@@ -89,3 +89,28 @@ TEST_CASE("what zero1 cannot run is refused, and a dry run shows what it saves")
       text, "gradients: 0.204 MB in 1 bucket, parameters: 0.204 MB gathered after the step; each rank sends 0.61"));
   CHECK(contains(text, "optimizer state 0 MB"));
 }
+
+TEST_CASE(
+    "plain SGD, which keeps no state, resumes under zero1 and fsdp and elsewhere, also from files with a none as "
+    "state") {
+  const RankedFits fits;
+  const Flags plain = {"--model.optimizer.momentum", "0"}, first = {"--max-epochs", "1"};
+  const auto unbroken = fits.weights("unbroken", plain);
+  for (const char* strategy : {"zero1", "fsdp"}) {
+    INFO(strategy);
+    const Flags two = joined(plain, {"--strategy", strategy, "--devices", "2", "--data.batch_size", "32"});
+    const std::string name = strategy;
+    fits.weights(name, joined(two, first));
+    const auto file = fits.run(name) / "checkpoints" / "last.ckpt";
+    const auto goes_on = [&](const std::string& again, const Flags& flags) {
+      return difference(fits.weights(again, joined(flags, {"--ckpt-path", file.string()})), unbroken);
+    };
+    CHECK(goes_on(name + "_one", plain) < 1e-10);
+    CHECK(goes_on(name + "_two", two) < 1e-10);
+    levin::State saved = levin::load_state(file);
+    for (auto& [index, values] : saved["optimizer_states"].items()[0]["state"].to_dict()) values = levin::State();
+    levin::save_state(saved, file);
+    CHECK(goes_on(name + "_none_one", plain) < 1e-10);
+    CHECK(goes_on(name + "_none_two", two) < 1e-10);
+  }
+}

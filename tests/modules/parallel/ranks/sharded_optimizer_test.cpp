@@ -177,6 +177,36 @@ TEST_CASE("a state goes from shares to another number of ranks, to none, and bac
   }
 }
 
+TEST_CASE("a hook changes gradients in parts as it changes whole ones, and sees their norms") {
+  const Make sgd = make<levin::optim::SGD>(levin::optim::SGDOptions{.lr = 0.1});
+  const auto mask_of = [](const Tensor& parameter) {
+    return torch::arange(parameter.numel(), torch::kDouble).reshape(parameter.sizes()).remainder(3);
+  };
+  const auto change = [&](torch::nn::Module& module, torch::optim::Optimizer& optimizer) {
+    for (const levin::ParameterGradient& one : levin::gradients_of(module, optimizer))
+      one.gradient.mul_(one.part_of(mask_of(one.parameter)));
+  };
+  Alone alone(sgd);
+  alone.net->forward(images(0)).square().mean().backward();
+  change(*alone.net, *alone.optimizer);
+  std::map<std::string, double> norms;
+  for (const auto& item : alone.net->named_parameters())
+    if (item.value().grad().defined()) norms[item.key()] = item.value().grad().norm().item<double>();
+  alone.optimizer->step();
+  run_ranks_over_gloo(3, [&](levin::ProcessGroup& group) {
+    Rank rank(group, sgd);
+    rank.reducer.backward(rank.net->forward(images(0).narrow(0, group.rank() * 4, 4)).square().mean());
+    rank.optimizer.take_gradients();
+    change(*rank.net, *rank.inner);
+    const auto found = levin::gradient_norms(*rank.net, *rank.inner, 2);
+    RANK_CHECK(group, found.size() == norms.size());
+    for (const auto& [name, norm] : found) RANK_CHECK(group, std::abs(norm.item<double>() - norms.at(name)) < 1e-12);
+    RANK_CHECK(group, levin::whole_groups(*rank.inner)[0].size() == norms.size());
+    rank.optimizer.step();
+    RANK_CHECK(group, difference_of_nets(*rank.net, *alone.net) < 1e-12);
+  });
+}
+
 TEST_CASE("state that an optimizer already has is divided too") {
   const Make warm = [](NetImpl& net) {
     auto optimizer = std::make_unique<levin::optim::Adam>(net.parameters(), levin::optim::AdamOptions{.lr = 0.01});
