@@ -40,6 +40,12 @@ CombinedBatch CombinedBatch::to(c10::Device device, bool non_blocking) const {
   return moved;
 }
 
+CombinedBatch CombinedBatch::to(at::ScalarType dtype) const {
+  CombinedBatch converted;
+  for (const auto& [name, batch] : batches) converted.batches.emplace_back(name, batch.to(dtype));
+  return converted;
+}
+
 CombinedBatch CombinedBatch::pin_memory() const {
   CombinedBatch pinned;
   for (const auto& [name, batch] : batches) pinned.batches.emplace_back(name, batch.pin_memory());

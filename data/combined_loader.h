@@ -21,6 +21,7 @@ struct CombinedBatch {
   /// Returns the number of samples in the first batch that is not empty, which weights the means of `log`.
   int64_t size() const;
   CombinedBatch to(c10::Device device, bool non_blocking = false) const;
+  CombinedBatch to(at::ScalarType dtype) const;
   CombinedBatch pin_memory() const;
 };
 

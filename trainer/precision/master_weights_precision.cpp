@@ -1,5 +1,6 @@
 #include <levin/trainer/precision/master_weights_precision.h>
 #include <levin/modules/visit_batch_norm.h>
+#include <levin/trainer/precision/convert_floats.h>
 
 namespace levin {
 
@@ -7,9 +8,9 @@ namespace levin {
 MasterWeightsPrecision::MasterWeightsPrecision() : scaler_({.init_scale = 32768.0}) {}
 
 void MasterWeightsPrecision::convert_module(torch::nn::Module& module) const {
-  module.to(at::kHalf);
+  convert_floats(module, at::kHalf);
   for (const auto& part : module.modules(/*include_self=*/false))
-    visit_batch_norm(*part, [](auto& norm) { norm.to(at::kFloat); });
+    visit_batch_norm(*part, [](auto& norm) { convert_floats(norm, at::kFloat); });
 }
 
 void MasterWeightsPrecision::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {

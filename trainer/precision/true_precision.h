@@ -1,5 +1,6 @@
 #pragma once
 #include <c10/core/ScalarType.h>
+#include <levin/trainer/precision/convert_floats.h>
 #include <levin/trainer/precision/precision_plugin.h>
 
 namespace levin {
@@ -16,7 +17,7 @@ class TruePrecision final : public PrecisionPlugin {
       : name_(name), dtype_(dtype), sets_default_dtype_(sets_default_dtype) {}
 
   const char* name() const override { return name_; }
-  void convert_module(torch::nn::Module& module) const override { module.to(dtype_); }
+  void convert_module(torch::nn::Module& module) const override { convert_floats(module, dtype_); }
   Batch convert_batch(Batch batch) const override { return batch.to(dtype_); }
   void forward_context(c10::function_ref<void()> step) const override;
 

@@ -152,6 +152,56 @@ TEST_CASE("under amp_level O2 BatchNorm stays in float32, and float32 masters ta
   CHECK(parameters["net.1.weight"].is_same(module.masters[2]));
 }
 
+TEST_CASE("integers of a module stay as they are in every precision: the count of batches is exact") {
+  struct Normed : ToyModule {
+    Normed()
+        : ToyModule(
+              torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::Linear(8, 1))) {
+      register_buffer("flags", torch::tensor({true, false}));
+      register_buffer("turns", torch::complex(torch::ones({2}), torch::ones({2})));
+    }
+  };
+  const ToyData data(600);
+  for (const auto& [precision, level] : std::vector<std::pair<std::string, std::string>>{
+           {"64-true", ""}, {"bf16-true", ""}, {"16-true", ""}, {"32-true", "O2"}}) {
+    INFO(precision << " " << level);
+    const TemporaryFolder folder;
+    Normed module;
+    levin::TrainerOptions options = with(folder, precision);
+    if (!level.empty()) {
+      options.use_amp = true;
+      options.amp_level = level;
+    }
+    levin::Trainer(options).fit(module, data.loader(2));
+    const auto buffers = module.named_buffers();
+    CHECK(buffers["net.1.num_batches_tracked"].scalar_type() == at::kLong);
+    CHECK(buffers["net.1.num_batches_tracked"].item<int64_t>() == 300);
+    CHECK(torch::equal(buffers["flags"], torch::tensor({true, false})));
+    CHECK(torch::equal(buffers["turns"], torch::complex(torch::ones({2}), torch::ones({2}))));
+    CHECK(module.named_parameters()["net.0.weight"].scalar_type() != at::kFloat);
+  }
+}
+
+TEST_CASE("the batches of several loaders are converted as a single one is") {
+  struct Both : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      const auto& both = batch.as<levin::data::CombinedBatch>();
+      dtype = both[1].target().scalar_type();
+      return loss_of(both[0]) + loss_of(both[1]);
+    }
+    at::ScalarType dtype = at::kFloat;
+  };
+  const ToyData data(8);
+  for (const auto& [precision, dtype] : std::vector<std::pair<std::string, at::ScalarType>>{
+           {"64-true", at::kDouble}, {"bf16-true", at::kBFloat16}, {"16-true", at::kHalf}}) {
+    INFO(precision);
+    const TemporaryFolder folder;
+    Both module;
+    levin::Trainer(with(folder, precision)).fit(module, {data.loader(4), data.loader(2)});
+    CHECK(module.dtype == dtype);
+  }
+}
+
 TEST_CASE("a user's struct in a batch is converted by its to(at::ScalarType)") {
   struct Pair {
     at::Tensor values;
