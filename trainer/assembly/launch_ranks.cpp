@@ -100,22 +100,22 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
                            " of this machine can take part in the run; LEVIN_SECRET, the same text in the environment "
                            "of all machines, turns others away"));
   std::filesystem::path logs = log_folder_of(resolve(given));
-  // Without a run folder the output is only kept after a failure.
+  // Without a run folder the output is gone with the run, except for the last lines of a rank that failed.
   std::optional<PrivateFolder> temporary;
   if (logs.empty()) logs = temporary.emplace("ranks").path();
   if (!given.quiet)
     console::info(c10::str("starts ", ranks, " ranks (", placement.strategy.why,
-                           "); the output of all but the first is in ", logs.string()));
-  const int code = supervise({.ranks = ranks,
-                              .node_rank = machine.node_rank,
-                              .num_nodes = placement.num_nodes,
-                              .master_addr = machine.master_addr,
-                              .master_port = machine.master_port,
-                              .secret = secret,
-                              .max_restarts = given.max_restarts,
-                              .log_folder = logs});
-  if (temporary && code != 0) temporary->keep();
-  return code;
+                           "); the output of all but the first is in ", logs.string(),
+                           temporary ? " until the run ends, since it has no folder" : ""));
+  return supervise({.ranks = ranks,
+                    .node_rank = machine.node_rank,
+                    .num_nodes = placement.num_nodes,
+                    .master_addr = machine.master_addr,
+                    .master_port = machine.master_port,
+                    .secret = secret,
+                    .max_restarts = given.max_restarts,
+                    .log_folder = logs,
+                    .keeps_logs = !temporary});
 }
 
 std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const ResolvedOptions& options) {

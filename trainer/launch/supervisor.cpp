@@ -205,7 +205,7 @@ class Start {
     std::cerr << "levin: " << culprit.how_it_ended() << "\n";
     if (!culprit.error().empty()) std::cerr << "  its error: " << culprit.error() << "\n";
     if (culprit.log().empty()) return;
-    std::cerr << "  its last lines, of " << culprit.log().string() << ":\n";
+    std::cerr << "  its last lines" << (run_.keeps_logs ? ", of " + culprit.log().string() : "") << ":\n";
     for (const std::string& line : last_lines(culprit.log()))
       std::cerr << "  [" << run_.called << " " << culprit.rank() << "] " << readable(line) << "\n";
     std::cerr << std::flush;

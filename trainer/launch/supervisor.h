@@ -17,6 +17,7 @@ struct SupervisedRun {
   std::string called = "rank";            ///< the word for a process in messages and log names
   int64_t max_restarts = 0;               ///< how often all ranks are restarted after a failure
   std::filesystem::path log_folder = {};  ///< for the output of all ranks except the first: rank_1.log, ...
+  bool keeps_logs = true;                 ///< false: the caller removes the folder, which no message names
   /// The command line of each rank; empty: this process's command line for all ranks.
   std::vector<std::vector<std::string>> commands = {};
   /// How long the other ranks may continue after a rank has failed, to detect and report the loss. Then each is asked

@@ -89,3 +89,19 @@ TEST_CASE("a dry run plans for ranks that are not there") {
   CHECK(contains(text, "the fit would make 9 optimizer steps: 3 training batches per epoch"));
   CHECK_FALSE(std::filesystem::exists(fits.folder / "plan"));
 }
+
+TEST_CASE("verify-resume compares runs of several ranks, and leaves no folder behind") {
+  const RankedFits fits;
+  const std::filesystem::path temporary = fits.folder / "tmp";
+  std::filesystem::create_directories(temporary);
+  for (const char* strategy : {"ddp", "zero1"}) {
+    std::vector<std::string> words =
+        fits.command("verified", {"--devices", "2", "--data.batch_size", "32", "--strategy", strategy, "--steps", "6"});
+    words[1] = "verify-resume";
+    const std::filesystem::path log = fits.folder / "verified.log";
+    const int code = Spawned(words, log, {"TMPDIR=" + temporary.string()}).wait();
+    INFO(read_bytes(log));
+    CHECK(code == 0);
+    CHECK(std::filesystem::is_empty(temporary));
+  }
+}

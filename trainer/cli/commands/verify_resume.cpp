@@ -1,5 +1,6 @@
 #include <levin/trainer/cli/commands/verify_resume.h>
 #include <ATen/Context.h>
+#include <c10/util/ScopeExit.h>
 #include <levin/callbacks/callback.h>
 #include <levin/data/data_module.h>
 #include <levin/trainer/cli/commands/ckpt.h>
@@ -8,14 +9,17 @@
 #include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/private_folder.h>
+#include <levin/trainer/launch/environment.h>
 #include <levin/trainer/trainer.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -54,8 +58,29 @@ struct SessionPlan {
   fs::path go_on_from = {};
 };
 
+/// The environment variable by which the ranks that this command starts find its folder.
+constexpr const char* kFolder = "LEVIN_VERIFY_RESUME_FOLDER";
+
+/// Returns the folder of all ranks' files, in `own` if this process makes it.
+fs::path shared_folder(std::optional<PrivateFolder>& own) {
+  if (const char* const made = std::getenv(kFolder); made != nullptr) return made;
+  const auto launched = find_launch_environment();
+  if (launched && launched->world_size > 1)
+    throw UsageError("verify-resume starts its ranks itself and cannot be started by ", launched->launcher,
+                     "; run it once, without a launcher, with --devices");
+  own.emplace("verify_resume");
+  ::setenv(kFolder, own->path().c_str(), /*overwrite=*/1);
+  return own->path();
+}
+
+/// Returns whether this process reads and compares the files, which the first rank alone knows to be complete.
+bool is_first_rank() {
+  const auto launched = find_launch_environment();
+  return !launched || launched->rank == 0;
+}
+
 /// Runs one session with a new module, data and callbacks. Writes `checkpoint` and returns the rows of metrics.jsonl.
-std::vector<std::string> run_session(const Config& config, const PrivateFolder& scratch, const fs::path& checkpoint,
+std::vector<std::string> run_session(const Config& config, const fs::path& scratch, const fs::path& checkpoint,
                                      const SessionPlan& plan) {
   RunOptions options = read_run_options(config);
   require_model(options);
@@ -80,6 +105,7 @@ std::vector<std::string> run_session(const Config& config, const PrivateFolder& 
   Trainer made(trainer);
   const std::string from = plan.go_on_from.string();
   const RunResult result = data ? made.fit(*module, *data, from) : made.fit(*module, {}, {}, from);
+  if (!is_first_rank()) return {};
   if (!fs::exists(checkpoint))
     throw UsageError("verify-resume: the fit ended after ", result.global_step, " steps, before ", plan.stop_after,
                      "; give fewer --steps");
@@ -112,12 +138,23 @@ void forget_times(const fs::path& file) {
 
 bool verify_resume(std::ostream& out, const Config& config, int64_t steps) {
   if (steps < 2) throw UsageError("--steps: expected at least 2, got ", steps);
-  const PrivateFolder scratch("verify_resume");
+  // It outlives this function if ranks are started: their supervisor leaves by std::exit.
+  static std::optional<PrivateFolder> own;
+  const fs::path scratch = shared_folder(own);
+  const auto remove = c10::make_scope_exit([] {
+    if (own) ::unsetenv(kFolder);
+    own.reset();
+  });
   const bool accumulates = read_run_options(config).trainer.accumulate_grad_batches > 1;
   const fs::path whole = scratch / "unbroken.ckpt", middle = scratch / "middle.ckpt", again = scratch / "resumed.ckpt";
   const auto rows = run_session(config, scratch, whole, {"unbroken", steps, steps});
   run_session(config, scratch, middle, {"stopped", steps, steps / 2, accumulates});
   const auto rows_again = run_session(config, scratch, again, {"resumed", steps, steps, false, middle});
+  const fs::path second = scratch / "unbroken_again.ckpt";
+  // All ranks make the same runs, and only the first knows whether this one is needed.
+  const bool on_ranks = find_launch_environment().has_value();
+  if (on_ranks) run_session(config, scratch, second, {"unbroken_again", steps, steps});
+  if (!is_first_rank()) return true;
   for (const fs::path& file : {whole, again}) forget_times(file);
   out << "verify-resume: " << steps << " steps (unbroken.ckpt), and again with a stop after " << steps / 2
       << " and a new module that went on (resumed.ckpt)\n";
@@ -128,8 +165,7 @@ bool verify_resume(std::ostream& out, const Config& config, int64_t steps) {
     equal = false;
   }
   if (equal) return true;
-  const fs::path second = scratch / "unbroken_again.ckpt";
-  run_session(config, scratch, second, {"unbroken_again", steps, steps});
+  if (!on_ranks) run_session(config, scratch, second, {"unbroken_again", steps, steps});
   forget_times(second);
   std::ostringstream differences;
   if (ckpt_diff(differences, whole, second, kToTheBit))
