@@ -131,7 +131,9 @@ void apply_gradients(RunContext& run, const std::vector<const State*>& sections)
       if (const State* saved = section->at("gradients").find(parameter.key())) {
         const at::Tensor own =
             divided != partitions.end() ? divided->second.part_of(saved->to_tensor()) : saved->to_tensor();
-        const at::Tensor one = own.to(parameter.value().options(), /*non_blocking=*/false, /*copy=*/true);
+        // Not by its options, whose layout is not that of a sparse gradient.
+        const at::Tensor one = own.to(parameter.value().device(), parameter.value().scalar_type(),
+                                      /*non_blocking=*/false, /*copy=*/true);
         sum = sum.defined() ? sum + one : one;
       }
     if (sum.defined()) parameter.value().mutable_grad() = sum;

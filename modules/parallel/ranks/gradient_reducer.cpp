@@ -7,12 +7,15 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -79,6 +82,29 @@ std::optional<at::ScalarType> dtype_of(GradientCompression compression) {
   }
 }
 
+/// Returns the names of the parameters whose numbers the reducer's error lists; empty if it lists none.
+std::string names_of_missing(const std::string& error, const std::vector<std::string>& names) {
+  const std::string before = "did not receive grad for rank ";
+  size_t at = error.find(before);
+  if (at != std::string::npos) at = error.find(':', at + before.size());
+  if (at == std::string::npos) return {};
+  std::istringstream numbers(error.substr(at + 1));
+  std::string missing;
+  for (size_t number = 0; numbers >> number;)
+    if (number < names.size()) missing += (missing.empty() ? "" : ", ") + names[number];
+  return missing;
+}
+
+/// Makes the gradients of sparse embeddings dense before they are accumulated, since the buckets hold whole ones.
+struct DenseGradients : torch::autograd::FunctionPreHook {
+  variable_list operator()(const variable_list& gradients) override {
+    variable_list dense = gradients;
+    for (at::Tensor& gradient : dense)
+      if (gradient.defined() && gradient.is_sparse()) gradient = gradient.to_dense();
+    return dense;
+  }
+};
+
 /// With a static graph, the first step reduces at the end of backward, since the set of gradients is not known before.
 /// PyTorch's DDP does the same at this point.
 struct ReduceAtTheEnd : torch::autograd::Function<ReduceAtTheEnd> {
@@ -98,6 +124,7 @@ struct ReduceAtTheEnd : torch::autograd::Function<ReduceAtTheEnd> {
 struct GradientReducer::Engine {
   /// Makes the next backward reduce. The graphs of `outputs` are searched for unused parameters if that is enabled.
   void begin(const std::vector<at::Tensor>& outputs) {
+    if (first_step) reducer->begin_first_iteration();
     reducer->prepare_for_forward();
     reducer->rebuild_buckets();
     reducer->prepare_for_backward(outputs);
@@ -109,6 +136,8 @@ struct GradientReducer::Engine {
   void end() { reducer->rebuild_buckets(); }
 
   std::shared_ptr<torch_compat::Reducer> reducer;
+  /// The reducer holds a weak pointer to it, which it follows without a check when the unused parameters change.
+  std::shared_ptr<c10d::Logger> logger;
   bool first_step = true;
 };
 
@@ -147,15 +176,20 @@ void GradientReducer::make_engine(Buckets buckets) {
                                   .first_bucket_bytes = static_cast<int64_t>(bytes_of(options_.first_bucket_mb)),
                                   .find_unused_parameters = options_.find_unused_parameters,
                                   .names = std::move(names)});
+  engine->logger = std::make_shared<c10d::Logger>(engine->reducer);
+  engine->reducer->set_logger(engine->logger);
   if (options_.shard_gradients) engine->reducer->keep_buckets();
   if (options_.static_graph) engine->reducer->set_static_graph();
   if (options_.shard_gradients || options_.compression != GradientCompression::None)
     engine->reducer->register_comm_hook(
         make_reduction_hook(group_.raw(), dtype_of(options_.compression), options_.shard_gradients));
   engine_ = std::move(engine);
-  accumulators_.clear();
-  for (const at::Tensor& parameter : parameters_)
-    accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
+  const auto before = std::exchange(accumulators_, {});
+  for (const at::Tensor& parameter : parameters_) {
+    const auto& accumulator = accumulators_.emplace_back(torch::autograd::impl::grad_accumulator(parameter));
+    if (std::find(before.begin(), before.end(), accumulator) == before.end())
+      accumulator->add_pre_hook(std::make_unique<DenseGradients>());
+  }
 }
 
 void GradientReducer::synchronize_buffers() {
@@ -174,10 +208,8 @@ at::Tensor GradientReducer::prepare(const at::Tensor& output) {
 void GradientReducer::check_finished() {
   try {
     engine_->reducer->check_finalized();
-  } catch (const c10::Error&) {
-    std::string unused;
-    for (size_t i = 0; i < parameters_.size(); ++i)
-      if (!parameters_[i].grad().defined()) unused += (unused.empty() ? "" : ", ") + names_[i];
+  } catch (const c10::Error& error) {
+    const std::string unused = names_of_missing(error.what_without_backtrace(), names_);
     throw UsageError("ddp: these parameters got no gradient: ", unused.empty() ? "not known which" : unused,
                      "; set find_unused_parameters to true, or let the loss use all parameters in each step");
   }

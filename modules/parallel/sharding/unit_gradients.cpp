@@ -83,7 +83,7 @@ void UnitGradients::collect(const Block& block, size_t parameter) {
   at::Tensor of_parameter = block.block->memory().parameters[parameter];
   const at::Tensor& view = block.views[parameter];
   const at::Tensor& gradient = of_parameter.grad();
-  if (gradient.defined() && gradient.is_alias_of(view)) return;
+  if (gradient.defined() && !gradient.is_sparse() && gradient.is_alias_of(view)) return;
   if (gradient.defined())
     view.copy_(gradient.is_sparse() ? gradient.to_dense() : gradient);
   else

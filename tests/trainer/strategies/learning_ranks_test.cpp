@@ -1,5 +1,5 @@
 // Training on ranks if parameters join the optimizer during the fit, ranks have unequal weights, or LBFGS evaluates a
-// batch several times.
+// batch several times, or parameters are left out in some steps.
 #include <cmath>
 
 #include "tests/error_text.h"
@@ -120,4 +120,52 @@ TEST_CASE("LBFGS takes the same way on ranks as on one device") {
         1e-6);
   const auto unbroken = learner.weights("ddp", 2, "lbfgs");
   CHECK(difference(learner.weights("ddp", 2, "lbfgs", learner.middle()), unbroken) == 0);
+}
+
+TEST_CASE("ranks whose unused parameters change from step to step train as one device") {
+  const RankLearner learner;
+  const auto expected = learner.weights("single_device", 1, "branches");
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+    INFO(strategy);
+    CHECK(difference(learner.weights(strategy, 2, "branches"), expected) < 1e-10);
+  }
+  // One rank that takes the same way, and a game of two networks with a backward each.
+  CHECK(difference(learner.weights("ddp", 1, "branches"), expected) < 1e-10);
+  CHECK(difference(learner.weights("ddp", 2, "gan"), learner.weights("single_device", 1, "gan")) < 1e-10);
+}
+
+TEST_CASE("an error names the parameters that a step has left out") {
+  const RankLearner learner;
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+    INFO(strategy);
+    CHECK(learner.run(strategy, 2, "branches_refused") != 0);
+    INFO(learner.log());
+    CHECK(contains(learner.log(), std::string(strategy) + ": these parameters got no gradient: "));
+    CHECK(contains(learner.log(), "table; set find_unused_parameters to true"));
+  }
+}
+
+TEST_CASE("a static graph trains as on one device in windows, with several backwards and by LBFGS, and resumes") {
+  const RankLearner learner;
+  for (const char* what : {"static_windows_of_2", "static_windows_of_3", "static_two_backwards"}) {
+    INFO(what);
+    CHECK(difference(learner.weights("ddp", 2, what), learner.weights("single_device", 1, what)) < 1e-10);
+  }
+  CHECK(difference(learner.weights("zero1", 2, "static_windows_of_2"),
+                   learner.weights("single_device", 1, "static_windows_of_2")) < 1e-10);
+  // The middle is inside a window.
+  const auto unbroken = learner.weights("ddp", 2, "static_windows_of_2");
+  CHECK(difference(learner.weights("ddp", 2, "static_windows_of_2", learner.middle()), unbroken) < 1e-12);
+}
+
+TEST_CASE("sparse gradients of an embedding train on ranks as on one device") {
+  const RankLearner learner;
+  const auto expected = learner.weights("single_device", 1, "sparse");
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+    INFO(strategy);
+    CHECK(difference(learner.weights(strategy, 2, "sparse"), expected) < 1e-10);
+  }
+  // A checkpoint holds them under manual optimization.
+  const auto unbroken = learner.weights("single_device", 1, "sparse_by_hand");
+  CHECK(difference(learner.weights("single_device", 1, "sparse_by_hand", learner.middle()), unbroken) == 0);
 }

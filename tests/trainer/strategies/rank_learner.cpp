@@ -17,18 +17,44 @@ struct Net : levin::LightningModule {
   }
   /// A wide layer and a large buffer, which are divided among ranks under fsdp as soon as they are made.
   void configure_model() override {
+    if (what.rfind("sparse", 0) == 0)
+      words = register_module("words", torch::nn::Embedding(torch::nn::EmbeddingOptions(6, 4).sparse(true)));
     if (what != "built_late") return;
     wide = register_module("wide", torch::nn::Linear(4, 5000));
     scale = register_buffer("scale", torch::rand({5000, 4}) + 1);
   }
   bool unfreezes() const { return what.rfind("unfreezes", 0) == 0; }
 
+  /// The parts in turn: a step leaves the other one out.
+  torch::Tensor loss_of_branch(const levin::Batch& batch, int64_t batch_idx) {
+    const auto output =
+        batch_idx % 2 == 0 ? head(body(batch.input()).tanh()) : batch.input().matmul(table.t()).sin().mean(1, true);
+    return torch::mse_loss(output, batch.target());
+  }
+  /// A generator (body) and a critic (head), each with a backward of its own in each step.
+  void play(const levin::Batch& batch) {
+    optimizer(0).zero_grad();
+    manual_backward(-head(body(batch.input()).tanh()).square().mean() + body->weight.square().sum());
+    optimizer(0).step();
+    optimizer(1).zero_grad();
+    manual_backward(torch::mse_loss(head(body(batch.input()).tanh().detach()), batch.target()) +
+                    batch.input().matmul(table.t()).square().mean());
+    optimizer(1).step();
+  }
   torch::Tensor loss_of(const levin::Batch& batch) {
     auto output = head(body(batch.input()).tanh()) + batch.input().matmul(table.t()).sin().mean(1, true);
+    if (words)
+      output = output +
+               words((batch.input().slice(1, 0, 2) * 2).abs().clamp(0, 5).to(torch::kLong)).mean({1, 2}).unsqueeze(1);
     if (wide) output = output + (wide(batch.input()) * scale.sum(1)).mean(1, true);
     return torch::mse_loss(output, batch.target());
   }
   levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+    if (what == "gan") {
+      play(batch);
+      return {};
+    }
+    if (what.rfind("branches", 0) == 0) return loss_of_branch(batch, batch_idx);
     const auto loss = loss_of(batch);
     const int64_t rank = run().comm().rank();
     if (what == "first_weighs_nothing" && rank == 0 && batch_idx == 0) return {loss, 0};
@@ -40,6 +66,13 @@ struct Net : levin::LightningModule {
         manual_backward(again);
         return again;
       });
+      return {};
+    }
+    if (what == "two_backwards" || what == "static_two_backwards") {
+      optimizer().zero_grad();
+      manual_backward(loss / 2);
+      manual_backward(loss_of({batch.input() / 2, batch.target()}) / 2);
+      optimizer().step();
       return {};
     }
     if (!automatic_optimization) {
@@ -89,6 +122,9 @@ struct Net : levin::LightningModule {
     if (by_lbfgs())
       return levin::OptimizerConfig(
           levin::optim::LBFGS(parameters(), {.max_iter = 6, .line_search_fn = "strong_wolfe"}));
+    if (what == "gan")
+      return {levin::optim::SGD(body->parameters(), {.lr = 0.05}), levin::optim::SGD(first, {.lr = 0.05})};
+    if (what.rfind("sparse", 0) == 0) return levin::optim::SGD(parameters(), {.lr = 0.5});
     levin::optim::Adam optimizer(unfreezes() ? first : parameters(), {.lr = 0.05});
     if (joined) join(optimizer);
     return optimizer;
@@ -100,6 +136,7 @@ struct Net : levin::LightningModule {
   torch::nn::Linear body = register_module("body", torch::nn::Linear(4, 5));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
   torch::nn::Linear wide{nullptr};
+  torch::nn::Embedding words{nullptr};
   torch::Tensor scale;
   torch::Tensor table = register_parameter("table", torch::ones({2, 4}) / 4);
 };
@@ -112,21 +149,29 @@ int main(int argc, char** argv) {
   try {
     const int64_t ranks = std::stoll(argv[3]);
     const std::string what = argv[4];
+    const bool by_hand =
+        what == "gan" || what == "sparse_by_hand" || what == "two_backwards" || what == "static_two_backwards";
     levin::TrainerOptions options;
     options.strategy = argv[2];
     options.accelerator = "cpu";
     options.devices = static_cast<int>(ranks);
     options.precision = "64-true";
     options.max_epochs = 3;
-    options.accumulate_grad_batches = what == "unequal_weights" ? 2 : 1;
+    options.accumulate_grad_batches = what == "unequal_weights" || what == "static_windows_of_2" ? 2
+                                      : what == "static_windows_of_3"                            ? 3
+                                                                                                 : 1;
+    options.static_graph = ranks > 1 && what.rfind("static", 0) == 0;
+    options.find_unused_parameters = what == "branches" || what == "gan";
     options.gradient_clip_val =
-        what == "unfreezes_by_hand" || what.rfind("lbfgs", 0) == 0 ? std::nullopt : std::optional<double>(0.5);
+        what == "unfreezes_by_hand" || what.rfind("lbfgs", 0) == 0 || by_hand || what.rfind("sparse", 0) == 0
+            ? std::nullopt
+            : std::optional<double>(0.5);
     options.timeout_seconds = 30;
     options.default_root_dir = argv[1];
     options.enable_progress_bar = options.enable_model_summary = options.enable_checkpointing = false;
     levin::Trainer trainer(options);
     Net net(what);
-    net.automatic_optimization = what != "unfreezes_by_hand" && what != "lbfgs_by_hand";
+    net.automatic_optimization = what != "unfreezes_by_hand" && what != "lbfgs_by_hand" && !by_hand;
     net.middle = std::filesystem::path(argv[1]) / "middle.ckpt";
     const levin::data::DataLoader loader(levin::data::TensorDataset(input, target),
                                          {.batch_size = kGlobalBatch / ranks});

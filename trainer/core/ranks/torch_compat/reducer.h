@@ -27,6 +27,14 @@ struct Reducer : c10d::Reducer {
   void keep_buckets() { has_rebuilt_bucket_ = true; }
   /// Returns whether the buckets stay unchanged from now on.
   bool keeps_buckets() const { return has_rebuilt_bucket_; }
+  /// Makes the next backward the first iteration, in which a static graph counts the gradients of each parameter.
+  /// LibTorch counts those of all backwards up to the first reduction, waits for as many in each later one, and reduces
+  /// nothing.
+  void begin_first_iteration() {
+    num_bwd_calls_ = 0;
+    first_autograd_hook_called_ = false;
+    for (auto& [parameter, count] : numGradHooksTriggeredMap_) count = 0;
+  }
 };
 
 /// Makes a reducer. Its constructor gains arguments between versions: two up to 2.11, a third in 2.13.
