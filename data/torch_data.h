@@ -2,8 +2,10 @@
 #include <levin/data/dataset.h>
 #include <levin/data/loader.h>
 #include <torch/data/dataloader/base.h>
+#include <torch/data/dataloader/stateless.h>
 #include <torch/data/datasets/base.h>
 #include <torch/data/example.h>
+#include <torch/data/samplers/distributed.h>
 
 #include <memory>
 #include <mutex>
@@ -72,6 +74,23 @@ class TorchDataset final : public Dataset {
   std::shared_ptr<Shared> shared_;
 };
 
+namespace detail {
+
+/// The sampler of a torch::data loader; void if it has none of its own.
+template <class L>
+struct SamplerOf {
+  using type = void;
+};
+template <class D, class S>
+struct SamplerOf<torch::data::StatelessDataLoader<D, S>> {
+  using type = S;
+};
+
+/// Warns of a distributed sampler, whose epoch nobody can set behind its loader.
+void warn_of_one_order();
+
+}  // namespace detail
+
 /// Wraps a torch::data loader, stateless or stateful, with its own workers, sampler and order.
 ///
 /// The order comes from its sampler: it does not depend on the run's seed, and a resumed run reads the epoch again up
@@ -79,6 +98,8 @@ class TorchDataset final : public Dataset {
 template <class L>
 StreamLoader from_torch(std::unique_ptr<L> loader) {
   using Value = typename L::BatchType;
+  using Sampler = typename detail::SamplerOf<L>::type;
+  if constexpr (std::is_base_of_v<torch::data::samplers::DistributedSampler<>, Sampler>) detail::warn_of_one_order();
   struct Reader {
     explicit Reader(std::unique_ptr<L> from) : loader(std::move(from)) {}
     /// torch::data refuses to start an epoch before the last one was read to its end.

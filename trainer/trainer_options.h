@@ -201,8 +201,9 @@ struct TrainerOptions {
       "Where a run with a seed draws on the CPU; own: a generator of its own, so that neither the program nor runs in "
       "other threads share it; default: LibTorch's one; auto: own if another run is in progress when it starts",
       {.choices = {"auto", "own", "default"}});
-  bool handle_signals = LEVIN_OPTION(
-      handle_signals, true, "The levin program handles SIGTERM, SIGINT, SIGUSR1 and SIGUSR2; library calls never do");
+  bool handle_signals =
+      LEVIN_OPTION(handle_signals, true,
+                   "The levin program handles SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; library calls never do");
   std::string resume_optimizer_options =
       LEVIN_OPTION(resume_optimizer_options, "saved",
                    "Learning rate, weight decay, other options of the optimizers' groups, and schedules of a run that "

@@ -38,6 +38,13 @@ std::vector<Phase> phases_of(int64_t total_steps, double pct_start, bool three_p
   };
 }
 
+bool has_empty_phase(const std::vector<Phase>& phases) {
+  double start = 0;
+  for (const Phase& phase : phases)
+    if (std::exchange(start, phase.end_step) == phase.end_step) return true;
+  return false;
+}
+
 class BoundOneCycleLR : public LRScheduler {
  public:
   BoundOneCycleLR(torch::optim::Optimizer& optimizer, const LRSchedulerContext& context, OneCycleLROptions options,
@@ -93,13 +100,9 @@ class BoundOneCycleLR : public LRScheduler {
   void set_total_steps(int64_t total_steps) {
     total_steps_ = total_steps;
     phases_ = phases_of(total_steps, options_.pct_start, options_.three_phase);
-    double start = 0;
-    for (const Phase& phase : phases_) {
-      if (phase.end_step == start)
-        throw UsageError("OneCycleLR: with total_steps = ", total_steps, " and pct_start = ", options_.pct_start,
-                         " one phase of the cycle has no length; change one of them");
-      start = phase.end_step;
-    }
+    if (has_empty_phase(phases_))
+      throw UsageError("OneCycleLR: with total_steps = ", total_steps, " and pct_start = ", options_.pct_start,
+                       " one phase of the cycle has no length; change one of them");
   }
 
   /// Returns the current phase and the completed fraction of it.
@@ -136,9 +139,13 @@ OneCycleLR::OneCycleLR(OneCycleLROptions options, LRSchedulerConfig when)
 std::unique_ptr<LRScheduler> OneCycleLR::bind(torch::optim::Optimizer& optimizer,
                                               const LRSchedulerContext& context) const {
   int64_t total_steps = options_.total_steps.value_or(0);
-  if (options_.total_steps.is_auto())
-    total_steps = options_.epochs && options_.steps_per_epoch ? *options_.epochs * *options_.steps_per_epoch
-                                                              : automatic_total_steps("OneCycleLR", config, context);
+  if (options_.total_steps.is_auto() && options_.epochs && options_.steps_per_epoch) {
+    total_steps = *options_.epochs * *options_.steps_per_epoch;
+  } else if (options_.total_steps.is_auto()) {
+    total_steps = automatic_total_steps("OneCycleLR", config, context);
+    // A trial of a few steps is not refused for its length, which nobody chose: it is the beginning of a longer cycle.
+    while (has_empty_phase(phases_of(total_steps, options_.pct_start, options_.three_phase))) total_steps += 1;
+  }
   return std::make_unique<BoundOneCycleLR>(optimizer, context, options_, total_steps);
 }
 

@@ -67,3 +67,16 @@ TEST_CASE("a loader of torch::data serves as a levin loader, which may be left e
   auto lists = from_torch(torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(Squares(), 4));
   CHECK(values(lists.next()->batch.target()) == range(4));
 }
+
+TEST_CASE("a distributed sampler of torch::data, whose order is the same in all epochs, is named in a warning") {
+  const auto said_with = [](auto sampler) {
+    const CapturedStderr captured;
+    auto loader = from_torch(torch::data::make_data_loader(Squares().map(torch::data::transforms::Stack<>()),
+                                                           std::move(sampler), torch::data::DataLoaderOptions(4)));
+    loader.next();
+    return captured.text();
+  };
+  CHECK(said_with(torch::data::samplers::DistributedRandomSampler(10)).find("the same order in each epoch") !=
+        std::string::npos);
+  CHECK(said_with(torch::data::samplers::SequentialSampler(10)).empty());
+}

@@ -175,6 +175,7 @@ Hooks& Assembly::profiled(const CallbackEntry& entry) {
 }
 
 void Assembly::add(const CallbackEntry& entry) {
+  if (!entry.callback) throw UsageError("a null pointer was given in place of a callback");
   parts_.callbacks.push_back(entry);
   parts_.hooks.add(profiled(entry),
                    entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);

@@ -291,3 +291,16 @@ TEST_CASE("a state that does not fit is refused") {
   says([&] { chained->load_state_dict(State::dict({{"_schedulers", State::list()}})); },
        "the scheduler's state holds 0 schedulers, the scheduler 1");
 }
+
+TEST_CASE("an automatic schedule of a run that is cut short is the beginning of a longer one") {
+  const auto optimizer = sgd();
+  const auto bound = levin::WarmupCosine({.warmup_steps = 4, .warmup_start_factor = 0}, {.interval = "step"})
+                         .bind(*optimizer, run_of(2));
+  std::vector<double> rates = {optimizer->param_groups()[0].options().get_lr()};
+  for (int i = 0; i < 2; ++i) {
+    bound->step();
+    rates.push_back(optimizer->param_groups()[0].options().get_lr());
+  }
+  CHECK((rates == std::vector<double>{0, 0.25, 0.5}));
+  CHECK_NOTHROW(levin::OneCycleLR({.max_lr = 1, .pct_start = 0.5}, {.interval = "step"}).bind(*sgd(), run_of(2)));
+}

@@ -117,6 +117,12 @@ TEST_CASE("without sizes and without a table, the option is named") {
         levin::Trainer(table.options()).fit(module, std::vector<Batch>{Batch(torch::ones({2, 2}), torch::ones({2}))});
       }),
       "model.features: not set, and the run has no table (Csv)"));
+  MLPClassifier without_classes({.net = {.features = 2}});
+  CHECK(contains(error_text<UsageError>([&] {
+                   levin::Trainer(table.options())
+                       .fit(without_classes, std::vector<Batch>{Batch(torch::ones({2, 2}), torch::ones({2}))});
+                 }),
+                 "model.num_classes: not set, and the run has no table (Csv)"));
   levin::data::Csv numbers = table.data("number", "number");
   MLPClassifier classifier;
   CHECK(contains(error_text<UsageError>([&] { levin::Trainer(table.options()).fit(classifier, numbers); }),

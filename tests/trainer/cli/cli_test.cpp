@@ -5,7 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
+#include "tests/error_text.h"
 #include "tests/small_modules.h"
 #include "tests/trainer/cli/program.h"
 
@@ -19,8 +21,9 @@ namespace {
 struct Line : ToyModule {
   struct Options {
     double lr = LEVIN_OPTION(lr, 0.1, "Learning rate", {.exclusive_min = 0});
-    std::string mishap = LEVIN_OPTION(mishap, "none", "What goes wrong",
-                                      {.choices = {"none", "throw", "term", "interrupt", "no_gradient"}});
+    std::string mishap = LEVIN_OPTION(
+        mishap, "none", "What goes wrong",
+        {.choices = {"none", "throw", "term", "interrupt", "hang_up", "term_after_validation", "no_gradient"}});
   };
   explicit Line(Options o) : ToyModule(torch::nn::Sequential(torch::nn::Linear(2, 1))), options(std::move(o)) {}
 
@@ -28,12 +31,17 @@ struct Line : ToyModule {
     if (options.mishap == "throw") throw std::runtime_error("the step failed");
     if (options.mishap == "term" && batch_idx == 1) raise(SIGTERM);
     if (options.mishap == "interrupt" && batch_idx == 1) raise(SIGINT);
+    if (options.mishap == "hang_up" && batch_idx == 1) raise(SIGHUP);
     const at::Tensor loss = loss_of(batch);
     log("loss", loss);
     if (options.mishap == "no_gradient") return loss.detach();
     return loss;
   }
   void validation_step(const Batch& batch, int64_t, int64_t) override { log("val_loss", loss_of(batch)); }
+  void on_validation_end(levin::Run&) override {
+    validations += 1;
+    if (options.mishap == "term_after_validation") raise(SIGTERM);
+  }
   void test_step(const Batch& batch, int64_t, int64_t) override {
     if (options.mishap == "term") raise(SIGTERM);
     log("test_loss", loss_of(batch));
@@ -43,6 +51,7 @@ struct Line : ToyModule {
     return {levin::optim::SGD(parameters(), {.lr = options.lr})};
   }
   Options options;
+  static inline int validations = 0;
 };
 LEVIN_REGISTER_MODULE(Line);
 
@@ -158,9 +167,35 @@ TEST_CASE("signals end a run gracefully, and the previous handlers are restored"
   CHECK(run.out.find("fit stopped (SIGTERM): ") == 0);
   CHECK(run.out.find(", 2 steps, ") != std::string::npos);
   CHECK(run_line("fit", folder, {"--model.mishap", "interrupt"}).code == 130);
+  const ProgramRun hung_up = run_line("fit", folder, {"--model.mishap", "hang_up"});
+  CHECK(hung_up.code == 129);
+  CHECK(hung_up.err.find("stopped by SIGHUP, saved ") != std::string::npos);
   CHECK(run_line("test", folder, {"--model.mishap", "term"}).code == 143);
   sigaction(SIGTERM, nullptr, &after);
   CHECK(before.sa_handler == after.sa_handler);
+}
+
+TEST_CASE("a signal at a validation's end begins no further validation") {
+  const TemporaryFolder folder;
+  Line::validations = 0;
+  const ProgramRun run = run_line(
+      "fit", folder, {"--model.mishap", "term_after_validation", "--num-sanity-val-steps", "0", "--max-epochs", "5"});
+  CHECK(run.code == 143);
+  CHECK(Line::validations == 1);
+}
+
+TEST_CASE("an evaluation without a checkpoint says that its weights are untrained") {
+  const TemporaryFolder folder;
+  REQUIRE(run_line("fit", folder, {"--max-epochs", "1"}).code == 0);
+  const auto said_by = [&](const std::string& command, const std::vector<std::string>& more) {
+    const CapturedStderr captured;
+    run_line(command, folder, more);
+    return captured.text();
+  };
+  for (const std::string command : {"validate", "test", "predict"}) {
+    CHECK(contains(said_by(command, {}), command + ": no --ckpt-path is given, so the weights are"));
+    CHECK_FALSE(contains(said_by(command, {"--ckpt-path", "last"}), "no --ckpt-path is given"));
+  }
 }
 
 TEST_CASE("help shows groups, defaults and limits") {

@@ -111,3 +111,15 @@ TEST_CASE("after Ctrl-C the report starts on a new line") {
     CHECK(shown[at - 1] == '\n');
   }
 }
+
+TEST_CASE("a command whose output cannot be written fails") {
+  const char* const program = std::getenv("LEVIN_PROGRAM");
+  REQUIRE(program != nullptr);
+  const auto code_of = [&](const std::string& rest) {
+    const int status = std::system(("'" + std::string(program) + "' " + rest).c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(code_of("--version > /dev/full 2> /dev/null") == 1);
+  CHECK(code_of("list models > /dev/full 2> /dev/null") == 1);
+  CHECK(code_of("--version > /dev/null") == 0);
+}

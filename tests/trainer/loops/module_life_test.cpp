@@ -151,3 +151,13 @@ TEST_CASE("a null pointer in place of an optimizer is refused by number") {
       error_text<levin::UsageError>([&] { levin::Trainer(two_steps(folder)).fit(module, data.loader(4)); });
   CHECK(contains(text, "configure_optimizers: optimizer 0 is a null pointer"));
 }
+
+TEST_CASE("a null pointer in place of a callback is refused") {
+  const TemporaryFolder folder;
+  ToyModule module;
+  levin::TrainerOptions options = two_steps(folder);
+  options.callbacks.push_back(std::shared_ptr<levin::EarlyStopping>());
+  const std::string text =
+      error_text<levin::UsageError>([&] { levin::Trainer(options).fit(module, ToyData(8).loader(4)); });
+  CHECK(contains(text, "a null pointer was given in place of a callback"));
+}

@@ -40,9 +40,10 @@ struct CallbackEntry {
   CallbackEntry(C value) : CallbackEntry(std::make_shared<C>(std::move(value))) {}
   template <class C>
     requires std::derived_from<C, Callback>
-  CallbackEntry(std::shared_ptr<C> pointer) : callback(pointer), hooks(detail::hooks_of(*pointer)) {}
+  CallbackEntry(std::shared_ptr<C> pointer)
+      : callback(pointer), hooks(pointer ? detail::hooks_of(*pointer) : HookMask()) {}
 
-  std::shared_ptr<Callback> callback;
+  std::shared_ptr<Callback> callback;  ///< a run refuses null
   HookMask hooks;
   std::string config = {};  ///< the JSON that the callback was made from, if it was chosen by name
 };
