@@ -388,6 +388,18 @@ TEST_CASE("ranks of a run without files write to a temporary folder of an unknow
   CHECK_FALSE(fs::exists(fits.folder / "run"));
 }
 
+TEST_CASE("ranks of a run without files leave none if they fail") {
+  const RankedFits fits;
+  const fs::path temporary = fits.folder / "tmp";
+  fs::create_directories(temporary);
+  const RankedFits::Flags refused = {
+      "--devices", "2", "--strategy", "zero1", "--fast-dev-run", "true", "--model.optimizer.class", "LAMB"};
+  CHECK(fits.start("run", refused, {}, {"TMPDIR=" + temporary.string()}).wait() == 2);
+  INFO(fits.log("run"));
+  CHECK(contains(fits.log("run"), "does not step each element by itself"));
+  CHECK(fs::is_empty(temporary));
+}
+
 TEST_CASE("a rank that throws is shown with its error") {
   const Behaviour run("throws");
   INFO(run.log);
