@@ -5,7 +5,7 @@ import re
 
 MLP = {"class": "ImageClassifier", "net": "mlp", "hidden": 4}
 COLOR = {**MLP, "image_shape": [3, 32, 32]}
-DIGITS = {"class": "SyntheticDigits", "train_size": 40, "val_size": 16, "test_size": 16, "batch_size": 16}
+DIGITS = {"class": "SyntheticDigits", "train_size": 40, "val_size": 32, "test_size": 32, "batch_size": 16}
 TRAINER = {"max_epochs": 2, "accelerator": "cpu", "num_threads": 1, "log_every_n_steps": 1, "enable_progress_bar": False,
            "num_sanity_val_steps": 0}
 

@@ -1,0 +1,168 @@
+"""The files that the bases of effects_test.py read: small, and the same in each run."""
+
+import csv
+import io
+import random
+import struct
+import tarfile
+import zlib
+
+import numpy
+
+
+def png(pixels):
+    height, width, _ = pixels.shape
+    rows = b"".join(b"\0" + pixels[y].tobytes() for y in range(height))
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def picture(generator, height=10, width=12):
+    return generator.integers(0, 256, (height, width, 3), dtype=numpy.uint8)
+
+
+def write_idx(folder, generator):
+    folder.mkdir()
+    for part, count in (("train", 48), ("t10k", 16)):
+        images = generator.integers(0, 256, (count, 28, 28), dtype=numpy.uint8)
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + images.tobytes())
+        labels = (numpy.arange(count) % 10).astype(numpy.uint8)
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + labels.tobytes())
+
+
+def write_cifar(folder, generator):
+    def records(count, labels):
+        return b"".join(bytes((i * 7 + k) % (100 if k else 20) if labels == 2 else i % 10 for k in range(labels)) +
+                        generator.integers(0, 256, 3072, dtype=numpy.uint8).tobytes() for i in range(count))
+
+    folder.mkdir()
+    for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+        (folder / name).write_bytes(records(8, 1))
+    for name in ("train.bin", "test.bin"):
+        (folder / name).write_bytes(records(36, 2))
+
+
+def write_images(folder, generator):
+    for label in ("ants", "bees"):
+        (folder / label).mkdir(parents=True)
+        for i in range(18):
+            (folder / label / f"{i:02}.png").write_bytes(png(picture(generator)))
+    others = folder.parent / "others"
+    others.mkdir()
+    for i in range(5):
+        (others / f"{i}.png").write_bytes(png(picture(generator)))
+    broken = folder.parent / "broken_images"
+    for label in ("ants", "bees"):
+        (broken / label).mkdir(parents=True)
+        for i in range(18):
+            content = png(picture(generator))
+            (broken / label / f"{i:02}.png").write_bytes(content[:40] if i == 3 else content)
+
+
+def write_tables(folder, generator):
+    folder.mkdir()
+    draw = random.Random(3)
+    for name, count in (("train", 40), ("val", 16), ("test", 16), ("gaps", 40), ("new_color", 16)):
+        rows = []
+        for i in range(count):
+            left, right = draw.gauss(3, 2), draw.gauss(-1, 1)
+            color = draw.choice(["red", "green", "blue"])
+            rows.append([f"{left:.4f}", f"{right:.4f}", color, "yes" if left + right > 2 else "no", f"{left - right:.4f}"])
+        if name == "gaps":
+            rows[5][0] = rows[11][1] = ""
+            rows[20][0] = "?"
+        if name == "new_color":
+            rows[2][2] = "violet"
+        for suffix, delimiter, has_header in (("", ",", True), ("_semicolon", ";", True), ("_bare", ",", False)):
+            with (folder / f"{name}{suffix}.csv").open("w", newline="") as file:
+                writer = csv.writer(file, delimiter=delimiter)
+                if has_header:
+                    writer.writerow(["left", "right", "color", "label", "amount"])
+                writer.writerows(rows)
+
+
+def write_arrays(folder, generator):
+    folder.mkdir()
+    for name, count in (("train", 40), ("val", 16), ("test", 16)):
+        inputs = generator.normal(size=(count, 6)).astype(numpy.float32)
+        targets = (inputs.sum(1) > 0).astype(numpy.int64)
+        numpy.save(folder / f"{name}_input.npy", inputs)
+        numpy.save(folder / f"{name}_target.npy", targets)
+        numpy.savez(folder / f"{name}.npz", input=inputs, target=targets, half=inputs / 2, opposite=1 - targets)
+    numpy.save(folder / "double_input.npy", generator.normal(size=(40, 6)))
+
+
+def write_shards(folder, generator):
+    folder.mkdir()
+    for shard in range(6):
+        with tarfile.open(folder / f"{shard}.tar", "w") as file:
+            for i in range(10):
+                array = io.BytesIO()
+                numpy.save(array, generator.normal(size=(3, 8, 8)).astype(numpy.float32))
+                members = {"png": png(picture(generator, 8, 8)), "npy": array.getvalue(), "cls": b"%d" % (i % 2),
+                           "other": b"%d" % (i % 3 == 0)}
+                for extension, content in members.items():
+                    info = tarfile.TarInfo(f"{shard}_{i}.{extension}")
+                    info.size = len(content)
+                    file.addfile(info, io.BytesIO(content))
+
+
+def write_programs(folder):
+    """Models that Python exports: import torch only where a row needs them, since that takes seconds."""
+    import torch
+
+    folder.mkdir()
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(6, 2)
+
+        def forward(self, input):
+            return self.layer(input)
+
+    class TwoOutputs(Net):
+        def forward(self, input):
+            scores = self.layer(input)
+            return scores, scores * 2
+
+    class TwoParts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.backbone = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.BatchNorm1d(4))
+            self.head = torch.nn.Linear(4, 2)
+
+        def forward(self, input):
+            return self.head(self.backbone(input))
+
+    class Swapped(Net):
+        def forward(self, other):
+            return self.layer(other)
+
+    class OwnLoss(Net):
+        @torch.jit.export
+        def loss(self, input, target):
+            return torch.nn.functional.cross_entropy(self.layer(input) * 3, target)
+
+    torch.manual_seed(1)
+    batch = torch.export.Dim("batch")
+    for name, net in (("net", Net()), ("two", TwoOutputs()), ("swapped", Swapped()), ("parts", TwoParts())):
+        exported = torch.export.export(net, (torch.randn(4, 6),), dynamic_shapes=({0: batch},))
+        torch.export.save(exported, folder / f"{name}.pt2")
+    torch.jit.save(torch.jit.script(OwnLoss()), folder / "net.ts")
+    torch.jit.save(torch.jit.script(Swapped()), folder / "swapped.ts")
+
+
+def write_small_data(folder):
+    generator = numpy.random.default_rng(7)
+    write_idx(folder / "idx", generator)
+    write_cifar(folder / "cifar", generator)
+    write_images(folder / "images", generator)
+    write_tables(folder / "tables", generator)
+    write_arrays(folder / "arrays", generator)
+    write_shards(folder / "shards", generator)
+    (folder / "text.txt").write_text("".join(random.Random(5).choice("abcdefgh \n") for _ in range(700)))
