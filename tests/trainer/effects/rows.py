@@ -236,6 +236,8 @@ ROWS = {
                                        "exit": 2, "sees": "weights"},
     "data_module.Csv.unknown": {"value": "code", "base": {"data": {"val_file": TABLES + "new_color.csv"}}, "exit": 2,
                                 "sees": "weights"},
+    "data_module.Csv.decimal": {"shown_by": "tests/data/datasets/csv_test.cpp"},
+    "data_module.Csv.thousands": {"shown_by": "tests/data/datasets/csv_test.cpp"},
     "data_module.Csv.delimiter": {"value": ";", "exit": 2, "sees": "weights",
                                   "base": {"data": {"file": TABLES + "train_semicolon.csv", "val_file": TABLES + "val_semicolon.csv",
                                                     "test_file": ""}}},
