@@ -48,7 +48,7 @@ std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
     const std::string name = name_in(batch, parameter_names_[i]);
     const bool has_it = (name != "target" || takes_target()) && batch.contains(name);
     if (!has_it && i > 0 && i >= required_inputs_) break;
-    if (!has_it && i > 0 && takes_target() && i + 1 == parameter_names_.size()) {
+    if (!has_it && i > 0 && takes_target() && batch.contains("target") && i + 1 == parameter_names_.size()) {
       used.emplace_back("target");
       break;
     }
@@ -75,8 +75,14 @@ void ImportedModule::warn_of_unused(const Batch& batch, const std::vector<std::s
                     "inputs with --model.inputs");
 }
 
+/// A file's own loss may do without `target`: what it compares with may have another name.
+at::Tensor ImportedModule::loss_of(const Batch& batch) {
+  const std::vector<at::Tensor> inputs = inputs_of(batch);
+  return loss(inputs, takes_target() && !batch.contains("target") ? at::Tensor() : batch.target());
+}
+
 StepOutput ImportedModule::training_step(const Batch& batch, int64_t /*batch_idx*/) {
-  const at::Tensor value = loss(inputs_of(batch), batch.target());
+  const at::Tensor value = loss_of(batch);
   log("train_loss", value, {.prog_bar = true});
   return value;
 }
@@ -91,7 +97,7 @@ void ImportedModule::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_
 
 void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
   if (has_own_loss()) {
-    log(stage + "_loss", loss(inputs_of(batch), batch.target()), {.prog_bar = true});
+    log(stage + "_loss", loss_of(batch), {.prog_bar = true});
     return;
   }
   const at::Tensor output = forward(inputs_of(batch));

@@ -61,6 +61,7 @@ class ImportedModule : public LightningModule {
 
  private:
   void evaluate(const Batch& batch, const std::string& stage);
+  at::Tensor loss_of(const Batch& batch);
   std::vector<at::Tensor> inputs_of(const Batch& batch);
   void warn_of_unused(const Batch& batch, const std::vector<std::string>& used);
 

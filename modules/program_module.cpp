@@ -9,6 +9,8 @@
 #include <levin/modules/program/program_archive.h>
 #include <levin/modules/program/program_part.h>
 #include <levin/modules/program/runner.h>
+#include <levin/modules/program/written_buffers.h>
+#include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -82,6 +84,7 @@ class ProgramModule::Impl {
         check_(exported(), archive_.file(), input_names) {
     runner_.follow_modes([this](const std::string& path) -> const torch::nn::Module* { return tree_.part(path); });
     bind_values();
+    find_written_buffers();
     find_uncounted_batches();
     result = find_output(options.output);
   }
@@ -92,10 +95,16 @@ class ProgramModule::Impl {
     std::vector<c10::IValue> values = values_;
     size_t next = 0;
     for (const size_t slot : user_slots_) values[slot] = inputs[next++];
-    for (const auto& [slot, output] : assigned_) values[slot] = values[slot].toTensor().clone();
+    std::set<size_t> kept_buffers;  // in eval mode the program writes to copies
+    for (const auto& [slot, part] : written_)
+      if (!part->is_training()) kept_buffers.insert(slot);
+    std::set<size_t> copied = kept_buffers;
+    for (const auto& [slot, output] : assigned_) copied.insert(slot);
+    for (const size_t slot : copied) values[slot] = values[slot].toTensor().clone();
     std::vector<at::Tensor> results = runner_.run(std::move(values));
     const c10::NoGradGuard no_grad;
-    for (const auto& [slot, output] : assigned_) values_[slot].toTensor().copy_(results[output]);
+    for (const auto& [slot, output] : assigned_)
+      if (!kept_buffers.contains(slot)) values_[slot].toTensor().copy_(results[output]);
     for (const auto& [part, count] : uncounted_)
       if (part->is_training()) at::Tensor(count).add_(1);
     std::vector<at::Tensor> kept;
@@ -154,6 +163,24 @@ class ProgramModule::Impl {
     dtype_ = leader_.scalar_type();
     for (const size_t slot : constants_)
       if (dtype_ == values_[slot].toTensor().scalar_type() && c10::isFloatingType(dtype_)) follow_dtype_.insert(slot);
+  }
+
+  /// A program has one graph, mostly that of train mode: what it writes there by itself is no business of evaluations.
+  void find_written_buffers() {
+    const std::set<std::string> written = program::written_buffers(exported(), runner_.plan());
+    if (written.empty()) return;
+    for (size_t i = 0; i < exported().inputs.size(); ++i) {
+      const program::Input& input = exported().inputs[i];
+      if (input.kind != InputKind::Buffer || !written.contains(input.target)) continue;
+      const size_t dot = input.target.rfind('.');
+      written_.emplace_back(i, tree_.part(dot == std::string::npos ? "" : input.target.substr(0, dot)));
+    }
+    std::string names;
+    for (const std::string& name : written) names += (names.empty() ? "" : ", ") + name;
+    console::warn(
+        file() + ": forward writes buffers by itself (" + names +
+        "); in eval mode levin computes with what it writes, and puts the buffers back after each call, since "
+        "a program does not know what the module does there");
   }
 
   /// A batch norm that was exported in evaluation does not count its batches.
@@ -215,6 +242,7 @@ class ProgramModule::Impl {
   std::vector<size_t> user_slots_ = {}, constants_ = {};
   std::set<size_t> follow_dtype_ = {};                    ///< constants that have the parameters' dtype
   std::vector<std::pair<size_t, size_t>> assigned_ = {};  ///< buffers that get an output: slot, output
+  std::vector<std::pair<size_t, const torch::nn::Module*>> written_ = {};  ///< buffers: slot, part that has them
   std::vector<std::pair<const torch::nn::Module*, at::Tensor>> uncounted_ = {};
   at::Tensor leader_ = {};  ///< the parameter whose device and dtype new tensors follow
   std::mutex mutex_ = {};

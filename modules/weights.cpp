@@ -151,17 +151,24 @@ struct Targets {
   std::map<std::string, parallel::Partition> partitions;
 };
 
+bool is_same_memory(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_same(b) || (a.has_storage() && b.has_storage() && a.is_alias_of(b) && a.numel() > 0 &&
+                          a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
+                          a.strides() == b.strides() && a.scalar_type() == b.scalar_type());
+}
+
 WeightMatch match(const Targets& targets, const State::Dict& values, const Renaming& renaming) {
   std::unordered_map<std::string, const State*> by_name;
   for (const auto& [key, value] : values)
     if (const auto name = renaming(to_text(key))) by_name[*name] = &value;
   WeightMatch match = {.report = {.removed_prefix = renaming.removed, .added_prefix = renaming.added}};
   std::unordered_set<std::string> used;
+  NamedTensors left_out;
   for (const auto& [name, target] : targets.tensors) {
     used.insert(name);
     const auto found = by_name.find(name);
     if (found == by_name.end()) {
-      match.report.missing.push_back({name, "", targets.expected_shape(name, target)});
+      left_out.emplace_back(name, target);
       continue;
     }
     const State& value = *found->second;
@@ -172,6 +179,15 @@ WeightMatch match(const Targets& targets, const State::Dict& values, const Renam
     }
     match.report.loaded.push_back(name);
     match.copies.emplace_back(target, *own);
+  }
+  // Of tied weights a file may have one name alone (safetensors, save_pretrained).
+  for (const auto& [name, target] : left_out) {
+    const bool is_tied = std::ranges::any_of(
+        match.copies, [&, &missing = target](const auto& copy) { return is_same_memory(copy.first, missing); });
+    if (is_tied)
+      match.report.loaded.push_back(name);
+    else
+      match.report.missing.push_back({name, "", targets.expected_shape(name, target)});
   }
   for (const auto& [key, value] : values) {
     const auto name = renaming(to_text(key));

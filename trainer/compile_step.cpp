@@ -56,17 +56,22 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+void save_list(const std::vector<at::Tensor>& tensors, const fs::path& file) {
+  State::List list;
+  for (const at::Tensor& tensor : tensors) list.push_back(tensor);
+  save_state(State(std::move(list)), file);
+}
+
 /// Runs Python on the program, which writes step.pt2 to `folder`; returns what the script says of it.
 nlohmann::json run_python(const CompileStepOptions& options, const compiled::StepProgram& program,
-                          const PrivateFolder& folder) {
+                          const std::vector<at::Tensor>& example, const PrivateFolder& folder) {
   std::ofstream(folder / "compile_step.py") << compiled::compile_step_source();
   std::ofstream(folder / "program.json") << program.json.dump();
-  State::List constants;
-  for (const at::Tensor& constant : program.constants) constants.push_back(constant);
-  save_state(State(std::move(constants)), folder / "constants.pt");
+  save_list(program.constants, folder / "constants.pt");
+  save_list(example, folder / "example.pt");
   const std::string python = options.python.empty() ? python_of_libtorch() : options.python;
   std::string command = quoted(python);
-  for (const char* file : {"compile_step.py", "program.json", "constants.pt", "step.pt2"})
+  for (const char* file : {"compile_step.py", "program.json", "constants.pt", "example.pt", "step.pt2"})
     command += " " + quoted((folder / file).string());
   command += " " + std::to_string(options.threads) + " > " + quoted((folder / "answer").string()) + " 2> " +
              quoted((folder / "errors").string());
@@ -78,17 +83,26 @@ nlohmann::json run_python(const CompileStepOptions& options, const compiled::Ste
   return nlohmann::json::parse(answer.substr(answer.rfind('{')));
 }
 
-void compare(const compiled::TracedParts& parts, const Batch& batch, const compiled::StepDescription& description,
-             const fs::path& package, compiled::StepOptimizer* optimizer, CompileStepResult& result) {
-  const std::unique_ptr<compiled::CompiledCode> code = compiled::load_compiled_code(package);
-  const compiled::StepDifference found = compiled::compare_with_eager(parts, batch, description, *code, optimizer);
+void check_difference(const compiled::StepDifference& found, const char* of, CompileStepResult& result) {
   result.loss_difference = found.loss;
   result.gradient_difference = found.gradient;
   constexpr double kMost = 0.02;  // the gradients of bf16-mixed are this far from each other
   if (!(found.loss < kMost && found.gradient < kMost))
-    throw Error("compile: nothing was written: from the eager step the loss differs by ", found.loss,
-                optimizer != nullptr ? ", a parameter's change by " : ", a gradient by ", found.gradient,
-                " of the largest");
+    throw Error(
+        "compile: nothing was written: from the eager step the loss differs by ", found.loss, ", ", of, " by ",
+        found.gradient,
+        " of the largest. training_step does something that a recording of its operators does not show: it reads "
+        "or writes memory by itself, or has state of its own; leave compiled_step unset");
+}
+
+void compare(const compiled::TracedParts& parts, const Batch& batch, const compiled::StepDescription& description,
+             const fs::path& package, compiled::StepOptimizer* optimizer, CompileStepResult& result) try {
+  const std::unique_ptr<compiled::CompiledCode> code = compiled::load_compiled_code(package);
+  check_difference(compiled::compare_with_eager(parts, batch, description, *code, optimizer),
+                   optimizer != nullptr ? "a parameter's change" : "a gradient", result);
+} catch (const c10::Error& error) {
+  throw UsageError("compile: nothing was written: what PyTorch compiled does not run: ", error.what_without_backtrace(),
+                   "; leave compiled_step unset");
 }
 
 constexpr const char* kInStep = "compile: --optimizer in_step: ";
@@ -110,7 +124,8 @@ class CompileStep : public Callback {
     if (optimizer && program.json["has_weight"].get<bool>())
       throw UsageError(kInStep, "training_step returns a weight, which decides on the optimizer's step");
     const PrivateFolder folder("compile");
-    const nlohmann::json answer = run_python(options_, program, folder);
+    const nlohmann::json answer =
+        run_python(options_, program, compiled::example_of_draws(traced, run.batch()), folder);
     const fs::path package = folder / "step.pt2";
     const compiled::StepDescription description = compiled::read_step_description(package);
     compiled::check_machine(description, package);
@@ -119,6 +134,9 @@ class CompileStep : public Callback {
     result_.any_batch_size = description.least_samples != description.most_samples;
     result_.batch_size = description.batch_size;
     result_.draws_random_numbers = !description.draws.empty();
+    if (const auto drawn = answer.find("drawn"); drawn != answer.end())
+      check_difference({.loss = drawn->at(0).get<double>(), .gradient = drawn->at(1).get<double>()}, "a gradient",
+                       result_);
     if (!result_.draws_random_numbers) compare(traced, run.batch(), description, package, optimizer.get(), result_);
     write_text_file_atomically(options_.out, map_file_bytes(package).text());
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

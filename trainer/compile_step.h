@@ -22,10 +22,12 @@ struct CompileStepOptions {
 
 /// The result of levin::compile_step.
 struct CompileStepResult {
-  bool any_batch_size = true;         ///< the package takes batches of 2 samples or more; else only of `batch_size`
-  int64_t batch_size = 0;             ///< of the batch that was compiled
-  std::string why_fixed = {};         ///< the reason, if the package takes one size alone
-  bool draws_random_numbers = false;  ///< so that the package was not compared with the eager step
+  bool any_batch_size = true;  ///< the package takes batches of 2 samples or more; else only of `batch_size`
+  int64_t batch_size = 0;      ///< of the batch that was compiled
+  std::string why_fixed = {};  ///< the reason, if the package takes one size alone
+  /// The package draws other random numbers than the eager step. What was compared is then its recording, with the
+  /// eager step's draws.
+  bool draws_random_numbers = false;
   /// How far the package is from the eager step on that batch: the loss, relative where it is above 1, and the largest
   /// difference of a gradient, as a share of the largest gradient; of a parameter's change, if the optimizer is in the
   /// step, as a share of the largest change.

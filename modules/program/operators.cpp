@@ -53,9 +53,11 @@ constexpr std::string_view kPermitted =
     "vsplit "
     "vstack zero _to_copy _unsafe_view _conj _conj_physical _shape_as_tensor "
     // indexing
-    "bucketize embedding embedding_bag gather index index_add index_copy index_fill index_put index_reduce "
+    "bucketize embedding embedding_bag embedding_renorm gather index index_add index_copy index_fill index_put "
+    "index_reduce "
     "index_select "
-    "isin masked_fill masked_scatter masked_select nonzero nonzero_static one_hot put scatter scatter_add "
+    "embedding_renorm isin masked_fill masked_scatter masked_select nonzero nonzero_static one_hot put scatter "
+    "scatter_add "
     "scatter_reduce "
     "searchsorted take take_along_dim tril_indices triu_indices "
     // new tensors
@@ -150,7 +152,12 @@ std::string advice_for(const std::string& space, const std::string& name) {
   if (space == "aten")
     return "levin runs the operators of ATen that compute, and this one is none of them; write the model without it, "
            "or train it as TorchScript (ScriptModule)";
-  return "if your program has registered it, permit its namespace by --model.operators '[\"" + space + "\"]'";
+  return "write the model without it, by PyTorch's own operators: one that was written in Python (torch.library, "
+         "Triton) "
+         "does not run here; of one in a C++ library that your program links, permit the namespace by "
+         "--model.operators "
+         "'[\"" +
+         space + "\"]'";
 }
 
 }  // namespace

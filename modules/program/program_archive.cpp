@@ -10,6 +10,7 @@
 #include <levin/trainer/core/state/safetensors.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -48,6 +49,13 @@ std::vector<int64_t> numbers_of(const std::vector<Size>& sizes, const std::strin
 
 /// Returns a view of `bytes` as the tensor that `meta` describes.
 at::Tensor view_of(const c10::Storage& storage, const TensorMeta& meta, const std::string& name) {
+  uint64_t bytes = at::elementSize(meta.dtype);
+  for (const int64_t size : numbers_of(meta.sizes, name)) {
+    bytes *= static_cast<uint64_t>(std::max<int64_t>(size, 0));
+    if (bytes / kMostInflation > storage.nbytes())
+      throw UsageError("'", name, "' shows its ", storage.nbytes(), " bytes as at least ", bytes,
+                       "; give the model a tensor of its own in place of an expanded one (clone())");
+  }
   return view_of_storage(storage, meta.dtype, meta.storage_offset, numbers_of(meta.sizes, name),
                          numbers_of(meta.strides, name));
 }
@@ -137,6 +145,8 @@ at::Tensor ProgramArchive::tensor(const std::string& name, const std::map<std::s
     return view_of(storage, stored.meta, name);
   } catch (const c10::Error& error) {
     throw UsageError(bytes_.name, ": '", name, "' is damaged: ", error.what_without_backtrace());
+  } catch (const UsageError& error) {
+    throw UsageError(bytes_.name, ": ", error.what());
   }
 }
 

@@ -24,6 +24,27 @@ std::string memory_of(const StoredTensor& stored) {
   return text + c10::toString(stored.meta.dtype);
 }
 
+std::string text_of(const std::vector<Size>& sizes) {
+  std::string text;
+  for (const Size& size : sizes) {
+    if (!text.empty()) text += ", ";
+    text += std::holds_alternative<int64_t>(size) ? std::to_string(std::get<int64_t>(size)) : std::string("?");
+  }
+  return "[" + text + "]";
+}
+
+/// A tensor of another shape than the graph was exported with fails later, where an input would be blamed.
+void check_shape(const ProgramArchive& archive, const Input& input) {
+  const auto graph = archive.program().tensors.find(input.value);
+  const auto stored = archive.weights().find(input.target);
+  if (graph == archive.program().tensors.end() || stored == archive.weights().end() ||
+      graph->second.sizes == stored->second.meta.sizes)
+    return;
+  throw UsageError(archive.file(), ": '", input.target, "' is ", text_of(stored->second.meta.sizes),
+                   " among the weights, and ", text_of(graph->second.sizes),
+                   " in the graph; export the model again with the weights that it has now");
+}
+
 }  // namespace
 
 ModelTree::ModelTree(torch::nn::Module& root, const ProgramArchive& archive, const std::set<std::string>& blocks)
@@ -32,8 +53,10 @@ ModelTree::ModelTree(torch::nn::Module& root, const ProgramArchive& archive, con
     add_parts(archive);
     // In the order of the program's inputs, which is the order of Python's parameters; then what forward does not use.
     for (const Input& input : archive.program().inputs)
-      if (input.kind == InputKind::Parameter || (input.kind == InputKind::Buffer && input.persistent))
+      if (input.kind == InputKind::Parameter || (input.kind == InputKind::Buffer && input.persistent)) {
+        check_shape(archive, input);
         add_tensor(archive, input.target);
+      }
     for (const auto& [name, stored] : archive.weights())
       if (!tensors_.contains(name)) add_tensor(archive, name);
   } catch (const c10::Error& error) {

@@ -73,6 +73,43 @@ class Frozen(Net):
         with torch.no_grad():
             return super().forward(input)
 
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+    @staticmethod
+    def backward(ctx, gradient):
+        return -gradient
+
+class Reversed(Net):
+    def forward(self, input):
+        return self.last(Reverse.apply(self.first(input).relu())).softmax(-1)
+
+class HookedTensor(Net):
+    def forward(self, input):
+        hidden = self.first(input).relu()
+        if hidden.requires_grad:
+            hidden.register_hook(lambda gradient: gradient * 0.1)
+        return self.last(hidden)
+
+class HookedParameter(Net):
+    def __init__(self):
+        super().__init__()
+        self.last.weight.register_hook(lambda gradient: gradient * 0.1)
+
+class Centred(Net):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(6))
+    def forward(self, input):
+        if self.training:
+            self.mean.lerp_(input.detach().mean(0), 0.1)
+        return super().forward(input - self.mean)
+
+class Noisy(Net):
+    def forward(self, input):
+        return super().forward(input + torch.randn_like(input) if self.training else input)
+
 def make(hidden):
     return Net(hidden)
 
@@ -221,6 +258,25 @@ class LevinExportTest(unittest.TestCase):
         self.refused("nets.py:Choosing", "out.pt2", *at, says="which levin does not run: compute both sides")
         self.refused("nets.py:Lost", "out.pt2", *at, says="use detach() in its place")
         self.refused("nets.py:Frozen", "out.pt2", *at, says="no output of forward has a gradient")
+
+    def test_gradients_that_an_export_loses_are_refused_by_the_parameter(self):
+        at = ["--example", "batch,6"]
+        for name in "Reversed", "HookedTensor":
+            self.refused(f"nets.py:{name}", "out.pt2", *at, says="other gradients than the module: first.bias, first.weight;")
+        self.refused("nets.py:HookedParameter", "out.pt2", *at, says="other gradients than the module: last.weight;")
+
+    def test_what_eval_mode_does_otherwise_is_said(self):
+        at = ["--example", "batch,6"]
+        for name, words in (("Net", ""), ("Centred", "it writes the buffers mean, which"), ("Noisy", "it computes other values")):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                before, sys.argv = sys.argv, ["levin-export", f"nets.py:{name}", "out.pt2", *at]
+                try:
+                    with contextlib.redirect_stdout(io.StringIO()):
+                        EXPORTER.main()
+                finally:
+                    sys.argv = before
+            self.assertIn(words, said.getvalue())
+            self.assertEqual("warning" in said.getvalue(), bool(words), said.getvalue())
 
     def test_it_runs_as_a_program(self):
         done = subprocess.run([sys.executable, EXPORT, "nets.py:Nett", "out.pt2", "--example", "batch,6"], capture_output=True, text=True)

@@ -1,11 +1,12 @@
-"""Compiles a training step that levin traced: compile_step.py PROGRAM.json CONSTANTS.pt OUT.pt2 [THREADS]
+"""Compiles a training step that levin traced: compile_step.py PROGRAM.json CONSTANTS.pt EXAMPLE.pt OUT.pt2 [THREADS]
 
 PROGRAM.json lists calls of ATen's operators. They are replayed under make_fx together with the gradients of the loss, and
 the graph is compiled by AOTInductor. The package also holds levin_step.json: the program without its calls, and what was
 compiled. Inputs of the compiled step: the program's inputs in their order. Results: the outputs, then the gradients of
 the parameters in "gradients". Buffers that the step writes are changed in place. With "optimizer" in the program, the
 inputs are followed by numbers and state of each of its groups, parameters and state are changed in place too, and no
-gradient is returned.
+gradient is returned. EXAMPLE.pt, of a step that draws random numbers, has its inputs, the state of the generator, the
+loss and the gradients; else it is empty.
 """
 
 import json
@@ -30,7 +31,9 @@ class Step:
         self.program = program
         self.constants = constants
         self.channels_last = channels_last
-        self.calls = [(self.operator(call["op"]), call["in"], call["out"]) for call in program["calls"]]
+        self.calls = [
+            (self.operator(call["op"]), call["in"], call["out"], call.get("no_grad", False)) for call in program["calls"]
+        ]
         self.kinds = [item["kind"] for item in program["inputs"]]
         self.sized = next((i for i, item in enumerate(program["inputs"]) if is_sized(item["shape"])), None)
         self.parameters = [i for i, kind in enumerate(self.kinds) if kind == "parameter"]
@@ -79,15 +82,20 @@ class Step:
             arguments[:2] = [x.contiguous(memory_format=torch.channels_last) for x in arguments[:2]]
         if operator is torch.ops.aten.gelu.default and named.get("approximate") == "tanh":
             return gelu_tanh(*arguments)
+        if operator._schema.name in RECURRENT:
+            # The compiler cannot call oneDNN's recurrent layers.
+            with torch.backends.mkldnn.flags(enabled=False):
+                return operator(*arguments, **named)
         return operator(*arguments, **named)
 
     def forward(self, inputs):
         values = dict(enumerate(inputs))
-        for operator, given, results in self.calls:
+        for operator, given, results, no_grad in self.calls:
             if operator is None:
                 made = self.argument(given[0], values, None)
             else:
-                made = self.call(operator, given, values)
+                with torch.set_grad_enabled(torch.is_grad_enabled() and not no_grad):
+                    made = self.call(operator, given, values)
                 made = made if len(results) != 1 else [made]
             values.update(zip(results, made))
         return [self.argument(output, values, None) for output in self.program["outputs"]]
@@ -187,6 +195,7 @@ DTYPES = [
     torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64,
     torch.complex32, torch.complex64, torch.complex128, torch.bool, None, None, None, torch.bfloat16,
 ]  # fmt: skip
+RECURRENT = ("aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu")
 MEMORY_FORMATS = [
     torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d
 ]  # fmt: skip
@@ -226,6 +235,32 @@ def example_inputs(program, size):
                 size = state_size(program["optimizer"]["class"], group)
                 inputs += [torch.zeros_like(inputs[i]) for _ in range(size)]
     return inputs
+
+
+def drawn_difference(program, constants, example):
+    """Returns how far loss and gradients are from the eager ones of the example, with the same random numbers."""
+    count = len(program["inputs"])
+    inputs, state, loss, gradients = example[:count], example[count], example[count + 1], example[count + 2 :]
+    step = Step({key: value for key, value in program.items() if key != "optimizer"}, constants, channels_last=False)
+    torch.set_rng_state(state)
+    results = step(*inputs)
+    made = dict(zip(step.gradients, results[len(program["outputs"]) :]))
+    largest = lambda x: x.detach().abs().max().item() if x.numel() else 0.0
+    scale = max((largest(gradient) for gradient in gradients), default=0.0)
+    differences = [
+        largest(made[i] - gradient if i in made else gradient) for i, gradient in zip(step.parameters, gradients)
+    ]
+    difference = math.nan if any(math.isnan(d) for d in differences) else max(differences, default=0.0)
+    return [largest(results[0] - loss) / max(1.0, largest(loss)), difference / scale if scale else difference]
+
+
+def reason(error):
+    """Returns the first line of an error of PyTorch's; not that of an assertion inside of it, which tells nobody anything."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = [line for line in lines if "INTERNAL ASSERT" not in line]
+    if len(plain) < len(lines) or not plain:
+        return "PyTorch's compiler does not follow this step for a number of samples that varies"
+    return f"PyTorch's compiler, for a number of samples that varies: {type(error).__name__}: {plain[0][:300]}"
 
 
 def stepped(program, constants):
@@ -307,8 +342,8 @@ def draws(node):
 
 
 def main():
-    program_file, constants_file, out = sys.argv[1:4]
-    threads = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    program_file, constants_file, example_file, out = sys.argv[1:5]
+    threads = int(sys.argv[5]) if len(sys.argv) > 5 else 0
     with open(program_file) as file:
         program = json.load(file)
     here = torch.__version__.split("+")[0]
@@ -317,6 +352,8 @@ def main():
     constants = torch.load(constants_file, weights_only=True)
     if "optimizer" in program:
         program["stepped"] = stepped(program, constants)
+    example = torch.load(example_file, weights_only=True)
+    drawn = {"drawn": drawn_difference(program, constants, example)} if example else {}
     fixed, why = program["fixed"], ""
     size = example_size(program)
     # Convolutions have two routes, of which neither is always the faster one.
@@ -326,7 +363,7 @@ def main():
     except Exception as error:
         if fixed:
             raise
-        fixed, why = True, f"{type(error).__name__}: {str(error).splitlines()[0][:300]}"
+        fixed, why = True, reason(error)
         size = program["batch_size"]
         steps = [exported(program, constants, example_inputs(program, size), fixed, layout) for layout in layouts]
     step, exported_step = steps[0]
@@ -345,7 +382,7 @@ def main():
     description["threads"] = threads
     description["draws"] = sorted({str(node.target) for node in exported_step.graph.nodes if draws(node)})
     package_pt2(out, aoti_files=files, extra_files={"levin_step.json": json.dumps(description)})
-    print(json.dumps({"fixed": fixed, "why": why}))
+    print(json.dumps({"fixed": fixed, "why": why, **drawn}))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,6 @@ using torch::jit::Node, torch::jit::Value;
                    ", which cannot be compiled; leave compiled_step unset");
 }
 
-bool views_the_same(const at::Tensor& a, const at::Tensor& b) {
-  return a.is_same(b) || (a.has_storage() && b.has_storage() && a.scalar_type() == b.scalar_type() &&
-                          a.storage().is_alias_of(b.storage()) && a.storage_offset() == b.storage_offset() &&
-                          a.sizes() == b.sizes() && a.strides() == b.strides());
-}
-
 class Converter {
  public:
   Converter(const torch::jit::Graph& graph, const std::vector<at::Tensor>& inputs) : inputs_(inputs) {
@@ -82,11 +76,23 @@ class Converter {
     } else if (node.kind() == c10::prim::ListConstruct || node.kind() == c10::prim::TupleConstruct) {
       arguments_[node.output()] = list(node);
     } else {
+      check_gradients(node);
       Json call = {{"op", operator_of(node)}, {"in", Json::array()}, {"out", Json::array()}};
+      if (node.scopeName() == kWithoutGradients) call["no_grad"] = true;
       for (const Value* input : node.inputs()) call["in"].push_back(argument(*input));
       for (const Value* output : node.outputs()) call["out"].push_back(name(*output));
       result_.calls.push_back(std::move(call));
     }
+  }
+
+  static void check_gradients(const Node& node) {
+    const c10::FunctionSchema* const schema = node.maybeSchema();
+    if (schema == nullptr) return;
+    const std::optional<int> sparse = schema->argumentIndexWithName("sparse");
+    if (!sparse || static_cast<size_t>(*sparse) >= node.inputs().size()) return;
+    const std::optional<c10::IValue> value = torch::jit::toIValue(node.input(static_cast<size_t>(*sparse)));
+    if (value && value->isBool() && value->toBool())
+      refuse_operator("has an embedding with sparse gradients (sparse = true)");
   }
 
   static std::string operator_of(const Node& node) {
@@ -104,6 +110,12 @@ class Converter {
 };
 
 }  // namespace
+
+bool views_the_same(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_same(b) || (a.has_storage() && b.has_storage() && a.scalar_type() == b.scalar_type() &&
+                          a.storage().is_alias_of(b.storage()) && a.storage_offset() == b.storage_offset() &&
+                          a.sizes() == b.sizes() && a.strides() == b.strides());
+}
 
 OperatorGraph operators_of(const torch::jit::Graph& graph, const std::vector<at::Tensor>& inputs) {
   return Converter(graph, inputs).take();

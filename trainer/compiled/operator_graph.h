@@ -16,15 +16,23 @@ namespace levin::compiled {
 ///
 /// Values are numbered: first the inputs of the graph, then the results of the calls. An argument is a value
 /// ({"v": 3}), a tensor that the step did not compute ({"t": 0}, an index of `constants`), a list ({"l": [...]}), a
-/// device ({"d": "cpu"}), a number that JSON lacks ({"f": "inf"}), or a number, text, bool or null.
+/// device ({"d": "cpu"}), a number that JSON lacks ({"f": "inf"}), or a number, text, bool or null. A call that ran
+/// without gradients (NoGradGuard) has "no_grad": true.
 struct OperatorGraph {
   nlohmann::ordered_json calls = nlohmann::ordered_json::array();
   nlohmann::ordered_json outputs = nlohmann::ordered_json::array();  ///< arguments
   std::vector<at::Tensor> constants = {};
 };
 
+/// The scope of the nodes of a graph that ran without gradients.
+inline constexpr const char* kWithoutGradients = "without_gradients";
+
+/// Returns whether both are the same view of the same memory.
+bool views_the_same(const at::Tensor& a, const at::Tensor& b);
+
 /// `inputs` are the tensors behind the graph's inputs: a constant that views the memory of one of them, as the buffers
-/// of a TorchScript module do, becomes that input. Throws levin::UsageError for what is no operator of ATen.
+/// of a TorchScript module do, becomes that input. Throws levin::UsageError for what is no operator of ATen, and for
+/// gradients that are sparse.
 OperatorGraph operators_of(const torch::jit::Graph& graph, const std::vector<at::Tensor>& inputs);
 
 }  // namespace levin::compiled

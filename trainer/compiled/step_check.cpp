@@ -1,8 +1,12 @@
 #include <levin/trainer/compiled/step_check.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/trainer/core/device/own_generator.h>
+#include <levin/trainer/core/device/rng_guard.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -40,7 +44,10 @@ std::vector<at::Tensor> eager_results(const TracedParts& parts, const Batch& bat
   at::Tensor loss;
   parts.precision.forward_context([&] { loss = parts.module.training_step(batch, 0).loss; });
   std::vector<at::Tensor> results = {loss.detach()};
-  for (const at::Tensor& gradient : torch::autograd::grad({loss}, parameters)) results.push_back(gradient);
+  const auto gradients =
+      torch::autograd::grad({loss}, parameters, {}, {}, /*create_graph=*/false, /*allow_unused=*/true);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    results.push_back(gradients[i].defined() ? gradients[i] : at::zeros_like(parameters[i]));
   return results;
 }
 
@@ -155,6 +162,25 @@ StepDifference compare_with_eager(const TracedParts& parts, const Batch& batch, 
                                   CompiledCode& code, StepOptimizer* optimizer) {
   const Sides sides(parts, batch, description);
   return optimizer != nullptr ? compare_changes(sides, code, *optimizer) : compare_gradients(sides, code);
+}
+
+std::vector<at::Tensor> example_of_draws(const TracedParts& parts, const Batch& batch) {
+  const GeneratorScope default_generator(at::Generator{});  // the one that Python has
+  const RngGuard random_numbers;
+  const std::vector<StepInput> inputs = inputs_of_step(parts.module, batch);
+  std::vector<at::Tensor> example, parameters;
+  for (const StepInput& input : inputs) {
+    example.push_back(input.tensor.detach().clone());
+    if (input.kind == InputKind::Parameter) parameters.push_back(input.tensor);
+  }
+  const std::vector<at::Tensor> buffers = copies_of_buffers(inputs);
+  const at::Tensor before = at::detail::getDefaultCPUGenerator().get_state();
+  const std::vector<at::Tensor> results = eager_results(parts, batch, parameters);
+  put_back(inputs, buffers);
+  if (at::equal(before, at::detail::getDefaultCPUGenerator().get_state())) return {};
+  example.push_back(before);
+  example.insert(example.end(), results.begin(), results.end());
+  return example;
 }
 
 }  // namespace levin::compiled

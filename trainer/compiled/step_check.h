@@ -21,4 +21,9 @@ struct StepDifference {
 StepDifference compare_with_eager(const TracedParts& parts, const Batch& batch, const StepDescription& description,
                                   CompiledCode& code, StepOptimizer* optimizer);
 
+/// Returns what Python needs to compare a step that draws random numbers: its inputs, the state of the generator before
+/// the step, the eager loss, and the eager gradient of each parameter (zeros if it has none). Empty for a step that
+/// draws none. Parameters, buffers and random numbers are afterwards as before.
+std::vector<at::Tensor> example_of_draws(const TracedParts& parts, const Batch& batch);
+
 }  // namespace levin::compiled

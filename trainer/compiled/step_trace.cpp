@@ -4,6 +4,7 @@
 #include <c10/util/ScopeExit.h>
 #include <levin/data/download/sha256.h>
 #include <levin/data/loading/batch_tensors.h>
+#include <levin/trainer/compiled/trace_watch.h>
 #include <levin/trainer/core/device/own_generator.h>
 #include <levin/trainer/core/device/rng_guard.h>
 #include <levin/trainer/core/state/format/python_dtypes.h>
@@ -104,10 +105,17 @@ std::shared_ptr<torch::jit::Graph> record(const std::vector<at::Tensor>& inputs,
   const torch::jit::GraphOptimizerEnabledGuard plain(false);
   torch::jit::Stack stack(inputs.begin(), inputs.end());
   const auto name = [](const at::Tensor&) { return std::string(); };
+  const TraceWatch watch(inputs);
   try {
-    return torch::jit::tracer::trace(
-               std::move(stack), [&](torch::jit::Stack) { return run(); }, name, /*strict=*/true)
-        .first->graph;
+    auto graph = torch::jit::tracer::trace(
+                     std::move(stack), [&](torch::jit::Stack) { return run(); }, name, /*strict=*/true)
+                     .first->graph;
+    if (watch.has_read())
+      refuse_step(
+          "training_step computes with a number that it reads from tensors (item(), an if), which a compiled step "
+          "would "
+          "take from the first batch for all; compute with tensors (torch::where)");
+    return graph;
   } catch (const UsageError&) {
     throw;
   } catch (const std::exception& error) {

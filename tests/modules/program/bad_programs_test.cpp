@@ -180,3 +180,22 @@ TEST_CASE("an archive without its weights, with other ones, or with a model nest
   with_structure["graph_module"]["module_call_graph"] = ProgramJson::array({{{"fqn", ""}, {"signature", signature}}});
   CHECK(error_of_opening(archive(with_structure)) == "no error");  // its inputs have the names of the graph
 }
+
+TEST_CASE("weights of another shape than the graph's, or that show few bytes as many, are refused by name") {
+  const ProgramJson program = one("mm.default", {kX, kW});
+  const auto with_weight = [&](const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+    std::vector<BuiltRecord> records = archive(program);
+    ProgramJson config = ProgramJson::parse(records[2].contents);
+    config["config"]["w"]["tensor_meta"] = meta(sizes, strides, true);
+    records[2].contents = config.dump();
+    return error_of_opening(records);
+  };
+  CHECK(contains(with_weight({3, 2}, {2, 1}), "'w' is [3, 2] among the weights, and [3, 3] in the graph"));
+  ProgramJson large = program;
+  large["graph_module"]["graph"]["tensor_values"]["w"] = meta({3, 1 << 24}, {0, 0}, true);
+  std::vector<BuiltRecord> records = archive(large);
+  ProgramJson config = ProgramJson::parse(records[2].contents);
+  config["config"]["w"]["tensor_meta"] = meta({3, 1 << 24}, {0, 0}, true);
+  records[2].contents = config.dump();
+  CHECK(contains(error_of_opening(records), "'w' shows its 36 bytes as at least"));
+}

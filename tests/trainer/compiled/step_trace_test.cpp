@@ -169,6 +169,48 @@ TEST_CASE("what a graph cannot hold is refused by name") {
                  "a hook on a tensor"));
 }
 
+TEST_CASE("a number that a step reads from a tensor is refused, also if all batches have the same") {
+  CHECK(contains(Bench([](Stepped& module, const levin::Batch& batch) {
+                   module.count += 1;
+                   return levin::StepOutput(module.loss_of(batch) * (1 + module.count.item<int64_t>()));
+                 }).refusal(),
+                 "reads from tensors"));
+  CHECK(contains(Bench([](Stepped& module, const levin::Batch& batch) {
+                   const double drawn = torch::rand({}).item<double>();
+                   return levin::StepOutput(module.loss_of(batch) * drawn);
+                 }).refusal(),
+                 "reads from tensors"));
+  // No tensor of the step decides on this one.
+  CHECK(Bench([](Stepped& module, const levin::Batch& batch) {
+          return levin::StepOutput(module.loss_of(batch) * torch::tensor(2.0).item<double>());
+        }).refusal() == "no error");
+}
+
+TEST_CASE("what ran without gradients is recorded so, and sparse gradients are refused") {
+  Bench bench([](Stepped& module, const levin::Batch& batch) {
+    torch::Tensor scale;
+    {
+      const torch::NoGradGuard no_grad;
+      scale = batch.input().cosh().mean();
+    }
+    return levin::StepOutput(module.loss_of(batch) * scale.sinh());
+  });
+  int without = 0;
+  for (const Json& call : bench.program().json["calls"]) {
+    const bool is_without = call.contains("no_grad");
+    without += is_without;
+    if (call["op"] == "aten::cosh.default") CHECK(is_without);
+    if (call["op"] == "aten::sinh.default") CHECK_FALSE(is_without);
+  }
+  CHECK(without >= 2);
+  CHECK(contains(Bench([](Stepped& module, const levin::Batch& batch) {
+                   const torch::Tensor rows = torch::embedding(module.parameters()[0], torch::zeros({2}, torch::kLong),
+                                                               -1, false, /*sparse=*/true);
+                   return levin::StepOutput(module.loss_of(batch) * rows.sum());
+                 }).refusal(),
+                 "sparse gradients"));
+}
+
 TEST_CASE("a package for another machine is refused") {
   levin::compiled::StepDescription description;
   description.torch = levin::torch_version();

@@ -36,12 +36,12 @@ void print(std::ostream& out, const CompileStepOptions& options, const CompileSt
   else
     out << result.batch_size << " samples alone (" << result.why_fixed << ")";
   out << ", compiled in " << std::round(result.seconds) << " s; ";
-  if (result.draws_random_numbers)
-    out << "it draws random numbers, so it was not compared with the eager step\n";
-  else
-    out << "its loss differs from the eager one by " << result.loss_difference
-        << (in_step ? ", its parameters' changes by " : ", its gradients by ") << result.gradient_difference
-        << " of the largest\n";
+  const bool compares_changes = in_step && !result.draws_random_numbers;
+  out << "its loss differs from the eager one by " << result.loss_difference
+      << (compares_changes ? ", its parameters' changes by " : ", its gradients by ") << result.gradient_difference
+      << " of the largest";
+  if (result.draws_random_numbers) out << ", if it draws the eager step's random numbers";
+  out << '\n';
   out.flush();
 }
 
