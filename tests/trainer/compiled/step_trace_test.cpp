@@ -195,8 +195,9 @@ TEST_CASE("what ran without gradients is recorded so, and sparse gradients are r
     }
     return levin::StepOutput(module.loss_of(batch) * scale.sinh());
   });
+  const StepProgram program = bench.program();
   int without = 0;
-  for (const Json& call : bench.program().json["calls"]) {
+  for (const Json& call : program.json["calls"]) {
     const bool is_without = call.contains("no_grad");
     without += is_without;
     if (call["op"] == "aten::cosh.default") CHECK(is_without);
