@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/data/dataset_module.h>
+#include <levin/data/datasets/normalized_images.h>
 #include <levin/data/datasets/readers/image_folder_dataset.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/transforms/registry.h>
