@@ -159,5 +159,5 @@ TEST_CASE("a null pointer in place of a callback is refused") {
   options.callbacks.push_back(std::shared_ptr<levin::EarlyStopping>());
   const std::string text =
       error_text<levin::UsageError>([&] { levin::Trainer(options).fit(module, ToyData(8).loader(4)); });
-  CHECK(contains(text, "a null pointer was given in place of a callback"));
+  CHECK(contains(text, "callbacks[0]: expected a callback, got a null pointer"));
 }
