@@ -98,8 +98,8 @@ void warn_of_one_order();
 template <class L>
 StreamLoader from_torch(std::unique_ptr<L> loader) {
   using Value = typename L::BatchType;
-  using Sampler = typename detail::SamplerOf<L>::type;
-  if constexpr (std::is_base_of_v<torch::data::samplers::DistributedSampler<>, Sampler>) detail::warn_of_one_order();
+  using OwnSampler = typename detail::SamplerOf<L>::type;
+  if constexpr (std::is_base_of_v<torch::data::samplers::DistributedSampler<>, OwnSampler>) detail::warn_of_one_order();
   struct Reader {
     explicit Reader(std::unique_ptr<L> from) : loader(std::move(from)) {}
     /// torch::data refuses to start an epoch before the last one was read to its end.

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kBatches = 5, kEpochs = 4;
+constexpr int64_t kBatchesOfEpoch = 5, kEpochs = 4;
 
 struct Ended {
   std::vector<torch::Tensor> values;  ///< parameters and buffers
@@ -21,7 +21,7 @@ struct Ended {
 Ended trained(const Json& callback, const std::string& ckpt_path = "", const std::string& options_of = "saved",
               const std::vector<levin::CallbackEntry>& more = {}) {
   const TemporaryFolder folder;
-  const ToyData data(8 * kBatches), validation(16);
+  const ToyData data(8 * kBatchesOfEpoch), validation(16);
   levin::TrainerOptions options = quiet(folder);
   if (!callback.is_null())
     levin::schema_of<levin::TrainerOptions>().set(&options, "trainer", {{"callbacks", Json::array({callback})}});
@@ -68,7 +68,7 @@ TEST_CASE("the epoch that averages batch norms does not count as one of the fit"
   const Ended ended = trained(Json::parse(
       R"({"class": "StochasticWeightAveraging", "swa_lrs": 0.01, "swa_epoch_start": 2, "annealing_epochs": 1})"));
   CHECK(ended.result.epochs == kEpochs);
-  CHECK(ended.result.global_step == kEpochs * kBatches);
+  CHECK(ended.result.global_step == kEpochs * kBatchesOfEpoch);
 }
 
 TEST_CASE("averages are resumed with present options that are those before, as with saved ones") {
@@ -118,7 +118,7 @@ TEST_CASE("a rate that another callback has set is kept when averages at a fixed
   const TemporaryFolder folder;
   const std::filesystem::path file = std::filesystem::absolute(folder / "middle.ckpt");
   const auto fit = [&](const std::string& from) {
-    const ToyData data(8 * kBatches);
+    const ToyData data(8 * kBatchesOfEpoch);
     levin::TrainerOptions options = quiet(folder);
     const auto rates = std::make_shared<Rates>(from.empty() ? file : std::filesystem::path());
     options.callbacks = {

@@ -197,6 +197,7 @@ struct SmallCIFAR : CIFARModule {
                               .folder = "unpacked",
                               .files = {"data_batch_1.bin", "data_batch_5.bin", "test_batch.bin"},
                               .mean = kMean10,
+                              .names_file = {},
                               .stddev = kStd10,
                               .archive = archive}) {}
   std::unique_ptr<const CIFARDataset> read(const fs::path& folder, bool train) const override {
