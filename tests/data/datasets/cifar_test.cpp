@@ -196,8 +196,8 @@ struct SmallCIFAR : CIFARModule {
                               .cache_name = "small_cifar",
                               .folder = "unpacked",
                               .files = {"data_batch_1.bin", "data_batch_5.bin", "test_batch.bin"},
-                              .mean = kMean10,
                               .names_file = {},
+                              .mean = kMean10,
                               .stddev = kStd10,
                               .archive = archive}) {}
   std::unique_ptr<const CIFARDataset> read(const fs::path& folder, bool train) const override {

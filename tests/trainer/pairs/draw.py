@@ -31,7 +31,7 @@ def mode_items():
 
 # What approximates, or draws on each rank: ranks differ from one process by design.
 _NOT_WITH_RANKS = {
-    "part.dropout", "part.batch_norm", "part.bf16_buffer", "trainer.gradient_compression", "trainer.parameter_compression",
+    "part.dropout", "part.batch_norm", "part.bf16_buffer", "part.complex", "trainer.gradient_compression", "trainer.parameter_compression",
     "trainer.sync_batchnorm", "trainer.use_distributed_sampler", "trainer.num_threads", "trainer.overfit_batches",
     "trainer.accumulate_grad_batches=4", "callback.ModelPruning.pruning_fn", "callback.SpikeDetection", "trainer.auto_microbatch",
     "trainer.memory_format", "callback.DeviceStatsMonitor", "callback.ThroughputMonitor", "optimizer=Rprop", "optimizer=Lion",
@@ -94,7 +94,7 @@ class Drawing:
             return b_value not in ("32-true", "64-true")
         if a.slot == "steps" and a_value != "automatic":
             # The module's own steps hand over no closure, and each of its optimizers needs parameters that are trained.
-            return bool(names(b) & {"optimizer=LBFGS", "callback.BackboneFinetuning"})
+            return bool(names(b) & {"optimizer=LBFGS", "lr_scheduler=ReduceLROnPlateau", "callback.BackboneFinetuning"})
         if a.slot != "relation":
             return False
         if a_value == "ranks":
@@ -116,7 +116,8 @@ class Drawing:
         if a_value == "manual":
             return b.slot == "steps" or bool(names(b) & _NOT_MANUAL) or b.slot.endswith((".interval", ".frequency"))
         if a_value == "pairs":
-            return (b.slot == "precision" and b_value != "64-true") or names(b) & {"callback.ModelPruning", "part.sparse"} != set()
+            # Complex parameters stay complex64 in every precision, as in PyTorch.
+            return (b.slot == "precision" and b_value != "32-true") or names(b) & {"callback.ModelPruning", "part.sparse"} != set()
         return False
 
     def closed(self, items, dice):

@@ -392,7 +392,7 @@ def pairs(runs, config):
     runs.fit("pairs", as_pairs)
     one, other = runs.weights("complex"), runs.weights("pairs")
     one["turn"] = torch.view_as_real(one["turn"])
-    d = difference(one, other, 1e-9)
+    d = difference(one, other, 1e-4)
     return [f"weights of complex and pairs: {d}"] if d else []
 
 
