@@ -109,7 +109,7 @@ TEST_CASE("a rate that another callback has set is kept when averages at a fixed
     explicit Rates(std::filesystem::path file_) : file(std::move(file_)) {}
     void on_train_batch_end(levin::Run& run) override {
       if (run.state().batches_seen == 13 && !file.empty()) run.save_checkpoint(file);
-      if (run.state().batches_seen != 15) return;
+      if (run.state().batches_seen != 14) return;
       for (const auto& group : run.optimizers()[0]->param_groups()) rates.push_back(group.options().get_lr());
     }
     std::filesystem::path file;
