@@ -137,8 +137,8 @@ struct Learner : levin::LightningModule {
     // Without samples the mean is NaN, which would make the epoch's mean NaN.
     if (!case_.weights_are_counts)
       log("train_loss", loss, {.on_step = true, .on_epoch = true});
-    else
-      log("train_loss", losses.mean(), {.on_step = true, .on_epoch = true});
+    else  // the mean over samples weighs as many as they are, not what the step's loss weighs
+      log("train_loss", losses.mean(), {.on_step = true, .on_epoch = true, .batch_size = losses.size(0)});
     if (case_.two_optimizers) return step_both(loss);
     if (case_.weights_are_counts) return {loss, counted.sum().item<double>()};
     return loss;
