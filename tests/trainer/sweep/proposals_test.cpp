@@ -133,5 +133,5 @@ TEST_CASE("a rate that may be a list of rates takes a range") {
                                                    "OneCycleLR", "--model.lr_scheduler.max_lr", "1e-3:1:log"});
   REQUIRE(found.parameters.size() == 1);
   CHECK(found.parameters[0].name() == "model.lr_scheduler.max_lr");
-  CHECK(found.parameters[0].bounds() == std::vector<std::string>{"1e-3", "1"});
+  CHECK(found.parameters[0].bounds() == std::vector<std::string>{"0.001", "1"});
 }
