@@ -97,7 +97,7 @@ struct Net : ToyModule {
     const auto of_samples = torch::square(output - batch.target());
     train_error(output, batch.target());
     log("train_error", train_error);
-    log("train_loss", of_samples.mean(), {.on_step = true, .on_epoch = true});
+    log("train_loss", of_samples.mean(), {.on_step = true, .on_epoch = true, .batch_size = of_samples.size(0)});
     log("least", of_samples.min(), {.on_step = false, .on_epoch = true, .reduce_fx = levin::ReduceFx::Min});
     log("samples", static_cast<double>(batch.size()),
         {.on_step = false, .on_epoch = true, .reduce_fx = levin::ReduceFx::Sum});
