@@ -26,8 +26,9 @@ struct EarlyStoppingOptions {
 /// Stops the run when a metric has stopped improving.
 ///
 /// The metric is read after each validation. If validation runs once per epoch (or not at all), it is read at the end
-/// of the train epoch, so that training metrics can be monitored as well. Before min_epochs and min_steps are reached,
-/// checks are counted and end nothing: the next one decides anew. Source: lightning.pytorch.callbacks.EarlyStopping
+/// of the train epoch, so that training metrics can be monitored as well. A check before min_epochs
+/// and min_steps are reached counts, but does not end the run; the next check decides again. Source:
+/// lightning.pytorch.callbacks.EarlyStopping
 class EarlyStopping : public Callback {
  public:
   using Options = EarlyStoppingOptions;

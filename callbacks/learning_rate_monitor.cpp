@@ -34,15 +34,20 @@ void LearningRateMonitor::on_train_start(Run& run) {
   for (const auto& optimizer : run.optimizers()) {
     std::string name = "lr-" + class_of(*optimizer);
     if (const int64_t before = of_class[name]++; before > 0) name += "-" + std::to_string(before);
-    names_.push_back(std::move(name));
+    names_.push_back({.optimizer = std::move(name)});
     if (begun_with_.size() < names_.size())
       begun_with_.push_back(static_cast<int64_t>(optimizer->param_groups().size()));
   }
 }
 
-std::string LearningRateMonitor::name_of_group(size_t optimizer, size_t group) const {
-  const bool only = begun_with_[optimizer] == 1 && group == 0;
-  return only ? names_[optimizer] : names_[optimizer] + "/pg" + std::to_string(group + 1);
+/// Returns the names of an optimizer's groups, of which more may have joined.
+const std::vector<std::string>& LearningRateMonitor::names_of_groups(size_t optimizer, size_t count) {
+  auto& [name, of_groups] = names_[optimizer];
+  while (of_groups.size() < count) {
+    const bool is_only = of_groups.empty() && begun_with_[optimizer] == 1;
+    of_groups.push_back(is_only ? name : name + "/pg" + std::to_string(of_groups.size() + 1));
+  }
+  return of_groups;
 }
 
 State LearningRateMonitor::state_dict() const {
@@ -65,12 +70,14 @@ void LearningRateMonitor::on_train_epoch_start(Run& run) {
   if (options_.logging_interval == "epoch") log(run, /*on_step=*/false);
 }
 
-void LearningRateMonitor::log(Run& run, bool on_step) const {
+void LearningRateMonitor::log(Run& run, bool on_step) {
   const LogOptions how{.on_step = on_step, .on_epoch = !on_step};
   for (size_t i = 0; i < names_.size(); ++i) {
     torch::optim::Optimizer& optimizer = *run.optimizers()[i];
-    for (size_t group = 0; group < optimizer.param_groups().size(); ++group) {
-      const std::string name = name_of_group(i, group);
+    const size_t groups = optimizer.param_groups().size();
+    const std::vector<std::string>& names = names_of_groups(i, groups);
+    for (size_t group = 0; group < groups; ++group) {
+      const std::string& name = names[group];
       run.log(name, optimizer.param_groups()[group].options().get_lr(), how);
       if (!options_.log_momentum && !options_.log_weight_decay) continue;
       const State values = optim::parameter_group_options(optimizer, group);

@@ -34,11 +34,15 @@ class LearningRateMonitor : public Callback {
   void load_state_dict(const State& state) override;
 
  private:
-  std::string name_of_group(size_t optimizer, size_t group) const;
-  void log(Run& run, bool on_step) const;
+  struct Names {
+    std::string optimizer = {};
+    std::vector<std::string> groups = {};
+  };
+  const std::vector<std::string>& names_of_groups(size_t optimizer, size_t count);
+  void log(Run& run, bool on_step);
 
   LearningRateMonitorOptions options_ = {};
-  std::vector<std::string> names_ = {};   ///< by optimizer
+  std::vector<Names> names_ = {};         ///< by optimizer
   std::vector<int64_t> begun_with_ = {};  ///< numbers of groups at the start of the fit, which name the first one
 };
 

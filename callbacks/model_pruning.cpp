@@ -110,7 +110,7 @@ void ModelPruning::on_before_optimizer_step(Run& run, torch::optim::Optimizer& o
   const at::NoGradGuard no_grad;
   for (const ParameterGradient& one : gradients_of(run.module(), optimizer))
     for (const Entry& entry : entries_)
-      if (entry.mask.defined() && entry.name == one.name) one.gradient.mul_(one.part_of(entry.mask));
+      if (entry.mask.defined() && entry.parameter.is_same(one.parameter)) one.gradient.mul_(one.part_of(entry.mask));
 }
 
 /// Momentum and weight decay may have moved what is pruned.

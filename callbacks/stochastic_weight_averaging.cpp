@@ -111,7 +111,8 @@ void StochasticWeightAveraging::make_scheduler(Run& run) {
   scheduler_ = spec.bind(*run.optimizers()[0], {});
 }
 
-/// The optimizer has the rates of the checkpoint, or present ones, from which the way to swa_lrs begins anew.
+/// Makes the scheduler of a resumed run. The optimizer keeps the checkpoint's rates. If it has present ones, the
+/// scheduler steps from them as often as it did before.
 void StochasticWeightAveraging::resume_scheduler(Run& run, const State& saved) {
   const torch::optim::Optimizer& optimizer = *run.optimizers()[0];
   std::vector<double> rates;

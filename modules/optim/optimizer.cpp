@@ -1,14 +1,11 @@
 #include <levin/modules/optim/optimizer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/view_as_complex.h>
-#include <ATen/ops/view_as_real.h>
 #include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/serialize/archive.h>
 
-#include <deque>
 #include <nlohmann/json.hpp>
 #include <typeinfo>
 #include <utility>
@@ -41,12 +38,6 @@ std::unique_ptr<torch::optim::OptimizerOptions> checked(const std::string& name,
 /// Copies a group's own options: LibTorch merges them with the defaults only for its own classes.
 void keep_options(const torch::optim::OptimizerParamGroup& given, torch::optim::OptimizerParamGroup& held) {
   if (given.has_options()) held.set_options(given.options().clone());
-}
-
-/// Makes the tensors of a state that have the shape of `real`, a complex parameter's view, complex.
-void complex_again(const at::Tensor& real, ParamState& state) {
-  for (at::Tensor& tensor : state.tensors)
-    if (tensor.defined() && tensor.sizes() == real.sizes()) tensor = at::view_as_complex(tensor);
 }
 
 State to_state(const Json& value) {
@@ -210,36 +201,6 @@ void Optimizer::prepare(const at::Tensor& parameter, const detail::RowChange& ch
 
 at::Tensor Optimizer::scaled_gradient(const Member& member) const {
   return gradient_multiplier_ == 1 ? member.gradient : member.gradient.mul(gradient_multiplier_);
-}
-
-ParamState Optimizer::state_before_steps(const torch::optim::OptimizerOptions& options, const at::Tensor& parameter,
-                                         const at::Tensor& gradient) const {
-  if (!parameter.is_complex()) return first_state(options, {&parameter, gradient, nullptr});
-  const at::Tensor real = at::view_as_real(parameter.detach());
-  ParamState state = first_state(options, {&real, real, nullptr});
-  complex_again(real, state);
-  return state;
-}
-
-void Optimizer::update_real(const torch::optim::OptimizerOptions& options, Members& members) {
-  struct Viewed {
-    at::Tensor parameter;
-    ParamState state;
-    ParamState* held;
-  };
-  std::deque<Viewed> viewed;
-  for (Member& member : members) {
-    if (!member.parameter->is_complex()) continue;
-    Viewed& one = viewed.emplace_back(Viewed{at::view_as_real(*member.parameter), *member.state, member.state});
-    for (at::Tensor& tensor : one.state.tensors)
-      if (tensor.defined() && tensor.is_complex()) tensor = at::view_as_real(tensor);
-    member = {&one.parameter, at::view_as_real(member.gradient.resolve_conj()), &one.state};
-  }
-  update(options, members);
-  for (Viewed& one : viewed) {
-    complex_again(one.parameter, one.state);
-    *one.held = std::move(one.state);
-  }
 }
 
 void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {

@@ -184,7 +184,7 @@ void read(torch::optim::Optimizer& optimizer, const State& state) {
 
 constexpr const char* kArchive = "archive";
 
-/// The state of an optimizer of another class, as its own `save` writes it; none if it writes nothing.
+/// Returns the state of an optimizer of another class, as its own `save` writes it. Throws if it writes nothing.
 State archived(const torch::optim::Optimizer& optimizer) {
   torch::serialize::OutputArchive archive;
   optimizer.save(archive);
@@ -195,7 +195,7 @@ State archived(const torch::optim::Optimizer& optimizer) {
     return std::move(stream).str();
   };
   std::string bytes = bytes_of(archive);
-  if (bytes.size() == bytes_of(nothing).size()) return {};
+  if (bytes.size() == bytes_of(nothing).size()) throw_unknown_state();
   return State::dict({{kArchive, State::Bytes{std::move(bytes)}}});
 }
 
@@ -248,12 +248,10 @@ std::string state_shape_mismatch(torch::optim::Optimizer& optimizer, const torch
 State optimizer_state_dict(torch::optim::Optimizer& optimizer) {
   if (const auto* ours = dynamic_cast<const Optimizer*>(&optimizer)) return ours->state_dict();
   State state;
-  if (!has_types(optimizer)) state = archived(optimizer);
-  if (!state.is_none()) return state;
-  with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
+  const bool is_known = with_known_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     state = write<Options, ParamState>(optimizer);
   });
-  return state;
+  return is_known ? state : archived(optimizer);
 }
 
 State parameter_group_options(torch::optim::Optimizer& optimizer, size_t group) {
@@ -270,10 +268,10 @@ void load_optimizer_state_dict(torch::optim::Optimizer& optimizer, const State& 
     ours->load_state_dict(state);
     return;
   }
-  if (!has_types(optimizer)) return load_archived(optimizer, state);
-  with_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
+  const bool is_known = with_known_types(optimizer, [&]<class Options, class ParamState>(Options*, ParamState*) {
     read<Options, ParamState>(optimizer, state);
   });
+  if (!is_known) load_archived(optimizer, state);
 }
 
 }  // namespace levin::optim

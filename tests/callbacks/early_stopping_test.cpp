@@ -112,7 +112,7 @@ TEST_CASE("callbacks are made by name") {
 }
 
 TEST_CASE("early stopping decides anew at the first check at which the run may end") {
-  // Without improvement in the checks 2 and 3, when the run must go on; check 4 improves, and 5 and 6 do not.
+  // Checks 2 and 3 see no improvement, but the run may not end yet. Check 4 sees one, checks 5 and 6 do not.
   struct MinimumOfEpochs : levin::FakeRun {
     bool minimum_is_reached() const override { return state_.epoch + 1 >= 4; }
   } run;

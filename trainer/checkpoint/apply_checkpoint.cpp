@@ -58,15 +58,13 @@ void check_resumable(const State& checkpoint) {
   }
 }
 
-bool keeps_present_options(const RunContext& run) { return run.parts().options.resume_optimizer_options == "present"; }
-
 void check_optimizers(const RunContext& run, const State& checkpoint) {
   const State& optimizers = checkpoint.at("optimizer_states");
   const State& schedulers = checkpoint.at("lr_schedulers");
   if (optimizers.size() != run.parts().optimizers.size())
     throw UsageError("it has ", optimizers.size(), " optimizers, configure_optimizers returned ",
                      run.parts().optimizers.size());
-  if (!keeps_present_options(run) && schedulers.size() != run.parts().schedulers.size())
+  if (!run.takes_present_options() && schedulers.size() != run.parts().schedulers.size())
     throw UsageError("it has ", schedulers.size(), " learning-rate schedulers, configure_optimizers returned ",
                      run.parts().schedulers.size());
 }
@@ -81,7 +79,7 @@ GroupNames present_names(RunContext& run, size_t index) {
 
 /// Returns an optimizer's saved state as it is to be loaded: with the saved options, or with the present ones.
 State state_to_load(RunContext& run, size_t index, const State& saved, const State* own) {
-  if (!keeps_present_options(run)) return saved;
+  if (!run.takes_present_options()) return saved;
   const State* const all_names = own != nullptr ? own->find("optimizer_parameters") : nullptr;
   const State* const names = all_names != nullptr ? &all_names->items().at(index) : nullptr;
   const GroupNames present = present_names(run, index);
@@ -97,7 +95,7 @@ void apply_optimizers(RunContext& run, const State& checkpoint, const State* own
   for (size_t i = 0; i < optimizers.size(); ++i)
     if (!optimizers[i].is_none())
       run.parts().strategy.load_optimizer_state(*run.parts().optimizers[i], state_to_load(run, i, optimizers[i], own));
-  if (keeps_present_options(run)) return;
+  if (run.takes_present_options()) return;
   const State::List& schedulers = checkpoint.at("lr_schedulers").items();
   for (size_t i = 0; i < schedulers.size(); ++i) run.parts().schedulers[i]->load_state_dict(schedulers[i]);
 }
@@ -106,7 +104,7 @@ void apply_optimizers(RunContext& run, const State& checkpoint, const State* own
 /// it: not in epochs in which a callback's scheduler stepped in their place. Those that follow a metric stay at their
 /// beginning.
 void step_to_present_place(RunContext& run) {
-  if (!keeps_present_options(run)) return;
+  if (!run.takes_present_options()) return;
   const RunParts& parts = run.parts();
   const TrainerState& counters = run.state();
   int64_t epochs = counters.epoch + (counters.last_batch && counters.batch_in_epoch > 0);

@@ -1,10 +1,10 @@
 #include <levin/trainer/loops/training_check.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/counted.h>
 
 #include <string>
-#include <string_view>
 #include <unordered_set>
 
 namespace levin {
@@ -12,9 +12,10 @@ namespace {
 
 /// Returns whether the optimizers hold the module's own tensors, and not parts or copies of them.
 bool optimizers_hold_parameters(const RunParts& parts) {
-  if (parts.strategy.shards_parameters() || std::string_view(parts.strategy.name()) == "zero1") return false;
-  for (size_t i = 0; i < parts.optimizers.size(); ++i)
-    if (parts.precision.master_weights(i) != nullptr) return false;
+  for (size_t i = 0; i < parts.optimizers.size(); ++i) {
+    const bool has_parts = parallel::ShardedOptimizer::of(*parts.optimizers[i]) != nullptr;
+    if (has_parts || parts.precision.master_weights(i) != nullptr) return false;
+  }
   return true;
 }
 

@@ -68,16 +68,10 @@ void values(IO& io, AdamParamState& s) {
   io("max_exp_avg_sq", s.max_exp_avg_sq());
 }
 
-/// Returns whether the optimizer is one of those that `with_types` knows.
-inline bool has_types(const torch::optim::Optimizer& optimizer) {
-  const auto is_one_of = [&]<class... Classes>() { return (dynamic_cast<const Classes*>(&optimizer) || ...); };
-  return is_one_of.operator()<torch::optim::SGD, torch::optim::Adam, torch::optim::AdamW, torch::optim::RMSprop,
-                              torch::optim::Adagrad, torch::optim::LBFGS>();
-}
-
-/// Calls `work(Options*, ParamState*)`, both null, with the types that `optimizer` uses.
+/// Calls `work(Options*, ParamState*)`, both null, with the types that `optimizer` uses. Returns false, without a call,
+/// for a class that is none of LibTorch's.
 template <class Work>
-void with_types(torch::optim::Optimizer& optimizer, const Work& work) {
+bool with_known_types(torch::optim::Optimizer& optimizer, const Work& work) {
   namespace theirs = torch::optim;
   if (dynamic_cast<theirs::SGD*>(&optimizer))
     work(static_cast<theirs::SGDOptions*>(nullptr), static_cast<theirs::SGDParamState*>(nullptr));
@@ -92,9 +86,20 @@ void with_types(torch::optim::Optimizer& optimizer, const Work& work) {
   else if (dynamic_cast<theirs::LBFGS*>(&optimizer))
     work(static_cast<theirs::LBFGSOptions*>(nullptr), static_cast<theirs::LBFGSParamState*>(nullptr));
   else
-    throw UsageError(
-        "the state of this optimizer is not known: it derives neither from levin::optim::Optimizer nor from one of "
-        "LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad, LBFGS, and its `save` writes nothing");
+    return false;
+  return true;
+}
+
+[[noreturn]] inline void throw_unknown_state() {
+  throw UsageError(
+      "the state of this optimizer is not known: it derives neither from levin::optim::Optimizer nor from one of "
+      "LibTorch's SGD, Adam, AdamW, RMSprop, Adagrad, LBFGS, and its `save` writes nothing");
+}
+
+/// Does the same, and throws levin::UsageError for another class.
+template <class Work>
+void with_types(torch::optim::Optimizer& optimizer, const Work& work) {
+  if (!with_known_types(optimizer, work)) throw_unknown_state();
 }
 
 }  // namespace levin::optim::torch_optimizers

@@ -15,7 +15,6 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -80,19 +79,6 @@ std::optional<at::ScalarType> dtype_of(GradientCompression compression) {
     default:
       return {};
   }
-}
-
-/// Returns the names of the parameters whose numbers the reducer's error lists; empty if it lists none.
-std::string names_of_missing(const std::string& error, const std::vector<std::string>& names) {
-  const std::string before = "did not receive grad for rank ";
-  size_t at = error.find(before);
-  if (at != std::string::npos) at = error.find(':', at + before.size());
-  if (at == std::string::npos) return {};
-  std::istringstream numbers(error.substr(at + 1));
-  std::string missing;
-  for (size_t number = 0; numbers >> number;)
-    if (number < names.size()) missing += (missing.empty() ? "" : ", ") + names[number];
-  return missing;
 }
 
 /// Makes the gradients of sparse embeddings dense before they are accumulated, since the buckets hold whole ones.
@@ -209,8 +195,11 @@ void GradientReducer::check_finished() {
   try {
     engine_->reducer->check_finalized();
   } catch (const c10::Error& error) {
-    const std::string unused = names_of_missing(error.what_without_backtrace(), names_);
-    throw UsageError("ddp: these parameters got no gradient: ", unused.empty() ? "not known which" : unused,
+    std::string unused;
+    for (const size_t number : torch_compat::numbers_of_missing(error.what_without_backtrace()))
+      if (number < names_.size()) unused += (unused.empty() ? "" : ", ") + names_[number];
+    throw UsageError(options_.shard_gradients ? "zero1" : "ddp",
+                     ": these parameters got no gradient: ", unused.empty() ? "not known which" : unused,
                      "; set find_unused_parameters to true, or let the loss use all parameters in each step");
   }
   group_.guarded("rebuild of buckets", [&] { engine_->end(); });

@@ -44,7 +44,8 @@ def main():
         return 1
     cases, impossible, pairs = draw.Drawing(known).cover(given.seed, None if given.whole else given.cases, given.relation)
     numbers = given.only if given.only is not None else range(len(cases))
-    print(f"seed {given.seed}: {len(known.items)} values of options, {pairs} pairs, {len(cases)} cases", flush=True)
+    print(f"seed {given.seed}: {len(known.items)} values of options, {pairs} pairs ({len(impossible)} of those tried make no case), "
+          f"{len(cases)} cases", flush=True)
 
     root = Path(tempfile.mkdtemp(prefix="levin_pairs_"))
     results, begin = {}, time.time()
@@ -52,7 +53,7 @@ def main():
     def one(number):
         folder = root / str(number)
         try:
-            result = relations.tried(program, folder, cases[number], number, print)
+            result = relations.tried(program, folder, cases[number], number)
         except Exception as error:  # of this test itself
             result = ("differs", [f"{type(error).__name__}: {error}"], [], relations.config_of(cases[number], folder), [])
         if given.only is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from draw import LOOKERS, RANKS, STARTS
+from draw import LOOKERS, MODES, RANKS, STARTS
 from schema import BEYOND, NEEDED
 
 SAMPLES, VAL_SAMPLES, EPOCHS = 24, 13, 3
@@ -46,7 +46,7 @@ def config_of(case, folder):
     callbacks = {}
 
     def options_of(slot, name):
-        chosen = copy.deepcopy(NEEDED.get(f"{slot}.{name}" if slot != "callback" else f"callback.{name}", {}))
+        chosen = copy.deepcopy(NEEDED.get(f"{slot}.{name}", {}))
         chosen.update({s.split(".")[2]: v for s, v in value.items()
                        if s.startswith(f"{slot}.{name}.") and not s.endswith(".again")})
         return {"class": name, **chosen}
@@ -301,7 +301,7 @@ def resume(runs, config):
     last = Path("checkpoints") / "last.ckpt"
     files = [runs.run_folder(name) / last for name in ("unbroken", "resumed")]
     if not found and all(f.is_file() for f in files):
-        if d := difference(*[runs.checkpoint(f) for f in files]):
+        if d := difference(*(runs.checkpoint(f) for f in files)):
             found.append(f"last.ckpt of unbroken and resumed: {d}")
     return found
 
@@ -442,8 +442,11 @@ def options_in(text, case):
             if slot.split(".")[-1] in words or str(json.loads(item.value)) in words]
 
 
-def tried(program, folder, case, number, log):
-    """Tries a case; options that levin refuses are left out, one at a time. Returns (outcome, sentences, refusals)."""
+def tried(program, folder, case, number):
+    """Tries a case; options that levin refuses are left out, one at a time.
+
+    Returns the outcome, sentences about what differs, refusals, the config that was tried last, and its commands.
+    """
     case, refusals = dict(case), []
     relation = json.loads(case["relation"].value)
     for attempt in range(6):
@@ -461,9 +464,8 @@ def tried(program, folder, case, number, log):
             sentence = reason(text)
             code, checked = runs.start("check", config, words=("config", "check"))
             refusals.append((sentence, code != 0))
-            named = [slot for slot in options_in(text, case) if slot not in ("relation", "strategy", "precision", "steps", "data.kind")]
-            if not named:
-                named = [slot for slot in case if slot not in ("relation", "strategy", "precision", "steps", "data.kind")]
+            left = [slot for slot in case if slot not in MODES]
+            named = [slot for slot in options_in(text, case) if slot in left] or left
             if not named:
                 break
             gone = named[-1]

@@ -241,12 +241,10 @@ class Schema:
         self.items = []
         trainer = next(alternatives(printed["properties"]["trainer"]))["properties"]
         self._add("trainer", trainer, group="", coarse=True)
-        self.classes = {}
         for name, definition in printed["definitions"].items():
             kind, _, class_name = name.partition(".")
             if kind not in ("callback", "optimizer", "lr_scheduler") or not class_name or name in SKIPPED:
                 continue
-            self.classes.setdefault(kind, []).append(class_name)
             slot = name if kind == "callback" else kind
             self.items.append(Item(slot, json.dumps(class_name)))
             if kind == "callback":

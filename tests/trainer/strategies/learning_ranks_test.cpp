@@ -48,6 +48,14 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
   return largest;
 }
 
+/// Checks that two ranks end at these weights under each strategy.
+void check_two_ranks_end_at(const std::vector<double>& expected, const RankLearner& learner, const std::string& what) {
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+    INFO(strategy);
+    CHECK(difference(learner.weights(strategy, 2, what), expected) < 1e-10);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("what configure_model builds is divided under fsdp at once, and trains as under ddp") {
@@ -125,10 +133,7 @@ TEST_CASE("LBFGS takes the same way on ranks as on one device") {
 TEST_CASE("ranks whose unused parameters change from step to step train as one device") {
   const RankLearner learner;
   const auto expected = learner.weights("single_device", 1, "branches");
-  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
-    INFO(strategy);
-    CHECK(difference(learner.weights(strategy, 2, "branches"), expected) < 1e-10);
-  }
+  check_two_ranks_end_at(expected, learner, "branches");
   // One rank that takes the same way, and a game of two networks with a backward each.
   CHECK(difference(learner.weights("ddp", 1, "branches"), expected) < 1e-10);
   CHECK(difference(learner.weights("ddp", 2, "gan"), learner.weights("single_device", 1, "gan")) < 1e-10);
@@ -140,7 +145,7 @@ TEST_CASE("an error names the parameters that a step has left out") {
     INFO(strategy);
     CHECK(learner.run(strategy, 2, "branches_refused") != 0);
     INFO(learner.log());
-    CHECK(contains(learner.log(), ": these parameters got no gradient: "));
+    CHECK(contains(learner.log(), std::string(strategy) + ": these parameters got no gradient: "));
     CHECK(contains(learner.log(), "table; set find_unused_parameters to true"));
   }
 }
@@ -160,11 +165,7 @@ TEST_CASE("a static graph trains as on one device in windows, with several backw
 
 TEST_CASE("sparse gradients of an embedding train on ranks as on one device") {
   const RankLearner learner;
-  const auto expected = learner.weights("single_device", 1, "sparse");
-  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
-    INFO(strategy);
-    CHECK(difference(learner.weights(strategy, 2, "sparse"), expected) < 1e-10);
-  }
+  check_two_ranks_end_at(learner.weights("single_device", 1, "sparse"), learner, "sparse");
   // A checkpoint holds them under manual optimization.
   const auto unbroken = learner.weights("single_device", 1, "sparse_by_hand");
   CHECK(difference(learner.weights("single_device", 1, "sparse_by_hand", learner.middle()), unbroken) == 0);

@@ -81,7 +81,7 @@ void run(const std::string& command, Trainer& trainer, LightningModule& module,
 
 /// Returns whether the module reads weights: those of the option `weights`, or a program's or a script's.
 bool reads_weights(const RunOptions& options) {
-  const Json model = schema_of<RunOptions>().get(&options).at("model");
+  const Json model = options_of_model(options);
   return std::ranges::any_of(std::array{"weights", "program", "file"}, [&](const char* key) {
     const auto found = model.find(key);
     return found != model.end() && !found->is_null() && *found != "";

@@ -47,12 +47,12 @@ RunOptions read_run_options(const Config& config) {
   return options;
 }
 
+Json options_of_model(const RunOptions& options) { return schema_of<RunOptions>().get(&options).at("model"); }
+
 std::string weights_of_model(const RunOptions& options) {
-  const Json config = resolved_config(options);
-  const auto model = config.find("model");
-  if (model == config.end() || !model->is_object()) return "";
-  const auto weights = model->find("weights");
-  return weights != model->end() && weights->is_string() ? weights->get<std::string>() : "";
+  const Json model = options_of_model(options);
+  const auto weights = model.find("weights");
+  return weights != model.end() && weights->is_string() ? weights->get<std::string>() : "";
 }
 
 Json resolved_config(const RunOptions& options) {

@@ -27,6 +27,8 @@ struct RunOptions {
 /// Converts a config without problems to options. Throws UsageError if options contradict each other.
 RunOptions read_run_options(const Config& config);
 
+/// Returns the options of the model as a JSON object; null without a model.
+Json options_of_model(const RunOptions& options);
 /// Returns the option `weights` of the model; empty if it is not set, or the model has none.
 std::string weights_of_model(const RunOptions& options);
 

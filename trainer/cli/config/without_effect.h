@@ -7,9 +7,9 @@
 namespace levin::cli {
 
 /// Returns a sentence for each option that was set but has no effect because of other ones: "--model.optimizer.lr has
-/// no effect: OneCycleLR takes its rates from model.lr_scheduler.max_lr". Options at their defaults in config files, as
-/// in resolved configs, are ignored. The config must have no problems. `is_resumed`: the fit goes on from a checkpoint,
-/// or may.
+/// no effect: OneCycleLR takes its rates from model.lr_scheduler.max_lr". An option that a config file sets to its
+/// default, as a resolved config does, is ignored. The config must have no problems. `is_resumed`: the fit resumes from
+/// a checkpoint, or may do so.
 std::vector<std::string> options_without_effect(const Schema& schema, const Config& config, bool is_resumed = true);
 
 }  // namespace levin::cli

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -36,6 +37,19 @@ struct Reducer : c10d::Reducer {
     for (auto& [parameter, count] : numGradHooksTriggeredMap_) count = 0;
   }
 };
+
+/// Returns the numbers of the parameters without a gradient that the text of a reducer's error lists; empty if it lists
+/// none.
+inline std::vector<size_t> numbers_of_missing(const std::string& error) {
+  const std::string before = "did not receive grad for rank ";
+  size_t at = error.find(before);
+  if (at != std::string::npos) at = error.find(':', at + before.size());
+  if (at == std::string::npos) return {};
+  std::istringstream list(error.substr(at + 1));
+  std::vector<size_t> numbers;
+  for (size_t number = 0; list >> number;) numbers.push_back(number);
+  return numbers;
+}
 
 /// Makes a reducer. Its constructor gains arguments between versions: two up to 2.11, a third in 2.13.
 template <class Reducer = torch_compat::Reducer>
