@@ -56,6 +56,7 @@
 #include <levin/data/rng.h>
 #include <levin/data/rollout.h>
 #include <levin/data/sampler.h>
+#include <levin/data/torch_data.h>
 #include <levin/data/transforms/color_jitter.h>
 #include <levin/data/transforms/compose.h>
 #include <levin/data/transforms/convert_image.h>

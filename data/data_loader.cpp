@@ -39,7 +39,11 @@ DataLoader::DataLoader(std::shared_ptr<BatchSource> source, DataLoaderOptions op
 }
 
 DataLoader::DataLoader(const DataLoader& other)
-    : options_(other.options_), key_(other.key_), position_(other.position_), source_(other.source_->clone()) {}
+    : options_(other.options_),
+      key_(other.key_),
+      position_(other.position_),
+      handed_out_(other.handed_out_),
+      source_(other.source_->clone()) {}
 
 DataLoader& DataLoader::operator=(const DataLoader& other) { return *this = DataLoader(other); }
 
@@ -49,6 +53,7 @@ DataLoader& DataLoader::operator=(DataLoader&& other) noexcept {
   options_ = std::move(other.options_);
   key_ = other.key_;
   position_ = std::move(other.position_);
+  handed_out_ = other.handed_out_;
   source_ = std::move(other.source_);
   queue_ = std::move(other.queue_);
   return *this;
@@ -65,12 +70,13 @@ BatchQueue& DataLoader::queue() {
   return *queue_;
 }
 
-void DataLoader::begin(const EpochPosition& position) {
+void DataLoader::go_to(const EpochPosition& position) {
   position_ = position;
   if (queue_) queue_->begin(key_, position_);
 }
 
 std::optional<LoadedBatch> DataLoader::next() {
+  handed_out_ = true;
   const BatchQueue::Entry* entry = queue().next();
   if (!entry) return {};
   if (entry->planned) position_ = entry->plan.after;
@@ -80,17 +86,23 @@ std::optional<LoadedBatch> DataLoader::next() {
   return LoadedBatch{batch, absent ? 0 : batch.size(), entry->plan.last, absent};
 }
 
+DataLoader::Iterator DataLoader::begin() {
+  if (handed_out_) set_epoch(key_.epoch + 1);
+  return Iterator(*this);
+}
+
 std::optional<int64_t> DataLoader::size() const { return source_->size(key_); }
 
 void DataLoader::set_epoch(int64_t epoch) {
   key_.epoch = epoch;
-  begin({});
+  handed_out_ = false;
+  go_to({});
 }
 
 void DataLoader::set_default_seed(uint64_t seed) {
   if (options_.seed || seed == key_.seed) return;
   key_.seed = seed;
-  begin(position_);
+  go_to(position_);
 }
 
 bool DataLoader::use_sequential_order() {
@@ -103,7 +115,7 @@ void DataLoader::shard(int64_t rank, int64_t world) {
   if (world < 1 || rank < 0 || rank >= world) throw Error("DataLoader: no rank ", rank, " in a world of ", world);
   key_.rank = rank;
   key_.world = world;
-  begin(position_);
+  go_to(position_);
 }
 
 State DataLoader::state_dict() const {
@@ -131,7 +143,8 @@ void DataLoader::load_state_dict(const State& state) {
   if (const State* stream = state.find("stream")) position.stream = *stream;
   key_.epoch = state.at("epoch").to_int();
   key_.seed = static_cast<uint64_t>(state.at("seed").to_int());
-  begin(position);
+  handed_out_ = false;
+  go_to(position);
 }
 
 }  // namespace levin::data

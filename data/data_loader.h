@@ -5,7 +5,9 @@
 #include <levin/data/loader_options.h>
 #include <levin/data/loading/batch_source.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -27,10 +29,13 @@ class BatchQueue;
 ///       loader.set_epoch(epoch);
 ///       while (auto loaded = loader.next()) train(loaded->batch);
 ///     }
+///     for (const data::LoadedBatch& loaded : loader) train(loaded.batch);  // the next epoch
 ///
 /// Source: torch.utils.data.DataLoader.
 class DataLoader final : public Loader {
  public:
+  class Iterator;
+
   /// Throws levin::UsageError for options that contradict each other or are out of bounds, for an empty dataset, and if
   /// drop_last leaves no batch.
   explicit DataLoader(DatasetRef dataset, DataLoaderOptions options = {});
@@ -61,18 +66,45 @@ class DataLoader final : public Loader {
   State state_dict() const override;
   void load_state_dict(const State& state) override;
 
+  /// Starts an epoch for a range-for: the one that set_epoch or a loaded state has set, if none of its batches has been
+  /// handed out since; otherwise the one after the present epoch.
+  Iterator begin();
+  std::default_sentinel_t end() const { return {}; }
+
   const DataLoaderOptions& options() const { return options_; }
 
  private:
   DataLoader(std::shared_ptr<BatchSource> source, DataLoaderOptions options);
   BatchQueue& queue();
-  void begin(const EpochPosition& position);
+  void go_to(const EpochPosition& position);
 
   DataLoaderOptions options_;
   EpochKey key_ = {};
   EpochPosition position_ = {};  // after the last batch handed out
+  bool handed_out_ = false;      // a batch since set_epoch or load_state_dict
   std::shared_ptr<BatchSource> source_;
   std::unique_ptr<BatchQueue> queue_;  // made by the first `next`, with the epoch started
+};
+
+/// An input iterator over the batches of an epoch.
+class DataLoader::Iterator {
+ public:
+  using value_type = LoadedBatch;
+  using difference_type = std::ptrdiff_t;
+
+  explicit Iterator(DataLoader& loader) : loader_(&loader), loaded_(loader.next()) {}
+  const LoadedBatch& operator*() const { return *loaded_; }
+  const LoadedBatch* operator->() const { return &*loaded_; }
+  Iterator& operator++() {
+    loaded_ = loader_->next();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const { return !loaded_; }
+
+ private:
+  DataLoader* loader_;
+  std::optional<LoadedBatch> loaded_;
 };
 
 }  // namespace levin::data

@@ -163,7 +163,7 @@ void TransformedDataset::get_batch(const Indices& indices, Batch& out) const {
   dataset_->get_batch(indices, out);
   std::vector<Rng> rngs;
   rngs.reserve(static_cast<size_t>(indices.size()));
-  for (int64_t i = 0; i < indices.size(); ++i) rngs.push_back(indices.rng(indices[i], kTransformStream));
+  for (const int64_t index : indices) rngs.push_back(indices.rng(index, kTransformStream));
   (*transform_)(out, rngs);
 }
 

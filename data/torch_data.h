@@ -46,7 +46,7 @@ class TorchDataset final : public Dataset {
 
   void get_batch(const Indices& indices, Batch& out) const override {
     std::vector<size_t> wanted;
-    for (int64_t i = 0; i < indices.size(); ++i) wanted.push_back(static_cast<size_t>(indices[i]));
+    for (const int64_t index : indices) wanted.push_back(static_cast<size_t>(index));
     std::unique_ptr<D> copy = shared_->take();
     out = to_batch(copy->get_batch(wanted));
     shared_->give_back(std::move(copy));

@@ -67,9 +67,7 @@ void resolve_unset(TrainerOptions& o) {
   o.accelerator = resolve_accelerator(o.accelerator, visible_gpus());
   if (!o.max_epochs) o.max_epochs = o.max_steps >= 0 || o.max_time ? -1 : kDefaultMaxEpochs;
   if (!o.logger.is_set()) o.logger = true;
-  if (!o.enable_progress_bar) o.enable_progress_bar = !o.quiet;
   if (!o.enable_checkpointing) o.enable_checkpointing = true;
-  if (!o.enable_model_summary) o.enable_model_summary = !o.quiet;
 }
 
 }  // namespace

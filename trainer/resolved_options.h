@@ -12,14 +12,20 @@ namespace levin {
 
 /// The options that a run reads; only `resolve` makes them. Each value is within its limits and none contradicts
 /// another, early spellings have become the present ones, fast_dev_run and barebones have become the limits that they
-/// set, and an option with a default is never unset.
+/// set, and an option with a default is never unset, but for those that follow another one (`quiet`): a config.json
+/// with their values would contradict it later.
 class ResolvedOptions : public TrainerOptions {
  public:
   bool saves_checkpoints() const { return *enable_checkpointing; }
-  bool shows_progress_bar() const { return *enable_progress_bar; }
-  bool prints_model_summary() const { return *enable_model_summary; }
+  bool shows_progress_bar() const { return enable_progress_bar.value_or(!quiet); }
+  bool prints_model_summary() const { return enable_model_summary.value_or(!quiet); }
   /// Returns whether the run writes files: logs, or checkpoints.
   bool has_run_folder() const { return logger.is_on() || saves_checkpoints(); }
+  /// Returns the name, for errors, of what limits the batches of training or validation: overfit_batches sets both
+  /// limits.
+  const char* limit_or_overfit(const char* limit) const {
+    return overfit_batches.is_none() ? limit : "trainer.overfit_batches";
+  }
   /// Returns the folder of the runs' folders: <default_root_dir>/<name>.
   std::filesystem::path runs_folder() const { return std::filesystem::path(default_root_dir) / name; }
   /// Returns the number of epochs after which fit ends; unset without a limit.

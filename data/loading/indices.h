@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <levin/data/rng.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -25,6 +26,34 @@ class Indices {
   bool is_range() const { return is_range_; }
   int64_t start() const { return start_; }
   int64_t operator[](int64_t i) const { return is_range_ ? start_ + i : values_[static_cast<size_t>(i)]; }
+
+  /// Goes through the samples, as in `for (const int64_t index : indices)`.
+  class Iterator {
+   public:
+    using value_type = int64_t;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    Iterator(const Indices& indices, int64_t at) : indices_(&indices), at_(at) {}
+    int64_t operator*() const { return (*indices_)[at_]; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++at_;
+      return before;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const Indices* indices_ = nullptr;
+    int64_t at_ = 0;
+  };
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, size_}; }
+
   /// Returns a copy as int64 [samples] on the CPU.
   at::Tensor tensor() const;
 

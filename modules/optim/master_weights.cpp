@@ -9,7 +9,7 @@
 
 namespace levin::optim {
 
-MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) : optimizer_(optimizer) {
+MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) : FoundByOptimizer(optimizer), optimizer_(optimizer) {
   const bool has_state = !optimizer.state().empty();
   const State state = has_state ? optimizer_state_dict(optimizer) : State();
   follow();
@@ -17,7 +17,15 @@ MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer) : optimizer_(op
 }
 
 MasterWeights::MasterWeights(MasterWeights&& other, const detail::RowLock& lock)
-    : optimizer_(other.optimizer_), pairs_(std::move(other.pairs_)), rows_(*this, lock) {}
+    : FoundByOptimizer(std::move(other)),
+      optimizer_(other.optimizer_),
+      pairs_(std::move(other.pairs_)),
+      rows_(*this, lock) {}
+
+void MasterWeights::for_each_copy(
+    const std::function<void(const at::Tensor& parameter, const at::Tensor& copy)>& visit) const {
+  for (const Pair& pair : pairs_) visit(pair.of_module, pair.copy);
+}
 
 bool MasterWeights::has_rows_of(const at::Tensor& parameter) const {
   return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& one) { return one.of_module.is_same(parameter); });

@@ -1,8 +1,10 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/optim/engine/found_by_optimizer.h>
 #include <levin/modules/optim/engine/row_change.h>
 #include <levin/trainer/core/state/state.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -27,7 +29,7 @@ namespace levin::optim {
 ///     }
 ///
 /// Source: Micikevicius et al., Mixed Precision Training, 2018, https://arxiv.org/abs/1710.03740
-class MasterWeights {
+class MasterWeights : public detail::FoundByOptimizer<MasterWeights> {
  public:
   /// Replaces the parameters in the groups of `optimizer` by the copies and converts its state to float32. Throws
   /// levin::UsageError if the optimizer has state that optimizer_state_dict does not support. The optimizer must
@@ -43,6 +45,9 @@ class MasterWeights {
   void write_back();
   /// Reads the copies from the module's parameters, after these were loaded from elsewhere.
   void read_module();
+
+  /// Calls `visit` for each of the module's parameters that has a copy.
+  void for_each_copy(const std::function<void(const at::Tensor& parameter, const at::Tensor& copy)>& visit) const;
 
   /// Returns the copies, in the order of the optimizer's parameters; the tensors share memory.
   State state_dict() const;

@@ -2,6 +2,8 @@
 #include <levin/data/files/image_file.h>
 #include <levin/trainer/core/state/state_file.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/callbacks/backbone_net.h"
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
@@ -75,6 +77,14 @@ TEST_CASE("gradient norms are those of the gradients, per parameter on request")
                          }).metrics;
     CHECK(metrics.at("grad_2.0_norm_total") == Approx(norms->total));
     for (const auto& [name, norm] : norms->of) CHECK(metrics.at("grad_2.0_norm/" + name) == Approx(norm));
+  }
+  SECTION("of float32 copies of the weights") {
+    const auto metrics = fit_quietly(module, {levin::GradNormMonitor({.per_layer = true})}, ToyData(12), [](auto& o) {
+                           o.precision = 16;
+                           o.amp_level = "O2";
+                         }).metrics;
+    for (const std::string& name : module.named_parameters().keys()) CHECK(metrics.count("grad_2.0_norm/" + name) == 1);
+    CHECK(metrics.count("grad_2.0_norm/") == 0);
   }
   SECTION("the largest") {
     const levin::GradNormMonitor monitor({.norm_type = std::numeric_limits<double>::infinity()});

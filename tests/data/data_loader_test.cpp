@@ -54,6 +54,33 @@ class Backwards : public Sampler {
 
 }  // namespace
 
+TEST_CASE("a range-for goes through the next epoch, or through what set_epoch or a loaded state has left") {
+  DataLoader loader(counting(10), {.batch_size = 4, .shuffle = true, .seed = 3});
+  const auto in_range = [&] {
+    std::vector<int64_t> all;
+    for (const LoadedBatch& loaded : loader)
+      for (const int64_t value : values(loaded.batch.target())) all.push_back(value);
+    return all;
+  };
+  const auto of_epoch = [](int64_t epoch) {
+    DataLoader other(counting(10), {.batch_size = 4, .shuffle = true, .seed = 3});
+    other.set_epoch(epoch);
+    return drain(other);
+  };
+  CHECK(in_range() == of_epoch(0));
+  CHECK(in_range() == of_epoch(1));
+  loader.set_epoch(5);
+  CHECK(in_range() == of_epoch(5));
+  for (const LoadedBatch& loaded : loader)
+    if (loaded.samples == 4) break;  // epoch 6 is left early
+  const levin::State inside = loader.state_dict();
+  CHECK(in_range() == of_epoch(7));
+  loader.load_state_dict(inside);
+  const std::vector<int64_t> sixth = of_epoch(6);
+  CHECK(in_range() == std::vector<int64_t>(sixth.begin() + 4, sixth.end()));
+  CHECK(DataLoader(loader).begin()->batch.size() == 4);
+}
+
 TEST_CASE("a loader hands out every sample once, in order, and says which batch is the last") {
   DataLoader loader(counting(10), {.batch_size = 4});
   CHECK(loader.size() == 3);

@@ -45,6 +45,15 @@ Batch batch_of(const Dataset& dataset, const Indices& indices) {
 
 }  // namespace
 
+TEST_CASE("indices are a range, of consecutive samples and of a list") {
+  for (const Indices& indices : {Indices(3, 4), listed({9, 0, 2}), Indices()}) {
+    std::vector<int64_t> all;
+    for (const int64_t index : indices) all.push_back(index);
+    REQUIRE(all.size() == static_cast<size_t>(indices.size()));
+    for (size_t i = 0; i < all.size(); ++i) CHECK(all[i] == indices[static_cast<int64_t>(i)]);
+  }
+}
+
 TEST_CASE("the tensors of a dataset must have a row for each sample") {
   const at::Tensor x = at::arange(4, at::TensorOptions(at::kFloat));
   CHECK_THROWS_WITH(TensorDataset(x, x.narrow(0, 0, 3)),

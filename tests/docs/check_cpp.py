@@ -1,6 +1,6 @@
-"""Compiles the C++ blocks of the pages, as one compiles the project, without making code of them.
+"""Compiles the C++ blocks of the pages against the headers that are installed, without making code of them.
 
-Usage: check_cpp.py COMPILE_COMMANDS
+Usage: check_cpp.py BUILD
 """
 
 import json
@@ -21,9 +21,9 @@ import pages  # noqa: E402
 FILES = 1  # more of them would each read levin.h again, which takes longer than the blocks
 
 
-def compile_command(commands):
-    """The compiler and the flags, with the precompiled torch/torch.h, of a source that has them."""
-    entries = json.loads(pathlib.Path(commands).read_text())
+def compile_command(build):
+    """The compiler and the flags, with the precompiled torch/torch.h, of a source that has them; without levin's folders."""
+    entries = json.loads((build / "compile_commands.json").read_text())
     entry = next(entry for entry in entries if re.search(r"-include \S*/levin_torch_headers\.dir/cmake_pch\.hxx ", entry["command"])
                  and "cmake_pch" not in entry["file"])
     words = shlex.split(entry["command"])
@@ -32,7 +32,7 @@ def compile_command(commands):
     for flag in ("-o", "-c"):
         at = words.index(flag)
         del words[at : at + 2]
-    return [*words, "-fsyntax-only", "-w"], entry["directory"]
+    return [word for word in words if not word.startswith("-I")] + ["-fsyntax-only", "-w"], entry["directory"]
 
 
 def example_sources():
@@ -46,8 +46,11 @@ def main():
     excerpts = [block for block in blocks if any(cpp_blocks.squeezed(block.text) in text for text in examples)]
     compiled = [block for block in blocks if block not in excerpts]
     kinds = [cpp_blocks.translated(block)[0] for block in compiled]
-    flags, folder = compile_command(sys.argv[1])
+    build = pathlib.Path(sys.argv[1])
+    flags, folder = compile_command(build)
     with tempfile.TemporaryDirectory() as work:
+        subprocess.run(["cmake", "--install", build, "--component", "headers", "--prefix", work], check=True, stdout=subprocess.DEVNULL)
+        flags.append(f"-I{work}/include")
         running = []
         for i in range(FILES):
             file = pathlib.Path(work) / f"blocks_{i}.cpp"

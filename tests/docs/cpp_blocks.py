@@ -9,7 +9,7 @@ import re
 
 INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 # What can only stand outside of functions.
-OUTSIDE = re.compile(r"^(?:struct|class|namespace|template|LEVIN_|int main\()", re.MULTILINE)
+OUTSIDE = re.compile(r"^(?:struct|class|namespace|template|inline|LEVIN_|int main\()", re.MULTILINE)
 MEMBER = re.compile(r"^\S.*\) (?:const )?override \{", re.MULTILINE)
 NAMES = pathlib.Path(__file__).with_name("page_names.h")
 

@@ -62,8 +62,30 @@ struct MemberBase : levin::data::Dataset {
 };
 struct Policy {
 } policy;
+extern torch::data::datasets::MapDataset<torch::data::datasets::TensorDataset,
+                                         torch::data::transforms::Stack<torch::data::TensorExample>>
+    dataset;
 levin::Batch play(const Policy& policy);
 }  // namespace page_data
+
+namespace page_libtorch_parts {
+using namespace names;
+struct Squares : torch::data::datasets::Dataset<Squares> {
+  torch::data::Example<> get(size_t index) override;
+  std::optional<size_t> size() const override;
+};
+extern Squares squares;
+}  // namespace page_libtorch_parts
+
+namespace page_manual_optimization {
+using namespace names;
+struct MemberBase : AnyModule {
+  torch::Tensor critic_loss(const torch::Tensor& real), generator_loss(int64_t samples),
+      loss_of(const levin::Batch& batch);
+  nn::Sequential critic, generator;
+  int64_t n_critic = 5;
+};
+}  // namespace page_manual_optimization
 
 namespace page_embedding {
 using namespace names;

@@ -57,6 +57,19 @@ TEST_CASE("resolved options can be resolved again, also by way of JSON") {
   }
 }
 
+TEST_CASE("resolved options do not contradict quiet and barebones, which may be asked of a run's config later") {
+  for (const auto& later : {&TrainerOptions::quiet, &TrainerOptions::barebones}) {
+    TrainerOptions options = levin::resolve({});
+    options.logger = {};
+    options.enable_checkpointing = {};
+    options.*later = true;
+    CHECK_FALSE(levin::resolve(options).shows_progress_bar());
+    CHECK_FALSE(levin::resolve(options).prints_model_summary());
+  }
+  CHECK(levin::resolve({}).shows_progress_bar());
+  CHECK(levin::resolve({}).prints_model_summary());
+}
+
 TEST_CASE("fast_dev_run and barebones set the other options") {
   const TrainerOptions quick = levin::resolve({.fast_dev_run = true, .max_epochs = 9});
   CHECK(quick.max_epochs == 1);

@@ -8,6 +8,21 @@
 namespace levin::cli {
 namespace {
 
+/// Returns which flag was meant: a class's option without its path ("--lr"), a part without its class ("--data"), or
+/// the one that is spelled most alike.
+std::string flag_meant(const std::string& flag, const std::vector<std::string>& known) {
+  std::string option = "." + flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  std::replace(option.begin(), option.end(), '-', '_');
+  std::vector<std::string> ends;
+  for (const std::string& one : known) {
+    if (one == flag + ".class") return " (did you mean " + one + "?)";
+    if (option.size() > 1 && one.ends_with(option)) ends.push_back(one);
+  }
+  if (ends.empty()) return did_you_mean(flag, known);
+  std::sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return " (did you mean " + ends[0] + "?)";
+}
+
 /// Returns the problems with arguments that are neither flags nor values of flags. `has_unknown`: another problem may
 /// explain arguments that look like values.
 std::vector<std::string> unknown_arguments(const CLI::App& app, const std::vector<std::string>& without_flags,
@@ -23,11 +38,13 @@ std::vector<std::string> unknown_arguments(const CLI::App& app, const std::vecto
     has_unknown = true;
     const bool unknowable = std::any_of(without_flags.begin(), without_flags.end(),
                                         [&](const std::string& begin) { return argument.rfind(begin, 0) == 0; });
-    if (!unknowable) problems.push_back(flag + ": no such flag" + did_you_mean(flag, known));
+    if (!unknowable) problems.push_back(flag + ": no such flag" + flag_meant(flag, known));
   }
   // A stray value after an unknown flag is taken as that flag's value.
   if (!has_unknown && !extras.empty())
-    problems.push_back("unexpected argument '" + extras[0] + "'; flags begin with --");
+    problems.push_back(
+        "unexpected argument '" + extras[0] + "'; " +
+        (extras[0].ends_with(".json") ? "a config is given by --config " + extras[0] : "flags begin with --"));
   return problems;
 }
 

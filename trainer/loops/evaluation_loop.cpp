@@ -157,7 +157,9 @@ bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
 
 /// Continues after `evaluation_batch`. Returns false if a signal ended the validation.
 bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most) {
-  std::optional<int64_t> limit = (parts_.options.*hooks_.limit).of(loader.size(), hooks_.limit_name);
+  const ResolvedOptions& options = parts_.options;
+  const char* name = stage_ == Stage::Test ? hooks_.limit_name : options.limit_or_overfit(hooks_.limit_name);
+  std::optional<int64_t> limit = (options.*hooks_.limit).of(loader.size(), name);
   if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
   run_.set_num_batches(limit);
   run_.enter(counters_.stage, index);

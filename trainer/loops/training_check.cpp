@@ -1,31 +1,71 @@
 #include <levin/trainer/loops/training_check.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/counted.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace levin {
 namespace {
 
-/// Returns whether the optimizers hold the module's own tensors, and not parts or copies of them.
-bool optimizers_hold_parameters(const RunParts& parts) {
-  for (size_t i = 0; i < parts.optimizers.size(); ++i) {
-    const bool has_parts = parallel::ShardedOptimizer::of(*parts.optimizers[i]) != nullptr;
-    if (has_parts || parts.precision.master_weights(i) != nullptr) return false;
-  }
-  return true;
+/// Returns whether an optimizer holds this rank's parts of parameters.
+bool has_parts(const RunParts& parts) {
+  return std::ranges::any_of(parts.optimizers,
+                             [](const auto& one) { return parallel::ShardedOptimizer::of(*one) != nullptr; });
+}
+
+/// Returns whether an optimizer holds copies of parameters in another precision.
+bool has_copies(const RunParts& parts) {
+  for (size_t i = 0; i < parts.optimizers.size(); ++i)
+    if (parts.precision.master_weights(i) != nullptr) return true;
+  return false;
+}
+
+/// Returns the hooks in which gradients are read, as far as module or callbacks are known to have them.
+std::string hooks_with_gradients(const RunParts& parts) {
+  std::vector<HookMask> masks = {parts.module.overrides.hooks};
+  for (const CallbackEntry& entry : parts.callbacks) masks.push_back(entry.hooks);
+  // A class that is known by its base alone counts as having all.
+  std::erase_if(masks, [](const HookMask& mask) { return mask.bits == kAllHooks.bits; });
+  std::string found;
+  for (const auto& [hook, name] : {std::pair(Hook::on_after_backward, "on_after_backward"),
+                                   std::pair(Hook::on_before_optimizer_step, "on_before_optimizer_step")})
+    if (std::ranges::any_of(masks, [hook = hook](const HookMask& mask) { return mask.has(hook); }))
+      found += (found.empty() ? "" : " and ") + std::string(name);
+  return found;
 }
 
 }  // namespace
+
+TrainingCheck::TrainingCheck(RunContext& run)
+    : run_(run), steps_before_(run.state().global_step), asked_before_(detail::calls_of_gradients_of()) {}
 
 void TrainingCheck::after_batch(const TrainingStep::Outcome& outcome) {
   batches_ += 1;
   if (has_stepped_ || !outcome.stepped) return;
   has_stepped_ = true;
-  if (!run_.parts().trial && run_.parts().is_rank_zero() && optimizers_hold_parameters(run_.parts())) check_gradients();
+  const RunParts& parts = run_.parts();
+  if (parts.trial || !parts.is_rank_zero()) return;
+  if (has_parts(parts))
+    check_hooks();
+  else if (!has_copies(parts))
+    check_gradients();
+}
+
+void TrainingCheck::check_hooks() const {
+  if (detail::calls_of_gradients_of() > asked_before_) return;
+  const std::string hooks = hooks_with_gradients(run_.parts());
+  if (hooks.empty()) return;
+  console::warn(c10::str("strategy ", run_.parts().options.strategy, " divides gradients among the ranks, and ", hooks,
+                         " did not ask for them by levin::gradients_of(run.module(), optimizer); a hook that reads "
+                         "parameter.grad() sees a "
+                         "part or nothing there"));
 }
 
 void TrainingCheck::check_gradients() const {

@@ -10,19 +10,20 @@ namespace levin {
 class TrainingCheck {
  public:
   /// `run` must outlive the object.
-  explicit TrainingCheck(RunContext& run) : run_(run), steps_before_(run.state().global_step) {}
+  explicit TrainingCheck(RunContext& run);
 
   /// Call after each batch, while its gradients are there. After the first step it looks for parameters that have a
-  /// gradient and are in no optimizer.
+  /// gradient and are in no optimizer, and for hooks that may have read gradients where this rank has parts of them.
   void after_batch(const TrainingStep::Outcome& outcome);
   /// Call at the end of the fit. Warns if there were batches and no step.
   void at_end() const;
 
  private:
   void check_gradients() const;
+  void check_hooks() const;
 
   RunContext& run_;
-  int64_t steps_before_;
+  int64_t steps_before_, asked_before_;  // asked for gradients by gradients_of
   int64_t batches_ = 0;
   bool has_stepped_ = false;
 };

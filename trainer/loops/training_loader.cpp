@@ -29,7 +29,7 @@ data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loa
 }
 
 std::optional<int64_t> batches_per_epoch(const ResolvedOptions& options, const RankedLoader& train) {
-  return options.limit_train_batches.of(train.size(), "trainer.limit_train_batches");
+  return options.limit_train_batches.of(train.size(), options.limit_or_overfit("trainer.limit_train_batches"));
 }
 
 TrainingLoader::TrainingLoader(RunContext& run, data::Loaders loaders)

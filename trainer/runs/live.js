@@ -12,7 +12,7 @@ function update(fresh) {
     Object.assign(runs[index], run);
     const cells = sectionOf("Runs").querySelectorAll("tbody tr")[index].cells;
     const best = run.best ? `${run.best.metric} ${number(run.best.value)} (step ${run.best.step})` : "-";
-    [run.status, number(run.epoch), number(run.step), number(run.seconds), best].forEach((text, i) => {
+    [run.status, number(run.epoch + 1), number(run.step), number(run.seconds), best].forEach((text, i) => {
       cells[i + 2].textContent = text;
     });
   });

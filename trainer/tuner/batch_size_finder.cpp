@@ -42,7 +42,7 @@ class SizeProbe : public TrialCallback {
 
   void step_done(Run& run) override {
     trial_.samples = std::max(trial_.samples, run.batch().size());
-    trial_.whole_data = run.num_batches() == 1;
+    trial_.batches = run.num_batches().value_or(0);
     if (++steps_ >= options_.steps_per_trial) run.request_stop("the trial is over");
   }
 
@@ -140,25 +140,33 @@ BatchSizeResult find_batch_size(Trainer& trainer, ModuleRef module, const std::o
   Trials trials(trainer, module, data, {});
   const bool bisect = options.mode == "binsearch";
   BatchSizeResult result{.batch_size_before = setter.before()};
-  result.trials = search_batch_size(
-      {.bisect = bisect, .init_val = options.init_val, .max_trials = options.max_trials, .max_val = options.max_val},
-      [&](int64_t size) {
-        setter.set(size);
-        return try_size(trials, options, size);
-      });
-  result.batch_size = largest_fit(result.trials);
+  const BatchSizeSearch search{.bisect = bisect,
+                               .init_val = options.init_val,
+                               .max_trials = options.max_trials,
+                               .max_val = options.max_val,
+                               .min_batches = options.min_batches};
+  result.trials = search_batch_size(search, [&](int64_t size) {
+    setter.set(size);
+    return try_size(trials, options, size);
+  });
+  result.batch_size = largest_fit(search, result.trials);
   const bool met_limit =
       std::any_of(result.trials.begin(), result.trials.end(), [](const BatchSizeTrial& trial) { return !trial.fits; });
   if (bisect && met_limit)
     result.batch_size =
         std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(result.batch_size) * (1 - options.margin)));
   const BatchSizeTrial& last = result.trials.back();
-  if (last.fits && last.whole_data && result.batch_size >= last.samples)
+  const bool by_data = last.fits && last.batches > 0 && last.batches <= options.min_batches;
+  if (by_data && last.batches == 1 && result.batch_size >= last.samples)
     console::warn(c10::str("the whole training set, ", last.samples,
                            " samples, fits into one batch, and each epoch would be a single step; set a smaller batch "
-                           "size, or a limit of the search (BatchSizeOptions::max_val)"));
+                           "size, or a limit of the search (BatchSizeOptions::min_batches or max_val)"));
   setter.keep(result.batch_size);
-  console::info(c10::str("batch size ", result.batch_size, " found in ", result.trials.size(), " trials"));
+  console::info(c10::str("batch size ", result.batch_size, " found in ", result.trials.size(), " trials",
+                         by_data && options.min_batches > 1
+                             ? c10::str("; memory is no limit, but a larger one would leave fewer than ",
+                                        options.min_batches, " batches in an epoch")
+                             : std::string()));
   TuningOutcome tuned = trainer.tuned();
   tuned.batch_size = true;
   trainer.set_tuned(tuned);

@@ -13,7 +13,8 @@
 
 namespace levin {
 
-/// The options of scale_batch_size. Names and defaults are those of PyTorch Lightning's `Tuner.scale_batch_size`.
+/// The options of scale_batch_size. Names and defaults are those of PyTorch Lightning's `Tuner.scale_batch_size`, whose
+/// `min_batches` would be 1.
 struct BatchSizeOptions {
   std::string mode = LEVIN_OPTION(mode, "power", "Double the size until memory runs out; binsearch: and bisect then",
                                   {.choices = {"power", "binsearch"}});
@@ -24,6 +25,8 @@ struct BatchSizeOptions {
                                "Part of the free memory that trials leave; binsearch also takes it off the size found",
                                {.min = 0, .max = 0.99});
   int64_t max_val = LEVIN_OPTION(max_val, 8192, "Largest size that is tried", {.min = 1});
+  int64_t min_batches = LEVIN_OPTION(
+      min_batches, 10, "Batches that an epoch keeps: the search ends before a size that leaves fewer", {.min = 1});
   std::optional<int64_t> memory_limit_bytes = LEVIN_OPTION(
       memory_limit_bytes, {},
       "Memory that a trial's tensors may take on the run's device; unset: what is free, without margin", {.min = 1});

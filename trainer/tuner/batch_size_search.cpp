@@ -10,7 +10,7 @@ namespace {
 int64_t next_size(const BatchSizeSearch& search, const std::vector<BatchSizeTrial>& trials) {
   int64_t fits = 0, fails = 0;
   for (const BatchSizeTrial& trial : trials) {
-    if (trial.fits && trial.whole_data) return 0;
+    if (trial.fits && trial.batches > 0 && trial.batches <= search.min_batches) return 0;
     if (trial.fits) fits = std::max(fits, trial.batch_size);
     if (!trial.fits) fails = fails == 0 ? trial.batch_size : std::min(fails, trial.batch_size);
   }
@@ -21,11 +21,12 @@ int64_t next_size(const BatchSizeSearch& search, const std::vector<BatchSizeTria
 
 }  // namespace
 
-int64_t largest_fit(const std::vector<BatchSizeTrial>& trials) {
+int64_t largest_fit(const BatchSizeSearch& search, const std::vector<BatchSizeTrial>& trials) {
   int64_t largest = 0;
   for (const BatchSizeTrial& trial : trials) {
-    if (!trial.fits) continue;
-    const int64_t useful = trial.whole_data ? std::min(trial.batch_size, trial.samples) : trial.batch_size;
+    const bool too_few = trial.batches > 0 && trial.batches < search.min_batches;
+    if (!trial.fits || (too_few && largest > 0)) continue;
+    const int64_t useful = trial.batches == 1 ? std::min(trial.batch_size, trial.samples) : trial.batch_size;
     largest = std::max(largest, useful);
   }
   return largest;
@@ -41,7 +42,7 @@ std::vector<BatchSizeTrial> search_batch_size(const BatchSizeSearch& search,
       throw UsageError("scale_batch_size: out of memory at batch size 1 (", trials.back().reason,
                        "); use a smaller model or smaller samples, precision 16, or more memory");
   }
-  if (largest_fit(trials) == 0)
+  if (largest_fit(search, trials) == 0)
     throw UsageError("scale_batch_size: none of ", trials.size(), " batch sizes down to ", trials.back().batch_size,
                      " fits (", trials.back().reason, "); lower init_val or raise max_trials");
   return trials;

@@ -3,6 +3,7 @@
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
+#include <levin/modules/optim/master_weights.h>
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/modules/parallel/tensor/divided_state.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
@@ -10,11 +11,33 @@
 #include <levin/modules/parameter_names.h>
 #include <levin/trainer/core/ranks/process_group.h>
 
+#include <atomic>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 namespace levin {
 namespace {
+
+std::atomic<int64_t> calls = 0;
+
+/// The module's parameters of which an optimizer steps copies in another precision.
+class Originals {
+ public:
+  explicit Originals(const torch::optim::Optimizer& optimizer) {
+    if (const auto* const masters = optim::MasterWeights::of(optimizer))
+      masters->for_each_copy([&](const at::Tensor& parameter, const at::Tensor& copy) {
+        by_copy_.emplace(copy.unsafeGetTensorImpl(), parameter);
+      });
+  }
+  const at::Tensor& of(const at::Tensor& stepped) const {
+    const auto found = by_copy_.find(stepped.unsafeGetTensorImpl());
+    return found == by_copy_.end() ? stepped : found->second;
+  }
+
+ private:
+  std::unordered_map<const void*, at::Tensor> by_copy_ = {};
+};
 
 using Norms = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -40,6 +63,7 @@ at::Tensor ParameterGradient::part_of(const at::Tensor& whole) const {
 }
 
 std::vector<ParameterGradient> gradients_of(const torch::nn::Module& module, const torch::optim::Optimizer& optimizer) {
+  ++calls;
   auto names = names_of_parameters(module);
   std::vector<ParameterGradient> gradients;
   const auto add = [&](const at::Tensor& parameter, const at::Tensor& gradient, bool is_part, int64_t begin) {
@@ -56,10 +80,13 @@ std::vector<ParameterGradient> gradients_of(const torch::nn::Module& module, con
     });
     return gradients;
   }
+  const Originals originals(optimizer);
   for (const auto& group : optimizer.param_groups())
-    for (const at::Tensor& parameter : group.params()) add(parameter, parameter.grad(), /*is_part=*/false, 0);
+    for (const at::Tensor& stepped : group.params()) add(originals.of(stepped), stepped.grad(), /*is_part=*/false, 0);
   return gradients;
 }
+
+int64_t detail::calls_of_gradients_of() { return calls; }
 
 std::vector<std::pair<std::string, at::Tensor>> gradient_norms(const torch::nn::Module& module,
                                                                const torch::optim::Optimizer& optimizer,
@@ -104,7 +131,11 @@ std::vector<std::pair<std::string, at::Tensor>> gradient_norms(const torch::nn::
 std::vector<std::vector<at::Tensor>> whole_groups(const torch::optim::Optimizer& optimizer) {
   if (const auto* const sharded = parallel::ShardedOptimizer::of(optimizer)) return sharded->whole_groups();
   std::vector<std::vector<at::Tensor>> groups;
-  for (const auto& group : optimizer.param_groups()) groups.push_back(group.params());
+  const Originals originals(optimizer);
+  for (const auto& group : optimizer.param_groups()) {
+    groups.emplace_back();
+    for (const at::Tensor& stepped : group.params()) groups.back().push_back(originals.of(stepped));
+  }
   return groups;
 }
 

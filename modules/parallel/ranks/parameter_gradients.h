@@ -30,6 +30,11 @@ struct ParameterGradient {
 ///       gradient.mul_(0.5);
 std::vector<ParameterGradient> gradients_of(const torch::nn::Module& module, const torch::optim::Optimizer& optimizer);
 
+namespace detail {
+/// Returns how often gradients_of was called in this process.
+int64_t calls_of_gradients_of();
+}  // namespace detail
+
 /// Returns the norm of each parameter's whole gradient, with the parameter's name, on the gradients' device.
 /// `norm_type`: greater than 0, or infinity. Collective if parameters are divided among ranks: all ranks call it.
 std::vector<std::pair<std::string, at::Tensor>> gradient_norms(const torch::nn::Module& module,

@@ -12,10 +12,8 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace levin::parallel {
@@ -49,17 +47,6 @@ void join_part(const State& part, const at::Tensor& parameter, State& whole) {
   }
 }
 
-std::mutex& mutex_of_all() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-/// The sharded optimizers that live, by the optimizer that they step.
-std::unordered_map<const torch::optim::Optimizer*, const ShardedOptimizer*>& all_of_process() {
-  static std::unordered_map<const torch::optim::Optimizer*, const ShardedOptimizer*> all;
-  return all;
-}
-
 /// Returns this rank's part of the saved state of a parameter.
 State part_of(const State& whole, const at::Tensor& parameter, int64_t begin, int64_t size) {
   State part = State::dict();
@@ -89,7 +76,8 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, ShardedMe
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::unique_ptr<BucketMemory> buckets,
                                    ShardedMemory* memory, ProcessGroup& ranks, const char* strategy)
-    : optimizer_(optimizer),
+    : FoundByOptimizer(optimizer),
+      optimizer_(optimizer),
       buckets_(std::move(buckets)),
       memory_(memory != nullptr ? *memory : *buckets_),
       group_(ranks),
@@ -105,20 +93,9 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::uniq
   make_parts();
   optimizer.state().clear();
   if (!state.is_none()) load_state_dict(state);
-  const std::lock_guard lock(mutex_of_all());
-  all_of_process()[&optimizer] = this;
 }
 
-ShardedOptimizer::~ShardedOptimizer() {
-  const std::lock_guard lock(mutex_of_all());
-  all_of_process().erase(&optimizer_);
-}
-
-const ShardedOptimizer* ShardedOptimizer::of(const torch::optim::Optimizer& optimizer) {
-  const std::lock_guard lock(mutex_of_all());
-  const auto found = all_of_process().find(&optimizer);
-  return found == all_of_process().end() ? nullptr : found->second;
-}
+ShardedOptimizer::~ShardedOptimizer() = default;
 
 void ShardedOptimizer::for_each_part(
     const std::function<void(const at::Tensor& parameter, int64_t begin, const at::Tensor& part)>& visit) const {

@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/optim/engine/found_by_optimizer.h>
 #include <levin/modules/optim/engine/row_change.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/modules/parallel/ranks/sharded_memory.h>
@@ -35,7 +36,7 @@ class BucketMemory;
 ///
 /// Source: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020 (stage 1),
 /// https://arxiv.org/abs/1910.02054
-class ShardedOptimizer {
+class ShardedOptimizer : public optim::detail::FoundByOptimizer<ShardedOptimizer> {
  public:
   /// `optimizer` is one of levin's or LibTorch's that steps each element independently (is_elementwise). `optimizer`
   /// and `reducer` must outlive this object. Existing optimizer state is kept. Throws levin::UsageError for other
@@ -67,8 +68,6 @@ class ShardedOptimizer {
   /// Returns the parameters of which the optimizer's groups hold parts now, one for each part, in their order.
   std::vector<at::Tensor> whole_parameters() const;
 
-  /// Returns the sharded optimizer of `optimizer`; null if it is none of a ShardedOptimizer.
-  static const ShardedOptimizer* of(const torch::optim::Optimizer& optimizer);
   /// Calls `visit` for each part that the optimizer's groups hold, with its parameter and its first element there.
   void for_each_part(
       const std::function<void(const at::Tensor& parameter, int64_t begin, const at::Tensor& part)>& visit) const;

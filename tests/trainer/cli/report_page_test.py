@@ -69,7 +69,7 @@ def check_curves(page):
 
 def check_more(page):
     text = page.value("document.body.textContent")
-    assert "16 of 19 right, 84.2 %, in epoch 2, step 30." in text and "<i>bird</i>" in text
+    assert "16 of 19 right, 84.2 %, in epoch 3, step 30." in text and "<i>bird</i>" in text
     assert "test.json is damaged" in text and "16.0 GiB" in text and "<s>here</s>" in text
     # Both pictures are decoded: the mistakes, and the newest of the samples.
     page.value("Promise.all([...document.images].map(image => image.decode()))")

@@ -61,6 +61,7 @@ TEST_CASE("levin ls tells completed, killed and running runs, with their best me
   const ProgramRun table = run_program({"ls", folder.path().string()});
   REQUIRE(table.code == 0);
   CHECK(contains(table.out, "completed"));
+  CHECK(contains(table.out, "killed     2      9 "));  // the epoch counts from 1, as fit prints it
   CHECK(table.out.find("version_9 ") < table.out.find("version_10 "));
   CHECK(contains(table.out, "metrics.jsonl: 1 lines cannot be read, the first is line 3"));
   const levin::Json list = levin::Json::parse(run_program({"ls", folder.path().string(), "--json"}).out);
@@ -75,6 +76,7 @@ TEST_CASE("levin ls tells completed, killed and running runs, with their best me
   CHECK(list[2]["status"] == "killed");
   CHECK(list[2]["best"]["value"] == 2);
   CHECK(list[2]["step"] == 9);
+  CHECK(list[2]["epoch"] == 1);
 }
 
 TEST_CASE("a run is read alike from the lines and from the table of its metrics") {

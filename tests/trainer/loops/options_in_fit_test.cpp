@@ -59,6 +59,17 @@ TEST_CASE("overfit_batches trains on the same few batches, unshuffled") {
   CHECK(module.validation_batches == 3 * 2);
 }
 
+TEST_CASE("a fraction of overfit_batches that leaves no batch is an error by its name") {
+  Watcher module;
+  const levin::data::DataLoader ten(levin::data::TensorDataset(torch::rand({10, 4}), torch::rand({10, 1})), {});
+  const levin::data::DataLoader two(levin::data::TensorDataset(torch::rand({2, 4}), torch::rand({2, 1})), {});
+  const Change overfit = [](auto& o) { o.overfit_batches = 0.25, o.num_sanity_val_steps = 0; };
+  CHECK(error_text<levin::UsageError>([&] { run_fit(module, overfit, ten, two); }) ==
+        "trainer.overfit_batches: 0.25 of 2 batches is less than one; raise it");
+  CHECK(error_text<levin::UsageError>([&] { run_fit(module, overfit, two, ten); }) ==
+        "trainer.overfit_batches: 0.25 of 2 batches is less than one; raise it");
+}
+
 TEST_CASE("overfit_batches contradicts other limits") {
   Watcher module;
   CHECK(

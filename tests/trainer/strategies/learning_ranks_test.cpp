@@ -163,6 +163,18 @@ TEST_CASE("a static graph trains as on one device in windows, with several backw
   CHECK(difference(learner.weights("ddp", 2, "static_windows_of_2", learner.middle()), unbroken) < 1e-12);
 }
 
+TEST_CASE("a hook that may read gradients where they are divided is told how") {
+  const RankLearner learner;
+  const char* const warning = "on_before_optimizer_step did not ask for them by levin::gradients_of";
+  for (const char* strategy : {"ddp", "zero1", "fsdp"}) {
+    INFO(strategy);
+    learner.weights(strategy, 2, "reads_gradients");
+    CHECK(contains(learner.log(), warning) == (strategy != std::string("ddp")));
+    learner.weights(strategy, 2, "asks_for_gradients");
+    CHECK_FALSE(contains(learner.log(), warning));
+  }
+}
+
 TEST_CASE("sparse gradients of an embedding train on ranks as on one device") {
   const RankLearner learner;
   check_two_ranks_end_at(learner.weights("single_device", 1, "sparse"), learner, "sparse");

@@ -169,6 +169,11 @@ int main(int argc, char** argv) {
     options.timeout_seconds = 30;
     options.default_root_dir = argv[1];
     options.enable_progress_bar = options.enable_model_summary = options.enable_checkpointing = false;
+    if (what == "reads_gradients" || what == "asks_for_gradients")
+      options.callbacks.push_back(
+          levin::LambdaCallback({.on_before_optimizer_step = [&](levin::Run& run, torch::optim::Optimizer& optimizer) {
+            if (what == "asks_for_gradients") levin::gradients_of(run.module(), optimizer);
+          }}));
     levin::Trainer trainer(options);
     Net net(what);
     net.automatic_optimization = what != "unfreezes_by_hand" && what != "lbfgs_by_hand" && !by_hand;

@@ -76,6 +76,22 @@ TEST_CASE("binsearch bisects after the first failure, and keeps a margin") {
   CHECK(data.size == 82);
 }
 
+TEST_CASE("the search ends before an epoch would have fewer than min_batches batches") {
+  const TemporaryFolder folder;
+  levin::Trainer trainer(quiet(folder));
+  Tuned module;
+  TunedData data(100);
+  {
+    const CapturedStderr captured;
+    CHECK(levin::scale_batch_size(trainer, module, data).batch_size == 8);
+    CHECK(contains(captured.text(), "a larger one would leave fewer than 10 batches in an epoch"));
+  }
+  CHECK(levin::scale_batch_size(trainer, module, data, {.min_batches = 13}).batch_size == 8);
+  CHECK(levin::scale_batch_size(trainer, module, data, {.mode = "binsearch", .min_batches = 14}).batch_size == 4);
+  // The first size counts if even that one leaves fewer.
+  CHECK(levin::scale_batch_size(trainer, module, data, {.init_val = 32}).batch_size == 32);
+}
+
 TEST_CASE("the search ends at the data's end, at max_val and after max_trials") {
   const TemporaryFolder folder;
   levin::Trainer trainer(quiet(folder));
@@ -83,14 +99,14 @@ TEST_CASE("the search ends at the data's end, at max_val and after max_trials") 
   TunedData data(100);
   {
     const CapturedStderr captured;
-    CHECK(levin::scale_batch_size(trainer, module, data).batch_size == 100);
+    CHECK(levin::scale_batch_size(trainer, module, data, {.min_batches = 1}).batch_size == 100);
     CHECK(contains(captured.text(), "the whole training set, 100 samples, fits into one batch"));
   }
-  CHECK(levin::scale_batch_size(trainer, module, data, {.mode = "binsearch"}).batch_size == 100);
+  CHECK(levin::scale_batch_size(trainer, module, data, {.mode = "binsearch", .min_batches = 1}).batch_size == 100);
   data.drop_last = true;
-  CHECK(levin::scale_batch_size(trainer, module, data).batch_size == 64);
+  CHECK(levin::scale_batch_size(trainer, module, data, {.min_batches = 1}).batch_size == 64);
   const CapturedStderr captured;
-  CHECK(levin::scale_batch_size(trainer, module, data, {.max_val = 24}).batch_size == 24);
+  CHECK(levin::scale_batch_size(trainer, module, data, {.max_val = 24, .min_batches = 1}).batch_size == 24);
   CHECK_FALSE(contains(captured.text(), "the whole training set"));
   CHECK(levin::scale_batch_size(trainer, module, data, {.max_trials = 3}).batch_size == 8);
 }
@@ -113,7 +129,7 @@ TEST_CASE("a fit after the search ends as one without, to the bit") {
     options.max_epochs = 2;
     levin::Trainer trainer(options);
     if (find) {
-      CHECK(levin::scale_batch_size(trainer, module, data).batch_size == 32);
+      CHECK(levin::scale_batch_size(trainer, module, data, {.min_batches = 1}).batch_size == 32);
       CHECK(module.batches_seen == 0);
       CHECK(module.is_training());
       data.set_batch_size(8);
@@ -139,7 +155,7 @@ TEST_CASE("tune searches the batch size first, then the rate, as the options ask
     levin::Trainer trainer(options);
     CHECK(contains(error_text<levin::UsageError>([&] { trainer.fit(module, data); }),
                    "trainer.auto_scale_batch_size: fit itself looks for no batch size; call levin::tune"));
-    const levin::TuneResult found = levin::tune(trainer, module, data);
+    const levin::TuneResult found = levin::tune(trainer, module, data, {.batch_size = {.min_batches = 1}});
     CHECK(found.batch_size->batch_size == 32);
     CHECK(found.lr_find->suggestion().has_value());
     CHECK(trainer.fit(module, data).global_step == 2);
@@ -151,7 +167,7 @@ TEST_CASE("tune searches the batch size first, then the rate, as the options ask
       lr = run.optimizers().front()->param_groups().front().options().get_lr();
     }}));
     levin::Trainer trainer(options);
-    CHECK(levin::tune(trainer, module, data).lr_factor == 2);
+    CHECK(levin::tune(trainer, module, data, {.batch_size = {.min_batches = 1}}).lr_factor == 2);
     trainer.fit(module, data);
     CHECK(lr == 0.1);
   }
@@ -185,8 +201,8 @@ TEST_CASE("data that cannot change their batch size are refused") {
   CHECK(contains(error_text<levin::UsageError>([&] { levin::scale_batch_size(trainer, module); }),
                  "the module's own loaders cannot change the batch size; give BatchSizeOptions::set_batch_size"));
   CHECK(contains(error_text<levin::UsageError>([&] { fixed.set_batch_size(3); }), "cannot change its batch size"));
-  const BatchSizeResult result =
-      levin::scale_batch_size(trainer, module, fixed, {.set_batch_size = [&](int64_t size) { fixed.size = size; }});
+  const BatchSizeResult result = levin::scale_batch_size(
+      trainer, module, fixed, {.min_batches = 1, .set_batch_size = [&](int64_t size) { fixed.size = size; }});
   CHECK(result.batch_size == 64);
   CHECK(fixed.size == 64);
 }

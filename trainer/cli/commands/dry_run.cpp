@@ -33,8 +33,8 @@ std::optional<int64_t> size_of(const data::Loaders& loaders) {
 
 void print_steps(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options) {
   if (findings.loaders.empty()) return;
-  const std::optional<int64_t> per_epoch =
-      options.limit_train_batches.of(size_of(findings.loaders), "trainer.limit_train_batches");
+  const std::optional<int64_t> per_epoch = options.limit_train_batches.of(
+      size_of(findings.loaders), options.limit_or_overfit("trainer.limit_train_batches"));
   const std::optional<int64_t> steps =
       estimated_steps(options, per_epoch, batches_of_step(options.accumulate_grad_batches, options.callbacks));
   out << "the fit would make ";

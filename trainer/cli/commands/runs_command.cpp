@@ -24,8 +24,8 @@ constexpr const char* kLsHelp = R"(levin ls lists the runs in a folder and below
 
 Usage: levin ls [FOLDER] [--json]
 
-Each line has the folder, the status (running, completed, stopped, failed, killed: its process died), epochs and steps,
-the best value of what the run is judged by (the monitor of its ModelCheckpoint, else val_loss, else train_loss), and
+Each line has the folder, the status (running, completed, stopped, failed, killed: its process died), the epoch (from
+1, as fit prints it; from 0 with --json, as in the run's files) and step, the best value of what the run is judged by (the monitor of its ModelCheckpoint, else val_loss, else train_loss), and
 how long ago something was written.
 )";
 
@@ -98,7 +98,7 @@ int ls_command(std::vector<std::string> arguments) {
   for (const fs::path& folder : runs::find_run_folders(root)) {
     const RecordedRun run = runs::read_run(folder);
     list.push_back(json_of(run));
-    table.push_back({folder.lexically_normal().string(), run.status, std::to_string(run.epoch),
+    table.push_back({folder.lexically_normal().string(), run.status, std::to_string(run.epoch + 1),
                      std::to_string(run.step), best_text(run), age_text(age_of(run)) + " ago"});
     for (const std::string& problem : run.problems) problems.push_back(folder.string() + ": " + problem);
   }
@@ -131,7 +131,7 @@ int compare_command(std::vector<std::string> arguments) {
     std::cout << "  the same\n";
   Table table = {{"", arguments[0], arguments[1]},
                  {"status", first.status, second.status},
-                 {"epoch", std::to_string(first.epoch), std::to_string(second.epoch)},
+                 {"epoch", std::to_string(first.epoch + 1), std::to_string(second.epoch + 1)},
                  {"step", std::to_string(first.step), std::to_string(second.step)},
                  {"seconds", short_number(first.seconds), short_number(second.seconds)}};
   std::set<std::string> names;

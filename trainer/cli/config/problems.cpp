@@ -5,6 +5,15 @@
 namespace levin::cli {
 namespace {
 
+/// What PyTorch Lightning's configs call "class" and the options beside it.
+constexpr const char *kClassPath = "class_path", *kInitArgs = "init_args";
+
+std::string hint(const std::string& key, const std::vector<std::string>& known) {
+  if (key == kClassPath) return "; the name of a class is \"class\"";
+  if (key == kInitArgs) return "; the options of a class stand beside its \"class\"";
+  return did_you_mean(key, known);
+}
+
 /// Walks config and schemas together, by the rules of Schema::set, and continues after an error.
 class Search {
  public:
@@ -19,8 +28,7 @@ class Search {
       if (item.key().empty())
         problems.push_back(with_place(config_, (path.empty() ? "" : path + ": ") + "an option has an empty name"));
       else if (!field)
-        problems.push_back(
-            with_place(config_, c10::str(inner, ": no such option", did_you_mean(item.key(), schema.names()))));
+        problems.push_back(with_place(config_, c10::str(inner, ": no such option", hint(item.key(), schema.names()))));
       else
         check_field(*field, field->in(scratch.get()), inner, item.value());
     }
@@ -49,7 +57,12 @@ class Search {
     if (value.contains("class") && !value["class"].is_string())
       return refuse([&] { throw_unexpected(class_path, "a name", value["class"]); });
     const std::string name = class_name_of(value.contains("class") ? value : by_default);
-    if (name.empty()) return;  // `set` reports that it is missing
+    if (name.empty()) {
+      for (const char* key : {kClassPath, kInitArgs})
+        if (value.contains(key))
+          refuse([&] { throw UsageError(join_path(path, key), ": no such option", hint(key, {})); });
+      return;  // `set` reports that the class is missing
+    }
     refuse([&] {
       const Schema& schema = type.classes()->at(name, class_path).schema();
       Json options = value;

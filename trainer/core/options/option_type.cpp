@@ -112,7 +112,9 @@ void throw_unexpected(const std::string& path, const std::string& expected, cons
   constexpr size_t kShown = 100;
   std::string text = got.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > kShown) text = text.substr(0, kShown) + "...";
-  throw UsageError(path, ": expected ", expected, ", got ", text);
+  // As Python writes them.
+  const char* hint = text == "\"True\"" ? " (did you mean true?)" : text == "\"False\"" ? " (did you mean false?)" : "";
+  throw UsageError(path, ": expected ", expected, ", got ", text, hint);
 }
 
 std::string Limits::to_text() const {
