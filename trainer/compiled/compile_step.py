@@ -85,7 +85,7 @@ class Step:
         if operator._schema.name in RECURRENT:
             # The compiler cannot call oneDNN's recurrent layers.
             with torch.backends.mkldnn.flags(enabled=False):
-                return operator(*arguments, **named)
+                return recurrent(operator, *arguments)
         return operator(*arguments, **named)
 
     def forward(self, inputs):
@@ -179,6 +179,27 @@ def has_convolutions(program):
 def gelu_tanh(x):
     """Returns gelu(x, approximate="tanh"). The compiler keeps a sigmoid for backward, and computes a tanh again."""
     return x * torch.sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))
+
+
+def recurrent(operator, x, states, weights, *options):
+    """Returns what a recurrent operator does. PyTorch's compiler leaves out the dropout between its layers, so that they
+    are called one by one."""
+    if operator._overloadname != "input":  # of packed sequences
+        return operator(x, states, weights, *options)
+    has_biases, layers, dropout, train, bidirectional, batch_first = options
+    if not train or dropout == 0 or layers == 1:
+        return operator(x, states, weights, *options)
+    directions, each = 2 if bidirectional else 1, len(weights) // layers
+    x = x.transpose(0, 1) if batch_first else x
+    ends = []
+    for layer in range(layers):
+        x = torch.dropout(x, dropout, True) if layer > 0 else x
+        rows = slice(layer * directions, (layer + 1) * directions)
+        first = [state[rows] for state in states] if isinstance(states, list) else states[rows]
+        own = weights[layer * each : (layer + 1) * each]
+        x, *end = operator(x, first, own, has_biases, 1, 0.0, train, bidirectional, False)
+        ends.append(end)
+    return [x.transpose(0, 1) if batch_first else x, *(torch.cat(parts) for parts in zip(*ends))]
 
 
 def like(gradient, parameter):

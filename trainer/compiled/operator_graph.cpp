@@ -92,7 +92,10 @@ class Converter {
     if (!sparse || static_cast<size_t>(*sparse) >= node.inputs().size()) return;
     const std::optional<c10::IValue> value = torch::jit::toIValue(node.input(static_cast<size_t>(*sparse)));
     if (value && value->isBool() && value->toBool())
-      refuse_operator("has an embedding with sparse gradients (sparse = true)");
+      throw UsageError(
+          "trainer.compiled_step: training_step has an embedding with sparse gradients, which cannot be compiled; make "
+          "it "
+          "with sparse = false, or leave compiled_step unset");
   }
 
   static std::string operator_of(const Node& node) {

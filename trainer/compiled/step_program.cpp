@@ -1,6 +1,7 @@
 #include <levin/trainer/compiled/step_program.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/remainder.h>
+#include <c10/util/StringUtil.h>
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/core/state/format/python_dtypes.h>
 #include <levin/trainer/core/system/error.h>
@@ -103,6 +104,14 @@ StepProgram make_step_program(const TracedParts& parts, const Batch& batch, std:
       if (next.inputs[i].is_written) is_written[i] = true;
     return next;
   };
+  /// Returns null if the step, which was traced before, fails with this number of samples.
+  const auto traced_json = [&](const Batch& other) -> Json {
+    try {
+      return to_json(trace_of(other));
+    } catch (const UsageError&) {
+      return nullptr;
+    }
+  };
   std::optional<Batch> others = rows_of(batch, at::remainder(at::arange(size) * 2 + 1, size));
   if (!others) why_fixed = "the tensors of a batch do not have one row a sample";
   if (trace_of(others.value_or(batch)).digest() != trace.digest())
@@ -111,7 +120,11 @@ StepProgram make_step_program(const TracedParts& parts, const Batch& batch, std:
         "reads from tensors (item()), draws itself, or counts; leave compiled_step unset");
   for (const int64_t other : {size + 1, size + 3}) {
     if (!why_fixed.empty()) break;
-    const Json next = to_json(trace_of(*resized(batch, other)));
+    const Json next = traced_json(*resized(batch, other));
+    if (next.is_null()) {
+      why_fixed = c10::str("training_step does not take ", other, " samples");
+      break;
+    }
     std::optional<Json> merged = other == size + 1 ? with_batch_size(json, next, size, other) : std::optional(json);
     if (merged && at_batch_size(*merged, other) == next)
       json = std::move(*merged);

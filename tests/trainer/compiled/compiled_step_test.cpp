@@ -274,6 +274,39 @@ TEST_CASE("convolutions and gelu are compiled, in whichever layout is the faster
   CHECK(contains(compiled.output, "compiled step: 15 batches of this run used"));
 }
 
+TEST_CASE("recurrent layers are compiled, with the dropout between them") {
+  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
+  if (python == nullptr || *python == '\0') return;
+  struct Recurrent : Learner {
+    Recurrent() : Learner(0) {
+      register_module("lstm", lstm);
+      register_module("gru", gru);
+      register_module("rnn", rnn);
+    }
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      const torch::Tensor steps = batch.input().view({-1, 2, 2});
+      const torch::Tensor output = std::get<0>(lstm->forward(steps)).mean(1) +
+                                   std::get<0>(gru->forward(steps)).mean(1) + std::get<0>(rnn->forward(steps)).mean(1);
+      return torch::mse_loss(output.sum(1, /*keepdim=*/true), batch.target());
+    }
+    nn::LSTM lstm{nn::LSTMOptions(2, 3).num_layers(2).batch_first(true).dropout(0.5)};
+    nn::GRU gru{nn::GRUOptions(2, 3).batch_first(true)};
+    nn::RNN rnn{nn::RNNOptions(2, 3).batch_first(true)};
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = options_in(folder);
+  torch::manual_seed(1);
+  Recurrent module;
+  options.compiled_step = (folder / "recurrent.pt2").string();
+  const levin::CompileStepResult result = levin::compile_step(
+      levin::Trainer(options_in(folder)), module, data().loader(8), {.out = options.compiled_step, .python = python});
+  CHECK(result.draws_random_numbers);
+  CHECK(result.loss_difference < 1e-6);
+  CHECK(result.gradient_difference < 1e-5);
+  const Trained compiled = train(module, options);
+  CHECK(contains(compiled.output, "compiled step: 15 batches of this run used"));
+}
+
 TEST_CASE("what the package does not take runs eagerly and is counted") {
   const std::string path = package(0);
   if (path.empty()) return;

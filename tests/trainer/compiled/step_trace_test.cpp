@@ -129,6 +129,15 @@ TEST_CASE("a step that is another one for another size of batch has one size") {
     if (input["kind"] == "batch") CHECK(input["shape"][0] == 8);
 }
 
+TEST_CASE("a step that fails with another number of samples has one size, and the reason says so") {
+  Bench bench([](Stepped& module, const levin::Batch& batch) {
+    return levin::StepOutput(module.loss_of(batch) * batch.input().view({8, 4}).sum());
+  });
+  const StepProgram program = bench.program(8);
+  CHECK(program.json["fixed"].get<bool>());
+  CHECK(bench.why_fixed == "training_step does not take 9 samples");
+}
+
 TEST_CASE("sizes are lines through two traces, or nothing") {
   using levin::compiled::with_batch_size, levin::compiled::at_batch_size;
   const Json merged = *with_batch_size({{"l", {8, -1, 20}}}, {{"l", {9, -1, 22}}}, 8, 9);
@@ -209,7 +218,7 @@ TEST_CASE("what ran without gradients is recorded so, and sparse gradients are r
                                                                -1, false, /*sparse=*/true);
                    return levin::StepOutput(module.loss_of(batch) * rows.sum());
                  }).refusal(),
-                 "sparse gradients"));
+                 "sparse gradients, which cannot be compiled; make it with sparse = false"));
 }
 
 TEST_CASE("a package for another machine is refused") {
