@@ -1,5 +1,6 @@
 #include <levin/data/files/image_file.h>
 #include <fcntl.h>
+#include <levin/data/files/exif.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/hex_digits.h>
 #include <sys/stat.h>
@@ -9,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 namespace levin::data {
 namespace {
@@ -54,10 +57,31 @@ void write_bytes(const fs::path& path, const std::string& bytes) {
   if (!file) throw UsageError(path.string(), ": cannot be written: ", std::strerror(errno));
 }
 
+/// Turns an image [height, width, channels] as its EXIF orientation says. Orientations 5 to 8 lie on their side: what
+/// is stored as a column is a row of the image that is meant.
+at::Tensor turned(at::Tensor image, int64_t orientation) {
+  const bool lies = orientation >= 5;
+  if (lies) image = image.transpose(0, 1);
+  const bool from_below = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  const bool from_right = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  std::vector<int64_t> flipped;
+  if (from_below) flipped.push_back(0);
+  if (from_right) flipped.push_back(1);
+  return (flipped.empty() ? image : image.flip(flipped)).contiguous();
+}
+
+at::Tensor upright_jpeg(std::string_view bytes, const std::string& name, const ImageOptions& options) {
+  const int64_t orientation = exif_orientation(bytes);
+  if (orientation == kUpright) return decode_jpeg(bytes, name, options);
+  ImageOptions as_stored = options;
+  if (orientation >= 5) std::swap(as_stored.min_height, as_stored.min_width);
+  return turned(decode_jpeg(bytes, name, as_stored), orientation);
+}
+
 }  // namespace
 
 at::Tensor decode_image(std::string_view bytes, const std::string& name, const ImageOptions& options) {
-  if (is_jpeg(bytes)) return decode_jpeg(bytes, name, options).permute({2, 0, 1});
+  if (is_jpeg(bytes)) return upright_jpeg(bytes, name, options).permute({2, 0, 1});
   if (is_png(bytes)) return decode_png(bytes, name, options).permute({2, 0, 1});
   if (bytes.empty()) throw UsageError(name, ": the file is empty");
   throw UsageError(name, ": neither a JPEG nor a PNG file: it begins with 0x", hex_digits(bytes.substr(0, 4)));

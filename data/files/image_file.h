@@ -10,7 +10,7 @@ namespace levin::data {
 /// Reads a JPEG or PNG file, recognised by its first bytes: uint8 [channels, height, width] on the CPU, a view of
 /// [height, width, channels].
 ///
-/// The camera's EXIF orientation is not applied. Throws levin::UsageError that names the file if it is not readable,
+/// A JPEG is turned as its EXIF orientation says. Throws levin::UsageError that names the file if it is not readable,
 /// neither JPEG nor PNG, truncated, broken, or has more than kMostPixels pixels.
 at::Tensor read_image(const std::filesystem::path& path, const ImageOptions& options = {});
 /// Decodes the bytes of a JPEG or PNG file; `name` is used in messages.

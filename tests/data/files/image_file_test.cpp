@@ -141,6 +141,46 @@ TEST_CASE("a JPEG can be decoded smaller, never below the sizes asked for") {
   CHECK(decode_image(png, "x", {.min_height = 2, .min_width = 2}).size(1) == 8);
 }
 
+TEST_CASE("a JPEG is turned as its EXIF orientation says, in either byte order, and decoded smaller as it is shown") {
+  // Four grey levels, so that the corners tell the turns: 1 2 above 3 4.
+  const at::Tensor corners = at::tensor({40, 90, 150, 220}, at::kByte).reshape({2, 2});
+  const at::Tensor stored = corners.repeat_interleave(32, 0).repeat_interleave(48, 1);
+  const std::string plain = encode_jpeg(stored, 100);
+  const auto with_exif = [&](int orientation, bool is_little) {
+    const std::string number(1, static_cast<char>(orientation));
+    const std::string tiff =
+        is_little ? std::string("II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 18) + number + std::string(7, '\0')
+                  : std::string("MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", 19) + number + std::string(6, '\0');
+    const std::string segment = std::string(
+                                    "\xff\xe1\0\x22"
+                                    "Exif\0\0",
+                                    10) +
+                                tiff;
+    return std::string(plain).insert(2, segment);
+  };
+  // What is shown, row by row: the corners as viewers put them.
+  const std::vector<std::vector<int>> shown = {{1, 2, 3, 4}, {2, 1, 4, 3}, {4, 3, 2, 1}, {3, 4, 1, 2},
+                                               {1, 3, 2, 4}, {3, 1, 4, 2}, {4, 2, 3, 1}, {2, 4, 1, 3}};
+  const std::vector<int> grey = {0, 40, 90, 150, 220};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    INFO(orientation);
+    for (const bool is_little : {true, false}) {
+      const at::Tensor image = decode_image(with_exif(orientation, is_little), "x", {.channels = 1});
+      const bool lies = orientation >= 5;
+      REQUIRE(image.sizes() == (lies ? at::IntArrayRef({1, 96, 64}) : at::IntArrayRef({1, 64, 96})));
+      const auto at_corner = [&](int64_t row, int64_t column) {
+        return image[0][row == 0 ? 8 : image.size(1) - 8][column == 0 ? 8 : image.size(2) - 8].item<int>();
+      };
+      for (int i = 0; i < 4; ++i)
+        CHECK(std::abs(at_corner(i / 2, i % 2) - grey.at(shown.at(orientation - 1).at(i))) < 4);
+      const at::Tensor small = decode_image(with_exif(orientation, is_little), "x",
+                                            {.channels = 1, .min_height = lies ? 24 : 16, .min_width = lies ? 16 : 24});
+      CHECK(small.sizes() == (lies ? at::IntArrayRef({1, 24, 16}) : at::IntArrayRef({1, 16, 24})));
+    }
+  }
+  for (const int other : {0, 9}) CHECK(decode_image(with_exif(other, true), "x").size(1) == 64);
+}
+
 TEST_CASE("a file that is no whole image is refused with its name and the reason") {
   const TemporaryFolder folder;
   const std::string png = encode_png(picture(9, 11)), jpeg = encode_jpeg(picture(9, 11), 90);

@@ -1,8 +1,6 @@
 #include <ATen/Parallel.h>
 #include <levin/data/datasets/readers/image_files.h>
-#include <levin/data/files/exif.h>
 #include <levin/data/files/image_file.h>
-#include <levin/data/files/mapped_file.h>
 #include <levin/trainer/cli/guess/common.h>
 #include <levin/trainer/cli/guess/kinds.h>
 #include <levin/trainer/core/system/error.h>
@@ -26,7 +24,6 @@ constexpr int64_t kImageEpochs = 20;
 struct Look {
   std::string cause = {};  ///< empty: it could be read
   int64_t height = 0, width = 0;
-  bool is_turned = false;  ///< by its EXIF orientation
 };
 
 std::vector<Look> look_at(const ImageFiles& files, const GuessOptions& options) {
@@ -35,10 +32,8 @@ std::vector<Look> look_at(const ImageFiles& files, const GuessOptions& options) 
   at::parallel_for(0, static_cast<int64_t>(which.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       try {
-        const std::string& path = files.items[which[i]].path;
-        const at::Tensor image = data::read_image(path);
-        const bool is_turned = data::exif_orientation(data::MappedFile(path).text()) != data::kUpright;
-        looks[i] = {.height = image.size(1), .width = image.size(2), .is_turned = is_turned};
+        const at::Tensor image = data::read_image(files.items[which[i]].path);
+        looks[i] = {.height = image.size(1), .width = image.size(2)};
       } catch (const UsageError& error) {
         looks[i].cause = error.what();
       }
@@ -93,7 +88,6 @@ class ImagesOfPart {
     if (any) guess_.seen.push_back("  " + sizes_text(looks));
     if (broken > 0) tell_broken(broken, any);
     has_broken = broken > 0;
-    tell_turned(folder);
     return any;
   }
 
@@ -125,15 +119,6 @@ class ImagesOfPart {
     faults.back().advice = counted(count, "image") + (looks.size() < files.items.size() ? " of those looked at" : "") +
                            " cannot be read; copy or save them again, or remove them" +
                            (any ? ". Until then the config leaves such images out (\"on_error\": \"skip\")" : "");
-  }
-
-  void tell_turned(const fs::path& folder) {
-    const auto turned = std::ranges::count_if(looks, [](const Look& look) { return look.is_turned; });
-    if (turned == 0) return;
-    guess_.broken.push_back({counted(turned, "image") + " below " + folder.string() +
-                                 (looks.size() < files.items.size() ? " of those looked at" : "") +
-                                 " would be turned by the EXIF orientation, which levin does not apply",
-                             "turn the pixels themselves, for example with ImageMagick: mogrify -auto-orient *.jpg"});
   }
 
   Guess& guess_;

@@ -442,23 +442,6 @@ TEST_CASE("targets with one 1 in each row and with several get advice of their o
   CHECK(contains(own.refused(), "several classes of one sample"));
 }
 
-TEST_CASE("images that EXIF would turn are named") {
-  const Guessed own;
-  write_pictures(own / "cat", 6, 32, 32);
-  write_pictures(own / "dog", 6, 32, 32);
-  const fs::path photo = own / "dog/photo.jpg";
-  levin::data::write_jpeg(photo, picture(32, 32));
-  std::string bytes = read_bytes(photo);
-  // A segment with one tag, the orientation 6, behind the first marker.
-  bytes.insert(2, std::string("\xff\xe1\0\x22"
-                              "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0",
-                              36));
-  write_text(photo, bytes);
-  CHECK(contains(own.trained(), "1 image below "));
-  CHECK(contains(own.trained("", {"--force"}), "would be turned by the EXIF orientation, which levin does not apply"));
-  CHECK_FALSE(own.json()["data"].contains("on_error"));
-}
-
 TEST_CASE("the config is not overwritten without --force, and wrong words are refused") {
   const Guessed own;
   write_text(own / "flats.csv", kFlats);
