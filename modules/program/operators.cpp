@@ -56,7 +56,7 @@ constexpr std::string_view kPermitted =
     "bucketize embedding embedding_bag embedding_renorm gather index index_add index_copy index_fill index_put "
     "index_reduce "
     "index_select "
-    "embedding_renorm isin masked_fill masked_scatter masked_select nonzero nonzero_static one_hot put scatter "
+    "isin masked_fill masked_scatter masked_select nonzero nonzero_static one_hot put scatter "
     "scatter_add "
     "scatter_reduce "
     "searchsorted take take_along_dim tril_indices triu_indices "

@@ -73,6 +73,40 @@ TEST_CASE("a target keeps its dtype") {
   CHECK(torch::equal(target.head->weight, source.head->weight.to(torch::kDouble)));
 }
 
+TEST_CASE("of tied weights a file may have one name alone, whichever it is") {
+  struct Tied : torch::nn::Module {
+    Tied() {
+      register_module("table", table);
+      register_module("head", head);
+      head->weight = head->register_parameter("weight", table->weight);
+    }
+    struct Head : torch::nn::Module {
+      torch::Tensor weight;
+    };
+    torch::nn::Embedding table{5, 2};
+    std::shared_ptr<Head> head = std::make_shared<Head>();
+  };
+  const TemporaryFolder folder;
+  for (const char* name : {"table.weight", "head.weight"}) {
+    State one = State::dict();
+    one.to_dict().emplace_back(name, State(torch::full({5, 2}, 3.0)));
+    levin::save_state(one, folder / "one.pt");
+    Tied net;
+    const levin::WeightsReport report = load_weights(net, folder / "one.pt");
+    CHECK(report.is_complete());
+    CHECK(net.table->weight.eq(3).all().item<bool>());
+    CHECK(net.head->weight.is_same(net.table->weight));
+  }
+  // Two weights of equal shape that are not tied are two.
+  struct Apart : torch::nn::Module {
+    torch::Tensor a = register_parameter("a", torch::ones({2})), b = register_parameter("b", torch::ones({2}));
+  } apart;
+  State one = State::dict();
+  one.to_dict().emplace_back("a", State(torch::ones({2})));
+  levin::save_state(one, folder / "one.pt");
+  CHECK(contains(error_text<UsageError>([&] { load_weights(apart, folder / "one.pt"); }), "missing: b [2]"));
+}
+
 TEST_CASE("keys that do not fit are listed, and nothing is changed") {
   const TemporaryFolder folder;
   Net net;

@@ -1,7 +1,10 @@
 // Programs and archives that Python would not write, made without Python.
+#include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/program/program_json.h>
 #include <levin/modules/program/runner.h>
 #include <levin/modules/program_module.h>
+#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/trainer.h>
 #include <torch/types.h>
 
 #include "tests/catch.h"
@@ -93,6 +96,11 @@ TEST_CASE("operators that are unknown, that open files or that nobody checks are
   CHECK(contains(error_of_running(one("as_strided_.default", {kX})), "does not check its arguments"));
   CHECK(contains(error_of_running(one("mm.out", {kX, kW, argument("out", tensor("w"))})),
                  "write the model without out="));
+  ProgramJson own = one("mm.default", {kX, kW});
+  own["graph_module"]["graph"]["nodes"][0]["target"] = "torch.ops.mine.op.default";
+  CHECK(contains(error_of_running(own),
+                 "write the model without it, by PyTorch's own operators: one that was written in Python "
+                 "(torch.library, Triton) does not run here"));
   ProgramJson program = one("mm.default", {kX, kW});
   program["graph_module"]["graph"]["nodes"][0]["target"] = "builtins.exec";
   CHECK(contains(error_of_running(program), "'builtins.exec' is no operator of PyTorch"));
@@ -198,4 +206,64 @@ TEST_CASE("weights of another shape than the graph's, or that show few bytes as 
   config["config"]["w"]["tensor_meta"] = meta({3, 1 << 24}, {0, 0}, true);
   records[2].contents = config.dump();
   CHECK(contains(error_of_opening(records), "'w' shows its 36 bytes as at least"));
+}
+
+TEST_CASE("embeddings with a largest norm run") {
+  const auto number = [](const char* name, double value) { return argument(name, {{"as_float", value}}); };
+  const ProgramJson renorm =
+      one("embedding_renorm_.default", {argument("self", tensor("w")), argument("indices", tensor("x")),
+                                        number("max_norm", 1.0), number("norm_type", 2.0)});
+  CHECK(error_of_running(renorm, at::zeros({2}, at::kLong)) == "no error");
+}
+
+TEST_CASE("a program that makes its loss takes a batch without a target") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "net.pt2").string();
+  const ProgramJson product = node("mm.default", {kX, kW}, "p"), kP = argument("self", tensor("p"));
+  ProgramJson program =
+      program_of({product, node("mse_loss.default", {kP, argument("target", tensor("labels"))}, "a")}, "a");
+  ProgramJson& graph = program["graph_module"];
+  graph["graph"]["tensor_values"]["labels"] = meta({2, 3}, {3, 1}, false);
+  graph["graph"]["tensor_values"]["a"] = meta({}, {}, true);
+  graph["signature"]["input_specs"].push_back({{"user_input", {{"arg", tensor("labels")}}}});
+  write_bytes(file, ZipBuilder{archive(program)}.build());
+  levin::ProgramModule module({.program = file, .optimizer = {"SGD", levin::optim::SGDOptions{.lr = 0.1}}});
+  levin::Batch batch;
+  batch.set("x", at::ones({2, 3}));
+  batch.set("labels", at::ones({2, 3}));
+  levin::TrainerOptions options;
+  options.barebones = true;
+  options.max_epochs = 1;
+  options.accelerator = "cpu";
+  options.default_root_dir = folder.path().string();
+  levin::Trainer(options).fit(module, std::vector<levin::Batch>{batch}, std::vector<levin::Batch>{batch});
+  // The gradient of mean((x w - 1)^2) at w = 0 is -2 / 6 * 2 for each weight.
+  CHECK(at::allclose(module.parameters()[0], at::full({3, 3}, 0.1 * 2 / 3)));
+}
+
+TEST_CASE("of the tied weights of a program a file may have one name alone") {
+  ProgramJson program =
+      program_of({node("mm.default", {kX, kW}, "p"),
+                  node("mm.default", {argument("self", tensor("p")), argument("mat2", tensor("v"))}, "a")},
+                 "a");
+  ProgramJson& graph = program["graph_module"];
+  graph["graph"]["tensor_values"]["v"] = meta({3, 3}, {3, 1}, true);
+  ProgramJson& inputs = graph["signature"]["input_specs"];
+  inputs.push_back({{"parameter", {{"arg", named("v")}, {"parameter_name", "head.v"}}}});
+  std::swap(inputs[1], inputs[2]);
+  std::vector<BuiltRecord> records = archive(program);
+  ProgramJson config = ProgramJson::parse(records[2].contents);
+  config["config"]["head.v"] = config["config"]["w"];
+  records[2].contents = config.dump();
+  const TemporaryFolder folder;
+  const std::string file = (folder / "net.pt2").string(), weights = (folder / "weights.pt").string();
+  write_bytes(file, ZipBuilder{records}.build());
+  for (const char* name : {"w", "head.v"}) {
+    levin::State one = levin::State::dict();
+    one.to_dict().emplace_back(name, levin::State(at::full({3, 3}, 2.0)));
+    levin::save_state(one, weights);
+    levin::ProgramModule module({.program = file, .loss = "mse_loss", .initial = {.weights = weights}});
+    CHECK(module.named_parameters()["w"].is_same(module.named_parameters()["head.v"]));
+    CHECK(module.named_parameters()["w"].eq(2).all().item<bool>());
+  }
 }

@@ -223,6 +223,22 @@ TEST_CASE("config check says ok with the files, or all mistakes") {
   CHECK(run_program({"config", "check"}).code == 2);
 }
 
+TEST_CASE("config check refuses a schedule that lacks what it needs, as the run does") {
+  const ConfigFile file(kConfig);
+  for (const auto& [schedule, message] : std::vector<std::pair<std::string, std::string>>{
+           {"WarmupCosine", "WarmupCosine.warmup_steps: missing"}, {"OneCycleLR", "OneCycleLR.max_lr: missing"}}) {
+    const std::vector<std::string> flags = {"--config", file.path(), "--model.lr_scheduler.class", schedule};
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"config", "check"}, {"fit", "--quiet", "true", "--logger", "false"}}) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), flags.begin(), flags.end());
+      const ProgramRun run = run_program(arguments);
+      CHECK(run.code == 2);
+      CHECK(run.err.find("levin: error: " + message) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("print-config shows the config of a run and does not run it") {
   const ConfigFile file(kConfig);
   const std::vector<std::string> arguments = {"--config", file.path(), "--max-epochs", "3"};

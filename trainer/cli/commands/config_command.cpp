@@ -1,3 +1,4 @@
+#include <levin/modules/lr_schedulers/registry.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/config/config_docs.h>
@@ -81,6 +82,17 @@ class Origins {
   Json raw_, resolved_;
 };
 
+/// What a schedule needs, it says when it is made.
+void check_schedule(const RunOptions& options) {
+  const Json model = options_of_model(options);
+  const auto chosen = model.find("lr_scheduler");
+  if (chosen == model.end() || !chosen->is_object()) return;
+  constexpr const char* kPath = "model.lr_scheduler";
+  ClassChoice<LRSchedulerKind> schedule;
+  OptionTraits<ClassChoice<LRSchedulerKind>>::type().set(&schedule, kPath, *chosen, {});
+  schedule.make(kPath);
+}
+
 void print_check(const CommandLine& line) {
   std::cout << "ok";
   for (size_t i = 0; i < line.files.size(); ++i) std::cout << (i == 0 ? ": " : ", ") << line.files[i];
@@ -116,7 +128,10 @@ void config_command(const std::vector<std::string>& arguments) {
     return;
   }
   const RunOptions options = read_run_options(line.config);
-  if (what == "check") require_model(options);
+  if (what == "check") {
+    require_model(options);
+    check_schedule(options);
+  }
   if (what == "show") std::cout << config_text(options, line.config) << std::flush;
   if (what == "check") print_check(line);
   if (what == "explain") print_explanation(line, options);
