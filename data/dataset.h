@@ -3,11 +3,13 @@
 #include <levin/data/loading/indices.h>
 #include <levin/data/rng.h>
 #include <levin/data/transforms/transform.h>
+#include <levin/trainer/core/run/hiding.h>
 
 #include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,11 +45,23 @@ std::vector<Batch> get_samples(const Dataset& dataset, const Indices& indices);
 /// Takes any dataset by value or by pointer.
 struct DatasetRef {
   template <std::derived_from<Dataset> D>
-  DatasetRef(D dataset) : pointer(std::make_shared<const D>(std::move(dataset))) {}
+  DatasetRef(D dataset) : pointer(std::make_shared<const D>(std::move(dataset))) {
+    refuse_hiding<D>();
+  }
   template <std::derived_from<Dataset> D>
-  DatasetRef(std::shared_ptr<D> dataset) : pointer(std::move(dataset)) {}
+  DatasetRef(std::shared_ptr<D> dataset) : pointer(std::move(dataset)) {
+    refuse_hiding<std::remove_const_t<D>>();
+  }
 
   DatasetPtr pointer;
+
+ private:
+  template <class D>
+  static void refuse_hiding() {
+    LEVIN_REFUSE_HIDING(D, Dataset, get, "Batch get(int64_t index, Rng& rng) const");
+    LEVIN_REFUSE_HIDING(D, Dataset, get_batch, "void get_batch(const Indices& indices, Batch& out) const");
+    LEVIN_REFUSE_HIDING(D, Dataset, class_names, "std::vector<std::string> class_names() const");
+  }
 };
 
 /// Samples that are rows of tensors in memory; a batch copies its rows.

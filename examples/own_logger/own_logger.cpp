@@ -30,7 +30,7 @@ struct Line : levin::LightningModule {
 int main() {
   const auto x = torch::linspace(-1, 1, 64).view({64, 1});
   // BackgroundLogger calls it on a thread, so that one which waits for a network holds nobody.
-  levin::Trainer trainer({.logger = {{std::make_shared<levin::BackgroundLogger>(std::make_shared<PrintingLogger>())}},
+  levin::Trainer trainer({.logger = std::make_shared<levin::BackgroundLogger>(std::make_shared<PrintingLogger>()),
                           .max_epochs = 2,
                           .log_every_n_steps = 1,
                           .enable_checkpointing = false,

@@ -1,14 +1,17 @@
 #pragma once
 #include <levin/trainer/loggers/registry.h>
 
+#include <concepts>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace levin {
 
 /// The loggers of a run, like PyTorch Lightning's `logger`: true (CSVLogger and JSONLinesLogger), false (none), or a
-/// list of names, each with its options. In C++ also logger objects: `options.logger = {std::make_shared<MyLogger>()}`.
+/// list of names, each with its options. In C++ also logger objects: one, `options.logger =
+/// std::make_shared<MyLogger>()`, or several, `options.logger = {{first, second}}`.
 class LoggerChoice {
  public:
   using Parts = std::vector<ClassChoice<LoggerKind>>;
@@ -21,6 +24,9 @@ class LoggerChoice {
   /// One logger by name.
   LoggerChoice(const char* name) : LoggerChoice(Parts{ClassChoice<LoggerKind>(name)}) {}
   LoggerChoice(std::vector<std::shared_ptr<Logger>> loggers);
+  /// One logger.
+  template <std::derived_from<Logger> L>
+  LoggerChoice(std::shared_ptr<L> logger) : LoggerChoice(std::vector<std::shared_ptr<Logger>>{std::move(logger)}) {}
 
   bool is_set() const { return mode_ != Mode::Unset; }
   /// Returns false if there is no logger.

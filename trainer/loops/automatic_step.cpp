@@ -4,6 +4,7 @@
 #include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <string_view>
 #include <utility>
 
 namespace levin {
@@ -13,6 +14,10 @@ void check_loss(const at::Tensor& loss) {
   if (loss.numel() != 1)
     throw UsageError("training_step: expected a loss with one element, got shape ", loss.sizes(),
                      "; return its mean() or sum()");
+  if (!c10::isFloatingType(loss.scalar_type()))
+    throw UsageError("training_step: the loss is a whole number (", loss.scalar_type(),
+                     "), which has no gradient: a number of right answers is a metric, which log() takes; return a "
+                     "floating-point loss that is computed from the network's outputs, such as cross_entropy");
   if (!loss.requires_grad())
     throw UsageError(
         "training_step: the loss has no gradient: nothing that it was computed from requires one. Is there a "
@@ -181,7 +186,18 @@ void AutomaticStep::run_backward(const at::Tensor& loss, double weight) {
     return;
   }
   check_loss(loss);
-  call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
+  try {
+    call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
+  } catch (const c10::Error& error) {
+    if (std::string_view(error.what_without_backtrace()).find("backward through the graph a second time") ==
+        std::string_view::npos)
+      throw;
+    throw UsageError(
+        "training_step: the graph of the loss was gone through by a backward before this one. If training_step calls "
+        "loss.backward() itself: return the loss instead, and the trainer calls backward, or set "
+        "automatic_optimization = false in the module's constructor. If the loss holds tensors of an earlier step: "
+        "detach() them");
+  }
 }
 
 double AutomaticStep::weight_of_output() {

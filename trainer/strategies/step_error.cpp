@@ -52,6 +52,12 @@ bool is_about_gradients(std::string_view text) {
   return false;
 }
 
+/// Returns whether LibTorch's error is about a device that it was built without.
+bool is_about_missing_device(std::string_view text) {
+  return text.starts_with("Could not run 'aten::") ||
+         text.find("not linked with support for") != std::string_view::npos;
+}
+
 constexpr std::string_view kScriptFailed = "The following operation failed in the TorchScript interpreter.";
 
 /// Returns LibTorch's error text without C++ and script stacks; nothing for an exception that is not LibTorch's.
@@ -64,6 +70,9 @@ std::optional<std::string> text_of_libtorch(const std::exception& error) {
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Returns the first sentence of a text, whose periods inside of names have no space behind them.
+std::string up_to_period(const std::string& text) { return first_line(text.substr(0, text.find(". "))); }
 
 [[noreturn]] void throw_elsewhere(const std::string& text, const torch::nn::Module& module, const Batch& batch,
                                   c10::Device device) {
@@ -86,6 +95,17 @@ std::string shapes_of(const Batch& batch) {
   return text;
 }
 
+/// Throws if LibTorch's error is about a number of a class that the loss does not know: "Target 7 is out of bounds."
+void check_class_number(const std::string& text, const Batch& batch) {
+  constexpr std::string_view kBegin = "Target ", kEnd = " is out of bounds";
+  const size_t end = text.find(kEnd);
+  if (!text.starts_with(kBegin) || end == std::string::npos) return;
+  throw UsageError("the loss was given the class number ", text.substr(kBegin.size(), end - kBegin.size()),
+                   ", which is outside of its classes: they are numbered from 0 to the number of the model's outputs "
+                   "minus 1; give the model more outputs, or number the classes of the data from 0 (the batch: ",
+                   shapes_of(batch), ")");
+}
+
 }  // namespace
 
 void throw_explained(const std::exception& error, const torch::nn::Module& module, const Batch& batch,
@@ -98,7 +118,14 @@ void throw_explained(const std::exception& error, const torch::nn::Module& modul
         "trainer.inference_mode to false, and compute what needs them while an at::AutoGradMode(true) "
         "lives (",
         first_line(*text), ")");
+  if (is_about_missing_device(*text))
+    throw UsageError(
+        "the step uses a tensor of a device or kind that this LibTorch has no kernels for: make tensors on device(), "
+        "or "
+        "with batch.input().options(), so that they follow the run, which is on ",
+        device, " (", up_to_period(*text), ")");
   if (is_about_devices(*text)) throw_elsewhere(*text, module, batch, device);
+  check_class_number(*text, batch);
   if (text->find("more than 1 value per channel when training") != std::string::npos)
     throw UsageError("a batch of ", batch.size(), batch.size() == 1 ? " sample" : " samples",
                      " has one value for each channel of a BatchNorm, which in training needs two; leave such a last "

@@ -16,9 +16,9 @@ struct FirstSteps {
 };
 
 /// Throws levin::UsageError if LibTorch's error is caused by a mistake that can be named: tensors on different devices
-/// (the text names the parameters, buffers and tensors of the batch that are not on `device`), one sample for
-/// BatchNorm, and, in a watched step, an operation that does not fit its tensors. Otherwise rethrows the error; so it
-/// must be called in the error's handler.
+/// (the text names the parameters, buffers and tensors of the batch that are not on `device`), a device that LibTorch
+/// was built without, a class number that the loss does not know, one sample for BatchNorm, and, in a watched step, an
+/// operation that does not fit its tensors. Otherwise rethrows the error; so it must be called in the error's handler.
 [[noreturn]] void throw_explained(const std::exception& error, const torch::nn::Module& module, const Batch& batch,
                                   c10::Device device, const LayerWatch* watch);
 

@@ -6,6 +6,8 @@
 #include <levin/modules/lr_schedulers/step_lr.h>
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/trainer/trainer.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/optim/schedulers/step_lr.h>
 #include <torch/optim/sgd.h>
 
@@ -60,6 +62,18 @@ static_assert(!levin::overridden_by<RightWithNames>().has(levin::ModuleMethod::p
 struct RightData : data::DataModule {
   data::Loaders train_dataloader() override { return std::vector<levin::Batch>{levin::Batch(at::Tensor())}; }
 };
+
+struct RightDataset : data::Dataset {
+  int64_t size() const override { return 1; }
+  levin::Batch get(int64_t, data::Rng&) const override { return {}; }
+};
+data::DataLoader right_loader() { return data::DataLoader(RightDataset(), {.batch_size = 1}); }
+
+struct RightLogger : levin::Logger {
+  std::string name() const override { return "right"; }
+  void log_metrics(const levin::Metrics&, const levin::LogRow&) override {}
+};
+levin::TrainerOptions right_logger() { return {.logger = std::make_shared<RightLogger>()}; }
 
 void right(levin::Trainer& trainer, const std::shared_ptr<Right>& module, const std::shared_ptr<RightData>& data) {
   trainer.fit(module, data);
@@ -137,6 +151,31 @@ void dataset_for_loader(levin::Trainer& trainer, Right& module) {
 void dataset_by_pointer(levin::Trainer& trainer, Right& module, const data::DatasetPtr& set) {
   trainer.fit(module, set);
 }
+
+// expect: a class has a function get with other parameters, which hides that of Dataset
+// expect: write: Batch get(int64_t index, Rng& rng) const override
+struct ChangingDataset : data::Dataset {
+  int64_t size() const override { return 1; }
+  levin::Batch get(int64_t, data::Rng&) { return {}; }
+};
+data::DataLoader changing_dataset() { return data::DataLoader(ChangingDataset(), {.batch_size = 1}); }
+
+// expect: a class has a function get_batch with other parameters
+struct ChangingBatches : data::Dataset {
+  int64_t size() const override { return 1; }
+  void get_batch(const data::Indices&, levin::Batch&) {}
+};
+data::DataLoader changing_batches() { return data::DataLoader(std::make_shared<ChangingBatches>()); }
+
+// expect: a LightningModule was expected, this is a torch::nn::Module; give it a loss: levin::wrap(net,
+void plain_module(levin::Trainer& trainer) {
+  torch::nn::Sequential net(torch::nn::Linear(2, 2));
+  trainer.fit(net);
+}
+void plain_module_by_pointer(levin::Trainer& trainer, const std::shared_ptr<torch::nn::Module>& net) {
+  trainer.fit(net);
+}
+void plain_module_by_reference(levin::Trainer& trainer, torch::nn::Module& net) { trainer.fit(net); }
 
 // expect: a module that is a temporary would be gone after the call
 void temporary_module(levin::Trainer& trainer) { trainer.fit(Right()); }

@@ -66,6 +66,18 @@ int64_t lines_of(const std::filesystem::path& file) {
 
 }  // namespace
 
+TEST_CASE("one logger object is a run's logger, without a list around it") {
+  const auto logger = std::make_shared<BrokenLogger>();
+  TrainerOptions options;
+  options.logger = logger;
+  const auto made = options.logger.make("");
+  REQUIRE(made.size() == 1);
+  CHECK(made[0] == logger);
+  CHECK(TrainerOptions{.logger = std::make_shared<BrokenLogger>()}.logger.is_on());
+  CHECK(TrainerOptions{.logger = {{logger, logger}}}.logger.make("").size() == 2);
+  CHECK_THROWS_AS(LoggerChoice(std::shared_ptr<BrokenLogger>()), UsageError);
+}
+
 TEST_CASE("a logger that fails in every function does not stop a fit, and is reported once") {
   const TemporaryFolder folder;
   const CapturedStderr captured;

@@ -217,6 +217,25 @@ TEST_CASE("the error for an incomplete module names what is missing") {
     };
     Detached detached;
     CHECK(contains(error_text<levin::UsageError>([&] { fit(detached); }), "the loss has no gradient"));
+    struct Counting : ToyModule {
+      levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+        return (net->forward(batch.input()) > batch.target()).sum();
+      }
+    };
+    Counting counting;
+    CHECK(contains(error_text<levin::UsageError>([&] { fit(counting); }), "the loss is a whole number (Long)"));
+    struct Backward : ToyModule {
+      levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+        const torch::Tensor loss = loss_of(batch);
+        loss.backward();
+        return loss;
+      }
+    };
+    Backward itself;
+    const std::string twice = error_text<levin::UsageError>([&] { fit(itself); });
+    CHECK(contains(twice,
+                   "return the loss instead, and the trainer calls backward, or set automatic_optimization = false"));
+    CHECK_FALSE(contains(twice, "retain_graph"));
     Vector vector;
     CHECK(contains(error_text<levin::UsageError>([&] { fit(vector); }),
                    "expected a loss with one element, got shape [4, 1]"));

@@ -108,6 +108,36 @@ TEST_CASE("ImageClassifier names image_shape and num_classes") {
                  "the batch has no 'target'; it holds input; name these data's target in their options"));
 }
 
+TEST_CASE("a class number that a module's own loss does not know is named, in later batches too") {
+  Stepping module;
+  module.step = [&](const Batch& batch) {
+    const torch::Tensor logits = module.net->forward(batch.input()).expand({-1, 3});
+    return torch::cross_entropy_loss(logits, batch.target());
+  };
+  const auto of_class = [](int64_t number) { return Batch(torch::ones({2, 4}), torch::full({2}, number)); };
+  const std::string error = error_of_fit(module, {of_class(0), of_class(7)});
+  INFO(error);
+  CHECK(contains(error, "the loss was given the class number 7, which is outside of its classes"));
+  CHECK(contains(error, "(the batch: input Float [2, 4], target Long [2])"));
+}
+
+TEST_CASE("a tensor of a device that LibTorch was built without is named in one line, and the batch is not blamed") {
+  if (at::hasCUDA()) return;
+  Stepping module;
+  module.step = [&](const Batch& batch) {
+    const torch::Tensor mask = torch::ones({4}, torch::Device("cuda:0"));
+    return module.loss_of(Batch(batch.input() * mask, batch.target()));
+  };
+  const std::string error = error_of_fit(module, {of_width(4)});
+  INFO(error);
+  CHECK(contains(error,
+                 "the step uses a tensor of a device or kind that this LibTorch has no kernels for: make "
+                 "tensors on device()"));
+  CHECK(contains(error, "'CUDA' backend"));
+  CHECK_FALSE(contains(error, "\n"));
+  CHECK(error.size() < 500);
+}
+
 TEST_CASE("gradients in a validation step are refused with the option that allows them") {
   struct Adversarial : Stepping {
     void validation_step(const Batch& batch, int64_t, int64_t) override {
