@@ -45,8 +45,12 @@ class StubGroup final : public c10d::Backend {
     return done(inputs);
   }
   WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions&) override {
-    const at::Tensor own = output.narrow(0, 0, input.numel());
-    if (own.data_ptr() != input.data_ptr()) own.copy_(input);
+    // The parts of absent ranks are copies of this rank's own: unset memory would show as NaN.
+    const int64_t size = input.numel();
+    for (int rank = 0; rank < getSize(); ++rank) {
+      const at::Tensor part = output.narrow(0, rank * size, size);
+      if (part.data_ptr() != input.data_ptr()) part.copy_(input);
+    }
     return done({output});
   }
   WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions&) override {

@@ -1,5 +1,8 @@
 // Optimizers whose state is divided among ranks step like those with the whole state.
 #include <levin/levin.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <limits>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -246,6 +249,13 @@ TEST_CASE("if a backend can only reduce shares, each rank has the mean of its sh
       for (const Tensor& one : sgd.param_groups()[0].params()) elements += one.numel();
       CHECK(elements == (165 + world_size - 1) / world_size);
     }
+}
+
+TEST_CASE("in a dry run the parts of absent ranks are copies of the own one, and no unset memory") {
+  const auto group = levin::ProcessGroup::of_absent_ranks(3, torch::kCPU);
+  Tensor own = torch::ones({4}), gathered = torch::full({12}, std::numeric_limits<float>::quiet_NaN());
+  group->raw()->_allgather_base(gathered, own);
+  CHECK(torch::equal(gathered, torch::ones({12})));
 }
 
 TEST_CASE("optimizers that look at whole parameters, and states that do not fit, are refused") {
