@@ -80,6 +80,8 @@ class Tar : public DataModule {
   std::optional<int64_t> batch_size() const override { return options_.batch_size; }
   void set_batch_size(int64_t batch_size) override { options_.batch_size = checked_batch_size(batch_size); }
 
+  const std::vector<std::string>& class_names() const { return options_.samples.class_names; }
+
  private:
   using DatasetPointer = std::shared_ptr<const TarDataset>;
   DatasetPointer make(const std::vector<std::string>& shards, const char* option, const TransformPtr& transform) const;

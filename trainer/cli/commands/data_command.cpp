@@ -94,7 +94,7 @@ void inspect_part(data::DataModule& data, const SplitLoaders& part, const RunOpt
     if (options.trainer.seed) loader.set_default_seed(static_cast<uint64_t>(*options.trainer.seed));
     LoaderFindings findings = inspect(loader, arguments.limits);
     const data::DatasetPtr dataset = dataset_of(data, part.split);
-    const std::vector<std::string> class_names = dataset ? dataset->class_names() : std::vector<std::string>();
+    const std::vector<std::string> class_names = class_names_of(data, part.split);
     if (dataset && loaders.size() == 1) findings.samples_per_epoch = dataset->size();
     print_findings(std::cout, loaders.size() == 1 ? name : name + " " + std::to_string(i), findings, class_names);
     if (part.split == data::Split::Train && i == 0 && findings.batches > 0) {

@@ -1,4 +1,5 @@
 #include <levin/trainer/cli/commands/inspect_loader.h>
+#include <levin/data/datasets/tar.h>
 #include <levin/data/transforms/engine/image_batch.h>
 
 #include <algorithm>
@@ -124,6 +125,13 @@ void print_findings(std::ostream& out, const std::string& title, const LoaderFin
   if (findings.classes) print_classes(out, findings, class_names);
   out << "  read " << (findings.is_whole ? "all: " : batch_count(findings.batches) + ": ")
       << number(static_cast<double>(findings.samples) / std::max(findings.seconds, 1e-9)) << " samples/s\n";
+}
+
+std::vector<std::string> class_names_of(const data::DataModule& data, data::Split split) {
+  if (const auto* const tar = dynamic_cast<const data::Tar*>(&data)) return tar->class_names();
+  const auto* const module = dynamic_cast<const data::DatasetModule*>(&data);
+  const data::DatasetPtr dataset = module ? module->dataset(split) : nullptr;
+  return dataset ? dataset->class_names() : std::vector<std::string>();
 }
 
 std::string class_text(int64_t value, const std::vector<std::string>& class_names) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/data/dataset_module.h>
 #include <levin/data/loader.h>
 
 #include <cstdint>
@@ -33,6 +34,9 @@ LoaderFindings inspect(data::Loader& loader, const InspectLimits& limits);
 /// Prints the findings below a line that starts with `title`. `class_names` may be empty.
 void print_findings(std::ostream& out, const std::string& title, const LoaderFindings& findings,
                     const std::vector<std::string>& class_names);
+
+/// Returns the names of the classes that a data module tells; empty if it tells none.
+std::vector<std::string> class_names_of(const data::DataModule& data, data::Split split);
 
 /// Returns the name of a class, or its number if it has no name.
 std::string class_text(int64_t value, const std::vector<std::string>& class_names);

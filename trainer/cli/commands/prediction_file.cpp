@@ -6,6 +6,7 @@
 #include <levin/data/datasets/readers/image_folder_dataset.h>
 #include <levin/data/files/csv_cell.h>
 #include <levin/data/files/npy_file.h>
+#include <levin/trainer/cli/commands/inspect_loader.h>
 #include <levin/trainer/core/options/option_type.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/console.h>
@@ -190,10 +191,11 @@ void tell_left_out(const std::vector<int64_t>& rows) {
 }  // namespace
 
 PredictedSamples predicted_samples(const data::DataModule* data) {
+  if (data == nullptr) return {};
+  PredictedSamples samples{.classes = class_names_of(*data, data::Split::Predict)};
   const auto* const module = dynamic_cast<const data::DatasetModule*>(data);
   const data::DatasetPtr dataset = module ? module->dataset(data::Split::Predict) : nullptr;
-  if (!dataset) return {};
-  PredictedSamples samples{.classes = dataset->class_names()};
+  if (!dataset) return samples;
   if (const auto* const table = dynamic_cast<const data::CsvDataset*>(dataset.get())) {
     tell_left_out(table->left_out());
     samples.numbers = table->row_numbers();
