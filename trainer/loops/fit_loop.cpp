@@ -1,6 +1,8 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/StringUtil.h>
 #include <levin/trainer/core/device/rng_state.h>
+#include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
 
@@ -33,6 +35,7 @@ void FitLoop::run() {
     parts_.hooks.on_sanity_check_end(run_);
   }
   load_loaders();
+  warn_of_steps_beyond_epochs();
   if (run_.resumption().is_resumed()) loader_->resume();
   parts_.hooks.on_train_start(run_);
   // Restored last, because the code above may draw random numbers.
@@ -64,6 +67,13 @@ void FitLoop::reload_loaders_if_due() {
   if (n == 0 || counters_.epoch - loaded_in_epoch_ < n) return;
   validation_.unload();
   load_loaders();
+}
+
+void FitLoop::warn_of_steps_beyond_epochs() {
+  const std::optional<int64_t> least = parts_.options.min_steps, most = run_.estimated_stepping_batches();
+  if (least && most && *least > *most)
+    console::warn(
+        c10::str("trainer.min_steps: ", *least, " has no effect: trainer.max_epochs ends the fit after step ", *most));
 }
 
 void FitLoop::run_epoch(bool resumed) {

@@ -37,6 +37,7 @@ class FitLoop {
   bool nothing_to_do() const;
   void load_loaders();
   void reload_loaders_if_due();
+  void warn_of_steps_beyond_epochs();
   void run_epoch(bool resumed);
   void train_batches();
   std::optional<data::LoadedBatch> next_batch();

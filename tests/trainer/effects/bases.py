@@ -72,6 +72,13 @@ TRANSFORMS = {
     "CutMix": {"num_classes": 10},
 }
 ON_BATCHES = {"OneHot", "Mixup", "CutMix"}
+# What a callback needs besides.
+AROUND_CALLBACKS = {
+    "BatchSizeFinder": {"data": {"train_size": 320}},
+    "EarlyStopping": {"trainer": {"max_epochs": 5}},
+    "EMAWeightAveraging": {"model": {"net": "mlp_bn"}},
+    "StochasticWeightAveraging": {"trainer": {"max_epochs": 4}},
+}
 
 LOGGERS = {
     "WandbLogger": {"id": "effects"},
@@ -143,6 +150,10 @@ def base_of(kind, name, folder):
         place = "batch_transforms" if name in ON_BATCHES else "transforms"
         before = [] if name in ON_BATCHES or name == "ConvertImage" else [{"class": "ConvertImage"}]
         after = [] if name in ON_BATCHES else [{"class": "Resize", "size": [32, 32]}]
+        if name == "Normalize":  # the others' data are normalized already
+            data, model = data_modules(folder)["Tar"]
+            data = {**data, "class": "Tar", "input": "png", "val_transforms": before, "transforms": before + [transform]}
+            return config({"max_epochs": 1}, model, data), ("data", "transforms", 1)
         data = {"class": "CIFAR10", "root": f"{folder}/cifar", "batch_size": 16, place: before + [transform] + after}
         return config({"max_epochs": 1}, model=COLOR, data=data), ("data", place, len(before))
     if name == "BackboneFinetuning":
@@ -153,7 +164,8 @@ def base_of(kind, name, folder):
     if kind == "callback" and name == "SampleImages":
         return config({"callbacks": [{"class": name, "source": "batch"}]}), ("trainer", "callbacks", 0)
     if kind == "callback":
-        return config({"callbacks": [{"class": name, **CALLBACKS.get(name, {})}]}), ("trainer", "callbacks", 0)
+        alone = config({"callbacks": [{"class": name, **CALLBACKS.get(name, {})}]})
+        return merged(alone, AROUND_CALLBACKS.get(name, {})), ("trainer", "callbacks", 0)
     if kind == "logger":
         return config({"logger": ["CSVLogger", {"class": name, **LOGGERS.get(name, {})}]}), ("trainer", "logger", 1)
     if kind == "profiler":

@@ -1,5 +1,8 @@
 // The effects of the trainer's options on a fit.
 #include <ATen/Context.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <levin/trainer/core/device/memory_format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
@@ -297,6 +300,46 @@ TEST_CASE("num_threads and flush_denormal hold for the run, in forward, backward
   run_fit(module, [](auto& /*o*/) {}, data.loader(4));
   CHECK(module.threads == before);
   CHECK_FALSE(module.flushed);
+}
+
+#ifdef __GLIBC__
+TEST_CASE("keep_freed_memory takes a step's large tensors from the heap in place of new pages, while the run lasts") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  WARN("not glibc's heap: nothing to test");
+  return;
+#endif
+  const auto maps_pages = [] {
+    const size_t before = ::mallinfo2().hblkhd;
+    const at::Tensor large = torch::empty({int64_t{64} << 20}, at::kByte);
+    return ::mallinfo2().hblkhd > before;
+  };
+  struct Module : ToyModule {
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t batch_idx) override {
+      mapped = look();
+      return ToyModule::training_step(batch, batch_idx);
+    }
+    std::function<bool()> look;
+    bool mapped = false;
+  } module;
+  module.look = maps_pages;
+  for (const bool keeps : {true, false}) {
+    INFO(keeps);
+    run_fit(module, [&](auto& o) { o.keep_freed_memory = keeps; }, ToyData(8).loader(4));
+    CHECK(module.mapped == !keeps);
+    CHECK(maps_pages());
+  }
+}
+#endif
+
+TEST_CASE("min_steps above what max_epochs gives has no effect, and a warning says so") {
+  for (const int64_t least : {4, 5}) {
+    INFO(least);
+    const CapturedStderr captured;
+    ToyModule module;
+    run_fit(module, [&](auto& o) { o.max_epochs = 2, o.min_steps = least; }, ToyData(8).loader(4));
+    CHECK(contains(captured.text(),
+                   "trainer.min_steps: 5 has no effect: trainer.max_epochs ends the fit after step 4") == (least == 5));
+  }
 }
 
 TEST_CASE("memory_format channels_last changes the layout of convolutions and images, and trains the same network") {
