@@ -77,6 +77,17 @@ class Gate : public Dataset {
   bool open_ = false;
 };
 
+/// Counts the samples that are loaded.
+class Counted : public Dataset {
+ public:
+  int64_t size() const override { return 12; }
+  Batch get(int64_t index, Rng& /*rng*/) const override {
+    ++loaded;
+    return Batch(at::full({1}, 0.0), at::full({}, index, at::TensorOptions(at::kLong)));
+  }
+  mutable std::atomic<int64_t> loaded = 0;
+};
+
 struct Seen {
   std::vector<int64_t> targets = {};
   std::vector<double> inputs = {};
@@ -327,6 +338,19 @@ TEST_CASE("a loader that is left while its worker hangs waits for timeout_second
     loader.next();
   }
   CHECK_FALSE(rescue.had_to_come());
+}
+
+TEST_CASE("a worker loads prefetch_factor batches ahead, and no more") {
+  for (const int64_t ahead : {1, 4}) {
+    INFO(ahead);
+    const auto dataset = std::make_shared<Counted>();
+    DataLoader loader(dataset, {.num_workers = 1, .prefetch_factor = ahead});
+    for (int64_t taken = 1; taken <= 12 - ahead; ++taken) {
+      CHECK(dataset->loaded <= taken - 1 + (taken > 1 ? ahead : 0));
+      loader.next();
+      while (dataset->loaded < taken + ahead) std::this_thread::yield();
+    }
+  }
 }
 
 TEST_CASE("a state taken while workers load ahead is that after the last batch handed out") {

@@ -72,6 +72,30 @@ TEST_CASE("SIGUSR1 saves, and the training continues") {
   CHECK_NOTHROW(levin::load_state(fit.run() / "checkpoints" / "on_signal.ckpt"));
 }
 
+TEST_CASE("on_sigusr1 and on_sigusr2 say whether a signal stops the run, saves, or is ignored") {
+  for (const auto& [flag, number] : {std::pair("--on-sigusr1", SIGUSR1), std::pair("--on-sigusr2", SIGUSR2)}) {
+    INFO(flag);
+    for (const char* action : {"stop", "save", "ignore"}) {
+      INFO(action);
+      ProgramFit fit;
+      Spawned process = fit.start({flag, action});
+      fit.wait_for_rows(20);
+      ::kill(process.id(), number);
+      CHECK(process.wait() == (std::string(action) == "stop" ? 128 + number : 0));
+      CHECK(fs::exists(fit.run() / "checkpoints" / "on_signal.ckpt") == (std::string(action) != "ignore"));
+    }
+  }
+}
+
+TEST_CASE("without handle_signals a signal ends the program as the system does") {
+  ProgramFit fit;
+  Spawned process = fit.start({"--handle-signals", "false"});
+  fit.wait_for_rows(20);
+  ::kill(process.id(), SIGTERM);
+  CHECK(process.wait() == -SIGTERM);
+  CHECK_FALSE(fs::exists(fit.run() / "checkpoints" / "on_signal.ckpt"));
+}
+
 TEST_CASE("inside a SLURM job SIGUSR1 queues the job again, and the job resumes from its checkpoint") {
   ProgramFit unbroken, fit;
   REQUIRE(unbroken.start({}).wait() == 0);
@@ -103,4 +127,17 @@ TEST_CASE("a run ends before its SLURM job's time limit, with a checkpoint") {
   CHECK(fit.start({}, {"SLURM_JOB_ID=7", end}).wait() == 0);
   CHECK(contains(read_bytes(fit.run() / "summary.json"), "\"status\": \"stopped\""));
   CHECK_NOTHROW(levin::load_state(fit.run() / "checkpoints" / "last.ckpt"));
+}
+
+TEST_CASE("wall_margin says how long before its SLURM job's time limit a run ends") {
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  const std::vector<std::string> job = {"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=" + std::to_string(now.count() + 1800)};
+  for (const auto& [margin, status] :
+       {std::pair("00:02:00:00", "stopped"), std::pair("00:00:01:00", "completed"), std::pair("0", "completed")}) {
+    INFO(margin);
+    ProgramFit fit(2);
+    CHECK(fit.start({"--wall-margin", margin}, job).wait() == 0);
+    CHECK(contains(read_bytes(fit.run() / "summary.json"), std::string("\"status\": \"") + status + "\""));
+  }
 }

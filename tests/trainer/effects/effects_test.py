@@ -179,8 +179,6 @@ class Effects:
         row = row_of(name)
         if row is None:
             return self.draw(name)
-        if "unshown" in row:
-            return "unshown", row["unshown"], []
         if "shown_by" in row:
             return self.shown_elsewhere(name, row)
         return self.written(name, row)
@@ -220,8 +218,9 @@ class Effects:
                 raise AssertionError(f"{json.dumps(row['value'])}: no warning says that it has no effect: {output[-400:]}")
             return "warned of", row["value"], ["output"]
         alone, output_alone = self.bench.run(config, command, first, flags)
-        for what, code, text, expected in (("the base", alone["exit"], output_alone, row.get("exit", 0)),
-                                           ("the row", shown["exit"], output, 0)):
+        both = row.get("exits", 0)
+        for what, code, text, expected in (("the base", alone["exit"], output_alone, row.get("exit", both)),
+                                           ("the row", shown["exit"], output, both)):
             if code != expected:
                 raise AssertionError(f"{what} ended with {code}: {text[-600:]}")
         seen = differences(alone, shown)

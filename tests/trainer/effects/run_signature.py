@@ -12,6 +12,7 @@ import zipfile
 # Kinds of effects, the strongest first.
 KINDS = ("weights", "metrics", "checkpoints", "files", "output", "exit")
 TIMES = re.compile(r"\d[\d.]*(e[+-]\d+)?k? ?(it/s|s|ms|us|MiB|MB|GiB|KiB)\b|\d\d:\d\d:\d\d")
+NUMBER = re.compile(r"\d[\d.]*(e[+-]?\d+)?")
 NO_EFFECT = re.compile(r"^levin: warning: .* has no effect: .*\n?", re.MULTILINE)
 MEASURED = re.compile("seconds|/time|_per_sec|_time|^DeviceStatsMonitor|mfu")
 RUN_FILES = {"config.json", "environment.json", "run.json", ".lock", "summary.json"}  # they repeat what was given
@@ -51,6 +52,16 @@ def is_profile(path):
     return re.match("(fit|other)-?(simple|advanced|memory|trace)?.*[.](txt|json)$", path.name) is not None
 
 
+def profile_signature(text):
+    """The sections and columns of a report, how many rows it has, and how often each action ran."""
+    lines = [line for line in text.splitlines() if not line.startswith("---")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    columns = {tuple(row) for row in rows if row[0] in ("Action", "Operator")}
+    calls = [(row[0], row[2]) for row in rows if len(row) == 6]
+    sections = [NUMBER.sub("#", line) for line in lines if not line.startswith("|")]
+    return len(lines), sorted(sections), sorted(columns), sorted(calls)
+
+
 def file_signature(path):
     name = path.name
     if name in RUN_FILES:
@@ -59,8 +70,7 @@ def file_signature(path):
         return path.stat().st_size
     content = path.read_bytes()
     if is_profile(path):
-        lines = [] if name.endswith(".json") else content.decode().splitlines()
-        return len(lines), re.findall("[a-z]+", " ".join(lines[:3]).lower())
+        return "there" if name.endswith(".json") else profile_signature(content.decode())
     try:
         return TIMES.sub("#", content.decode())
     except UnicodeDecodeError:
@@ -82,7 +92,8 @@ def signature_of(folder, code, output):
             shown["metrics"][place] = repr(without_times(map(json.loads, path.read_text().splitlines())))
         elif path.suffix == ".ckpt":
             tree = saved_tree(path)
-            shown["checkpoints"][place] = repr((sorted(tree), tree["state_dict"]))
+            states = [one["state"] for one in tree.get("optimizer_states", [])]
+            shown["checkpoints"][place] = repr((sorted(tree), tree["state_dict"], states))
         else:
             shown["files"][place] = file_signature(path)
     text = NO_EFFECT.sub("", output).replace(str(folder), "FOLDER")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import random
 import struct
 import tarfile
@@ -63,6 +64,14 @@ def write_images(folder, generator):
             (broken / label / f"{i:02}.png").write_bytes(content[:40] if i == 3 else content)
 
 
+def grouped(text):
+    """A number with thousands, as in 5,012.25; other texts as they are."""
+    try:
+        return f"{float(text) + 5000:,.4f}"
+    except ValueError:
+        return text
+
+
 def write_tables(folder, generator):
     folder.mkdir()
     draw = random.Random(3)
@@ -77,12 +86,14 @@ def write_tables(folder, generator):
             rows[20][0] = "?"
         if name == "new_color":
             rows[2][2] = "violet"
-        for suffix, delimiter, has_header in (("", ",", True), ("_semicolon", ";", True), ("_bare", ",", False)):
+        for suffix, delimiter, has_header, change in (
+                ("", ",", True, str), ("_semicolon", ";", True, str), ("_bare", ",", False, str),
+                ("_comma", ";", True, lambda text: text.replace(".", ",")), ("_grouped", ";", True, grouped)):
             with (folder / f"{name}{suffix}.csv").open("w", newline="") as file:
                 writer = csv.writer(file, delimiter=delimiter)
                 if has_header:
                     writer.writerow(["left", "right", "color", "label", "amount"])
-                writer.writerows(rows)
+                writer.writerows([change(text) for text in row] for row in rows)
 
 
 def write_arrays(folder, generator):
@@ -104,11 +115,23 @@ def write_shards(folder, generator):
                 array = io.BytesIO()
                 numpy.save(array, generator.normal(size=(3, 8, 8)).astype(numpy.float32))
                 members = {"png": png(picture(generator, 8, 8)), "npy": array.getvalue(), "cls": b"%d" % (i % 2),
-                           "other": b"%d" % (i % 3 == 0)}
+                           "txt": b"%d" % (i % 3 == 0)}
                 for extension, content in members.items():
                     info = tarfile.TarInfo(f"{shard}_{i}.{extension}")
                     info.size = len(content)
                     file.addfile(info, io.BytesIO(content))
+
+
+def write_weights(path):
+    """A bias of each module, once by its name and once, with other values, behind "other."."""
+    sizes = {"net.3.bias": 10, "net.blocks.0.attention_norm.bias": 8, "net.layers.0.bias": 4, "layer.bias": 2}
+    header, content = {}, b""
+    for prefix, value in (("", 0.5), ("other.", -0.5)):
+        for name, size in sizes.items():
+            header[prefix + name] = {"dtype": "F32", "shape": [size], "data_offsets": [len(content), len(content) + 4 * size]}
+            content += numpy.full(size, value, numpy.float32).tobytes()
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content)
 
 
 def write_programs(folder):
@@ -143,6 +166,21 @@ def write_programs(folder):
         def forward(self, other):
             return self.layer(other)
 
+    class Unused(Net):
+        def __init__(self):
+            super().__init__()
+            self.rest = torch.nn.Linear(2, 2)
+
+    @torch.library.custom_op("effects::twice", mutates_args=())
+    def twice(input: torch.Tensor) -> torch.Tensor:
+        return input * 2
+
+    twice.register_fake(torch.empty_like)
+
+    class OwnOperator(Net):
+        def forward(self, input):
+            return twice(self.layer(input).detach()) + self.layer(input)
+
     class OwnLoss(Net):
         @torch.jit.export
         def loss(self, input, target):
@@ -150,7 +188,8 @@ def write_programs(folder):
 
     torch.manual_seed(1)
     batch = torch.export.Dim("batch")
-    for name, net in (("net", Net()), ("two", TwoOutputs()), ("swapped", Swapped()), ("parts", TwoParts())):
+    for name, net in (("net", Net()), ("two", TwoOutputs()), ("swapped", Swapped()), ("parts", TwoParts()),
+                      ("unused", Unused()), ("operator", OwnOperator())):
         exported = torch.export.export(net, (torch.randn(4, 6),), dynamic_shapes=({0: batch},))
         torch.export.save(exported, folder / f"{name}.pt2")
     torch.jit.save(torch.jit.script(OwnLoss()), folder / "net.ts")
@@ -165,4 +204,5 @@ def write_small_data(folder):
     write_tables(folder / "tables", generator)
     write_arrays(folder / "arrays", generator)
     write_shards(folder / "shards", generator)
-    (folder / "text.txt").write_text("".join(random.Random(5).choice("abcdefgh \n") for _ in range(700)))
+    write_weights(folder / "weights.safetensors")
+    (folder / "text.txt").write_text("".join(random.Random(5).choices("abcdefgh \n", k=700)))

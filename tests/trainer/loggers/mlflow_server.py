@@ -74,7 +74,7 @@ class FakeServer:
 
     def __init__(self, mode="ok", port=0):
         self.mode, self.calls = mode, collections.Counter()
-        self.runs, self.experiments = {}, {}
+        self.runs, self.experiments, self.artifact_locations = {}, {}, {}
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -127,6 +127,7 @@ class FakeServer:
             found = self.experiments.get(query["experiment_name"])
             return (200, {"experiment": {"experiment_id": found, "lifecycle_stage": "active"}}) if found else missing
         if name == "experiments/create":
+            self.artifact_locations[body["name"]] = body.get("artifact_location")
             return 200, {"experiment_id": self.experiments.setdefault(body["name"], str(len(self.experiments) + 1))}
         if name == "runs/create":
             run_id = f"run{len(self.runs)}"

@@ -124,6 +124,17 @@ def lost_answer(folder):
     check_points(read, logged(folder / "run" / "version_0"))
 
 
+def artifact_location(folder):
+    """An experiment that is made gets the location of its artifacts, and one that exists is left as it is."""
+    server = FakeServer()
+    options = {"tracking_uri": server.uri, "timeout_seconds": 1}
+    fit(folder, {**options, "experiment_name": "plain"}, steps=2)
+    for place in ("s3://bucket/first", "s3://bucket/second"):
+        fit(folder, {**options, "experiment_name": "placed", "artifact_location": place}, steps=2)
+    server.close()
+    assert server.artifact_locations == {"plain": None, "placed": "s3://bucket/first"}, server.artifact_locations
+
+
 def broken_files(folder):
     """Facts that are no JSON: the logger is left out with what to do, and the fit goes on."""
     server = FakeServer()
@@ -199,7 +210,7 @@ def real_server(folder, python):
 
 
 python = mlflow_python()
-for part in (wrong_options, away_and_back, misbehaving, lost_answer, broken_files, real_server):
+for part in (wrong_options, away_and_back, misbehaving, lost_answer, artifact_location, broken_files, real_server):
     with tempfile.TemporaryDirectory() as folder:
         if part is real_server and python is None:
             print("skipped: no Python has mlflow; scripts/setup --tests installs it")

@@ -16,7 +16,7 @@ class Server:
     """The part of the server's API that a sync needs: the run, its config, and the rows of its history."""
 
     def __init__(self):
-        self.rows, self.summary, self.run, self.exit_code = [], {}, {}, None
+        self.rows, self.summary, self.run, self.exit_code, self.entities = [], {}, {}, None, []
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -54,6 +54,7 @@ class Server:
             return {}
         asked = json.loads(body)
         if "upsertBucket" in asked["query"]:
+            self.entities.append(asked["variables"].get("entity"))
             self.run.update({name: value for name, value in asked["variables"].items() if value is not None})
             return {"data": {"upsertBucket": {"inserted": True, "bucket": {
                 "id": "1", "name": self.run["name"], "displayName": self.run.get("displayName"), "config": "{}", "historyLineCount": 0,
@@ -107,13 +108,15 @@ def check_rows(server, run, prefix=""):
 
 with tempfile.TemporaryDirectory() as folder:
     options = {"project": "digits", "name": "first", "id": "abc-1", "group": "small", "job_type": "train", "tags": ["a", "b"],
-               "notes": "a note", "prefix": "m"}
+               "notes": "a note", "prefix": "m", "entity": "team"}
     fit(folder, options)
     run = pathlib.Path(folder) / "run" / "version_0"
     server = sync(run)
     check_rows(server, run, "m-")
     told = server.run
     assert (told["name"], told["project"], told["displayName"]) == ("abc-1", "digits", "first"), told
+    assert told["notes"] == "a note", told
+    assert server.entities[0] == "team", server.entities  # the server answers with another one
     assert told["groupName"] == "small" and told["jobType"] == "train" and told["tags"] == ["a", "b"], told
     config = json.loads(told["config"])
     assert config["net"]["value"] == "mlp" and config["optimizer"]["value"]["class"] == "SGD", config

@@ -80,6 +80,16 @@ def tells_all(folder):
     assert "s3cret" not in config and receiver.url not in config
 
 
+def tells_the_largest(folder):
+    """With mode max, larger values are better."""
+    receiver = Receiver()
+    fit(folder, {"url": receiver.url, "monitor": "lr-SGD", "mode": "max", "events": ["best"]}, "--callbacks", "LearningRateMonitor",
+        "--model.lr_scheduler", '{"class": "LinearLR", "total_iters": 6, "interval": "step"}')
+    receiver.close()
+    values = [message["value"] for _, _, message in receiver.messages]
+    assert len(values) > 1 and values == sorted(values), values
+
+
 def tells_failures(folder):
     receiver = Receiver()
     fit(folder, {"url": receiver.url, "events": ["failure", "end"]}, "--model.optimizer.lr", "1e30", "--callbacks", "TerminateOnNaN",
@@ -118,7 +128,7 @@ def wrong_options(folder):
         assert error in text, (options, text)
 
 
-for part in (tells_all, tells_failures, sends_again, never_stops_a_fit, wrong_options):
+for part in (tells_all, tells_the_largest, tells_failures, sends_again, never_stops_a_fit, wrong_options):
     with tempfile.TemporaryDirectory() as folder:
         part(pathlib.Path(folder))
         print(part.__name__, "holds")
