@@ -192,6 +192,7 @@ const BatchQueue::Entry* BatchQueue::wait_for_next() {
   if (shared.ahead.empty()) return nullptr;
   handed_out_ = std::move(shared.ahead.front());
   shared.ahead.pop_front();
+  shared.wake_workers();  // there is room for one more
   return handed_out_.get();
 }
 
