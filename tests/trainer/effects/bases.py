@@ -74,7 +74,7 @@ TRANSFORMS = {
 ON_BATCHES = {"OneHot", "Mixup", "CutMix"}
 # What a callback needs besides.
 AROUND_CALLBACKS = {
-    "BatchSizeFinder": {"data": {"train_size": 320}},
+    "BatchSizeFinder": {"data": {"train_size": 3200}},
     "EarlyStopping": {"trainer": {"max_epochs": 5}},
     "EMAWeightAveraging": {"model": {"net": "mlp_bn"}},
     "StochasticWeightAveraging": {"trainer": {"max_epochs": 4}},

@@ -217,6 +217,7 @@ ROWS = {
     "callback.BatchSizeFinder.steps_per_trial": {
         "value": 3, "sees": "weights",  # Adam's state is there from the second step on
         "base": callback("BatchSizeFinder", mode="binsearch", margin=0, max_val=256, memory_limit_bytes=800000, steps_per_trial=1)},
+    "callback.BatchSizeFinder.min_batches": {"base": callback("BatchSizeFinder", max_val=256), "value": 100, "sees": "weights"},
     "callback.BatchSizeFinder.memory_limit_bytes": {"base": callback("BatchSizeFinder", max_val=256), "value": 400000, "sees": "weights"},
     "callback.BatchSizeFinder.margin": {"base": callback("BatchSizeFinder", mode="binsearch", max_val=256, memory_limit_bytes=800000),
                                         "value": 0.5, "sees": "weights"},
