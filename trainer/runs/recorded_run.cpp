@@ -4,15 +4,15 @@
 #include <levin/trainer/checkpoint/run_lock.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/state/checkpoint_parts.h>
+#include <levin/trainer/core/state/file_bytes.h>
+#include <levin/trainer/core/state/json_depth.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -25,19 +25,35 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kLines = "metrics.jsonl";
 constexpr const char* kTable = "metrics.csv";
 
-std::optional<std::string> text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return {};
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
+/// The most bytes of a JSON file that is read as a whole.
+constexpr size_t kMostJsonBytes = 64 << 20;
+
+/// Returns nothing if there is no file of this name, and, with a word in `problems`, if there is something else: a
+/// link, which may lead out of the run's folder, a FIFO, a device.
+std::optional<FileBytes> bytes_of(const fs::path& file, std::vector<std::string>& problems) {
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(file, ignored).type();
+  if (type == fs::file_type::not_found || type == fs::file_type::none) return {};
+  try {
+    if (type == fs::file_type::regular) return map_file_bytes(file);
+    problems.push_back(file.filename().string() + " is no plain file");
+  } catch (const UsageError& error) {
+    problems.push_back(error.what());
+  }
+  return {};
+}
+
+/// Returns a discarded value for text that is no JSON, and for more levels than recursive code can take.
+Json parsed(std::string_view text) {
+  if (is_nested_deeper(text)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 /// Returns null, and says so in `problems`, if the file is there and is no JSON object.
 Json object_of(const fs::path& file, std::vector<std::string>& problems) {
-  const std::optional<std::string> text = text_of(file);
-  if (!text) return nullptr;
-  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const std::optional<FileBytes> bytes = bytes_of(file, problems);
+  if (!bytes) return nullptr;
+  Json json = bytes->size <= kMostJsonBytes ? parsed(bytes->text()) : Json();
   if (json.is_object()) return json;
   problems.push_back(file.filename().string() + " is damaged");
   return nullptr;
@@ -81,15 +97,15 @@ void add(const Row& row, RecordedRun& run) {
   }
 }
 
-void read_lines(const std::string& text, RecordedRun& run) {
+void read_lines(std::string_view text, RecordedRun& run) {
   int64_t line = 0, bad = 0, first_bad = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view one = std::string_view(text).substr(begin, end - begin);
+    const std::string_view one = text.substr(begin, end - begin);
     begin = end + 1;
     ++line;
     if (one.empty()) continue;
-    const Json json = Json::parse(one, nullptr, /*allow_exceptions=*/false);
+    const Json json = parsed(one);
     if (!json.is_object() || !json.contains("step")) {
       if (bad++ == 0) first_bad = line;
       continue;
@@ -117,10 +133,10 @@ void read_table(const std::string& text, RecordedRun& run) try {
 }
 
 void read_metrics(RecordedRun& run) {
-  if (const std::optional<std::string> lines = text_of(run.folder / kLines))
-    read_lines(*lines, run);
-  else if (const std::optional<std::string> table = text_of(run.folder / kTable))
-    read_table(*table, run);
+  if (const std::optional<FileBytes> lines = bytes_of(run.folder / kLines, run.problems))
+    read_lines(lines->text(), run);
+  else if (const std::optional<FileBytes> table = bytes_of(run.folder / kTable, run.problems))
+    read_table(std::string(table->text()), run);
   else
     run.problems.push_back("there is neither metrics.jsonl nor metrics.csv");
 }
@@ -130,12 +146,15 @@ void read_files(RecordedRun& run) {
   for (fs::recursive_directory_iterator at(run.folder, fs::directory_options::skip_permission_denied, error), end;
        !error && at != end; at.increment(error)) {
     std::error_code ignored;
+    const fs::file_type type = at->symlink_status(ignored).type();
+    if (type == fs::file_type::directory && is_run_folder(at->path())) at.disable_recursion_pending();  // another run
     if (!at->is_regular_file(ignored)) continue;
     const fs::file_time_type time = at->last_write_time(ignored);
     if (!ignored) run.changed = std::max(run.changed, time);
     if (at->path().extension() == ".ckpt")
-      run.checkpoints.push_back(
-          {fs::relative(at->path(), run.folder, ignored).generic_string(), checkpoint_bytes(at->path())});
+      run.checkpoints.push_back({.name = at->path().lexically_relative(run.folder).generic_string(),
+                                 .bytes = checkpoint_bytes(at->path()),
+                                 .is_link = type == fs::file_type::symlink});
   }
   std::ranges::sort(run.checkpoints, {}, &CheckpointFile::name);
 }
@@ -146,7 +165,10 @@ std::string picture_of(const fs::path& file, std::vector<std::string>& problems)
   std::error_code error;
   const uintmax_t bytes = fs::file_size(file, error);
   if (error) return {};
-  if (bytes <= kMostBytes) return text_of(file).value_or("");
+  if (bytes <= kMostBytes) {
+    const std::optional<FileBytes> found = bytes_of(file, problems);
+    return found ? std::string(found->text()) : std::string();
+  }
   problems.push_back(file.filename().string() + " has " + std::to_string(bytes) + " bytes, which is too much to show");
   return {};
 }
@@ -159,8 +181,15 @@ bool is_square(const Json& matrix) {
   return matrix.is_array() && std::ranges::all_of(matrix, is_row);
 }
 
+/// Returns whether a folder is there, and is no link out of the run's folder.
+bool is_own_folder(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::symlink_status(folder, ignored).type() == fs::file_type::directory;
+}
+
 void read_classifications(RecordedRun& run) {
   const fs::path folder = run.folder / "classification";
+  if (!is_own_folder(folder)) return;
   for (const char* stage : {"validate", "test"}) {
     Classification found = {.json = object_of(folder / (std::string(stage) + ".json"), run.problems)};
     if (found.json.is_null()) continue;
@@ -176,6 +205,7 @@ void read_classifications(RecordedRun& run) {
 }
 
 void read_sample_picture(RecordedRun& run) {
+  if (!is_own_folder(run.folder / "samples")) return;
   std::pair<int64_t, fs::path> newest = {-1, {}};
   std::error_code error;
   for (fs::directory_iterator at(run.folder / "samples", error), end; !error && at != end; at.increment(error)) {
@@ -239,8 +269,11 @@ std::optional<Best> RecordedRun::best() const {
 }
 
 std::optional<Monitor> RecordedRun::monitor() const {
-  const Json callbacks = config.is_object() ? config.value("/trainer/callbacks"_json_pointer, Json()) : Json();
-  for (const Json& callback : callbacks) {
+  const auto callbacks_of = [&]() -> Json {
+    const auto place = "/trainer/callbacks"_json_pointer;
+    return config.contains(place) ? config.at(place) : Json();
+  };
+  for (const Json& callback : callbacks_of()) {
     if (!callback.is_object() || callback.value("class", Json()) != "ModelCheckpoint") continue;
     const Json metric = callback.value("monitor", Json());
     if (metric.is_string() && metrics.contains(metric.get<std::string>()))
@@ -277,11 +310,27 @@ std::vector<fs::path> find_run_folders(const fs::path& root) {
   return found;
 }
 
-RecordedRun read_run(const fs::path& folder) {
+std::vector<fs::path> run_folders_inside(const fs::path& folder) {
+  std::vector<fs::path> found = {folder};
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
+       !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->symlink_status(ignored).type() == fs::file_type::directory && is_run_folder(at->path()))
+      found.push_back(at->path());
+  }
+  return found;
+}
+
+void require_run_folder(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) throw UsageError(folder.string(), ": there is no such folder");
   if (!is_run_folder(folder))
     throw UsageError(folder.string(), ": is not the folder of a run: it has no run.json, metrics.jsonl or metrics.csv");
+}
+
+RecordedRun read_run(const fs::path& folder) {
+  require_run_folder(folder);
   RecordedRun run;
   run.folder = folder;
   run.config = object_of(folder / "config.json", run.problems);

@@ -19,7 +19,8 @@ struct RunServerOptions {
 bool is_local(const std::string& host);
 
 /// Returns whether a header Host names the server: the address that it listens on or localhost, with or without a port,
-/// or one of `allowed`. A page of another name that a resolver sends here (DNS rebinding) does not.
+/// or one of `allowed`; if it listens on all addresses, also each address in numbers and this machine's name. A page of
+/// another name that a resolver sends here (DNS rebinding) does not.
 bool is_own_name(const std::string& header, const RunServerOptions& options);
 
 /// Serves pages of the runs below a folder, and nothing else of it: a list, and the report of a run, which follows it

@@ -1,8 +1,21 @@
+#include <levin/trainer/core/system/host_name.h>
 #include <levin/trainer/runs/run_server.h>
+
+#include <arpa/inet.h>
 
 #include <algorithm>
 
 namespace levin::runs {
+
+namespace {
+
+/// Returns whether text is an address in numbers, which no resolver can give another meaning.
+bool is_address(const std::string& text) {
+  in6_addr address = {};
+  return ::inet_pton(AF_INET, text.c_str(), &address) == 1 || ::inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+}  // namespace
 
 bool is_local(const std::string& host) { return host == "127.0.0.1" || host == "::1" || host == "localhost"; }
 
@@ -17,7 +30,8 @@ bool is_own_name(const std::string& header, const RunServerOptions& options) {
   }
   std::ranges::transform(name, name.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return is_local(name) || name == options.host ||
+  const bool listens_everywhere = options.host == "0.0.0.0" || options.host == "::";
+  return is_local(name) || name == options.host || (listens_everywhere && (is_address(name) || name == host_name())) ||
          std::ranges::find(options.allowed_hosts, name) != options.allowed_hosts.end();
 }
 

@@ -107,6 +107,15 @@ TEST_CASE("last.ckpt is the newest, and old files go when the new one is whole")
   CHECK(value_in(last) == 3);
 }
 
+TEST_CASE("a folder that cannot be synced after the rename is an error") {
+  const TemporaryFolder folder;
+  const StageHook hook;
+  failing_stage = "folder";
+  CHECK(contains(error_text([&] { levin::write_text_file_atomically(folder / "x", "text"); }),
+                 "was written, but its folder could not be synced: No space left on device"));
+  failing_stage = nullptr;
+}
+
 TEST_CASE("a save that fails at any stage leaves the old file, and its error is thrown once") {
   const TemporaryFolder folder;
   const fs::path file = folder / "x.ckpt", last = folder / "last.ckpt", old = folder / "old.ckpt";

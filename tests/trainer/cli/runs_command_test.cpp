@@ -1,14 +1,20 @@
 #include <levin/levin.h>
 #include <levin/trainer/checkpoint/run_lock.h>
+#include <levin/trainer/core/system/host_name.h>
 #include <levin/trainer/runs/report.h>
 #include <levin/trainer/runs/run_server.h>
 #include <levin/trainer/runs/text_chart.h>
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <iostream>
+#include <optional>
 #include <sstream>
+#include <streambuf>
 #include <thread>
 
 #include "tests/catch.h"
@@ -186,6 +192,129 @@ TEST_CASE("levin gc keeps the best, the last and the newest checkpoint, and asks
   CHECK(fs::exists(live / "checkpoints" / "step=1.ckpt"));
 }
 
+TEST_CASE("levin gc removes nothing that links lead to, and nothing of another run") {
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", other = folder.path() / "other", inner = run / "trials" / "inner";
+  for (const fs::path& one : {run, other, inner}) {
+    write_run(one, "{\"step\": 5, \"epoch\": 0, \"wall_seconds\": 1.5, \"loss\": 1}\n");
+    fs::create_directories(one / "checkpoints");
+    for (const char* name : {"step=1.ckpt", "step=2.ckpt", "step=3.ckpt"})
+      write_bytes(one / "checkpoints" / name, std::string(10, 'x'));
+  }
+  write_bytes(run / "summary.json", R"({"status": "completed"})");
+  fs::create_symlink(other / "checkpoints" / "step=1.ckpt", run / "checkpoints" / "start.ckpt");
+  fs::create_symlink("step=2.ckpt", run / "checkpoints" / "last.ckpt");
+  REQUIRE(run_program({"gc", run.string(), "--keep", "0", "--yes"}).code == 0);
+  for (const char* name : {"step=1.ckpt", "step=2.ckpt", "step=3.ckpt"}) {
+    CHECK(fs::exists(other / "checkpoints" / name));
+    CHECK(fs::exists(inner / "checkpoints" / name));
+    CHECK(fs::exists(run / "checkpoints" / name) == (name == std::string("step=2.ckpt")));
+  }
+  CHECK(fs::exists(run / "checkpoints" / "start.ckpt"));
+  CHECK(fs::exists(run / "checkpoints" / "last.ckpt"));
+}
+
+TEST_CASE("levin gc and rm leave a run alone that was continued while the question stood there") {
+  /// An answer that comes after the run was continued.
+  struct LateAnswer : std::streambuf {
+    explicit LateAnswer(const fs::path& run_) : run(run_) {}
+    int underflow() override {
+      if (lock) return traits_type::eof();
+      lock.emplace(run);
+      setg(text, text, text + 2);
+      return 'y';
+    }
+    fs::path run;
+    std::optional<levin::RunLock> lock;
+    char text[2] = {'y', '\n'};
+  };
+  const TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", inner = run / "inner";
+  for (const fs::path& one : {run, inner}) write_run(one, "");
+  fs::create_directories(run / "checkpoints");
+  for (const char* name : {"step=1.ckpt", "step=2.ckpt"}) write_bytes(run / "checkpoints" / name, "x");
+  write_bytes(run / "summary.json", R"({"status": "completed"})");
+  const auto answered_late = [](const fs::path& continued, const std::vector<std::string>& arguments) {
+    LateAnswer answer(continued);
+    std::streambuf* const before = std::cin.rdbuf(&answer);
+    std::cin.clear();
+    const ProgramRun made = run_program(arguments);
+    std::cin.rdbuf(before);
+    return made;
+  };
+  CHECK(contains(answered_late(run, {"gc", run.string(), "--keep", "0"}).out, "runs again, and is left alone"));
+  CHECK(fs::exists(run / "checkpoints" / "step=1.ckpt"));
+  for (const fs::path& continued : {run, inner}) {
+    const ProgramRun refused = answered_late(continued, {"rm", run.string()});
+    CHECK(refused.code == 2);
+    CHECK(contains(refused.err, continued.string() + ": still runs"));
+  }
+  const levin::RunLock live(inner);
+  CHECK(run_program({"rm", run.string(), "--yes"}).code == 2);
+  CHECK(fs::exists(run / "checkpoints" / "step=1.ckpt"));
+}
+
+TEST_CASE("a run whose files are none, or hold what nobody writes, takes nothing away from the others") {
+  const TemporaryFolder folder;
+  write_run(folder / "good", "{\"step\": 5, \"epoch\": 0, \"wall_seconds\": 1.5, \"loss\": 1}\n");
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  write_run(folder / "list", "");
+  write_bytes(folder / "list" / "config.json", R"({"trainer": [1]})");
+  write_run(folder / "deep", "{\"step\": 1, \"a\": " + deep + "}\n");
+  for (const char* file : {"config.json", "summary.json", "environment.json"})
+    write_bytes(folder / "deep" / file, "{\"trainer\": " + deep + "}");
+  write_run(folder / "odd", "");
+  REQUIRE(::mkfifo((folder / "odd" / "config.json").c_str(), 0600) == 0);
+  fs::create_symlink("/dev/zero", folder / "odd" / "summary.json");
+  write_bytes(folder / "secret.json", R"({"sessions": [{"password": 1}]})");
+  fs::create_symlink(folder / "secret.json", folder / "odd" / "environment.json");
+  const ProgramRun table = run_program({"ls", folder.path().string()});
+  REQUIRE(table.code == 0);
+  for (const char* name : {"good", "list", "deep", "odd"}) CHECK(contains(table.out, (folder / name).string() + " "));
+  CHECK(contains(table.out, "config.json is no plain file"));
+  CHECK(contains(table.out, "summary.json is damaged"));
+  CHECK(run_program({"compare", (folder / "deep").string(), (folder / "list").string()}).code == 0);
+  const ProgramRun page = run_program({"report", folder.path().string(), "--out", "-"});
+  CHECK(page.code == 0);
+  CHECK(contains(page.out, "</html>"));
+  CHECK_FALSE(contains(page.out, "password"));
+}
+
+TEST_CASE("texts of runs reach the terminal without the characters that control it") {
+  const TemporaryFolder folder;
+  const char* const row = "{\"step\": 5, \"epoch\": 0, \"wall_seconds\": 1.5, \"\\u001b]0;x\\u0007loss\": 1}\n";
+  for (const char* name : {"a", "b"}) write_run(folder / name, row);
+  write_bytes(folder / "b" / "config.json", R"({"name": "\u001b[2J"})");
+  write_bytes(folder / "b" / "summary.json", R"({"status": "\u001b[31mended"})");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"ls", folder.path().string()},
+        std::vector<std::string>{"compare", (folder / "a").string(), (folder / "b").string()}}) {
+    const std::string text = run_program(command).out;
+    INFO(text);
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find('\a') == std::string::npos);
+  }
+}
+
+TEST_CASE("a page is written where a link leads, and never in place of a device") {
+  const TemporaryFolder folder;
+  write_run(folder / "run", "");
+  write_bytes(folder / "page.html", "old");
+  fs::create_symlink("page.html", folder / "link.html");
+  CHECK(run_program({"report", (folder / "run").string(), "--out", (folder / "link.html").string()}).code == 0);
+  CHECK(fs::is_symlink(folder / "link.html"));
+  CHECK(contains(read_bytes(folder / "page.html"), "</html>"));
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("/dev/null", folder / "null");
+  for (const char* name : {"pipe", "null"}) {
+    const ProgramRun refused = run_program({"report", (folder / "run").string(), "--out", (folder / name).string()});
+    CHECK(refused.code == 2);
+    CHECK(contains(refused.err, "it is a device, a pipe or a socket"));
+  }
+  CHECK(fs::is_symlink(folder / "null"));
+  CHECK(fs::is_fifo(folder / "pipe"));
+}
+
 TEST_CASE("a long series is thinned to its extremes, NaN among them") {
   levin::runs::Series series;
   for (int64_t i = 0; i < 1'000'000; ++i) {
@@ -240,6 +369,14 @@ TEST_CASE("a header Host names the server only by an address of its own") {
   for (const char* bad : {"", "evil.example", "127.0.0.1.evil.example", "[::1", "example", "proxy.example.org"})
     CHECK_FALSE(levin::runs::is_own_name(bad, local));
   CHECK(levin::runs::is_own_name("10.0.0.1:80", {.host = "10.0.0.1"}));
+  // A server on all addresses has all of them, and no name that a resolver could give it.
+  const levin::runs::RunServerOptions everywhere{.host = "0.0.0.0"};
+  for (const std::string& good : {std::string("10.0.0.1:80"), std::string("[fe80::1]:80"), levin::host_name()})
+    CHECK(levin::runs::is_own_name(good, everywhere));
+  for (const char* bad : {"", "evil.example", "10.0.0.1.evil.example:80"})
+    CHECK_FALSE(levin::runs::is_own_name(bad, everywhere));
+  CHECK_FALSE(levin::runs::is_own_name("10.0.0.1:80", local));
+  CHECK(contains(run_program({"serve", ".", "--host="}).err, "--host: expected an address"));
   CHECK(run_program({"serve", "nowhere"}).code == 2);
   CHECK(contains(run_program({"serve", ".", "--token", "a;b"}).err, "--token: expected letters"));
   CHECK(contains(run_program({"serve", ".", "--port", "70000"}).err, "at most 65535"));

@@ -4,6 +4,7 @@
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/compile_step.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <cmath>
@@ -49,7 +50,7 @@ void print(std::ostream& out, const CompileStepOptions& options, const CompileSt
 
 int compile_command(std::vector<std::string> arguments) {
   CompileStepOptions how;
-  how.out = take_flag(arguments, "--out").value_or("");
+  how.out = followed(take_flag(arguments, "--out").value_or("")).string();
   how.optimizer = take_flag(arguments, "--optimizer").value_or(how.optimizer);
   how.python = take_flag(arguments, "--python").value_or("");
   how.threads = take_count(arguments, "--threads", /*least=*/1).value_or(0);

@@ -14,6 +14,7 @@
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/traced_script.h>
 #include <levin/trainer/cli/take_flag.h>
+#include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/state/json_state.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/resolved_options.h>
@@ -200,13 +201,14 @@ int export_command(std::vector<std::string> arguments) {
     std::cout << kExportHelp << std::flush;
     return 0;
   }
-  const std::optional<std::string> out = take_flag(arguments, "--out");
+  std::optional<std::string> out = take_flag(arguments, "--out");
   const std::string example = take_flag(arguments, "--example").value_or("");
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
   const RunOptions options = read_run_options(line.config);
   require_model(options);
   if (!out) throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
   const Format format = format_of(*out);
+  out = followed(*out).string();
   if (!example.empty() && format != Format::Script) throw UsageError("--example: only a script (.ts) needs one");
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");

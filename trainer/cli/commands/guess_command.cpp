@@ -91,7 +91,7 @@ void guess_command(std::vector<std::string> arguments) {
   const std::string text = found.config.text("Written by `levin data guess " + shell_word(path) +
                                              "`. Train with: levin fit --config " + shell_word(output));
   try_config(output, text);
-  write_text_file_atomically(output, text);
+  write_text_file_atomically(followed(output), text);
   std::cout << "wrote " << output << "; the first batches could be read. To train:\n"
             << "  levin fit --config " << shell_word(output) << "\n"
             << std::flush;

@@ -210,7 +210,7 @@ PredictedSamples predicted_samples(const data::DataModule* data) {
   return samples;
 }
 
-PredictionFile::PredictionFile(fs::path path) : path_(std::move(path)) {
+PredictionFile::PredictionFile(fs::path path) : path_(followed(path)) {
   const std::string kind = path_.extension().string();
   if (kind != ".csv" && kind != ".jsonl" && kind != ".npy")
     throw UsageError("--output: expected a file that ends in ", kFileKinds, ", got ", path_.string());

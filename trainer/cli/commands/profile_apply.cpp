@@ -70,7 +70,7 @@ std::string file_of(const std::string& path, const std::vector<std::string>& fil
 }
 
 void write(const std::string& file, const std::string& text) {
-  const fs::path target = fs::canonical(file);  // a link stays a link
+  const fs::path target = followed(file);
   const fs::perms permissions = fs::status(target).permissions();
   write_text_file_atomically(target, text);
   std::error_code ignored;

@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace levin::cli {
 namespace {
@@ -22,17 +25,19 @@ constexpr const char* kGcHelp = R"(levin gc removes checkpoints that nobody will
 Usage: levin gc FOLDER [--keep N] [--yes]
 
 Of each run in FOLDER and below that has ended, these stay: the best checkpoint, last.ckpt, and the N (1) that were
-written last. Weights, logs and configs stay. Runs that still run or were killed are left alone. --yes does not ask.
+written last. Weights, logs, configs, links and what links in the run's folder point to stay. Runs that still run or
+were killed are left alone. --yes does not ask.
 )";
 
 constexpr const char* kRmHelp = R"(levin rm removes runs with all of their files, and asks first.
 
 Usage: levin rm RUN... [--yes]
 
-RUN is the folder of a run. One that still runs is refused. --yes does not ask.
+RUN is the folder of a run. One that still runs, or has a run inside that does, is refused. --yes does not ask.
 )";
 
 struct Removal {
+  fs::path run = {};
   std::vector<fs::path> paths = {};
   uintmax_t bytes = 0;
 };
@@ -42,20 +47,26 @@ void refuse_flags(const std::vector<std::string>& arguments, const char* command
     if (argument.starts_with("--")) throw UsageError("levin ", command, ": there is no flag ", argument);
 }
 
-/// Returns the checkpoints of a run that may go.
+/// Returns the checkpoints of a run that may go: nothing while it runs, and nothing of one that was killed, which may
+/// be resumed with all it has.
 Removal superfluous(const RecordedRun& run, int64_t keep) {
+  Removal removal{.run = run.folder};
+  if (!run.summary.is_object()) return removal;
   std::error_code ignored;
   const auto path_of = [&](const CheckpointFile& file) { return run.folder / file.name; };
   std::vector<CheckpointFile> files = run.checkpoints;
   std::ranges::stable_sort(files, std::ranges::greater(),
                            [&](const CheckpointFile& file) { return fs::last_write_time(path_of(file), ignored); });
   const auto best = run.summary.is_object() ? run.summary.value("best_checkpoint", nlohmann::ordered_json()) : nullptr;
-  Removal removal;
+  std::set<fs::path> linked;
+  for (const CheckpointFile& file : files)
+    if (file.is_link) linked.insert(fs::weakly_canonical(path_of(file), ignored));
   int64_t newer = 0;
   for (const CheckpointFile& file : files) {
     const fs::path path = path_of(file);
     const bool is_best = best.is_string() && fs::path(best.get<std::string>()).filename() == path.filename();
-    if (path.filename() == "last.ckpt" || is_best) continue;
+    if (file.is_link || path.filename() == "last.ckpt" || is_best) continue;
+    if (linked.contains(fs::weakly_canonical(path, ignored))) continue;
     if (newer++ < keep) continue;
     removal.paths.push_back(path);  // the index first: without it there is no checkpoint
     for (const CheckpointPart& part : parts_beside(path)) removal.paths.push_back(part.file);
@@ -75,10 +86,15 @@ uintmax_t size_of(const fs::path& folder) {
 }
 
 /// Prints what would go; returns whether the user agrees.
-bool agrees(const Removal& removal, bool yes) {
-  for (const fs::path& path : removal.paths) std::cout << path.string() << "\n";
-  std::cout << removal.paths.size() << " to remove, " << short_number(static_cast<double>(removal.bytes) / 1e6) << " MB"
-            << std::endl;
+bool agrees(const std::vector<Removal>& removals, bool yes) {
+  size_t count = 0;
+  uintmax_t bytes = 0;
+  for (const Removal& removal : removals) {
+    for (const fs::path& path : removal.paths) std::cout << path.string() << "\n";
+    count += removal.paths.size();
+    bytes += removal.bytes;
+  }
+  std::cout << count << " to remove, " << short_number(static_cast<double>(bytes) / 1e6) << " MB" << std::endl;
   if (yes) return true;
   std::cout << "remove? [y/N] " << std::flush;
   std::string answer;
@@ -88,13 +104,26 @@ bool agrees(const Removal& removal, bool yes) {
   return false;
 }
 
-void remove(const Removal& removal) {
-  for (const fs::path& path : removal.paths) {
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (error) throw UsageError(path.string(), " cannot be removed: ", error.message());
-  }
-  std::cout << "removed" << std::endl;
+void remove_path(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw UsageError(path.string(), " cannot be removed: ", error.message());
+}
+
+/// Throws levin::UsageError if the run, or one inside, still runs. Returns the folders of all of these.
+std::vector<fs::path> ended_runs(const fs::path& run) {
+  const std::vector<fs::path> folders = runs::run_folders_inside(run);
+  for (const fs::path& folder : folders)
+    if (const auto holder = RunLock::holder(folder))
+      throw UsageError("levin rm: ", folder.string(), ": still runs, in ", *holder);
+  return folders;
+}
+
+/// Removes a run with those inside. Nobody can continue them meanwhile.
+void remove_run(const fs::path& run) {
+  std::vector<RunLock> locks;
+  for (const fs::path& folder : ended_runs(run)) locks.emplace_back(folder);
+  remove_path(run);
 }
 
 }  // namespace
@@ -109,19 +138,29 @@ int gc_command(std::vector<std::string> arguments) {
   refuse_flags(arguments, "gc");
   if (arguments.size() != 1) throw UsageError("levin gc: expected one folder; `levin gc --help` says more");
   if (!fs::is_directory(arguments[0])) throw UsageError("levin gc: ", arguments[0], ": there is no such folder");
-  Removal all;
+  std::vector<Removal> all;
   for (const fs::path& folder : runs::find_run_folders(arguments[0])) {
     const RecordedRun run = runs::read_run(folder);
-    if (run.status == "running" || run.status == "killed") continue;  // which may be resumed, with all they have
-    const Removal of_run = superfluous(run, keep);
-    all.paths.insert(all.paths.end(), of_run.paths.begin(), of_run.paths.end());
-    all.bytes += of_run.bytes;
+    Removal of_run = superfluous(run, keep);
+    if (run.status != "running" && !of_run.paths.empty()) all.push_back(std::move(of_run));
   }
-  if (all.paths.empty()) {
+  if (all.empty()) {
     std::cout << "nothing to remove" << std::endl;
     return 0;
   }
-  if (agrees(all, yes)) remove(all);
+  if (!agrees(all, yes)) return 0;
+  for (const Removal& shown : all) {
+    // The run may have been continued while the question stood there.
+    if (RunLock::holder(shown.run)) {
+      std::cout << shown.run.string() << " runs again, and is left alone" << std::endl;
+      continue;
+    }
+    const RunLock lock(shown.run);
+    const std::vector<fs::path> still = superfluous(runs::read_run(shown.run), keep).paths;
+    for (const fs::path& path : shown.paths)
+      if (std::ranges::find(still, path) != still.end()) remove_path(path);
+  }
+  std::cout << "removed" << std::endl;
   return 0;
 }
 
@@ -133,14 +172,15 @@ int rm_command(std::vector<std::string> arguments) {
   const bool yes = take_switch(arguments, "--yes");
   refuse_flags(arguments, "rm");
   if (arguments.empty()) throw UsageError("levin rm: name the folder of a run; `levin rm --help` says more");
-  Removal all;
+  std::vector<Removal> all;
   for (const std::string& argument : arguments) {
-    if (runs::read_run(argument).status == "running")
-      throw UsageError("levin rm: ", argument, ": still runs, in ", RunLock::holder(argument).value_or("a process"));
-    all.paths.emplace_back(argument);
-    all.bytes += size_of(argument);
+    runs::require_run_folder(argument);
+    ended_runs(argument);
+    all.push_back({.run = argument, .paths = {argument}, .bytes = size_of(argument)});
   }
-  if (agrees(all, yes)) remove(all);
+  if (!agrees(all, yes)) return 0;
+  for (const Removal& removal : all) remove_run(removal.run);
+  std::cout << "removed" << std::endl;
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <levin/trainer/core/system/json_text.h>
 #include <levin/trainer/runs/recorded_run.h>
 #include <levin/trainer/runs/report.h>
+#include <levin/trainer/runs/text_chart.h>
 
 #include <algorithm>
 #include <chrono>
@@ -42,7 +43,7 @@ how they differ. The file needs no network.
 
 Usage: levin report RUN... [--out report.html]
 
-RUN is the folder of a run, or one with several below it; runs that still run or were killed will do.
+--out - writes to standard output. RUN is the folder of a run, or one with several below it; runs that still run or were killed will do.
 )";
 
 /// Returns "3 min" and the like.
@@ -78,6 +79,16 @@ Json json_of(const RecordedRun& run) {
   return json;
 }
 
+/// Prints what a run's files say, which anybody may have written, without the characters that control a terminal.
+void print_lines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) std::cout << runs::printable(line) << "\n";
+}
+void print_cells(Table table) {
+  for (std::vector<std::string>& row : table)
+    for (std::string& cell : row) cell = runs::printable(cell);
+  print_table(std::cout, table);
+}
+
 std::string shown(const std::optional<double>& value) { return value ? short_number(*value) : "-"; }
 
 }  // namespace
@@ -109,8 +120,8 @@ int ls_command(std::vector<std::string> arguments) {
   if (table.size() == 1)
     std::cout << "no runs in " << root.string() << "\n";
   else
-    print_table(std::cout, table);
-  for (const std::string& problem : problems) std::cout << problem << "\n";
+    print_cells(table);
+  print_lines(problems);
   std::cout.flush();
   return 0;
 }
@@ -124,7 +135,7 @@ int compare_command(std::vector<std::string> arguments) {
   const RecordedRun first = runs::read_run(arguments[0]), second = runs::read_run(arguments[1]);
   std::cout << "config, " << arguments[1] << " (" << arguments[0] << "):\n";
   const std::vector<std::string> changes = config_changes(first.config.dump(), second.config.dump());
-  for (const std::string& change : changes) std::cout << "  " << change << "\n";
+  for (const std::string& change : changes) print_lines({"  " + change});
   if (!first.config.is_object() || !second.config.is_object())
     std::cout << "  one of the runs has no config.json\n";
   else if (changes.empty())
@@ -146,9 +157,9 @@ int compare_command(std::vector<std::string> arguments) {
     };
     table.push_back({monitor->metric + ", best", best_of(first), best_of(second)});
   }
-  print_table(std::cout, table);
+  print_cells(table);
   for (const RecordedRun* run : {&first, &second})
-    for (const std::string& problem : run->problems) std::cout << run->folder.string() << ": " << problem << "\n";
+    for (const std::string& problem : run->problems) print_lines({run->folder.string() + ": " + problem});
   std::cout.flush();
   return 0;
 }
@@ -167,7 +178,11 @@ int report_command(std::vector<std::string> arguments) {
     if (folders.empty()) all.push_back(runs::read_run(argument));  // which says what is wrong
     for (const fs::path& folder : folders) all.push_back(runs::read_run(folder));
   }
-  write_text_file_atomically(out, runs::report_html(all));
+  if (out == "-" || out == "/dev/stdout") {
+    std::cout << runs::report_html(all);
+    return 0;
+  }
+  write_text_file_atomically(followed(out), runs::report_html(all));
   std::cout << out.string() << ": " << all.size() << (all.size() == 1 ? " run" : " runs") << std::endl;
   return 0;
 }

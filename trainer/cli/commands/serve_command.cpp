@@ -42,6 +42,7 @@ int serve_command(std::vector<std::string> arguments) {
   runs::RunServerOptions options{.port = take_count(arguments, "--port", /*least=*/0).value_or(kPort)};
   if (options.port > kMostPort) throw UsageError("--port: expected at most ", kMostPort, ", got ", options.port);
   options.host = take_flag(arguments, "--host").value_or(options.host);
+  if (options.host.empty()) throw UsageError("--host: expected an address, such as 127.0.0.1 or 0.0.0.0");
   options.token = take_flag(arguments, "--token").value_or("");
   if (const auto name = take_flag(arguments, "--allow-host")) options.allowed_hosts.push_back(*name);
   if (arguments.size() > 1 || (arguments.size() == 1 && arguments[0].starts_with("--")))

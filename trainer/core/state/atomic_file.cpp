@@ -61,12 +61,17 @@ std::error_code make_second_file(const fs::path& file, const fs::path& temporary
   return error;
 }
 
-/// Makes the rename itself durable. A folder that cannot be synced (on some network mounts) is ignored.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/// Makes the rename of `path` itself durable. A folder that cannot be synced (on some network mounts) is ignored; one
+/// whose sync fails is not.
+void sync_folder_of(const fs::path& path) {
+  const int descriptor = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
-  ::fsync(descriptor);
+  int error = file_stage("folder");
+  if (error == 0 && ::fsync(descriptor) != 0) error = errno;
   ::close(descriptor);
+  if (error == EIO || error == ENOSPC || error == EDQUOT)
+    throw Error(path.string(), ": was written, but its folder could not be synced: ", describe(error),
+                "; after a power failure the file may be missing");
 }
 
 std::atomic<FileStageHook> stage_hook = nullptr;
@@ -90,13 +95,16 @@ void link_atomically(const fs::path& file, const fs::path& link) {
   // If both are names of one file, the rename is a no-op and the temporary name is still there.
   fs::remove(temporary, ignored);
   if (error) throw Error(link.string(), ": cannot be made another name of ", file.string(), ": ", error.message());
-  sync_folder(folder_of(link));
+  sync_folder_of(link);
 }
 
 AtomicFile::AtomicFile(const fs::path& path) : path_(path), temporary_(next_temporary_name(path)) {
   std::error_code ignored;
-  if (!path.has_filename() || fs::is_directory(path, ignored))
+  const fs::file_type there = fs::status(path, ignored).type();
+  if (!path.has_filename() || there == fs::file_type::directory)
     throw UsageError(path.string(), ": cannot be written, it is a folder; give the name of a file");
+  if (fs::exists(fs::file_status(there)) && there != fs::file_type::regular)
+    throw UsageError(path.string(), ": cannot be written, it is a device, a pipe or a socket; give the name of a file");
   int error = file_stage("open");
   if (error == 0) {
     descriptor_ = open_locked(temporary_);
@@ -142,8 +150,13 @@ void AtomicFile::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   ::close(std::exchange(descriptor_, -1));
   temporary_.clear();
-  sync_folder(folder_of(path_));
+  sync_folder_of(path_);
   file_stage("done");
+}
+
+fs::path followed(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : path;
 }
 
 void write_text_file_atomically(const fs::path& path, std::string_view text) {

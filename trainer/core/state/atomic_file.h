@@ -12,7 +12,9 @@ namespace levin {
 /// processes, on this machine or another, stay.
 class AtomicFile {
  public:
-  /// Throws levin::UsageError if the folder is missing or no file can be made in it.
+  /// Replaces what is there, a symbolic link too; `followed` gives what a link points to. Throws levin::UsageError if
+  /// the folder is missing or no file can be made in it, and if there is, or a link leads to, something else than a
+  /// plain file: a folder, a device, a pipe, a socket.
   explicit AtomicFile(const std::filesystem::path& path);
   /// Removes the temporary file unless it was committed.
   ~AtomicFile();
@@ -35,6 +37,9 @@ class AtomicFile {
   int error_ = 0;
 };
 
+/// Returns the path of the file that a user names: where a symbolic link leads, so that the link stays a link.
+std::filesystem::path followed(const std::filesystem::path& path);
+
 /// Writes a file atomically, like AtomicFile. Throws levin::Error naming the file.
 void write_text_file_atomically(const std::filesystem::path& path, std::string_view text);
 
@@ -44,7 +49,7 @@ void write_text_file_atomically(const std::filesystem::path& path, std::string_v
 void link_atomically(const std::filesystem::path& file, const std::filesystem::path& link);
 
 /// For tests: a hook that is called before each stage of making a file ("open", "write", "sync", "rename", "link",
-/// "remove") and after the last one ("done"). If it returns a nonzero value, the stage fails with that errno.
+/// "folder", "remove") and after the last one ("done"). If it returns a nonzero value, the stage fails with that errno.
 using FileStageHook = int (*)(const char* stage);
 /// Sets the hook (null: none) and returns the previous one.
 FileStageHook set_file_stage_hook(FileStageHook hook);
