@@ -5,6 +5,7 @@
 #include <levin/data/loading/worker_thread.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <levin/trainer/core/system/warnings.h>
 
 #include <chrono>
@@ -200,14 +201,22 @@ void BatchQueue::start_workers() {
   const int64_t workers = shared_->options.num_workers;
   warn_of_many_workers(workers);
   for (int64_t i = 0; i < workers; ++i) {
-    {
+    const auto count = [&](int64_t change) {
       const Shared::Lock lock(shared_->mutex);
-      shared_->threads += 1;
+      shared_->threads += change;
+    };
+    count(1);
+    try {
+      threads_.push_back(start_thread("loading data", [shared = shared_, warnings = console::WarningScope::list()] {
+        const console::WarningScope scope(warnings);  // the dataset's warnings are the run's
+        work(shared);
+      }));
+    } catch (const Error& error) {
+      count(-1);
+      if (threads_.empty()) throw Error("data.num_workers: ", error.what());
+      console::warn(c10::str("data.num_workers: ", threads_.size(), " of ", workers, " workers load; ", error.what()));
+      return;
     }
-    threads_.emplace_back([shared = shared_, warnings = console::WarningScope::list()] {
-      const console::WarningScope scope(warnings);  // the dataset's warnings are the run's
-      work(shared);
-    });
   }
 }
 

@@ -5,6 +5,7 @@
 #include <levin/trainer/core/system/error.h>
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,6 +21,7 @@
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/data/counting.h"
+#include "tests/data/run_unprivileged.h"
 #include "tests/error_text.h"
 
 using levin::Batch;
@@ -27,6 +29,7 @@ using namespace levin::data;
 using levin::testing::counting;
 using levin::testing::range;
 using levin::testing::rest_of;
+using levin::testing::run_unprivileged;
 using levin::testing::values;
 
 namespace {
@@ -390,6 +393,26 @@ TEST_CASE("the state of 20 million shuffled samples is one position") {
 // The next case runs this one alone, in a process that has not warned yet.
 TEST_CASE("two loaders may have 64 workers each", "[.][many_workers]") {
   for (int i = 0; i < 2; ++i) DataLoader(counting(4), {.num_workers = 64, .prefetch_factor = 1}).next();
+}
+
+TEST_CASE("workers that the system does not permit are an error if there are none, and the others load without them") {
+  const auto with_threads = [](rlim_t permitted) {
+    return run_unprivileged([permitted] {
+      const rlimit limit = {permitted, permitted};
+      if (::setrlimit(RLIMIT_NPROC, &limit) != 0) return std::string("no limit could be set");
+      try {
+        DataLoader loader(counting(10), {.batch_size = 4, .num_workers = 3});
+        return "a batch of " + std::to_string(loader.next()->samples);
+      } catch (const levin::Error& error) {
+        return std::string(error.what());
+      }
+    });
+  };
+  const char* const none = "data.num_workers: no thread for loading data can be started: ";
+  CHECK(contains(with_threads(0), none));
+  // One thread may start, unless this user has others.
+  const std::string with_one = with_threads(2);
+  CHECK((with_one == "a batch of 4" || contains(with_one, none)));
 }
 
 TEST_CASE("a warning of more workers than cores comes once") {

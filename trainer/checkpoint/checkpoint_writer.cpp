@@ -8,6 +8,7 @@
 #include <levin/trainer/checkpoint/sharded_save.h>
 #include <levin/trainer/core/state/copy_bytes.h>
 #include <levin/trainer/core/system/memory_use.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -53,8 +54,8 @@ void CheckpointWriter::save(const State& state, Job job) {
   wait();
   copy(std::move(live));
   const std::lock_guard lock(mutex_);
+  if (!thread_.joinable()) thread_ = start_thread("writing checkpoints", [this] { work(); });
   job_ = std::move(job);
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   changed_.notify_all();
 }
 

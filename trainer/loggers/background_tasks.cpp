@@ -1,7 +1,11 @@
 #include <levin/trainer/loggers/background_tasks.h>
+#include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/signals.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -26,8 +30,14 @@ BackgroundTasks::BackgroundTasks(size_t most_waiting) : shared_(new Shared{most_
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([shared = shared_] { run(shared); });
+  std::exception_ptr failure;
+  try {
+    thread_ = start_thread("sending logs", [shared = shared_] { run(shared); });
+  } catch (const Error&) {
+    failure = std::current_exception();
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failure) std::rethrow_exception(failure);
 }
 
 BackgroundTasks::~BackgroundTasks() {
@@ -52,10 +62,21 @@ bool BackgroundTasks::add(std::function<void()> task) {
   return true;
 }
 
+bool BackgroundTasks::is_late(std::chrono::steady_clock::time_point begin) {
+  constexpr auto kAfterSignal = std::chrono::seconds(4);
+  return received_signal() != 0 && std::chrono::steady_clock::now() - begin > kAfterSignal;
+}
+
 bool BackgroundTasks::wait(double seconds) const {
+  constexpr auto kLook = std::chrono::milliseconds(100);
+  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  const auto end =
+      begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
   std::unique_lock lock(shared_->mutex);
-  return shared_->done.wait_for(lock, std::chrono::duration<double>(seconds),
-                                [&] { return shared_->waiting.empty() && !shared_->is_busy; });
+  const auto done = [&] { return shared_->waiting.empty() && !shared_->is_busy; };
+  while (!shared_->done.wait_until(lock, std::min(std::chrono::steady_clock::now() + kLook, end), done))
+    if (std::chrono::steady_clock::now() >= end || is_late(begin)) return false;
+  return true;
 }
 
 void BackgroundTasks::rethrow() {

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -21,8 +22,12 @@ class BackgroundTasks {
 
   /// Adds a task and returns true, or returns false if too many wait.
   bool add(std::function<void()> task);
-  /// Waits until all tasks have run, for so many seconds at most; returns whether they have.
+  /// Waits until all tasks have run, for so many seconds at most; returns whether they have. After a signal that ends
+  /// the run it returns false after a few seconds.
   bool wait(double seconds) const;
+  /// Returns whether a signal ends the run and the end has waited for a few seconds since `begin`: schedulers kill half
+  /// a minute after their signal, and checkpoints come first.
+  static bool is_late(std::chrono::steady_clock::time_point begin);
   /// Throws the first exception that a task has thrown since the last call.
   void rethrow();
   /// Becomes true when the current task should end.

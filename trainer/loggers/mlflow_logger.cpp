@@ -167,7 +167,8 @@ void MLflowLogger::finalize(const std::string& status) {
   if (options_.log_model && status != "failed") log_checkpoints();
   sender_->queue().add({{"status", status == "failed" ? "FAILED" : "FINISHED"}, {"end_time", unix_milliseconds()}});
   // Each request ends by itself after timeout_seconds without a byte, and the first that fails ends the wait.
-  for (bool added = false; !(added && tasks_->wait(0.05));) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool added = false; !(added && tasks_->wait(0.05)) && !BackgroundTasks::is_late(begin);) {
     sender_->hurry();
     if (!added) added = tasks_->add([sender = sender_] { sender->send(); });
     if (!added) tasks_->wait(0.05);

@@ -31,7 +31,7 @@ RowFile::RowFile(std::filesystem::path path) : path_(std::move(path)) {
 RowFile::~RowFile() { close(); }
 
 void RowFile::open() {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd_ < 0) fail(path_, "cannot open the file");
 }
 

@@ -12,7 +12,8 @@ namespace levin {
 /// errors throw a levin::Error that names the file.
 class RowFile {
  public:
-  /// Opens or creates the file. Removes an incomplete last line, left by a full disk or a power failure.
+  /// Opens or creates the file; a link, which may lead out of the run's folder, is an error. Removes an incomplete last
+  /// line, left by a full disk or a power failure.
   explicit RowFile(std::filesystem::path path);
   ~RowFile();
   RowFile(const RowFile&) = delete;

@@ -4,6 +4,7 @@
 #include <levin/trainer/core/system/hex_digits.h>
 #include <levin/trainer/core/system/host_name.h>
 #include <levin/trainer/core/system/json_text.h>
+#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/loggers/http.h>
 #include <levin/trainer/loggers/row_file.h>
 #include <levin/trainer/loggers/unix_seconds.h>
@@ -52,7 +53,8 @@ void deliver(HttpRequest request, const std::atomic<bool>& stop, std::atomic<boo
       is_down = false;
       return;
     }
-    if (stop || tried == kTries || is_down || !answer.may_retry()) {
+    const int tries = received_signal() == 0 ? kTries : 1;
+    if (stop || tried >= tries || is_down || !answer.may_retry()) {
       is_down = true;
       throw Error("a message is lost: ", data::host_of(request.url), ": ", answer.reason());
     }

@@ -6,11 +6,13 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <levin/trainer/core/device/compute_threads.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <csignal>
+#include <cstddef>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -24,7 +26,7 @@ namespace {
 class PooledThread {
  public:
   PooledThread() {
-    std::thread([this] { loop(); }).detach();
+    start_thread("a replica", [this] { loop(); }).detach();
   }
 
   void start(const std::function<void()>& job) {
@@ -65,10 +67,10 @@ class BorrowedThreads {
  public:
   explicit BorrowedThreads(size_t count) {
     const std::lock_guard lock(idle().mutex);
-    for (std::vector<PooledThread*>& threads = idle().threads; threads_.size() < count;) {
-      threads_.push_back(threads.empty() ? new PooledThread : threads.back());
-      if (!threads.empty()) threads.pop_back();
-    }
+    std::vector<PooledThread*>& threads = idle().threads;
+    while (threads.size() < count) threads.push_back(new PooledThread);
+    threads_.assign(threads.rbegin(), threads.rbegin() + static_cast<std::ptrdiff_t>(count));
+    threads.resize(threads.size() - count);
   }
   ~BorrowedThreads() {
     const std::lock_guard lock(idle().mutex);

@@ -2,7 +2,7 @@
 
 Usage: python webhook_test.py LEVIN_PROGRAM
 """
-import hashlib, hmac, http.server, json, os, pathlib, subprocess, sys, tempfile, threading
+import hashlib, hmac, http.server, json, os, pathlib, subprocess, sys, tempfile, threading, time
 
 os.environ["NO_PROXY"] = "127.0.0.1"
 
@@ -46,12 +46,15 @@ class Receiver:
         self.server.server_close()
 
 
+def command_of(folder, logger, *words):
+    return [sys.argv[1], "fit", "--model.class", "ImageClassifier", "--data.class", "SyntheticDigits", "--model.net", "mlp",
+            "--data.train-size", "64", "--data.batch-size", "16", "--model.optimizer.class", "SGD", "--log-every-n-steps", "1",
+            "--default-root-dir", str(folder), "--name", "run", "--accelerator", "cpu", "--enable-progress-bar", "false",
+            "--logger", json.dumps([{"class": "WebhookLogger", **logger}, {"class": "JSONLinesLogger"}]), *words]
+
+
 def fit(folder, logger, *words, code=0, environment={}):
-    command = [sys.argv[1], "fit", "--model.class", "ImageClassifier", "--data.class", "SyntheticDigits", "--model.net", "mlp",
-               "--data.train-size", "64", "--data.batch-size", "16", "--model.optimizer.class", "SGD", "--max-steps", "6",
-               "--log-every-n-steps", "1", "--default-root-dir", str(folder), "--name", "run", "--accelerator", "cpu",
-               "--enable-progress-bar", "false", "--logger", json.dumps([{"class": "WebhookLogger", **logger}]), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
+    done = subprocess.run(command_of(folder, logger, "--max-steps", "6", *words), capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
     assert done.returncode == code, (done.returncode, done.stderr)
     return done.stderr + done.stdout
 
@@ -120,6 +123,20 @@ def never_stops_a_fit(folder):
     assert "fit completed" in text and text.count("WebhookLogger fails: a message is lost") == 1, text
 
 
+def tries_once_after_a_signal(folder):
+    receiver = Receiver(then=503)
+    command = command_of(folder, {"url": receiver.url, "events": ["end"]}, "--max-epochs", "-1")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not list(folder.glob("run/*/metrics.jsonl")):
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.05)
+    process.terminate()
+    text = process.communicate(timeout=120)[0]
+    receiver.close()
+    assert process.returncode == 143 and receiver.tried == 1, (process.returncode, receiver.tried, text)
+    assert list(folder.glob("run/*/checkpoints/*.ckpt")), text
+
+
 def wrong_options(folder):
     for options, error in (({}, "WebhookLogger.url: set the URL"), ({"url": "chat"}, "WebhookLogger.url: expected a URL"),
                            ({"url": "http://h/x", "headers": ["no colon"]}, "WebhookLogger.headers: expected a header"),
@@ -128,7 +145,7 @@ def wrong_options(folder):
         assert error in text, (options, text)
 
 
-for part in (tells_all, tells_the_largest, tells_failures, sends_again, never_stops_a_fit, wrong_options):
+for part in (tells_all, tells_the_largest, tells_failures, sends_again, never_stops_a_fit, tries_once_after_a_signal, wrong_options):
     with tempfile.TemporaryDirectory() as folder:
         part(pathlib.Path(folder))
         print(part.__name__, "holds")

@@ -2,6 +2,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/trainer/core/ranks/bounded_call.h>
 #include <levin/trainer/core/ranks/host_address.h>
 #include <levin/trainer/core/ranks/process_group_backends.h>
 #include <levin/trainer/core/ranks/rank_store.h>
@@ -12,7 +13,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -43,10 +46,14 @@ std::string place_of(const Rendezvous& rendezvous) {
   return c10::str(rendezvous.master_addr, ":", rendezvous.master_port);
 }
 
-/// Calls `use`; its exceptions say that the store cannot be reached.
-void use_store(const ProcessGroup& group, const std::function<void()>& use) {
+/// What a call may take beyond the limit that it has itself.
+constexpr std::chrono::seconds kGrace{5};
+
+/// Calls `use`, which owns what it uses; its exceptions, and one for a store that does not answer, say that the store
+/// cannot be reached.
+void use_store(const ProcessGroup& group, std::chrono::milliseconds timeout, std::function<void()> use) {
   try {
-    use();
+    if (!ends_within(timeout, std::move(use))) throw Error("it does not answer");
   } catch (const std::exception& error) {
     throw LostRankError("rank ", group.rank(), " of ", group.world_size(),
                         ": the store that the ranks met at is gone: ", first_line(error));
@@ -83,7 +90,9 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options,
     group->setDefaultBackend(c10d::ProcessGroup::BackendType::MPI);
     return group;
   }
-  add_gloo(*group, options);
+  // Gloo's ranks read each other's addresses in the store, which may be on a machine that is gone.
+  if (!ends_within(options.timeout + kGrace, [group, options] { add_gloo(*group, options); }))
+    throw std::runtime_error("timed out: the store does not answer");
   if (device.is_cuda()) add_nccl(*group, options, device);
   group->setDefaultBackend(device.is_cuda() ? c10d::ProcessGroup::BackendType::NCCL
                                             : c10d::ProcessGroup::BackendType::GLOO);
@@ -235,22 +244,26 @@ ProcessGroup::CollectivesBlock::CollectivesBlock(const ProcessGroup& group) : gr
 ProcessGroup::CollectivesBlock::~CollectivesBlock() { --*group_.parts_->silences; }
 
 std::vector<int64_t> ProcessGroup::ranks_that_miss_nobody(const std::string& call) const {
-  std::vector<int64_t> missing;
-  try {
+  constexpr std::chrono::seconds kLimit{3};
+  const auto missing = std::make_shared<std::vector<int64_t>>();
+  const auto ask = [store = parts_->store, missing, call, rank = rank_, ranks = world_size_] {
     const std::string failed = "failed/";
-    parts_->store->set(failed + std::to_string(rank_), std::vector<uint8_t>(call.begin(), call.end()));
+    store->set(failed + std::to_string(rank), std::vector<uint8_t>(call.begin(), call.end()));
     // The other ranks notice the failure at about the same time.
     for (int tries = 0; tries < 10; ++tries) {
-      missing.clear();
-      for (int64_t rank = 0; rank < world_size_; ++rank)
-        if (!parts_->store->check({failed + std::to_string(rank)})) missing.push_back(rank);
-      if (missing.empty()) break;
+      missing->clear();
+      for (int64_t one = 0; one < ranks; ++one)
+        if (!store->check({failed + std::to_string(one)})) missing->push_back(one);
+      if (missing->empty()) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
+  };
+  const std::vector<int64_t> of_store = {0};  // the rank that served it
+  try {
+    return ends_within(kLimit, ask) ? *missing : of_store;
   } catch (const std::exception&) {
-    missing = {0};  // the rank that served the store
+    return of_store;
   }
-  return missing;
 }
 
 std::string ProcessGroup::newest_calls() const {
@@ -302,20 +315,21 @@ void ProcessGroup::barrier() {
 
 void ProcessGroup::leave_note(const std::string& key, const std::string& text) {
   if (parts_->is_stub) return;
-  use_store(*this, [&] { parts_->store->set("note/" + key, std::vector<uint8_t>(text.begin(), text.end())); });
+  use_store(*this, parts_->timeout, [store = parts_->store, key, text] {
+    store->set("note/" + key, std::vector<uint8_t>(text.begin(), text.end()));
+  });
 }
 
 std::optional<std::string> ProcessGroup::take_note(const std::string& key) {
-  std::optional<std::string> note;
-  if (parts_->is_stub) return note;
-  use_store(*this, [&] {
-    const std::string name = "note/" + key;
-    if (!parts_->store->check({name})) return;
-    const std::vector<uint8_t> text = parts_->store->get(name);
-    parts_->store->deleteKey(name);
-    note.emplace(text.begin(), text.end());
+  if (parts_->is_stub) return {};
+  const auto note = std::make_shared<std::optional<std::string>>();
+  use_store(*this, parts_->timeout, [store = parts_->store, note, name = "note/" + key] {
+    if (!store->check({name})) return;
+    const std::vector<uint8_t> text = store->get(name);
+    store->deleteKey(name);
+    note->emplace(text.begin(), text.end());
   });
-  return note;
+  return *note;
 }
 
 StoreServer::StoreServer(int64_t port, const StoreAccess& access) {

@@ -1,9 +1,11 @@
 #include <levin/trainer/core/ranks/rank_store.h>
+#include <levin/trainer/core/ranks/bounded_call.h>
 #include <levin/trainer/core/ranks/secret.h>
 #include <levin/trainer/core/ranks/socket_relay.h>
 #include <levin/trainer/core/ranks/torch_compat/tcp_store.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -28,6 +30,17 @@ c10::intrusive_ptr<c10d::TCPStore> serve(bool on_loopback, int64_t port, std::ch
   options.isServer = true;
   options.masterListenFd = listener.release();
   return c10::make_intrusive<c10d::TCPStore>(kLoopback, options);
+}
+
+/// Connects to a store, which answers within the limit or is none.
+c10::intrusive_ptr<c10d::TCPStore> join(const std::string& host, int64_t port, std::chrono::milliseconds timeout) {
+  const auto store = std::make_shared<c10::intrusive_ptr<c10d::TCPStore>>();
+  const auto connect = [store, host, port, timeout] {
+    *store = c10::make_intrusive<c10d::TCPStore>(host, store_options(port, timeout));
+  };
+  if (!ends_within(timeout + std::chrono::seconds(5), connect))
+    throw Error("what listens there does not answer; is it the store that the ranks meet at?");
+  return *store;
 }
 
 /// A relay to a store that asks for a secret. It reuses the connection that is already proven; c10d may open more.
@@ -85,15 +98,13 @@ RankStore join_store(const std::string& host, int64_t port, const std::string& s
   if (secret.empty()) {
     if (several_machines && asks_for_secret(first))
       throw Error("its store asks for a secret; set LEVIN_SECRET on this machine to the text that it has there");
-    return {.store = c10::make_intrusive<c10d::TCPStore>(host, store_options(port, timeout)), .port = port};
+    return {.store = join(host, port, timeout), .port = port};
   }
   if (!prove(first, secret))
     throw Error(
         "this rank was turned away: LEVIN_SECRET is not the text that it is there, or is set on this machine alone");
   const auto passage = std::make_shared<Passage>(host, port, secret, std::move(first));
-  return {.passage = passage,
-          .store = c10::make_intrusive<c10d::TCPStore>(kLoopback, store_options(passage->port(), timeout)),
-          .port = port};
+  return {.passage = passage, .store = join(kLoopback, passage->port(), timeout), .port = port};
 }
 
 }  // namespace levin

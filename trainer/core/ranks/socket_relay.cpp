@@ -1,6 +1,7 @@
 #include <levin/trainer/core/ranks/socket_relay.h>
 
 #include <exception>
+#include <system_error>
 #include <utility>
 
 namespace levin {
@@ -35,7 +36,11 @@ void SocketRelay::accept_all() {
     if (waiting >= kWaitingAtMost) continue;
     Connection& connection = connections_.emplace_back();
     connection.accepted = std::move(accepted);
-    connection.thread = std::thread([this, &connection] { serve(connection); });
+    try {
+      connection.thread = std::thread([this, &connection] { serve(connection); });
+    } catch (const std::system_error&) {
+      connections_.pop_back();  // closed: the other side tries again, or says that it could not connect
+    }
   }
 }
 
