@@ -18,7 +18,14 @@ function(levin_install_rpath target folder)
   elseif(NOT levin_torch_prefix STREQUAL "/usr")  # where the system's loader looks by itself
     set(torch "${levin_torch_prefix}/lib" "$ORIGIN/${prefix}../libtorch/lib")
   endif()
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries};${torch}")
+  set(paths "$ORIGIN/${libraries}" ${torch})
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "${paths}")
+  # The build's programs have the same list. CMake would otherwise end theirs with an empty entry, by which the loader looks in the
+  # current folder, so that the installation can write its own over it. A wheel's list does not find LibTorch in the build.
+  if(NOT LEVIN_WHEEL)
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+      LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}")
+  endif()
 endfunction()
 if(BUILD_SHARED_LIBS)
   levin_install_rpath(levin "${CMAKE_INSTALL_LIBDIR}")

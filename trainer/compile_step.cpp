@@ -2,6 +2,7 @@
 #include <ATen/Context.h>
 #include <dlfcn.h>
 #include <levin/callbacks/callback.h>
+#include <levin/data/download/cache_folder.h>
 #include <levin/trainer/compiled/compile_step_source.h>
 #include <levin/trainer/compiled/step_check.h>
 #include <levin/trainer/compiled/step_optimizer.h>
@@ -62,6 +63,17 @@ void save_list(const std::vector<at::Tensor>& tensors, const fs::path& file) {
   save_state(State(std::move(list)), file);
 }
 
+/// Returns the folder in which Inductor keeps what it compiles, that the user names or that only this user can write
+/// to: its default lies in the folder for temporary files, where another user may have made it before.
+fs::path inductor_cache(const PrivateFolder& otherwise) {
+  if (const char* const named = std::getenv("TORCHINDUCTOR_CACHE_DIR")) return named;
+  std::error_code error;
+  const fs::path folder = data::cache_folder() / "inductor";
+  fs::create_directories(folder, error);
+  if (!error) fs::permissions(folder, fs::perms::owner_all, error);
+  return error ? otherwise / "inductor" : fs::absolute(folder);
+}
+
 /// Runs Python on the program, which writes step.pt2 to `folder`; returns what the script says of it.
 nlohmann::json run_python(const CompileStepOptions& options, const compiled::StepProgram& program,
                           const std::vector<at::Tensor>& example, const PrivateFolder& folder) {
@@ -70,7 +82,7 @@ nlohmann::json run_python(const CompileStepOptions& options, const compiled::Ste
   save_list(program.constants, folder / "constants.pt");
   save_list(example, folder / "example.pt");
   const std::string python = options.python.empty() ? python_of_libtorch() : options.python;
-  std::string command = quoted(python);
+  std::string command = "TORCHINDUCTOR_CACHE_DIR=" + quoted(inductor_cache(folder).string()) + " " + quoted(python);
   for (const char* file : {"compile_step.py", "program.json", "constants.pt", "example.pt", "step.pt2"})
     command += " " + quoted((folder / file).string());
   command += " " + std::to_string(options.threads) + " > " + quoted((folder / "answer").string()) + " 2> " +

@@ -23,6 +23,8 @@ foreach(header trainer/core/state/format/pickle_reader.h trainer/loops/fit_loop.
   endif()
 endforeach()
 
+run("${CMAKE_COMMAND}" "-DROOTS=${prefix}" -P "${CMAKE_CURRENT_LIST_DIR}/runpath.cmake")
+
 foreach(completion bash-completion/completions/levin zsh/site-functions/_levin fish/vendor_completions.d/levin.fish)
   file(READ "${prefix}/share/${completion}" text)
   if(NOT text MATCHES "Completion of levin")

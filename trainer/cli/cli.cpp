@@ -16,10 +16,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <iterator>
+#include <new>
 #include <sstream>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -258,9 +261,22 @@ void check_output_was_written() {
   throw Error("standard output is incomplete: ", why, "; what the command did besides is done");
 }
 
+/// Says what the standard library's own exceptions leave out.
+std::string told(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return "out of memory; smaller batches, fewer workers or a smaller model need less";
+  const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
+  if (of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again)
+    return std::string(
+               "the system starts no more processes and threads for this user, container or machine (ulimit -u, "
+               "pids.max): ") +
+           error.what();
+  return message_of(error);
+}
+
 int fail(const std::exception& error, int code) {
   std::cout.flush();
-  std::cerr << "levin: error: " << message_of(error) << std::endl;
+  std::cerr << "levin: error: " << told(error) << std::endl;
   report_failure(error);
   return code;
 }
@@ -268,6 +284,7 @@ int fail(const std::exception& error, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond ulimit -f is an error of the write
   try {
     register_finders();
     std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);

@@ -1,7 +1,10 @@
 #include <levin/trainer/cli/load_plugin.h>
 #include <dlfcn.h>
 #include <levin/trainer/cli/plugin.h>
+#include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -26,6 +29,25 @@ std::string build_in(const std::string& bytes) {
   return bytes.substr(begin, std::min(end, bytes.size()) - begin);
 }
 
+/// A plugin runs with this user's rights. Throws levin::UsageError if others could have written it: all, by the
+/// permissions of the file or its folder, or another user, who owns it. Warns of a group that could.
+void check_writers(const std::filesystem::path& path) {
+  const std::filesystem::path file = std::filesystem::canonical(path);
+  for (const std::filesystem::path& place : {file, file.parent_path()}) {
+    struct stat about = {};
+    if (::stat(place.c_str(), &about) != 0) continue;
+    const auto refuse = [&](const char* why) {
+      throw UsageError("--plugin: ", path.string(), ": ", place.string(), why,
+                       "; what a plugin does is done in your name, so let it be yours alone (chmod go-w)");
+    };
+    const bool only_own_are_removed = S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0;
+    if ((about.st_mode & S_IWOTH) != 0 && !only_own_are_removed) refuse(" can be written by all users");
+    if (about.st_uid != 0 && about.st_uid != ::geteuid()) refuse(" belongs to another user");
+    if ((about.st_mode & S_IWGRP) != 0 && about.st_gid != ::getegid() && about.st_gid != 0)
+      console::warn("--plugin: " + place.string() + " can be written by a group of users");
+  }
+}
+
 std::vector<std::string>& loaded() {
   static std::vector<std::string> flags;
   return flags;
@@ -46,6 +68,7 @@ void load_plugin(const std::filesystem::path& path) {
   if (theirs != own)
     throw UsageError("--plugin: ", path.string(), " was built with ", theirs, ", and this program with ", own,
                      "; build the plugin again with the headers, LibTorch and compiler of this program");
+  check_writers(path);
   if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
     throw UsageError("--plugin: ", path.string(), " cannot be loaded: ", dlerror());
   loaded().insert(loaded().end(), {"--plugin", path.string()});

@@ -68,7 +68,7 @@ Journal::Journal(const fs::path& folder, const Json& identity) : path_(folder / 
   }
   std::ifstream in(path_, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0)
     throw UsageError(path_.string(), ": cannot be written: ", std::generic_category().message(errno));
   const size_t whole = text.rfind('\n') + 1;  // 0 without a line

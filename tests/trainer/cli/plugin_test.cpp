@@ -109,6 +109,24 @@ TEST_CASE("a plugin of another build is refused before its code runs") {
   }
 }
 
+TEST_CASE("a plugin that others can write is refused before its code runs") {
+  const PluginRuns runs;
+  namespace fs = std::filesystem;
+  const fs::path plugin = runs.folder / "own" / "plugin.so";
+  fs::create_directories(plugin.parent_path());
+  fs::permissions(plugin.parent_path(), fs::perms(0755));
+  fs::copy_file(variable("LEVIN_TEST_PLUGIN"), plugin);
+  for (const fs::path& place : {plugin, plugin.parent_path()}) {
+    const fs::perms before = fs::status(place).permissions();
+    fs::permissions(place, fs::perms::others_write, fs::perm_options::add);
+    CHECK(runs.run(plugin, runs.fit()) == 2);
+    CHECK(contains(runs.log(), place.string() + " can be written by all users"));
+    CHECK_FALSE(runs.was_loaded());
+    fs::permissions(place, before);
+  }
+  CHECK(runs.run(plugin, {"list", "callbacks"}) == 0);
+}
+
 TEST_CASE("what is no plugin is refused with its reason") {
   const PluginRuns runs;
   CHECK(runs.run(runs.folder / "none.so", {"list", "callbacks"}) == 2);

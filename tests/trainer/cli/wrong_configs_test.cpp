@@ -266,6 +266,12 @@ TEST_CASE("references that lead nowhere are refused with their place") {
            {R"({"name": "${}"})", "run.json:1: name: ${}: expected the path of an option between ${ and }"},
            {R"({"name": "x", "trainer": {"max_epochs": "${name}"}})",
             "run.json:1: trainer.max_epochs: expected a whole number, got \"x\", from ${name}"},
+           // What the environment says may be a password, and is not repeated.
+           {R"({"trainer": {"max_epochs": "${env:LEVIN_TEST_SECRET}"}})",
+            "run.json:1: trainer.max_epochs: expected a whole number, from ${env:LEVIN_TEST_SECRET}",
+            {},
+            "LEVIN_TEST_SECRET",
+            "hunter2"},
            {R"({"name": "ImageClassifier", "model": {"class": "${name}"}})",
             "run.json:1: model.class: a class can refer to the environment only (${env:NAME}), got ${name}"},
        })

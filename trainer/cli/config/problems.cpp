@@ -98,7 +98,10 @@ std::string with_place(const Config& config, const std::string& message) {
   const std::string path = message.substr(0, message.find(": "));
   const std::string origin = config.nearest_origin(path);
   const auto reference = config.references.find(path);
-  return c10::str(origin, origin.empty() ? "" : ": ", message, reference == config.references.end() ? "" : ", from ",
+  // What the environment says may be a password.
+  const bool is_secret = config.from_environment.contains(path);
+  const std::string told = is_secret ? message.substr(0, message.find(", got ")) : message;
+  return c10::str(origin, origin.empty() ? "" : ": ", told, reference == config.references.end() ? "" : ", from ",
                   reference == config.references.end() ? "" : reference->second);
 }
 
