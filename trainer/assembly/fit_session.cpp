@@ -123,6 +123,7 @@ RunResult FitSession::end() {
   RunResult result = result_of(run_);
   run_.parts().loggers->finalize(result.status);
   if (run_.parts().is_rank_zero()) {
+    run_.run_folder().make_again_if_removed();
     if (!result.folder.empty())
       save_trained_weights(run_.module(), learned_of_data(run_), result.folder / "weights.pt");
     run_.run_folder().write_summary(result);

@@ -1,6 +1,7 @@
 #include <levin/trainer/assembly/run_folder.h>
 #include <levin/trainer/checkpoint/run_environment.h>
 #include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/run_summary.h>
 #include <sys/stat.h>
@@ -120,6 +121,16 @@ void RunFolder::note_checkpoint(const fs::path& file) {
   std::vector<std::string>& known = record_.checkpoint_folders;
   if (std::find(known.begin(), known.end(), folder.string()) != known.end()) return;
   known.push_back(folder.string());
+  write_run_record(path_, record_);
+}
+
+void RunFolder::make_again_if_removed() const {
+  std::error_code error;
+  if (empty() || fs::exists(path_, error)) return;
+  fs::create_directories(path_, error);
+  if (error) return;  // the next write says why
+  console::warn(path_.string() + ": the run's folder was removed while the run went on; it is made again for what the run "
+                "writes at its end");
   write_run_record(path_, record_);
 }
 

@@ -1,4 +1,5 @@
 #include <levin/trainer/cli/cli.h>
+#include <c10/util/Logging.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/commands/predict_inputs.h>
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <iterator>
@@ -284,6 +286,8 @@ int fail(const std::exception& error, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // c10d warns with twenty frames of each connection that is tried again; levin's own errors say what failed in the end.
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond ulimit -f is an error of the write
   try {
     register_finders();

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
@@ -112,6 +113,19 @@ TEST_CASE("the error names the process that holds the lock of a run's folder, an
   child.wait();
   CHECK_FALSE(RunLock::holder(path));
   CHECK_NOTHROW(RunLock(path));
+}
+
+TEST_CASE("a folder that was removed while its run went on is made again for the end") {
+  const TemporaryFolder root;
+  const RunFolder run = RunFolder::create(root.path(), "run", "");
+  const CapturedStderr captured;
+  run.make_again_if_removed();
+  CHECK(captured.text().empty());
+  std::filesystem::remove_all(run.path());
+  run.make_again_if_removed();
+  CHECK(std::filesystem::exists(run.path() / "run.json"));
+  CHECK(contains(captured.text(), "the run's folder was removed while the run went on"));
+  RunFolder().make_again_if_removed();
 }
 
 TEST_CASE("a folder without anything of a training is removed, any other stays") {

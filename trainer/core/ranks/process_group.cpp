@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -60,8 +62,15 @@ void use_store(const ProcessGroup& group, std::chrono::milliseconds timeout, std
   }
 }
 
+/// With one decimal.
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  return std::round(passed.count() * 10) / 10;
+}
+
 RankStore open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
   check_resolvable(rendezvous.master_addr, "MASTER_ADDR", timeout);
+  const auto begin = std::chrono::steady_clock::now();
   try {
     if (rendezvous.hosts_store)
       return serve_store(rendezvous.master_port,
@@ -73,7 +82,7 @@ RankStore open_store(const Rendezvous& rendezvous, std::chrono::milliseconds tim
       throw UsageError("rank ", rendezvous.rank, " cannot serve the store that the ranks meet at on ",
                        place_of(rendezvous), "; choose another port with MASTER_PORT: ", first_line(error));
     throw UsageError("rank ", rendezvous.rank, " of ", rendezvous.world_size, " has not reached ", place_of(rendezvous),
-                     " in ", timeout.count() / 1000,
+                     " in ", seconds_since(begin),
                      " seconds; does rank 0 run there, and do MASTER_ADDR and MASTER_PORT say so? ", first_line(error));
   }
 }
