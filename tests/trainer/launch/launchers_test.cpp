@@ -150,7 +150,7 @@ TEST_CASE("a master that cannot be reached, and a port that is taken, are named"
   };
   CHECK(fits.start("alone", flags, {}, rank(1, "1")).wait() == 2);
   INFO(fits.log("alone"));
-  CHECK(contains(fits.log("alone"), "rank 1 of 2 has not reached 127.0.0.1:1 in 2 seconds"));
+  CHECK(contains(fits.log("alone"), "rank 1 of 2 has not reached 127.0.0.1:1 in "));
   const levin::StoreServer taken;
   CHECK(fits.start("taken", flags, {}, rank(0, std::to_string(taken.port()))).wait() == 2);
   INFO(fits.log("taken"));
