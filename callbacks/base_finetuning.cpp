@@ -68,6 +68,14 @@ State described_groups(LightningModule& module, torch::optim::Optimizer& optimiz
   return groups;
 }
 
+/// Returns the names in an order that does not depend on where parts are in memory.
+State sorted_list(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  State list = State::list();
+  for (std::string& name : names) list.push_back(std::move(name));
+  return list;
+}
+
 }  // namespace
 
 void BaseFinetuning::setup(Run& run) {
@@ -85,9 +93,13 @@ void BaseFinetuning::setup(Run& run) {
 void BaseFinetuning::on_load_checkpoint(Run& run, const State& checkpoint) {
   if (!run.fitting()) return;
   const State* const own = saved_callback_state(checkpoint, state_key());
+  const auto parameters = run.module().named_parameters();
+  // Parameters that were in the optimizer from the start belong to no group that is added.
+  if (const State* const trained = own != nullptr ? own->find("trained") : nullptr)
+    for (const State& name : trained->items())
+      if (const at::Tensor* const found = parameters.find(name.to_string())) at::Tensor(*found).set_requires_grad(true);
   const State* const saved = own != nullptr ? own->find("internal_optimizer_metadata") : nullptr;
   if (saved == nullptr) return;
-  const auto parameters = run.module().named_parameters();
   for (size_t i = 0; i < run.optimizers().size(); ++i) {
     torch::optim::Optimizer& optimizer = *run.optimizers()[i];
     const State* const groups = saved->find(static_cast<int64_t>(i));
@@ -196,10 +208,15 @@ void BaseFinetuning::unfreeze_and_add_param_group(torch::nn::Module& module, tor
 }
 
 State BaseFinetuning::state_dict() const {
-  State frozen = State::list();
+  std::vector<std::string> frozen, trained;
   for (const auto& [part, momentum] : momenta_)
     if (const auto name = names_.find(part); name != names_.end()) frozen.push_back(name->second);
-  return State::dict({{"internal_optimizer_metadata", metadata_}, {"frozen_batch_norms", std::move(frozen)}});
+  for (const auto& [part, name] : names_)
+    for (const auto& item : part->named_parameters(/*recurse=*/false))
+      if (item.value().requires_grad()) trained.push_back(name + "." + item.key());
+  return State::dict({{"internal_optimizer_metadata", metadata_},
+                      {"frozen_batch_norms", sorted_list(std::move(frozen))},
+                      {"trained", sorted_list(std::move(trained))}});
 }
 
 void BaseFinetuning::load_state_dict(const State& state) {

@@ -52,6 +52,18 @@ CombinedBatch CombinedBatch::pin_memory() const {
   return pinned;
 }
 
+CombinedBatch CombinedBatch::narrow(int64_t start, int64_t length) const {
+  CombinedBatch part;
+  for (const auto& [name, batch] : batches) {
+    if (!batch.empty() && batch.size() != size())
+      throw Error("the combined batch cannot be split: loader '", name, "' gave ", batch.size(),
+                  " samples and another ", size(),
+                  "; give the loaders one batch_size and drop_last, or train on one device");
+    part.batches.emplace_back(name, batch.empty() ? batch : batch.narrow(start, length));
+  }
+  return part;
+}
+
 CombinedLoader::CombinedLoader(const Loaders& loaders, CombinedMode mode) : CombinedLoader(numbered(loaders), mode) {}
 
 CombinedLoader::CombinedLoader(std::vector<Named> loaders, CombinedMode mode) : mode_(mode) {

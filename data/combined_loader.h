@@ -23,6 +23,9 @@ struct CombinedBatch {
   CombinedBatch to(c10::Device device, bool non_blocking = false) const;
   CombinedBatch to(at::ScalarType dtype) const;
   CombinedBatch pin_memory() const;
+  /// Returns samples [start, start + length) of each batch that is not empty; throws levin::Error if these have
+  /// different numbers of samples.
+  CombinedBatch narrow(int64_t start, int64_t length) const;
 };
 
 /// When an epoch of several loaders ends; PyTorch Lightning's names are in brackets.

@@ -1,4 +1,5 @@
 #include <c10/util/StringUtil.h>
+#include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
@@ -264,6 +265,10 @@ class Check {
   const StrategyChoice choice;
 };
 
+bool is_ema(const CallbackEntry& entry) {
+  return dynamic_cast<const EMAWeightAveraging*>(entry.callback.get()) != nullptr;
+}
+
 }  // namespace
 
 std::vector<Contradiction> contradictions(const TrainerOptions& options) {
@@ -289,6 +294,10 @@ std::vector<std::string> refusals(const TrainerOptions& o) {
   if (o.name.empty()) refuse("name: expected a name, got \"\"");
   for (const Contradiction& found : contradictions(o))
     refuse(found.one, " and trainer.", found.other, " contradict each other: ", found.why);
+  if (std::ranges::count_if(o.callbacks, is_ema) > 1)
+    refuse(
+        "callbacks: two EMAWeightAveraging would each put their averages into the module and into checkpoints; keep "
+        "one");
   if (o.accelerator == "mps" || o.accelerator == "xpu")
     refuse("accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
   const bool no_devices = !o.devices.is_list() && o.devices.count(/*all=*/1) == 0;

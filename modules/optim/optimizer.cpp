@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/modules/optim/engine/gradients.h>
+#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/trainer/core/system/error.h>
 #include <torch/serialize/archive.h>
@@ -123,6 +124,8 @@ void Optimizer::add_param_group(const torch::optim::OptimizerParamGroup& group) 
 void add_param_group(torch::optim::Optimizer& optimizer, const torch::optim::OptimizerParamGroup& group) {
   if (auto* const ours = dynamic_cast<Optimizer*>(&optimizer))
     ours->add_param_group(group);
+  else if (detail::repeats_closure(optimizer))
+    throw UsageError("LBFGS steps one parameter group, so that none can be added; use another optimizer");
   else
     optimizer.add_param_group(group);
 }

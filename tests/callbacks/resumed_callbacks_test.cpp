@@ -57,6 +57,7 @@ const Json& cases() {
     {"epochs": 4, "callback": {"class": "EMAWeightAveraging", "decay": 0.9, "update_every_n_steps": 2,
                                "update_starting_at_epoch": 1}},
     {"epochs": 5, "head_only": true, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 2}},
+    {"epochs": 4, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
     {"epochs": 4, "head_only": true, "accumulate": 2, "callback":
       {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1, "train_bn": false}},
     {"epochs": 4, "accumulate": 2, "callback":

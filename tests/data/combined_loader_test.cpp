@@ -132,6 +132,11 @@ TEST_CASE("a combined batch is read by place or name, and moves as one") {
   CHECK(values(combined[1]) == std::vector<int64_t>{10, 11});
   CHECK(values(combined["a"]) == std::vector<int64_t>{0, 1});
   CHECK(batch.size() == 2);
+  const Batch second = batch.narrow(1, 1);
+  CHECK(values(second.as<CombinedBatch>()["a"]) == std::vector<int64_t>{1});
+  CHECK(values(second.as<CombinedBatch>()["b"]) == std::vector<int64_t>{11});
+  const Batch uneven(CombinedBatch{{{"a", combined["a"]}, {"b", combined["b"].narrow(0, 1)}}});
+  CHECK(contains(error_text([&] { uneven.narrow(0, 1); }), "loader 'b' gave 1 samples and another 2"));
   CHECK(error_text([&] { combined["c"]; }) == "no loader 'c' in this batch; there are: a, b");
   CHECK(contains(
       error_text<levin::UsageError>([] { CombinedLoader({{"a", numbers_from(0, 2)}, {"a", numbers_from(0, 2)}}); }),

@@ -1,3 +1,4 @@
+#include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/trainer/assembly/placement.h>
 #include <levin/trainer/core/system/error.h>
@@ -259,6 +260,13 @@ TEST_CASE("a progress bar among the callbacks contradicts having none") {
   CHECK_NOTHROW(levin::check_options(options));
   options.barebones = true;
   CHECK(levin::contradictions(options).at(0).one == "barebones");
+}
+
+TEST_CASE("a run has one EMAWeightAveraging") {
+  TrainerOptions options{.callbacks = {levin::EMAWeightAveraging()}};
+  CHECK(levin::refusals(options).empty());
+  options.callbacks.emplace_back(levin::EMAWeightAveraging());
+  CHECK(contains(levin::refusals(options).at(0), "trainer.callbacks: two EMAWeightAveraging would each put"));
 }
 
 TEST_CASE("all contradictions are found, not only the first") {

@@ -157,6 +157,10 @@ void RunContext::save_now() {
 
 void RunContext::save_after_exception() {
   if (!saver_.has_requests()) return;
+  if (config().json.empty()) {  // the set-up has not ended: there is nothing to save
+    saver_.drop_requests();
+    return;
+  }
   if (comm().processes() > 1) {
     saver_.drop_requests();
     console::warn("no checkpoint is saved after the exception: the other ranks, which have parts of it, are not here");

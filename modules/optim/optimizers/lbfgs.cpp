@@ -19,11 +19,16 @@ torch::optim::LBFGSOptions to_torch(const LBFGSOptions& options) {
 const std::vector<torch::optim::OptimizerParamGroup>& one_only(
     const std::vector<torch::optim::OptimizerParamGroup>& groups) {
   if (groups.size() != 1) throw UsageError("LBFGS: expected one parameter group, got ", groups.size());
-  for (const at::Tensor& parameter : groups.front().params())
-    if (parameter.defined() && parameter.is_complex())
+  for (const at::Tensor& parameter : groups.front().params()) {
+    if (!parameter.defined()) continue;
+    if (parameter.is_complex())
       throw UsageError(
           "LBFGS does not take complex parameters; register them as real ones (torch::view_as_real), or "
           "use another optimizer");
+    if (!parameter.is_contiguous())
+      throw UsageError("LBFGS looks at all parameters as one vector, and one of shape ", parameter.sizes(),
+                       " has the strides ", parameter.strides(), "; register it contiguous, or use another optimizer");
+  }
   return groups;
 }
 

@@ -16,6 +16,9 @@ ShardedBlock::ShardedBlock(std::vector<std::string> names, const std::vector<at:
   const at::NoGradGuard no_grad;
   memory_.parameters = parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].is_complex())
+      throw UsageError("fsdp: the parameter ", names_[i],
+                       " is complex; register it as pairs of real numbers (torch::view_as_real), or use ddp or zero1");
     if (!parameters[i].is_non_overlapping_and_dense())
       throw UsageError("fsdp: the parameter ", names_[i], " of shape ", parameters[i].sizes(), " and strides ",
                        parameters[i].strides(), " has gaps, or elements that share memory; make it contiguous");

@@ -75,6 +75,14 @@ TEST_CASE("optimizers that cannot step complex parameters say so") {
   CHECK(contains(error_text<UsageError>([&] { optim::Adafactor({p}); }), "Adafactor does not take complex parameters"));
 }
 
+TEST_CASE("LBFGS takes one group of contiguous parameters") {
+  const at::Tensor p = fill({2, 3}).requires_grad_(), turned = fill({2, 3}).t().requires_grad_();
+  CHECK(contains(error_text<UsageError>([&] { optim::LBFGS({turned}); }), "has the strides [1, 3]"));
+  optim::LBFGS one({p});
+  CHECK(contains(error_text<UsageError>([&] { optim::add_param_group(one, {{fill({2}).requires_grad_()}}); }),
+                 "steps one parameter group"));
+}
+
 TEST_CASE("sparse gradients, tied, frozen and unused parameters, and groups with different rates are as in Python") {
   const auto cases = nlohmann::ordered_json::parse(R"([
     {"optimizer": {"class": "SGD", "lr": 0.1, "momentum": 0.9},

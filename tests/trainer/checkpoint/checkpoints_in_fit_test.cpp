@@ -225,6 +225,21 @@ TEST_CASE("an exception leaves a checkpoint if save_on_exception is set") {
   CHECK(again.fit(healthy, data, file.string()).global_step > 4);
 }
 
+TEST_CASE("an exception in a setup hook is thrown as it is, and nothing is saved") {
+  const TemporaryFolder folder;
+  struct Refuses : levin::Callback {
+    void setup(levin::Run&) override { throw levin::UsageError("not with me"); }
+  };
+  Learner module;
+  Points data;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.enable_checkpointing = true;
+  options.callbacks = {levin::OnExceptionCheckpoint({.dirpath = folder.path().string()}), Refuses()};
+  levin::Trainer trainer(options);
+  CHECK(error_text<levin::UsageError>([&] { trainer.fit(module, data); }) == "not with me");
+  CHECK_FALSE(fs::exists(folder / "on_exception.ckpt"));
+}
+
 TEST_CASE("Trainer::save_checkpoint after a fit writes a file from which another trainer resumes") {
   const TemporaryFolder folder;
   const Ended unbroken = train(resumable(folder / "unbroken"));
