@@ -5,6 +5,7 @@ kind of step, precision, kind of data); options of one class also count with eac
 never drawn together: `contradicts` knows that. What levin refuses is drawn, and its refusal is compared.
 """
 
+import functools
 import json
 import random
 
@@ -43,17 +44,23 @@ _NOT_AGAIN = {"part.in_turn", "callback.ModelPruning", "callback.EMAWeightAverag
               "callback.BackboneFinetuning", "part.frozen", "part.sparse"}
 _NOT_MANUAL = {"lr_scheduler=ReduceLROnPlateau", "optimizer=LBFGS", "trainer.accumulate_grad_batches", "callback.GradientAccumulationScheduler",
                "trainer.gradient_clip_val", "trainer.detect_anomaly", "data.kind=combined"}
-# Callbacks that begin at a step or an epoch, and the option that says when.
-STARTS = {"EMAWeightAveraging": ("update_starting_at_step", "update_starting_at_epoch"),
-          "StochasticWeightAveraging": ("swa_epoch_start",)}
+# Callbacks that begin at a step or an epoch, and the options that say when.
+STARTS = {"EMAWeightAveraging": (("update_starting_at_step",), ("update_starting_at_step", "update_starting_at_epoch")),
+          "StochasticWeightAveraging": (("swa_epoch_start",),)}
 # Parts of a run that only look on, or say what is so anyway.
 LOOKERS = ("LearningRateMonitor", "GradNormMonitor", "ModelSummary", "ThroughputMonitor", "DeviceStatsMonitor", "TerminateOnNaN",
            "Timer", "ClassificationReport", "OnExceptionCheckpoint", "PredictionWriter")
 
 
+@functools.cache
+def value_of(item):
+    return json.loads(item.value)
+
+
+@functools.cache
 def names(item):
     """The slot, the slot with its value, and the class's slot: what the tables above may name."""
-    value = json.loads(item.value)
+    value = value_of(item)
     return {item.slot, f"{item.slot}={value}", ".".join(item.slot.split(".")[:2]), item.group}
 
 
@@ -80,9 +87,10 @@ class Drawing:
             return True
         return bool(a.group) and a.group == b.group
 
+    @functools.cache
     def contradicts(self, a, b):
         """Whether the two never make a case together, seen from `a`."""
-        a_value, b_value = json.loads(a.value), json.loads(b.value)
+        a_value, b_value = value_of(a), value_of(b)
         if a.slot in ("optimizer", "lr_scheduler") and b.group.startswith(a.slot + "."):
             return b.group != f"{a.slot}.{a_value}"
         if a.group.startswith(("optimizer.", "lr_scheduler.")) and b.group.startswith(a.group.split(".")[0] + "."):
@@ -94,7 +102,8 @@ class Drawing:
             return b_value not in ("32-true", "64-true")
         if a.slot == "steps" and a_value != "automatic":
             # The module's own steps hand over no closure, and each of its optimizers needs parameters that are trained.
-            return bool(names(b) & {"optimizer=LBFGS", "lr_scheduler=ReduceLROnPlateau", "callback.BackboneFinetuning"})
+            return bool(names(b) & {"optimizer=LBFGS", "lr_scheduler=ReduceLROnPlateau", "callback.BackboneFinetuning",
+                                    "strategy=dp", "strategy=zero1", "strategy=fsdp"})
         if a.slot != "relation":
             return False
         if a_value == "ranks":
@@ -117,7 +126,7 @@ class Drawing:
             return b.slot == "steps" or bool(names(b) & _NOT_MANUAL) or b.slot.endswith((".interval", ".frequency"))
         if a_value == "pairs":
             # Complex parameters stay complex64 in every precision, as in PyTorch.
-            return (b.slot == "precision" and b_value != "32-true") or names(b) & {"callback.ModelPruning", "part.sparse"} != set()
+            return (b.slot == "precision" and b_value != "32-true") or names(b) & {"callback.ModelPruning", "part.sparse", "part.batch_norm"} != set()
         return False
 
     def closed(self, items, dice):
@@ -176,19 +185,19 @@ class Drawing:
     def pairs(self):
         return {key(a, b) for i, a in enumerate(self.items) for b in self.items[:i] if self.counts(a, b)}
 
-    def cover(self, seed, count=None, relation=None, size=15):
-        """Returns cases that cover pairs, at most `count`; the pairs that no case can have; and the number of pairs.
+    def cover(self, seed, count=None, fixed=(), size=22):
+        """Returns cases that cover pairs, at most `count`; the pairs that no case can have; and all pairs.
 
-        `relation`: of this relation alone.
+        `fixed`: items that each case has.
         """
         dice = random.Random(seed)
-        uncovered = self.pairs()
-        pairs = len(uncovered)
+        pairs = self.pairs()
+        uncovered = set(pairs)
         left = sorted(uncovered)
         dice.shuffle(left)
         by_key = {str(item): item for item in self.items}
         cases, impossible = [], []
-        fixed = [by_key[f"relation={json.dumps(relation)}"]] if relation else []
+        fixed = [by_key[name] for name in fixed]
         while left and (count is None or len(cases) < count):
             pair = left.pop()
             if pair not in uncovered:
@@ -205,6 +214,7 @@ class Drawing:
         return cases, impossible, pairs
 
 
+@functools.cache
 def key(a, b):
     return tuple(sorted((str(a), str(b))))
 

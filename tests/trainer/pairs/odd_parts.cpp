@@ -227,11 +227,11 @@ struct OddLearner : levin::LightningModule {
       both.entries.push_back(with_schedule(made(rest())).entries.front());
       return both;
     }
-    if (options.rate_of_head == 0) return with_schedule(made(parameters()));
+    if (options.rate_of_head == 0) return with_schedule(made(rest_of({})));
     std::shared_ptr<torch::optim::Optimizer> optimizer = made(rest_of(head->parameters()));
     torch::optim::OptimizerParamGroup second(head->parameters(), optimizer->param_groups()[0].options().clone());
     second.options().set_lr(options.rate_of_head);
-    optimizer->add_param_group(second);
+    levin::optim::add_param_group(*optimizer, second);
     return with_schedule(optimizer);
   }
 
@@ -246,11 +246,14 @@ struct OddLearner : levin::LightningModule {
  private:
   bool has(const std::string& part) const { return std::ranges::count(options.parts, part) != 0; }
   std::vector<torch::Tensor> rest() const { return rest_of(backbone->parameters()); }
-  std::vector<torch::Tensor> rest_of(const std::vector<torch::Tensor>& others) const {
+  /// The parameters that are none of `others`, a tied one once.
+  std::vector<torch::Tensor> rest_of(std::vector<torch::Tensor> others) const {
     std::vector<torch::Tensor> result;
-    for (const torch::Tensor& parameter : parameters())
-      if (std::ranges::none_of(others, [&](const torch::Tensor& other) { return other.is_same(parameter); }))
-        result.push_back(parameter);
+    for (const torch::Tensor& parameter : parameters()) {
+      if (std::ranges::any_of(others, [&](const torch::Tensor& other) { return other.is_same(parameter); })) continue;
+      result.push_back(parameter);
+      others.push_back(parameter);
+    }
     return result;
   }
   std::shared_ptr<torch::optim::Optimizer> made(std::vector<torch::Tensor> parameters) const {
@@ -328,7 +331,9 @@ struct ThrowAt : levin::Callback {
 }  // namespace
 
 levin::StepOutput host_loss(levin::LightningModule& module, const levin::Batch& batch, int64_t number) {
-  return dynamic_cast<OddLearner&>(module).loss_of(batch, number);
+  auto& learner = dynamic_cast<OddLearner&>(module);
+  const auto dtype = learner.head->weight.scalar_type();  // what the host computes with is its own business
+  return learner.loss_of({batch.input().to(dtype), batch.target()}, number);
 }
 
 }  // namespace pairs

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Trains cases drawn from the schema in pairs of options, and compares each with an oracle.
 
-usage: pairs.py PROGRAM [--cases N] [--seed S] [--whole] [--jobs J] [--only CASE...] [--relation NAME] [--json FILE]
+usage: pairs.py PROGRAM [--cases N] [--seed S] [--whole] [--jobs J] [--only CASE...] [--from CASE] [--with ITEM...] [--schema PROGRAM] [--json FILE]
   PROGRAM   pairs_program
   --cases   so many cases, those that cover most first (default 12); --whole: all that the cover of pairs needs
   --seed    draws other cases; default: the day, so that each day tries others
   --only    numbers of cases to try again; their folders are kept
+  --from    number of the first case, to go on with a cover that was ended
+  --with    items that each case has, as 'relation="ranks"' or 'trainer.static_graph=true'
+  --schema  draws from the schema of another program, so that an older one gets the same cases
+  --json    gets a line for each case when it has been tried
 Exits with 1 if a relation does not hold, or if an option of the schema is neither drawn nor skipped for a reason.
 """
 
@@ -16,6 +20,7 @@ import json
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -32,30 +37,35 @@ def main():
     arguments.add_argument("--whole", action="store_true")
     arguments.add_argument("--jobs", type=int, default=2)
     arguments.add_argument("--only", type=int, nargs="*")
-    arguments.add_argument("--relation")
+    arguments.add_argument("--from", type=int, default=0, dest="first")
+    arguments.add_argument("--with", nargs="*", default=[], dest="fixed", metavar="ITEM")
+    arguments.add_argument("--schema", metavar="PROGRAM")
     arguments.add_argument("--json")
     given = arguments.parse_args()
     program = str(Path(given.program).resolve())
 
-    known = schema.Schema(schema.printed_schema(program))
+    known = schema.Schema(schema.printed_schema(given.schema or program))
     if known.unknown:
         print("these options are neither drawn nor skipped; give them values in tests/trainer/pairs/schema.py:",
               ", ".join(known.unknown))
         return 1
-    cases, impossible, pairs = draw.Drawing(known).cover(given.seed, None if given.whole else given.cases, given.relation)
-    numbers = given.only if given.only is not None else range(len(cases))
-    print(f"seed {given.seed}: {len(known.items)} values of options, {pairs} pairs ({len(impossible)} of those tried make no case), "
+    drawing = draw.Drawing(known)
+    cases, impossible, wanted = drawing.cover(given.seed, None if given.whole else given.cases, given.fixed)
+    numbers = given.only if given.only is not None else range(given.first, len(cases))
+    print(f"seed {given.seed}: {len(known.items)} values of options, {len(wanted)} pairs ({len(impossible)} of those tried make no case), "
           f"{len(cases)} cases", flush=True)
 
     root = Path(tempfile.mkdtemp(prefix="levin_pairs_"))
-    results, begin = {}, time.time()
+    results, covered, begin = {}, set(), time.time()
+    programs = threading.local()
 
     def one(number):
         folder = root / str(number)
+        programs.own = getattr(programs, "own", None) or relations.Program(program)
         try:
-            result = relations.tried(program, folder, cases[number], number)
+            result = relations.tried(programs.own, folder, cases[number], number)
         except Exception as error:  # of this test itself
-            result = ("differs", [f"{type(error).__name__}: {error}"], [], relations.config_of(cases[number], folder), [])
+            result = ("differs", [f"{type(error).__name__}: {error}"], [], relations.config_of(cases[number], folder), [], {})
         if given.only is None:
             shutil.rmtree(folder, ignore_errors=True)
         return number, result
@@ -63,21 +73,24 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         for number, result in pool.map(one, numbers):
             results[number] = result
-            outcome, found, refusals, config, commands = result
+            outcome, found, refusals, config, commands, left = result
+            if outcome in ("equal", "differs"):
+                covered |= draw.pairs_of(left) & wanted
+            if given.json:
+                with open(given.json, "a") as file:
+                    file.write(json.dumps({"case": number, "outcome": outcome, "found": found, "refusals": refusals, "config": config,
+                                           "items": [str(item) for item in cases[number].values()]}) + "\n")
             if found:
                 print(f"case {number}, {json.loads(cases[number]['relation'].value)}: " + "; ".join(found))
                 print("  " + ", ".join(str(item) for item in cases[number].values()))
                 print("  " + json.dumps(config), flush=True)
             if given.only is not None:
                 print("\n".join(commands))
-    if given.json:
-        Path(given.json).write_text(json.dumps(
-            {n: {"outcome": r[0], "found": r[1], "refusals": r[2], "config": r[3],
-                 "items": [str(i) for i in cases[n].values()]} for n, r in results.items()}, indent=1))
     outcomes = [r[0] for r in results.values()]
     late = sorted({s for r in results.values() for s, by_check in r[2] if not by_check})
     print(f"{len(outcomes)} cases in {time.time() - begin:.0f} s: {outcomes.count('equal')} equal, {outcomes.count('differs')} differ, "
-          f"{outcomes.count('refused')} refused; {sum(len(r[2]) for r in results.values())} refusals in all")
+          f"{outcomes.count('refused')} refused, {outcomes.count('ended')} ended by NaN or without files; "
+          f"{sum(len(r[2]) for r in results.values())} refusals in all; {len(covered)} pairs in cases that ran")
     for sentence in late:
         print("refused by fit and not by config check:", sentence)
     if given.only is None:

@@ -2,13 +2,21 @@
 //
 //   session CONFIG [CKPT]    the config's fit by steps of a session, with the batches of the data
 //   host CONFIG              the same, with a loss that the host computes
+//   forks                    reads commands from standard input and runs each in a child process (`run_forks`)
 //   again CONFIG             a fit that ThrowAt of the config ends, and then a second fit of the same module without
 //                            ThrowAt: exits with 3 if it ends otherwise than that of a new module with its weights
 #include <levin/levin.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/config/run_options.h>
 
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "tests/trainer/pairs/odd_parts.h"
 
@@ -40,7 +48,7 @@ int run_session(const std::string& file, const std::string& ckpt_path, bool host
        .batches_per_epoch = size ? std::optional(trainer.options().limit_train_batches.of(*size, "limit_train_batches"))
                                  : std::nullopt});
   levin::SessionLoader batches = session.loader(made.data->train_dataloader());
-  const bool validates = !trainer.options().limit_val_batches.is_none();
+  const bool validates = !trainer.options().limit_val_batches.is_none() && made.data->val_dataloader().size() != 0;
   int64_t number = 0;
   while (!session.is_over()) {
     levin::StepResult done;
@@ -64,17 +72,18 @@ std::string different_weights(const torch::nn::Module& a, const torch::nn::Modul
   std::string names;
   const auto compare = [&](const auto& one, const auto& other) {
     for (const auto& item : one)
-      if (!torch::equal(item.value(), other[item.key()])) names += " " + item.key();
+      if (!at::allclose(item.value(), other[item.key()], /*rtol=*/0, /*atol=*/0, /*equal_nan=*/true))
+        names += " " + item.key();
   };
   compare(a.named_parameters(), b.named_parameters());
   compare(a.named_buffers(), b.named_buffers());
   return names;
 }
 
+/// Gives a module another one's weights, in their dtypes.
 void copy_weights(torch::nn::Module& to, const torch::nn::Module& from) {
-  const torch::NoGradGuard no_grad;
-  for (auto& item : to.named_parameters()) item.value().copy_(from.named_parameters()[item.key()]);
-  for (auto& item : to.named_buffers()) item.value().copy_(from.named_buffers()[item.key()]);
+  for (auto& item : to.named_parameters()) item.value().set_data(from.named_parameters()[item.key()].detach().clone());
+  for (auto& item : to.named_buffers()) item.value().set_data(from.named_buffers()[item.key()].clone());
 }
 
 int fit_again(const std::string& file) {
@@ -106,9 +115,7 @@ int fit_again(const std::string& file) {
   return names.empty() ? 0 : 3;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
+int run(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() >= 2 && (words[0] == "session" || words[0] == "host"))
     return run_session(words[1], words.size() > 2 ? words[2] : "", words[0] == "host");
@@ -121,3 +128,34 @@ int main(int argc, char** argv) try {
   std::cerr << "error: " << error.what() << std::endl;
   return 1;
 }
+
+/// Runs a command in this process, which is a child of `run_forks`.
+[[noreturn]] void run_child(const nlohmann::json& command) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int input = ::open("/dev/null", O_RDONLY), output = ::creat(command["output"].get<std::string>().c_str(), 0644);
+  if (::chdir(command["folder"].get<std::string>().c_str()) != 0 || input < 0 || output < 0) std::abort();
+  ::dup2(input, STDIN_FILENO);
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(output, stream);
+  auto words = command["words"].get<std::vector<std::string>>();
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  std::exit(run(static_cast<int>(pointers.size()), pointers.data()));
+}
+
+/// Reads commands from standard input, each a line {"folder", "output", "words"}, and runs them in child processes,
+/// which need not load the libraries again. Prints "ready", and then each exit code, or minus the signal.
+int run_forks() {
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    const pid_t child = ::fork();
+    if (child == 0) run_child(nlohmann::json::parse(line));
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    std::cout << (WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status)) << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return argc == 2 && argv[1] == std::string("forks") ? run_forks() : run(argc, argv); }

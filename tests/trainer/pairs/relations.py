@@ -9,6 +9,7 @@ import math
 import os
 import random
 import re
+import select
 import signal
 import subprocess
 from pathlib import Path
@@ -20,7 +21,7 @@ from schema import BEYOND, NEEDED
 
 SAMPLES, VAL_SAMPLES, EPOCHS = 24, 13, 3
 # Values of times and machines.
-_OF_THE_MACHINE = re.compile(r"wall_seconds|throughput|[dD]evice|_per_sec|time|flops|memory|cpu_|mfu")
+_OF_THE_MACHINE = re.compile(r"wall_seconds|throughput|[dD]evice|_per_sec|time|flops|memory|cpu_|mfu|(train|validate)/(batches|samples)")
 # Of a checkpoint: times, the session and its files, what the rows of metrics show.
 _OF_THE_SESSION = {"elapsed_seconds", "validated_seconds", "saved_at", "config", "loggers", "run", "logged", "time_elapsed",
                    "last_saved_seconds"}
@@ -28,6 +29,14 @@ _OF_THE_SESSION = {"elapsed_seconds", "validated_seconds", "saved_at", "config",
 
 class Refused(Exception):
     pass
+
+
+class Ended(Exception):
+    """A run of 16 bit, or of ascending steps, reached NaN, and a part that looks for it ended the run."""
+
+
+# What such a part says.
+_ENDED = ("SpikeDetection: the loss of batch", "TerminateOnNaN: the loss was", "returned nan values")
 
 
 def config_of(case, folder):
@@ -42,6 +51,10 @@ def config_of(case, folder):
              "rate_of_head": value.get("rate_of_head", 0)}
     if model["steps"] == "adversarial":
         model["rate_of_head"] = 0
+    if value["strategy"] == "dp" and "dropout" in model["parts"] and not value.get("trainer.benchmark"):
+        trainer["deterministic"] = True  # else replicas draw from one generator as they come
+    if value["strategy"] in RANKS and (model["steps"] == "adversarial" or {"unused", "empty", "in_turn"} & set(model["parts"])):
+        trainer["find_unused_parameters"] = True
     data = {"class": "OddData", "kind": value["data.kind"], "samples": SAMPLES, "val_samples": VAL_SAMPLES, "batch_size": 4}
     callbacks = {}
 
@@ -73,6 +86,36 @@ def config_of(case, folder):
     return {"seed": 5, "model": model, "data": data, "trainer": trainer}
 
 
+class Program:
+    """The program: commands run as forks of one process that has the libraries loaded, or, with several ranks, as processes."""
+
+    def __init__(self, path):
+        self.path, self.forks, self.can_fork = path, None, True
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+
+    def run(self, words, folder, alone, timeout=300):
+        """Returns the exit code and the output."""
+        if not alone and self.forks is None and self.can_fork:
+            self._start_forks()
+        if not alone and self.can_fork:
+            self.forks.stdin.write(json.dumps({"folder": str(folder), "output": str(folder / "output"),
+                                               "words": [self.path, *words]}) + "\n")
+            self.forks.stdin.flush()
+            if not select.select([self.forks.stdout], [], [], timeout)[0]:
+                self.forks.kill()
+                self.forks = None
+                raise subprocess.TimeoutExpired(words, timeout)
+            return int(self.forks.stdout.readline()), (folder / "output").read_text(errors="replace")
+        done = subprocess.run([self.path, *words], cwd=folder, capture_output=True, text=True, errors="replace", timeout=timeout,
+                              env=self.environment)
+        return done.returncode, done.stdout + done.stderr
+
+    def _start_forks(self):
+        self.forks = subprocess.Popen([self.path, "forks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                      env=self.environment)
+        self.can_fork = self.forks.stdout.readline() == "ready\n"
+
+
 class Runs:
     """The runs of one case, each in a folder of its own."""
 
@@ -87,23 +130,26 @@ class Runs:
         file = where / f"{len(self.commands)}.json"
         file.write_text(json.dumps(config, indent=1))
         by_flag = words[0] in ("fit", "config")
-        command = [self.program, *words, *(["--config"] if by_flag else []), str(file), *more]
-        self.commands.append(" ".join(command))
-        done = subprocess.run(command, cwd=where, capture_output=True, text=True, errors="replace", timeout=300,
-                              env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"})
-        return done.returncode, done.stdout + done.stderr
+        command = [*words, *(["--config"] if by_flag else []), str(file), *more]
+        self.commands.append(" ".join([self.program.path, *command]))
+        return self.program.run(command, where, alone=config["trainer"].get("strategy") in RANKS)
 
     def fit(self, name, config, words=("fit",), more=()):
         """The same for a run that must end well; throws Refused for exit code 2."""
         code, output = self.start(name, config, words, more)
         if code == 2:
             raise Refused(output)
+        if code != 0 and any(text in output for text in _ENDED):
+            raise Ended
         if code != 0:
             raise AssertionError(f"{name}: exit code {code}: {tail(output)}")
         return output
 
     def run_folder(self, name, run="run"):
-        ended = [f for f in sorted((self.folder / name / run).iterdir()) if (f / "weights.pt").exists()]
+        folder = self.folder / name / run
+        if not folder.exists():  # neither loggers nor checkpoints
+            raise Ended
+        ended = [f for f in sorted(folder.iterdir()) if (f / "weights.pt").exists()]
         if not ended:
             raise AssertionError(f"{name}: no run has written weights.pt")
         return ended[-1]
@@ -216,7 +262,7 @@ def check_checkpoints(runs, name, folder):
     found, newest = [], None
     states = dict(saved_states(runs, folder))
     for file, state in states.items():
-        if "callbacks" in state and (newest is None or state["global_step"] >= states[newest]["global_step"]):
+        if "callbacks" in state and (newest is None or file.stat().st_mtime_ns > newest.stat().st_mtime_ns):
             newest = file
     if newest is None:
         return found
@@ -257,8 +303,8 @@ def check_early_stopping(runs, name, config, summary):
     for epoch, value in enumerate(values, 1):
         if sign * value < best - stops[0].get("min_delta", 0):
             best, waited = sign * value, 0
-        else:
-            waited += 1
+            continue
+        waited += 1
         if waited >= stops[0].get("patience", 3) and epoch >= least:
             expected = epoch
             break
@@ -367,7 +413,7 @@ def never(runs, config):
     for one in (without, with_it):
         one["trainer"]["callbacks"] = [c for c in one["trainer"]["callbacks"] if c["class"] not in STARTS]
     with_it["trainer"]["callbacks"].append(
-        {"class": name, **NEEDED.get(f"callback.{name}", {}), runs.dice.choice(STARTS[name]): BEYOND})
+        {"class": name, **NEEDED.get(f"callback.{name}", {}), **dict.fromkeys(runs.dice.choice(STARTS[name]), BEYOND)})
     runs.fit("without", without)
     runs.fit("never", with_it)
     found = check_run(runs, "never", with_it) + compare(runs, "without", "never")
@@ -435,17 +481,25 @@ def reason(output):
     return (lines or output.strip().splitlines() or [""])[-1]
 
 
-def options_in(text, case):
-    """The slots of a case that a refusal names."""
+def option_in(text, case):
+    """The slot that a refusal names most exactly; of none, the last one."""
     words = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", text))
-    return [slot for slot, item in case.items()
-            if slot.split(".")[-1] in words or str(json.loads(item.value)) in words]
+
+    def exactness(slot):
+        parts = slot.split(".")
+        of_class = parts[1] if len(parts) > 1 and parts[0] != "trainer" else str(json.loads(case[slot].value))
+        if parts[-1] in words and (of_class in words or f"trainer.{parts[-1]}" in text):
+            return 3
+        return 2 if of_class in words else parts[-1] in words
+
+    return max([slot for slot in reversed(case) if slot not in MODES], key=exactness, default=None)
 
 
 def tried(program, folder, case, number):
     """Tries a case; options that levin refuses are left out, one at a time.
 
-    Returns the outcome, sentences about what differs, refusals, the config that was tried last, and its commands.
+    Returns the outcome, sentences about what differs, refusals, the config that was tried last, its commands, and what is left
+    of the case.
     """
     case, refusals = dict(case), []
     relation = json.loads(case["relation"].value)
@@ -454,22 +508,22 @@ def tried(program, folder, case, number):
         runs = Runs(program, Path(folder) / str(attempt), random.Random(number))
         try:
             found = RELATION[relation](runs, config)
-            return ("equal" if not found else "differs"), found, refusals, config, runs.commands
+            return ("equal" if not found else "differs"), found, refusals, config, runs.commands, case
+        except Ended:
+            return "ended", [], refusals, config, runs.commands, case
         except AssertionError as error:
-            return "differs", [str(error)], refusals, config, runs.commands
+            return "differs", [str(error)], refusals, config, runs.commands, case
         except subprocess.TimeoutExpired:
-            return "differs", ["it did not end in 300 s"], refusals, config, runs.commands
+            return "differs", ["it did not end in 300 s"], refusals, config, runs.commands, case
         except Refused as refused:
             text = str(refused)
             sentence = reason(text)
             code, checked = runs.start("check", config, words=("config", "check"))
             refusals.append((sentence, code != 0))
-            left = [slot for slot in case if slot not in MODES]
-            named = [slot for slot in options_in(text, case) if slot in left] or left
-            if not named:
+            gone = option_in(sentence, case)
+            if gone is None:
                 break
-            gone = named[-1]
             for slot in [s for s in case if s == gone or s.startswith(gone + ".") or case[s].group == gone or (
                     gone in ("optimizer", "lr_scheduler") and case[s].group.startswith(gone + "."))]:
                 del case[slot]
-    return "refused", [], refusals, config, runs.commands
+    return "refused", [], refusals, config, runs.commands, case

@@ -25,9 +25,9 @@ BEYOND = 1000
 
 # Where types do not tell which values make sense. A list of values; of a class: by option.
 VALUES = {
-    "trainer.max_epochs": [1, 2],
+    "trainer.max_epochs": [1, 2, 5],
     "trainer.max_steps": [5],
-    "trainer.min_epochs": [2],
+    "trainer.min_epochs": [2, 4],
     "trainer.min_steps": [4],
     "trainer.max_time": ["00:01:00:00"],
     "trainer.val_check_interval": [2, 0.5],
