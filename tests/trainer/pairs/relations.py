@@ -21,10 +21,10 @@ from schema import BEYOND, NEEDED
 
 SAMPLES, VAL_SAMPLES, EPOCHS = 24, 13, 3
 # Values of times and machines.
-_OF_THE_MACHINE = re.compile(r"wall_seconds|throughput|[dD]evice|_per_sec|time|flops|memory|cpu_|mfu|(train|validate)/(batches|samples)")
+_OF_THE_MACHINE = re.compile(r"wall_seconds|throughput|[dD]evice|_per_sec|time|flops|memory|cpu_|mfu|(train|validate)[/.](batches|samples)")
 # Of a checkpoint: times, the session and its files, what the rows of metrics show.
 _OF_THE_SESSION = {"elapsed_seconds", "validated_seconds", "saved_at", "config", "loggers", "run", "logged", "time_elapsed",
-                   "last_saved_seconds"}
+                   "last_saved_seconds", "save"}
 
 
 class Refused(Exception):
