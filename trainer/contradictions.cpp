@@ -1,5 +1,6 @@
 #include <c10/util/StringUtil.h>
 #include <levin/callbacks/ema_weight_averaging.h>
+#include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
@@ -186,6 +187,10 @@ class Check {
                  "nothing is printed, and a bar is");
     if (o.quiet && o.enable_model_summary.value_or(false))
       contradict("quiet", "enable_model_summary", "nothing is printed, and a summary is");
+    if (o.accumulate_grad_batches > 1 && has_callback<GradientAccumulationScheduler>())
+      contradict(
+          "accumulate_grad_batches", "callbacks",
+          "GradientAccumulationScheduler says how many batches to accumulate; leave accumulate_grad_batches at 1");
     if (o.enable_checkpointing.value_or(!o.barebones)) return;
     for (const auto& [name, is_there] : {std::pair("a ModelCheckpoint", has_callback<ModelCheckpoint>()),
                                          std::pair("an OnExceptionCheckpoint", has_callback<OnExceptionCheckpoint>())})

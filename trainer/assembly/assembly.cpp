@@ -14,6 +14,7 @@
 #include <levin/modules/optim/engine/learning_rate.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/trained_weights.h>
+#include <levin/trainer/assembly/optimizer_check.h>
 #include <levin/trainer/checkpoint/checkpoint_contents.h>
 #include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/checkpoint/run_environment.h>
@@ -246,6 +247,7 @@ void Assembly::configure_optimizers(const FoundRate& found) {
   if (parts_.optimizers.empty())
     console::warn("configure_optimizers returned no optimizer: the parameters will not change");
   for (const auto& optimizer : parts_.optimizers) {
+    check_optimizer(*optimizer, parts_.options);
     if (found.lr) optim::set_lr(*optimizer, optim::lr_shares(*optimizer), *found.lr);
     if (found.factor != 1) optim::scale_lr(*optimizer, found.factor);
   }

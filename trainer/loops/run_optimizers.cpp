@@ -1,7 +1,6 @@
 #include <levin/trainer/loops/run_optimizers.h>
 #include <ATen/ops/zeros.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
-#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>
@@ -13,14 +12,8 @@
 namespace levin {
 namespace {
 
-/// Throws levin::UsageError for what neither a scaler nor master weights can do.
+/// Throws levin::UsageError for what master weights cannot do.
 void check_scaling(const StepParts& parts) {
-  const char* name = parts.precision.name();
-  for (const auto& optimizer : parts.optimizers)
-    if (optim::detail::repeats_closure(*optimizer))
-      throw UsageError("trainer.precision: ", name,
-                       " looks at the gradients once before a step, and LBFGS computes them many times in one; use "
-                       "bf16-mixed or 32-true");
   if (!parts.optimizers.empty() && parts.precision.master_weights(0) != nullptr && !parts.module.automatic_optimization)
     throw UsageError("trainer.amp_level: O2 runs automatic optimization only; use O1, which is precision 16-mixed");
 }

@@ -7,7 +7,6 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/where.h>
 #include <levin/modules/autocast.h>
-#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/trainer/core/device/out_of_memory.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
@@ -107,9 +106,6 @@ void AutoMicrobatch::attach(const std::vector<std::shared_ptr<torch::optim::Opti
   ForwardingStrategy::attach(optimizers);
   if (!module_->automatic_optimization)
     throw UsageError("trainer.auto_microbatch: manual optimization splits its batches itself; set it to false");
-  for (const auto& optimizer : optimizers)
-    if (optim::detail::repeats_closure(*optimizer))
-      throw UsageError("trainer.auto_microbatch: LBFGS evaluates a batch many times in one step; set it to false");
 }
 
 /// Runs one step of the inner strategy, which logs to `sink`.

@@ -1,7 +1,6 @@
 #include <levin/trainer/strategies/data_parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/modules/activation_checkpoint.h>
-#include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/parameter_rows.h>
 #include <levin/modules/parallel/replicas/replica_threads.h>
 #include <levin/trainer/core/device/gpu_discovery.h>
@@ -99,10 +98,6 @@ void DataParallelStrategy::attach(const std::vector<std::shared_ptr<torch::optim
     throw UsageError(
         "strategy dp runs training_step on parts of the batch, and manual optimization would step in each; "
         "set automatic_optimization = true, or use one device");
-  for (const auto& optimizer : optimizers)
-    if (optim::detail::repeats_closure(*optimizer))
-      throw UsageError(
-          "strategy dp does not run LBFGS, which evaluates a batch many times in one step; use one device");
   watch_ = optim::ParameterWatch(optimizers);
 }
 

@@ -69,10 +69,6 @@ void TensorParallelStrategy::attach(const std::vector<std::shared_ptr<torch::opt
                      optimizers.size(), "; set mesh.tensor to 1");
   if (!optimizers.empty()) {
     optimizer_ = optimizers.front().get();
-    if (!optim::is_elementwise(*optimizer_))
-      throw UsageError(
-          "trainer.mesh.tensor: this optimizer looks at whole parameters, of which each tensor-parallel rank has a "
-          "part; use one that steps each element by itself (SGD, Adam, AdamW, RMSprop, ...)");
     parameters_ = optim::detail::parameters_of(*optimizer_);
   }
   ForwardingStrategy::attach(optimizers);

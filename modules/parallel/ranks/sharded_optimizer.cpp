@@ -83,10 +83,7 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::uniq
       group_(ranks),
       strategy_(strategy),
       parameters_(optim::detail::parameters_of(optimizer)) {
-  if (!optim::is_elementwise(optimizer))
-    throw UsageError(strategy_,
-                     ": this optimizer does not step each element by itself, so that its state cannot be divided among "
-                     "the ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
+  check(optimizer, strategy_);
   const State state = optimizer.state().empty() ? State() : optim::optimizer_state_dict(optimizer);
   for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups())
     group_sizes_.push_back(group.params().size());
@@ -96,6 +93,13 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, std::uniq
 }
 
 ShardedOptimizer::~ShardedOptimizer() = default;
+
+void ShardedOptimizer::check(const torch::optim::Optimizer& optimizer, const std::string& strategy) {
+  if (!optim::is_elementwise(optimizer))
+    throw UsageError(strategy,
+                     ": this optimizer does not step each element by itself, so that its state cannot be divided among "
+                     "the ranks; use one that does (SGD, Adam, AdamW, RMSprop, ...), or ddp");
+}
 
 void ShardedOptimizer::for_each_part(
     const std::function<void(const at::Tensor& parameter, int64_t begin, const at::Tensor& part)>& visit) const {

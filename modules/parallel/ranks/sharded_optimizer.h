@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace levin::parallel {
@@ -46,6 +47,9 @@ class ShardedOptimizer : public optim::detail::FoundByOptimizer<ShardedOptimizer
   ShardedOptimizer(torch::optim::Optimizer& optimizer, ShardedMemory& memory, ProcessGroup& group,
                    const char* strategy);
   ~ShardedOptimizer();
+
+  /// Throws levin::UsageError, which begins with the strategy's name, unless the optimizer is elementwise.
+  static void check(const torch::optim::Optimizer& optimizer, const std::string& strategy);
 
   /// Shards the parameters of groups that were added to the optimizer since the last call, and new parameters of the
   /// reducer (call GradientReducer::follow_module first); existing parts stay unchanged. Collective: all ranks call it,

@@ -239,6 +239,32 @@ TEST_CASE("config check refuses a schedule that lacks what it needs, as the run 
   }
 }
 
+TEST_CASE("config check refuses an optimizer and a schedule that the run would refuse, in the same words") {
+  const ConfigFile file(kConfig);
+  const std::string optimizer = "--model.optimizer.class", schedule = "--model.lr_scheduler.class";
+  for (const auto& [flags, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{optimizer, "SGD", "--model.optimizer.nesterov", "true"}, "SGD.nesterov: needs a momentum above 0"},
+           {{schedule, "OneCycleLR", "--model.lr_scheduler.max_lr", "0.1"},
+            "OneCycleLR.total_steps: \"auto\" counts optimizer steps"},
+           {{schedule, "WarmupCosine", "--model.lr_scheduler.warmup_steps", "1"},
+            "WarmupCosine.total_steps: \"auto\" counts optimizer steps"},
+           {{optimizer, "LBFGS", "--precision", "16-mixed"}, "trainer.precision: 16-mixed looks at the gradients once"},
+           {{optimizer, "LBFGS", "--accumulate-grad-batches", "2"},
+            "trainer.accumulate_grad_batches: LBFGS evaluates a batch many times in one step"},
+           {{optimizer, "LBFGS", "--auto-microbatch", "true"}, "trainer.auto_microbatch: LBFGS evaluates a batch"}}) {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"config", "check"}, {"fit", "--quiet", "true", "--logger", "false"}}) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--config", file.path()});
+      arguments.insert(arguments.end(), flags.begin(), flags.end());
+      const ProgramRun run = run_program(arguments);
+      INFO(run.err);
+      CHECK(run.code == 2);
+      CHECK(run.err.find("levin: error: " + message) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("print-config shows the config of a run and does not run it") {
   const ConfigFile file(kConfig);
   const std::vector<std::string> arguments = {"--config", file.path(), "--max-epochs", "3"};

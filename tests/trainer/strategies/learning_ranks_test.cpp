@@ -163,6 +163,13 @@ TEST_CASE("a static graph trains as on one device in windows, with several backw
   CHECK(difference(learner.weights("ddp", 2, "static_windows_of_2", learner.middle()), unbroken) < 1e-12);
 }
 
+TEST_CASE("a static graph that changes is an error that says what to set") {
+  const RankLearner learner;
+  CHECK(learner.run("ddp", 2, "static_branches") != 0);
+  INFO(learner.log());
+  CHECK(contains(learner.log(), "trainer.static_graph: this step used other parameters than the steps before it"));
+}
+
 TEST_CASE("a hook that may read gradients where they are divided is told how") {
   const RankLearner learner;
   const char* const warning = "on_before_optimizer_step did not ask for them by levin::gradients_of";

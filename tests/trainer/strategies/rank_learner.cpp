@@ -54,7 +54,7 @@ struct Net : levin::LightningModule {
       play(batch);
       return {};
     }
-    if (what.rfind("branches", 0) == 0) return loss_of_branch(batch, batch_idx);
+    if (what.find("branches") != std::string::npos) return loss_of_branch(batch, batch_idx);
     const auto loss = loss_of(batch);
     const int64_t rank = run().comm().rank();
     if (what == "first_weighs_nothing" && rank == 0 && batch_idx == 0) return {loss, 0};

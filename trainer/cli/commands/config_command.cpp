@@ -1,4 +1,8 @@
+#include <ATen/ops/zeros.h>
+#include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/optim/registry.h>
+#include <levin/trainer/assembly/optimizer_check.h>
 #include <levin/trainer/cli/command_line.h>
 #include <levin/trainer/cli/commands/commands.h>
 #include <levin/trainer/cli/config/config_docs.h>
@@ -9,6 +13,7 @@
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/resolved_options.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -82,15 +87,41 @@ class Origins {
   Json raw_, resolved_;
 };
 
-/// What a schedule needs, it says when it is made.
-void check_schedule(const RunOptions& options) {
+/// Returns the class that an option of the model names; unset if it names none of this kind.
+template <class Kind>
+ClassChoice<Kind> chosen_by(const Json& model, const char* option, const std::string& path) {
+  ClassChoice<Kind> choice;
+  const auto chosen = model.find(option);
+  if (chosen == model.end() || !chosen->is_object()) return choice;
+  const std::string name = class_name_of(*chosen);
+  const auto& known = Kind::registry().classes();
+  if (std::ranges::find(known, name, &ClassInfo::name) != known.end())
+    OptionTraits<ClassChoice<Kind>>::type().set(&choice, path, *chosen, {});
+  return choice;
+}
+
+/// Whether a list has a value for each parameter group, which only the module knows.
+bool has_list(const Json& value) {
+  return std::any_of(value.begin(), value.end(),
+                     [](const Json& one) { return one.is_array() || (one.is_structured() && has_list(one)); });
+}
+
+/// Makes the optimizer of the config, for a parameter of its own, and its schedule: they say what does not fit
+/// together.
+void check_optimizer_and_schedule(const RunOptions& options) {
+  constexpr const char *kOptimizer = "model.optimizer", *kSchedule = "model.lr_scheduler";
+  constexpr int64_t kManySteps = 1'000'000'000;  // the data say how many
   const Json model = options_of_model(options);
-  const auto chosen = model.find("lr_scheduler");
-  if (chosen == model.end() || !chosen->is_object()) return;
-  constexpr const char* kPath = "model.lr_scheduler";
-  ClassChoice<LRSchedulerKind> schedule;
-  OptionTraits<ClassChoice<LRSchedulerKind>>::type().set(&schedule, kPath, *chosen, {});
-  schedule.make(kPath);
+  const auto optimizer = chosen_by<optim::OptimizerKind>(model, "optimizer", kOptimizer);
+  const auto schedule = chosen_by<LRSchedulerKind>(model, "lr_scheduler", kSchedule);
+  const auto made = schedule ? schedule.make(kSchedule) : nullptr;
+  if (!optimizer) return;
+  const ResolvedOptions resolved = resolve(options.trainer);
+  const auto stepped = optim::make_optimizer(optimizer, kOptimizer, {at::zeros({1}).requires_grad_(true)});
+  check_optimizer(*stepped, resolved);
+  if (!made || has_list(model["lr_scheduler"])) return;
+  const bool ends = resolved.epoch_limit() || resolved.max_steps >= 0;
+  made->bind(*stepped, {.total_steps = [&] { return ends ? std::optional(kManySteps) : std::nullopt; }});
 }
 
 void print_check(const CommandLine& line) {
@@ -130,7 +161,7 @@ void config_command(const std::vector<std::string>& arguments) {
   const RunOptions options = read_run_options(line.config);
   if (what == "check") {
     require_model(options);
-    check_schedule(options);
+    check_optimizer_and_schedule(options);
   }
   if (what == "show") std::cout << config_text(options, line.config) << std::flush;
   if (what == "check") print_check(line);
