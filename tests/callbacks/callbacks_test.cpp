@@ -42,7 +42,7 @@ TEST_CASE("the accumulation schedule names what contradicts it") {
   const levin::GradientAccumulationScheduler schedule({.scheduling = {{0, 2}}});
   CHECK(contains(
       error_text<levin::UsageError>([&] { fit(module, {schedule}, [](auto& o) { o.accumulate_grad_batches = 2; }); }),
-      "accumulate_grad_batches and the callback GradientAccumulationScheduler"));
+      "GradientAccumulationScheduler says how many batches to accumulate; leave accumulate_grad_batches at 1"));
   CHECK(contains(error_text<levin::UsageError>([] { levin::GradientAccumulationScheduler({}); }), "missing"));
   CHECK(contains(error_text<levin::UsageError>([] { levin::EpochTable({{0, 0}}); }), "numbers (from 1)"));
 }

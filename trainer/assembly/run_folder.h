@@ -46,7 +46,8 @@ class RunFolder {
   void write_config(std::string_view json) const;
   /// Records the folder of a checkpoint that is saved outside the run's folder, so that a resume finds it.
   void note_checkpoint(const std::filesystem::path& file);
-  /// Makes the folder again, with a warning, if somebody has removed it since: what a run writes at its end is not lost.
+  /// Makes the folder again, with a warning, if somebody has removed it since: what a run writes at its end is not
+  /// lost.
   void make_again_if_removed() const;
   /// Writes summary.json; a no-op without a folder.
   void write_summary(const RunResult& result) const;

@@ -286,7 +286,8 @@ int fail(const std::exception& error, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // c10d warns with twenty frames of each connection that is tried again; levin's own errors say what failed in the end.
+  // c10d warns with twenty frames of each connection that is tried again; levin's own errors say what failed in the
+  // end.
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond ulimit -f is an error of the write
   try {

@@ -126,11 +126,6 @@ void throw_explained(const std::exception& error, const torch::nn::Module& modul
         device, " (", up_to_period(*text), ")");
   if (is_about_devices(*text)) throw_elsewhere(*text, module, batch, device);
   check_class_number(*text, batch);
-  if (text->find("Your training graph has changed") != std::string::npos)
-    throw UsageError(
-        "trainer.static_graph: this step used other parameters than the steps before it, and a static graph is the "
-        "same "
-        "in each; set static_graph to false, and find_unused_parameters to true");
   if (text->find("more than 1 value per channel when training") != std::string::npos)
     throw UsageError("a batch of ", batch.size(), batch.size() == 1 ? " sample" : " samples",
                      " has one value for each channel of a BatchNorm, which in training needs two; leave such a last "

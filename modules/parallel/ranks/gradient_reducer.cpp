@@ -15,6 +15,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -207,7 +208,16 @@ void GradientReducer::check_finished() {
 
 void GradientReducer::backward(const at::Tensor& loss) {
   const at::Tensor prepared = prepare(loss);
-  group_.guarded("backward", [&] { prepared.backward(); });
+  try {
+    group_.guarded("backward", [&] { prepared.backward(); });
+  } catch (const c10::Error& error) {
+    if (!options_.static_graph ||
+        std::string_view(error.what_without_backtrace()).find("graph has changed") == std::string_view::npos)
+      throw;
+    throw UsageError(
+        "trainer.static_graph: this step used other parameters than the steps before it, and a static graph is the "
+        "same in each; set static_graph to false, and find_unused_parameters to true");
+  }
   check_finished();
 }
 

@@ -46,7 +46,7 @@ right = [
     model(optimizer="SGD", lr_scheduler=None),
     model(optimizer={"lr": 0.5, "betas": [0.5, 0.75]}),
     model(optimizer={"class": "SGD", "lr": 0, "momentum": 0.5}),
-    model(lr_scheduler={"class": "OneCycleLR", "max_lr": 0.1, "total_steps": "auto"}),
+    model(lr_scheduler={"class": "OneCycleLR", "max_lr": 0.1, "total_steps": "auto", "interval": "step"}),
     {**model(), "trainer": {"max_epochs": "${trainer.log_every_n_steps}"}},
     {"name": "run_${seed}", "seed": 1, **model(optimizer={"class": "AdamW", "lr": "${seed}"})},
 ]

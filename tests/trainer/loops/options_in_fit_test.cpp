@@ -194,7 +194,7 @@ TEST_CASE("LBFGS evaluates its closure, and one step of the trainer is one of it
   CHECK(bit_equal(by_fit->parameters(), by_hand->parameters()));
   CHECK(contains(error_text<levin::UsageError>(
                      [&] { run_fit(*by_fit, [](auto& o) { o.accumulate_grad_batches = 2; }, data.loader(8)); }),
-                 "set trainer.accumulate_grad_batches to 1"));
+                 "trainer.accumulate_grad_batches: LBFGS evaluates a batch many times in one step"));
 }
 
 TEST_CASE("the number of steps is known before training") {

@@ -4,9 +4,9 @@
 
 namespace levin {
 
-/// Runs `call`, which may wait for another machine without a limit of its own, in a thread, and waits for it at most for
-/// `limit`. Rethrows its exception. Returns false if it has not come back: its thread is left behind, so that `call` must
-/// own what it uses.
+/// Runs `call`, which may wait for another machine without a limit of its own, in a thread, and waits for it at most
+/// for `limit`. Rethrows its exception. Returns false if it has not come back: its thread is left behind, so that
+/// `call` must own what it uses.
 bool ends_within(std::chrono::milliseconds limit, std::function<void()> call);
 
 }  // namespace levin
