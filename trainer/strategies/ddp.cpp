@@ -97,7 +97,7 @@ void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
   if (!sync || !reducer_) return module_->backward(loss);
   DdpStrategy::follow_parameters();  // parameters that the step itself has added
   const at::Tensor prepared = reducer_->prepare(loss);
-  group_.guarded("backward", [&] { module_->backward(prepared); });
+  reducer_->run_backward([&] { module_->backward(prepared); });
   reducer_->check_finished();
 }
 

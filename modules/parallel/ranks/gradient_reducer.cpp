@@ -206,18 +206,21 @@ void GradientReducer::check_finished() {
   group_.guarded("rebuild of buckets", [&] { engine_->end(); });
 }
 
-void GradientReducer::backward(const at::Tensor& loss) {
-  const at::Tensor prepared = prepare(loss);
+void GradientReducer::run_backward(const std::function<void()>& backward) {
   try {
-    group_.guarded("backward", [&] { prepared.backward(); });
+    group_.guarded("backward", backward);
   } catch (const c10::Error& error) {
-    if (!options_.static_graph ||
-        std::string_view(error.what_without_backtrace()).find("graph has changed") == std::string_view::npos)
-      throw;
+    const std::string_view text = error.what_without_backtrace();
+    if (!options_.static_graph || text.find("graph has changed") == std::string_view::npos) throw;
     throw UsageError(
         "trainer.static_graph: this step used other parameters than the steps before it, and a static graph is the "
         "same in each; set static_graph to false, and find_unused_parameters to true");
   }
+}
+
+void GradientReducer::backward(const at::Tensor& loss) {
+  const at::Tensor prepared = prepare(loss);
+  run_backward([&] { prepared.backward(); });
   check_finished();
 }
 

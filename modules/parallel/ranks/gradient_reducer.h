@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,8 @@ class GradientReducer {
   void take_buffers_of(int64_t rank) { source_of_buffers_ = rank; }
   /// Makes the next backward reduce the gradients; returns the tensor to call backward on, in place of `output`.
   at::Tensor prepare(const at::Tensor& output);
+  /// Runs a backward between `prepare` and `check_finished`. Throws levin::UsageError if a static graph has changed.
+  void run_backward(const std::function<void()>& backward);
   /// Call it after such a backward. Throws levin::UsageError with the names of parameters that got no gradient.
   void check_finished();
   /// Runs `prepare`, `output.backward()` and `check_finished`.

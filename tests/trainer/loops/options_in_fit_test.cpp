@@ -322,11 +322,11 @@ TEST_CASE("keep_freed_memory takes a step's large tensors from the heap in place
     bool mapped = false;
   } module;
   module.look = maps_pages;
-  for (const bool keeps : {true, false}) {
+  for (const bool keeps : {false, true}) {
     INFO(keeps);
+    ::malloc_trim(0);  // what earlier tests have freed
     run_fit(module, [&](auto& o) { o.keep_freed_memory = keeps; }, ToyData(8).loader(4));
     CHECK(module.mapped == !keeps);
-    CHECK(maps_pages());
   }
 }
 #endif
