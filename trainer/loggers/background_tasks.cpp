@@ -1,5 +1,4 @@
 #include <levin/trainer/loggers/background_tasks.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/core/system/start_thread.h>
 #include <pthread.h>
@@ -15,6 +14,26 @@
 
 namespace levin {
 
+namespace {
+
+/// Blocks all signals while it lives; a thread that starts meanwhile gets none.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_ = {};
+};
+
+}  // namespace
+
 struct BackgroundTasks::Shared {
   const size_t most_waiting;
   std::mutex mutex = {};
@@ -26,18 +45,8 @@ struct BackgroundTasks::Shared {
 };
 
 BackgroundTasks::BackgroundTasks(size_t most_waiting) : shared_(new Shared{most_waiting}) {
-  // Signals are for the program's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::exception_ptr failure;
-  try {
-    thread_ = start_thread("sending logs", [shared = shared_] { run(shared); });
-  } catch (const Error&) {
-    failure = std::current_exception();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failure) std::rethrow_exception(failure);
+  const BlockedSignals blocked;  // signals are for the program's own threads
+  thread_ = start_thread("sending logs", [shared = shared_] { run(shared); });
 }
 
 BackgroundTasks::~BackgroundTasks() {

@@ -22,8 +22,8 @@ class BackgroundTasks {
 
   /// Adds a task and returns true, or returns false if too many wait.
   bool add(std::function<void()> task);
-  /// Waits until all tasks have run, for so many seconds at most; returns whether they have. After a signal that ends
-  /// the run it returns false after a few seconds.
+  /// Waits at most `seconds` until all tasks have run, and returns whether they have. If a signal ends the run, it
+  /// waits a few seconds at most.
   bool wait(double seconds) const;
   /// Returns whether a signal ends the run and the end has waited for a few seconds since `begin`: schedulers kill half
   /// a minute after their signal, and checkpoints come first.

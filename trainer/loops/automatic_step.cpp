@@ -144,8 +144,7 @@ void AutomaticStep::refuse_second_closure() const {
   if (!window_.is_first())
     throw UsageError(
         "the optimizer evaluates its closure more than once in a step, which would add up the window's gradients "
-        "again; "
-        "set trainer.accumulate_grad_batches to 1");
+        "again; set trainer.accumulate_grad_batches to 1");
 }
 
 at::Tensor AutomaticStep::compute_gradients() {

@@ -13,7 +13,7 @@ namespace levin {
 namespace {
 
 /// Throws levin::UsageError for what master weights cannot do.
-void check_scaling(const StepParts& parts) {
+void check_master_weights(const StepParts& parts) {
   if (!parts.optimizers.empty() && parts.precision.master_weights(0) != nullptr && !parts.module.automatic_optimization)
     throw UsageError("trainer.amp_level: O2 runs automatic optimization only; use O1, which is precision 16-mixed");
 }
@@ -22,7 +22,7 @@ void check_scaling(const StepParts& parts) {
 
 RunOptimizers::RunOptimizers(const StepParts& parts) : parts_(parts), scaler_(parts.precision.scaler()) {
   if (scaler_ != nullptr) {
-    check_scaling(parts_);
+    check_master_weights(parts_);
     // A rank whose first window weighs nothing has scaled no loss when it looks at the gradients of all.
     scaler_->scale(at::zeros({}, at::TensorOptions(parts_.strategy.device())));
   }

@@ -1,5 +1,6 @@
 #include <levin/trainer/loops/training_check.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/modules/optim/master_weights.h>
 #include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/trainer/core/system/console.h>
@@ -14,17 +15,10 @@
 namespace levin {
 namespace {
 
-/// Returns whether an optimizer holds this rank's parts of parameters.
-bool has_parts(const RunParts& parts) {
-  return std::ranges::any_of(parts.optimizers,
-                             [](const auto& one) { return parallel::ShardedOptimizer::of(*one) != nullptr; });
-}
-
-/// Returns whether an optimizer holds copies of parameters in another precision.
-bool has_copies(const RunParts& parts) {
-  for (size_t i = 0; i < parts.optimizers.size(); ++i)
-    if (parts.precision.master_weights(i) != nullptr) return true;
-  return false;
+/// Returns whether an optimizer of the run steps what a `Between` gives it in place of the module's parameters.
+template <class Between>
+bool any_has(const RunParts& parts) {
+  return std::ranges::any_of(parts.optimizers, [](const auto& one) { return Between::of(*one) != nullptr; });
 }
 
 /// Returns the hooks in which gradients are read, as far as module or callbacks are known to have them.
@@ -52,9 +46,9 @@ void TrainingCheck::after_batch(const TrainingStep::Outcome& outcome) {
   has_stepped_ = true;
   const RunParts& parts = run_.parts();
   if (parts.trial || !parts.is_rank_zero()) return;
-  if (has_parts(parts))
+  if (any_has<parallel::ShardedOptimizer>(parts))
     check_hooks();
-  else if (!has_copies(parts))
+  else if (!any_has<optim::MasterWeights>(parts))
     check_gradients();
 }
 
@@ -64,8 +58,7 @@ void TrainingCheck::check_hooks() const {
   if (hooks.empty()) return;
   console::warn(c10::str("strategy ", run_.parts().options.strategy, " divides gradients among the ranks, and ", hooks,
                          " did not ask for them by levin::gradients_of(run.module(), optimizer); a hook that reads "
-                         "parameter.grad() sees a "
-                         "part or nothing there"));
+                         "parameter.grad() sees a part or nothing there"));
 }
 
 void TrainingCheck::check_gradients() const {

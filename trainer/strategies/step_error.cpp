@@ -121,8 +121,7 @@ void throw_explained(const std::exception& error, const torch::nn::Module& modul
   if (is_about_missing_device(*text))
     throw UsageError(
         "the step uses a tensor of a device or kind that this LibTorch has no kernels for: make tensors on device(), "
-        "or "
-        "with batch.input().options(), so that they follow the run, which is on ",
+        "or with batch.input().options(), so that they follow the run, which is on ",
         device, " (", up_to_period(*text), ")");
   if (is_about_devices(*text)) throw_elsewhere(*text, module, batch, device);
   check_class_number(*text, batch);

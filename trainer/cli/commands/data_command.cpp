@@ -51,12 +51,6 @@ constexpr std::array<SplitLoaders, 4> kSplits = {
      {data::Split::Test, Stage::Test, &data::DataModule::test_dataloader},
      {data::Split::Predict, Stage::Predict, &data::DataModule::predict_dataloader}}};
 
-/// Returns the dataset of a split's loaders; null if the data module does not tell.
-data::DatasetPtr dataset_of(const data::DataModule& data, data::Split split) {
-  const auto* module = dynamic_cast<const data::DatasetModule*>(&data);
-  return module ? module->dataset(split) : nullptr;
-}
-
 /// Returns the labels under the images: class names or numbers. The texts are empty unless there is one target per
 /// image.
 std::vector<std::string> labels_of(const Batch& batch, const std::vector<std::string>& class_names) {
@@ -94,7 +88,7 @@ void inspect_part(data::DataModule& data, const SplitLoaders& part, const RunOpt
     if (options.trainer.seed) loader.set_default_seed(static_cast<uint64_t>(*options.trainer.seed));
     LoaderFindings findings = inspect(loader, arguments.limits);
     const data::DatasetPtr dataset = dataset_of(data, part.split);
-    const std::vector<std::string> class_names = class_names_of(data, part.split);
+    const std::vector<std::string> class_names = class_names_of(data, dataset);
     if (dataset && loaders.size() == 1) findings.samples_per_epoch = dataset->size();
     print_findings(std::cout, loaders.size() == 1 ? name : name + " " + std::to_string(i), findings, class_names);
     if (part.split == data::Split::Train && i == 0 && findings.batches > 0) {

@@ -127,10 +127,13 @@ void print_findings(std::ostream& out, const std::string& title, const LoaderFin
       << number(static_cast<double>(findings.samples) / std::max(findings.seconds, 1e-9)) << " samples/s\n";
 }
 
-std::vector<std::string> class_names_of(const data::DataModule& data, data::Split split) {
-  if (const auto* const tar = dynamic_cast<const data::Tar*>(&data)) return tar->class_names();
+data::DatasetPtr dataset_of(const data::DataModule& data, data::Split split) {
   const auto* const module = dynamic_cast<const data::DatasetModule*>(&data);
-  const data::DatasetPtr dataset = module ? module->dataset(split) : nullptr;
+  return module ? module->dataset(split) : nullptr;
+}
+
+std::vector<std::string> class_names_of(const data::DataModule& data, const data::DatasetPtr& dataset) {
+  if (const auto* const tar = dynamic_cast<const data::Tar*>(&data)) return tar->class_names();
   return dataset ? dataset->class_names() : std::vector<std::string>();
 }
 

@@ -35,8 +35,11 @@ LoaderFindings inspect(data::Loader& loader, const InspectLimits& limits);
 void print_findings(std::ostream& out, const std::string& title, const LoaderFindings& findings,
                     const std::vector<std::string>& class_names);
 
-/// Returns the names of the classes that a data module tells; empty if it tells none.
-std::vector<std::string> class_names_of(const data::DataModule& data, data::Split split);
+/// Returns the dataset of a split; null if the data module has no datasets, as one of streams.
+data::DatasetPtr dataset_of(const data::DataModule& data, data::Split split);
+
+/// Returns the names of the classes that a data module, or its dataset, tells; empty if they tell none.
+std::vector<std::string> class_names_of(const data::DataModule& data, const data::DatasetPtr& dataset);
 
 /// Returns the name of a class, or its number if it has no name.
 std::string class_text(int64_t value, const std::vector<std::string>& class_names);

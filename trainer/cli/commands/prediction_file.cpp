@@ -192,9 +192,8 @@ void tell_left_out(const std::vector<int64_t>& rows) {
 
 PredictedSamples predicted_samples(const data::DataModule* data) {
   if (data == nullptr) return {};
-  PredictedSamples samples{.classes = class_names_of(*data, data::Split::Predict)};
-  const auto* const module = dynamic_cast<const data::DatasetModule*>(data);
-  const data::DatasetPtr dataset = module ? module->dataset(data::Split::Predict) : nullptr;
+  const data::DatasetPtr dataset = dataset_of(*data, data::Split::Predict);
+  PredictedSamples samples{.classes = class_names_of(*data, dataset)};
   if (!dataset) return samples;
   if (const auto* const table = dynamic_cast<const data::CsvDataset*>(dataset.get())) {
     tell_left_out(table->left_out());

@@ -57,7 +57,7 @@ Removal superfluous(const RecordedRun& run, int64_t keep) {
   std::vector<CheckpointFile> files = run.checkpoints;
   std::ranges::stable_sort(files, std::ranges::greater(),
                            [&](const CheckpointFile& file) { return fs::last_write_time(path_of(file), ignored); });
-  const auto best = run.summary.is_object() ? run.summary.value("best_checkpoint", nlohmann::ordered_json()) : nullptr;
+  const auto best = run.summary.value("best_checkpoint", nlohmann::ordered_json());
   std::set<fs::path> linked;
   for (const CheckpointFile& file : files)
     if (file.is_link) linked.insert(fs::weakly_canonical(path_of(file), ignored));

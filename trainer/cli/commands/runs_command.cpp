@@ -26,8 +26,8 @@ constexpr const char* kLsHelp = R"(levin ls lists the runs in a folder and below
 Usage: levin ls [FOLDER] [--json]
 
 Each line has the folder, the status (running, completed, stopped, failed, killed: its process died), the epoch (from
-1, as fit prints it; from 0 with --json, as in the run's files) and step, the best value of what the run is judged by (the monitor of its ModelCheckpoint, else val_loss, else train_loss), and
-how long ago something was written.
+1, as fit prints it; from 0 with --json, as in the run's files) and step, the best value of what the run is judged by
+(the monitor of its ModelCheckpoint, else val_loss, else train_loss), and how long ago something was written.
 )";
 
 constexpr const char* kCompareHelp = R"(levin compare prints how two runs differ: their configs, and their metrics.
@@ -43,7 +43,8 @@ how they differ. The file needs no network.
 
 Usage: levin report RUN... [--out report.html]
 
---out - writes to standard output. RUN is the folder of a run, or one with several below it; runs that still run or were killed will do.
+--out - writes to standard output. RUN is the folder of a run, or one with several below it; runs that still run or
+were killed will do.
 )";
 
 /// Returns "3 min" and the like.
@@ -80,9 +81,7 @@ Json json_of(const RecordedRun& run) {
 }
 
 /// Prints what a run's files say, which anybody may have written, without the characters that control a terminal.
-void print_lines(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) std::cout << runs::printable(line) << "\n";
-}
+void print_line(const std::string& line) { std::cout << runs::printable(line) << "\n"; }
 void print_cells(Table table) {
   for (std::vector<std::string>& row : table)
     for (std::string& cell : row) cell = runs::printable(cell);
@@ -121,7 +120,7 @@ int ls_command(std::vector<std::string> arguments) {
     std::cout << "no runs in " << root.string() << "\n";
   else
     print_cells(table);
-  print_lines(problems);
+  for (const std::string& problem : problems) print_line(problem);
   std::cout.flush();
   return 0;
 }
@@ -135,7 +134,7 @@ int compare_command(std::vector<std::string> arguments) {
   const RecordedRun first = runs::read_run(arguments[0]), second = runs::read_run(arguments[1]);
   std::cout << "config, " << arguments[1] << " (" << arguments[0] << "):\n";
   const std::vector<std::string> changes = config_changes(first.config.dump(), second.config.dump());
-  for (const std::string& change : changes) print_lines({"  " + change});
+  for (const std::string& change : changes) print_line("  " + change);
   if (!first.config.is_object() || !second.config.is_object())
     std::cout << "  one of the runs has no config.json\n";
   else if (changes.empty())
@@ -159,7 +158,7 @@ int compare_command(std::vector<std::string> arguments) {
   }
   print_cells(table);
   for (const RecordedRun* run : {&first, &second})
-    for (const std::string& problem : run->problems) print_lines({run->folder.string() + ": " + problem});
+    for (const std::string& problem : run->problems) print_line(run->folder.string() + ": " + problem);
   std::cout.flush();
   return 0;
 }

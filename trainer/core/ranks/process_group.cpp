@@ -48,9 +48,6 @@ std::string place_of(const Rendezvous& rendezvous) {
   return c10::str(rendezvous.master_addr, ":", rendezvous.master_port);
 }
 
-/// What a call may take beyond the limit that it has itself.
-constexpr std::chrono::seconds kGrace{5};
-
 /// Calls `use`, which owns what it uses; its exceptions, and one for a store that does not answer, say that the store
 /// cannot be reached.
 void use_store(const ProcessGroup& group, std::chrono::milliseconds timeout, std::function<void()> use) {

@@ -38,7 +38,7 @@ c10::intrusive_ptr<c10d::TCPStore> join(const std::string& host, int64_t port, s
   const auto connect = [store, host, port, timeout] {
     *store = c10::make_intrusive<c10d::TCPStore>(host, store_options(port, timeout));
   };
-  if (!ends_within(timeout + std::chrono::seconds(5), connect))
+  if (!ends_within(timeout + kGrace, connect))
     throw Error("what listens there does not answer; is it the store that the ranks meet at?");
   return *store;
 }

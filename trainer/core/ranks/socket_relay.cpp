@@ -1,7 +1,7 @@
 #include <levin/trainer/core/ranks/socket_relay.h>
+#include <levin/trainer/core/system/start_thread.h>
 
 #include <exception>
-#include <system_error>
 #include <utility>
 
 namespace levin {
@@ -37,8 +37,8 @@ void SocketRelay::accept_all() {
     Connection& connection = connections_.emplace_back();
     connection.accepted = std::move(accepted);
     try {
-      connection.thread = std::thread([this, &connection] { serve(connection); });
-    } catch (const std::system_error&) {
+      connection.thread = start_thread("a connection", [this, &connection] { serve(connection); });
+    } catch (const std::exception&) {
       connections_.pop_back();  // closed: the other side tries again, or says that it could not connect
     }
   }
