@@ -37,6 +37,19 @@ function(levin_use_sanitizers)
   add_link_options(-fsanitize=${LEVIN_SANITIZE})
 endfunction()
 
+# What distributions build their programs with: a return address that was written over ends the program, known sizes are checked, and
+# the table of addresses that the loader fills is read-only afterwards.
+function(levin_use_hardening)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$" OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    return()
+  endif()
+  add_compile_options(-fstack-protector-strong)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # _FORTIFY_SOURCE needs optimisation
+    add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  endif()
+  add_link_options(-Wl,-z,relro -Wl,-z,now)
+endfunction()
+
 function(levin_compile_options target)
   # Sources are named relative to the checkout in what they print, and so in the objects.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
@@ -113,6 +126,8 @@ if(PROJECT_IS_TOP_LEVEL)
   levin_use_mold()
   if(LEVIN_SANITIZE)
     levin_use_sanitizers()
+  elseif(LEVIN_HARDENING)
+    levin_use_hardening()
   endif()
 endif()
 

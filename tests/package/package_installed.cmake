@@ -23,7 +23,7 @@ foreach(header trainer/core/state/format/pickle_reader.h trainer/loops/fit_loop.
   endif()
 endforeach()
 
-run("${CMAKE_COMMAND}" "-DROOTS=${prefix}" -P "${CMAKE_CURRENT_LIST_DIR}/runpath.cmake")
+run("${CMAKE_COMMAND}" "-DROOTS=${prefix}" -P "${CMAKE_CURRENT_LIST_DIR}/hardening.cmake")
 
 foreach(completion bash-completion/completions/levin zsh/site-functions/_levin fish/vendor_completions.d/levin.fish)
   file(READ "${prefix}/share/${completion}" text)

@@ -8,6 +8,7 @@ alone differ in what those steps have sent. What TCP adds comes on top, and what
 
 import fcntl
 import json
+import math
 import os
 import re
 import socket
@@ -19,6 +20,7 @@ import tempfile
 SKIPPED = 77
 SHORT, LONG = 5, 15
 MOST_BY_TCP = 0.05
+MOST_RUNS = 4
 
 
 def own_network():
@@ -53,13 +55,13 @@ def fit(levin, folder, *flags):
     return done.stdout
 
 
-def measured(levin, folder, ranks, flags):
-    """Bytes of one rank in one step."""
-    sent = {}
+def measure(levin, folder, ranks, flags, sent):
+    """Bytes of one rank in one step. sent: the fewest bytes by number of steps in the runs so far, since on a busy machine TCP
+    sends some of them again."""
     for steps in (SHORT, LONG):
         before = bytes_so_far()
         fit(levin, folder, *flags, "--devices", str(ranks), "--max-steps", str(steps))
-        sent[steps] = bytes_so_far() - before
+        sent[steps] = min(bytes_so_far() - before, sent.get(steps, math.inf))
     return (sent[LONG] - sent[SHORT]) / (LONG - SHORT) / ranks
 
 
@@ -95,10 +97,15 @@ def main():
         write_files(folder)
         sent = {}
         for ranks, flags in cases:
-            plan, real = planned(levin, folder, ranks, flags), measured(levin, folder, ranks, flags)
+            plan, in_runs = planned(levin, folder, ranks, flags), {}
+            for _ in range(MOST_RUNS):
+                real = measure(levin, folder, ranks, flags, in_runs)
+                print(f"{ranks} ranks, {' '.join(flags)}: planned {plan:.0f} bytes, measured {real:.0f} ({real / plan:.4f})")
+                as_planned = plan <= real * 1.002 and real <= plan * (1 + MOST_BY_TCP)
+                if as_planned:
+                    break
             sent[(ranks, flags)] = real
-            print(f"{ranks} ranks, {' '.join(flags)}: planned {plan:.0f} bytes, measured {real:.0f} ({real / plan:.4f})")
-            failed |= not plan <= real * 1.002 or real > plan * (1 + MOST_BY_TCP)
+            failed |= not as_planned
         for ranks in (2, 4):
             share = sent[(ranks, ("--strategy", "fsdp"))] / sent[(ranks, ("--strategy", "ddp"))]
             print(f"{ranks} ranks: fsdp sends {share:.3f} of ddp's bytes")

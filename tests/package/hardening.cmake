@@ -1,5 +1,5 @@
-# cmake -DROOTS=<files and folders> -P runpath.cmake: no program and no library looks for others in the current folder, as an empty or
-# relative entry of its RUNPATH would make it.
+# cmake -DROOTS=<files and folders> [-DCOMPILED=ON] -P hardening.cmake: no program and no library looks for others in the current folder,
+# as an empty or relative entry of its RUNPATH would make it. COMPILED: they are also built as levin_use_hardening says.
 cmake_minimum_required(VERSION 3.22)
 
 find_program(readelf readelf)
@@ -31,12 +31,23 @@ foreach(root IN LISTS ROOTS)
         string(APPEND mistakes "${file}: ${path}\n")
       endif()
     endforeach()
+    if(COMPILED)
+      execute_process(COMMAND "${readelf}" --file-header --program-headers --dynamic --dyn-syms --wide "${file}" OUTPUT_VARIABLE output ERROR_QUIET)
+      foreach(needed "Type: +DYN" GNU_RELRO BIND_NOW __stack_chk_fail)
+        if(NOT output MATCHES "${needed}")
+          string(APPEND mistakes "${file}: without ${needed}\n")
+        endif()
+      endforeach()
+      if(file MATCHES "/(levin|liblevin\\.so[.0-9]*)$" AND NOT output MATCHES "__[a-z]+_chk@")
+        string(APPEND mistakes "${file}: without functions that check sizes (_FORTIFY_SOURCE)\n")
+      endif()
+    endif()
   endforeach()
 endforeach()
 if(mistakes)
-  message(FATAL_ERROR "The loader would look for libraries in the current folder:\n${mistakes}")
+  message(FATAL_ERROR "The loader would look for libraries in the current folder, or a protection is missing:\n${mistakes}")
 endif()
 if(count EQUAL 0)
   message(FATAL_ERROR "There is no program and no library in ${ROOTS}")
 endif()
-message("${count} programs and libraries look for others in absolute folders and beside themselves alone")
+message("${count} programs and libraries: absolute folders and those beside themselves alone; protected as asked for")
