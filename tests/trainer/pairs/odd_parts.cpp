@@ -212,6 +212,8 @@ struct OddLearner : levin::LightningModule {
     const torch::Tensor logits = forward(batch.input(), batch_idx);
     log("val_loss", torch::nn::functional::cross_entropy(logits, batch.target()));
     log("val_acc", (logits.argmax(1) == batch.target()).to(torch::kFloat).mean());
+    // Is worse in the second epoch, and better in each one after that.
+    log("val_wave", current_epoch() == 1 ? 2.0 : 1.0 / static_cast<double>(1 + current_epoch()));
   }
   levin::Batch predict_step(const levin::Batch& batch, int64_t batch_idx) override {
     return {forward(batch.input(), batch_idx).softmax(1)};

@@ -82,6 +82,8 @@ def config_of(case, folder):
             name = slot.split(".")[1]
             # The second of two has default options beside those that its class needs.
             callbacks[name].append({"class": name, **NEEDED.get(f"callback.{name}", {})})
+    if "trainer.min_epochs" in value and "trainer.max_epochs" not in value:
+        trainer["max_epochs"] = trainer["min_epochs"] + 2  # a minimum has a meaning below the end alone
     trainer["callbacks"] = [one for name in callbacks for one in callbacks[name]]
     return {"seed": 5, "model": model, "data": data, "trainer": trainer}
 
@@ -292,9 +294,10 @@ def check_early_stopping(runs, name, config, summary):
     plain = not any(k in trainer for k in ("val_check_interval", "max_steps", "min_steps", "check_val_every_n_epoch",
                                            "limit_val_batches", "overfit_batches", "num_sanity_val_steps"))
     simple = len(stops) == 1 and not set(stops[0]) - {"class", "monitor", "patience", "min_delta", "mode"}
-    if not simple or others or not plain or not has_rows(runs, name) or stops[0]["monitor"] != "val_loss":
+    if not simple or others or not plain or not has_rows(runs, name) or stops[0]["monitor"] == "train_loss":
         return []
-    values = [row["val_loss"] for row in runs.rows(name) if isinstance(row.get("val_loss"), (int, float))]
+    monitor = stops[0]["monitor"]
+    values = [row[monitor] for row in runs.rows(name) if isinstance(row.get(monitor), (int, float))]
     limit, least = trainer.get("max_epochs", EPOCHS), trainer.get("min_epochs", 0)
     if len(values) != summary["epochs"] or any(math.isnan(v) for v in values):
         return []

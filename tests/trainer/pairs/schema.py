@@ -59,8 +59,8 @@ VALUES = {
     "callback.ModelCheckpoint.save_top_k": [0, 2, -1],
     "callback.ModelCheckpoint.every_n_train_steps": [2, 5],
     "callback.ModelCheckpoint.every_n_epochs": [0, 2],
-    "callback.EarlyStopping.monitor": ["train_loss"],
-    "callback.EarlyStopping.patience": [0, 1],
+    "callback.EarlyStopping.monitor": ["train_loss", "val_loss"],
+    "callback.EarlyStopping.patience": [0, 2],
     "callback.EarlyStopping.min_delta": [0.5],
     "callback.EarlyStopping.stopping_threshold": [0.9],
     "callback.EarlyStopping.divergence_threshold": [0.5],
@@ -112,7 +112,7 @@ VALUES = {
 
 # What a class needs to be valid at all.
 NEEDED = {
-    "callback.EarlyStopping": {"monitor": "val_loss"},
+    "callback.EarlyStopping": {"monitor": "val_wave", "patience": 1},
     "callback.StochasticWeightAveraging": {"swa_lrs": 0.05},
     "callback.GradientAccumulationScheduler": {"scheduling": {"0": 1, "1": 2}},
     "callback.ModelPruning": {"pruning_fn": "l1_unstructured"},
