@@ -10,7 +10,8 @@ make_cuda_python() {
   say "Making build/cuda-python with torch $torch_version and CUDA (5 GB)"
   mkdir -p build
   run_quietly "python3 cannot make a virtual environment: install python3-venv." python3 -m venv build/cuda-python
-  run_quietly "$sentence" build/cuda-python/bin/python -m pip install -q "torch==$torch_version" numpy
+  run_quietly "$sentence" build/cuda-python/bin/python -m pip install -q "torch==$torch_version"
+  venv=build/cuda-python run_quietly "$sentence" install_pinned numpy
   # torch's headers include these, but its package does not require them.
   run_quietly "$sentence" build/cuda-python/bin/python -m pip install -q --no-deps 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-cccl==13.0.*'
 }

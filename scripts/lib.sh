@@ -2,6 +2,7 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv"
+pinned="$root/scripts/pinned"
 
 say() { printf '==> %s\n' "$*"; }
 
@@ -22,6 +23,12 @@ run_quietly() {
     fail "$sentence"
   fi
   rm -f "$log"
+}
+
+# install_pinned NAME: installs the packages of scripts/pinned/NAME.txt into $venv, and no others; a file with another digest than the
+# list has is refused.
+install_pinned() {
+  "$venv/bin/python" -m pip install -q --no-deps --require-hashes --only-binary=:all: -r "$pinned/$1.txt"
 }
 
 # Prints the number of compiler jobs: one per core, but no more than fit into memory (a file with torch/torch.h takes 1.7 GB).
