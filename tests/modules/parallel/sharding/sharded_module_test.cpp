@@ -429,6 +429,21 @@ TEST_CASE("a module that groups of ranks divide among each other trains as under
                  "hybrid_shard 2 does not divide the 3 ranks"));
 }
 
+TEST_CASE("complex parameters are refused by name") {
+  const auto refusal = [](const Tensor& values) {
+    return error_text<levin::UsageError>([&] {
+      run_ranks_over_gloo(2, [&](levin::ProcessGroup& group) {
+        group.barrier();  // none leaves while another still connects
+        torch::nn::Module net;
+        net.register_parameter("turn", values.clone());
+        ShardedModule(net, group, {});
+      });
+    });
+  };
+  CHECK(contains(refusal(torch::zeros({3}, torch::kComplexFloat)),
+                 "the parameter turn is complex; register it as pairs"));
+}
+
 TEST_CASE("ranks that use units in different orders are told which") {
   const std::string error = error_text([] {
     run_ranks_over_gloo(2, [](levin::ProcessGroup& group) {
