@@ -1,9 +1,36 @@
 #include <levin/trainer/loops/manual_step.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
+#include <levin/modules/autocast.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <optional>
+
 namespace levin {
+namespace {
+
+/// While it lives, what a step does besides forward runs outside of its autocast, as under automatic optimization.
+class OutsideAutocast {
+ public:
+  explicit OutsideAutocast(c10::DeviceType device) {
+    if (at::autocast::is_autocast_enabled(device)) off_.emplace(device, std::nullopt, /*enabled=*/false);
+  }
+  /// Returns the closure that computes as where the object was made.
+  Closure inside(const Closure& closure) const {
+    if (!closure || !off_) return closure;
+    return [this, closure] {
+      const AutocastGuard guard(before_);
+      return closure();
+    };
+  }
+
+ private:
+  AutocastState before_ = {};
+  std::optional<Autocast> off_ = {};
+};
+
+}  // namespace
 
 ManualStep::ManualStep(const StepParts& parts) : TrainingStep(parts) {
   const ResolvedOptions& options = parts.options;
@@ -34,8 +61,10 @@ TrainingStep::Outcome ManualStep::run(const Batch& batch, int64_t batch_idx, boo
   return {.window_done = true, .stepped = stepped_, .skipped = stepped_ && !updated_, .weight = given_weight()};
 }
 
-void ManualStep::step(size_t index, const Closure& closure) {
+void ManualStep::step(size_t index, const Closure& given) {
   const ProfileSpan span(parts_.profiler, Action::ManualOptimizerStep);
+  const OutsideAutocast outside(parts_.strategy.device().type());
+  const Closure closure = outside.inside(given);
   const bool scales = optimizers_.has_scaler();
   if (scales) {
     run_closure(closure);
@@ -65,11 +94,13 @@ at::Tensor ManualStep::share_of_mean(const at::Tensor& loss) const {
 }
 
 void ManualStep::backward(const at::Tensor& loss) {
+  const OutsideAutocast outside(parts_.strategy.device().type());
   optimizers_.update_scale_if_all_stepped();
   call_backward(optimizers_.scale(share_of_mean(loss)), /*sync=*/true);
 }
 
 void ManualStep::clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) {
+  const OutsideAutocast outside(parts_.strategy.device().type());
   optimizers_.unscale_once(index);
   optimizers_.clip(index, value, algorithm);
 }

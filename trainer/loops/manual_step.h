@@ -6,7 +6,8 @@
 namespace levin {
 
 /// A step of manual optimization: training_step itself calls backward, zero_grad and step through its handles. There is
-/// no accumulation and there are no weights; gradients are the mean over the ranks that have a batch.
+/// no accumulation and there are no weights; gradients are the mean over the ranks that have a batch. Backward and the
+/// optimizers' arithmetic run outside of autocast, which holds for the rest of training_step and for closures.
 class ManualStep final : public TrainingStep {
  public:
   explicit ManualStep(const StepParts& parts);
@@ -14,7 +15,7 @@ class ManualStep final : public TrainingStep {
   Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) override;
   Outcome finish_window() override { return {.window_done = true}; }
 
-  void step(size_t index, const Closure& closure) override;
+  void step(size_t index, const Closure& given) override;
   void backward(const at::Tensor& loss) override;
   void clip_gradients(size_t index, double value, GradientClipAlgorithm algorithm) override;
 

@@ -3,6 +3,7 @@
 #include <levin/trainer/core/state/state_file.h>
 
 #include <map>
+#include <set>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -237,4 +238,57 @@ TEST_CASE("float32_matmul_precision is set for the run and put back") {
   levin::Trainer(options).fit(module, ToyData(4).loader(4));
   CHECK(module.found == at::Float32MatmulPrecision::MEDIUM);
   CHECK(at::globalContext().float32MatmulPrecision() == before);
+}
+
+TEST_CASE(
+    "manual optimization computes gradients and steps outside of autocast, as automatic does, and closures inside") {
+  // Takes part of its forward in 32 bit, where backward under autocast would multiply in 16 bit.
+  struct Either : ToyModule {
+    torch::Tensor loss_of(const levin::Batch& batch) {
+      const torch::Tensor outputs = net->forward(batch.input());
+      dtypes.insert(outputs.scalar_type());
+      const levin::Autocast off(at::kCPU, at::kBFloat16, /*enabled=*/false);
+      const torch::Tensor turned = outputs.to(torch::kFloat).matmul(net->parameters()[2]);
+      return (turned - batch.target()).square().mean();
+    }
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      if (automatic_optimization) return loss_of(batch);
+      levin::LightningOptimizer only = optimizer();
+      const auto gradients = [&] {
+        only.zero_grad();
+        const torch::Tensor loss = loss_of(batch);
+        manual_backward(loss);
+        return loss.detach();
+      };
+      if (by_closure) {
+        only.step(gradients);
+      } else {
+        gradients();
+        only.step();
+      }
+      return {};
+    }
+    bool by_closure = false;
+    std::set<torch::ScalarType> dtypes = {};
+  };
+  const ToyData data(24);
+  for (const char* const precision : {"bf16-mixed", "16-mixed"}) {
+    std::vector<std::vector<torch::Tensor>> ended;
+    for (const auto& [is_automatic, by_closure] : {std::pair{true, false}, {false, false}, {false, true}}) {
+      const TemporaryFolder folder;
+      torch::manual_seed(3);
+      Either module;
+      module.automatic_optimization = is_automatic;
+      module.by_closure = by_closure;
+      module.optimizers_of = [](ToyModule& one) {
+        return levin::OptimizerConfig(levin::optim::Adafactor(one.parameters()));
+      };
+      levin::Trainer(with(folder, precision)).fit(module, data.loader(4));
+      CHECK(module.dtypes == std::set{precision[0] == 'b' ? torch::kBFloat16 : torch::kHalf});
+      ended.push_back(copies(module.parameters()));
+    }
+    INFO(precision);
+    CHECK(bit_equal(ended[0], ended[1]));
+    CHECK(bit_equal(ended[0], ended[2]));
+  }
 }
