@@ -51,6 +51,8 @@ class EMAWeightAveraging : public Callback {
   void load_state_dict(const State& state) override;
 
  private:
+  /// Updates the averages if a step since the last update asks for it.
+  void update_after_step(Run& run);
   bool step_updates(int64_t step) const;
   void swap_back();
   State held_weights(Run& run, const State& of_module) const;

@@ -94,7 +94,11 @@ void ModelCheckpoint::on_fit_start(Run& run) {
   if (has_moved) last_model_path_.clear();
 }
 
-void ModelCheckpoint::on_train_start(Run& /*run*/) { looked_at_clock_ = std::chrono::steady_clock::now(); }
+void ModelCheckpoint::on_train_start(Run& run) {
+  looked_at_clock_ = std::chrono::steady_clock::now();
+  seen_step_ = run.state().global_step;
+  has_saved_ = false;
+}
 
 /// Also true after a signal: the trainer then saves its own checkpoint, and little time is left.
 bool ModelCheckpoint::saved_already(Run& run) const {
@@ -110,7 +114,10 @@ bool ModelCheckpoint::every_epoch(Run& run) const {
   return n > 0 && (run.state().epoch + 1) % n == 0;
 }
 
-void ModelCheckpoint::on_train_batch_end(Run& run) {
+void ModelCheckpoint::on_train_batch_end(Run& run) { save_after_step(run); }
+
+void ModelCheckpoint::save_after_step(Run& run) {
+  seen_step_ = run.state().global_step;
   if (saved_already(run)) return;
   const int64_t n = options_.every_n_train_steps.value_or(0);
   bool due = n > 0 && run.state().global_step % n == 0;
@@ -129,6 +136,8 @@ void ModelCheckpoint::on_train_batch_end(Run& run) {
 }
 
 void ModelCheckpoint::on_train_epoch_end(Run& run) {
+  // The end of a session's epoch may have made a step of the batches before.
+  if (seen_step_ != run.state().global_step) save_after_step(run);
   if (saves_train_epochs(run) && every_epoch(run) && !saved_already(run)) save(run);
 }
 
@@ -138,9 +147,23 @@ void ModelCheckpoint::on_validation_end(Run& run) {
   waits_for_validation_ = false;
 }
 
+bool ModelCheckpoint::last_is_behind(Run& run) const {
+  if (has_saved_ || !(run.resumes_in_place() || !run.resumed_from().empty())) return false;
+  const fs::path newest = !options_.monitor        ? best_model_path_
+                          : best_k_models_.empty() ? fs::path()
+                                                   : best_k_models_.back().first;
+  const fs::path last = last_path(run);
+  std::error_code none;
+  const bool is_behind =
+      fs::exists(newest, none) && is_below(newest, folder_) && !fs::equivalent(last, newest, none) &&
+      (!fs::exists(last, none) || fs::last_write_time(last, none) < fs::last_write_time(newest, none));
+  return of_rank_zero(is_behind, run.comm());
+}
+
 /// Saves the training since the newest save, which would otherwise be lost.
 void ModelCheckpoint::on_train_end(Run& run) {
-  if (!options_.save_last || saved_already(run)) return;
+  if (!options_.save_last || received_signal() != 0) return;
+  if (saved_already(run) && !last_is_behind(run)) return;
   saved_step_ = run.state().global_step;
   last_model_path_ = last_path(run);
   run.save_checkpoint(last_model_path_, {.weights_only = options_.save_weights_only});
@@ -157,6 +180,7 @@ void ModelCheckpoint::save(Run& run) {
   if (!path && !options_.save_last) return;
   if (options_.save_last) last_model_path_ = last_path(run);
   saved_step_ = run.state().global_step;
+  has_saved_ = true;
   SaveCheckpointOptions how{.weights_only = options_.save_weights_only, .then_remove = std::move(replaced)};
   if (path && options_.save_last) how.link_as = last_model_path_;
   if (options_.verbose) console::info(c10::str("ModelCheckpoint: saving ", (path ? *path : last_model_path_).string()));

@@ -80,6 +80,11 @@ class ModelCheckpoint : public Callback {
   bool saves_train_epochs(Run& run) const;
   bool every_epoch(Run& run) const;
   bool saved_already(Run& run) const;
+  /// Saves if the number of steps or the time asks for it.
+  void save_after_step(Run& run);
+  /// Returns whether last.ckpt is older than the newest file of the run that was resumed, whose process ended between
+  /// the two, and nothing has been saved since. All ranks call it.
+  bool last_is_behind(Run& run) const;
   void save(Run& run);
   /// Returns the file to save to and sets the files that it replaces; nothing if the checkpoint is not among the best.
   std::optional<std::filesystem::path> place(Run& run, std::vector<std::filesystem::path>& replaced);
@@ -107,7 +112,8 @@ class ModelCheckpoint : public Callback {
   std::optional<double> best_model_score_ = {}, current_score_ = {};
   std::string loaded_folder_ = {};  ///< folder of a loaded state, until the run's folder is known
   int64_t saved_step_ = 0;  ///< global_step of the newest save; its initial 0 prevents a save before the first step
-  bool waits_for_validation_ = false;
+  int64_t seen_step_ = 0;   ///< global_step that save_after_step has seen
+  bool waits_for_validation_ = false, has_saved_ = false;
   std::chrono::steady_clock::time_point looked_at_clock_ = {};
 };
 

@@ -2,6 +2,7 @@
 #include <levin/callbacks/checkpoint_name.h>
 #include <levin/trainer/core/options/value_type.h>
 
+#include <chrono>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
@@ -229,6 +230,36 @@ TEST_CASE("the checkpoint that a run was resumed from is neither removed nor wri
   std::ofstream(test.folder / "fixed" / "model.ckpt") << "saved";
   test.run.resumed_from_ = test.folder / "fixed" / "model.ckpt";
   CHECK(test.end_epoch(same, 1) == "model-v1.ckpt");
+}
+
+TEST_CASE("last.ckpt is made at the end of a resumed run whose process ended before it was") {
+  CheckpointRun test;
+  const fs::path last = test.folder / "checkpoints" / "last.ckpt";
+  ModelCheckpoint first({.save_last = true});
+  first.on_fit_start(test.run);
+  first.on_train_start(test.run);
+  REQUIRE(test.end_epoch(first, 0.5) == "epoch=0-step=10.ckpt");
+  const fs::path newest = test.folder / "checkpoints" / "epoch=0-step=10.ckpt";
+  const auto ends_with_a_save = [&] {
+    ModelCheckpoint second({.save_last = true});
+    second.load_state_dict(first.state_dict());
+    test.run.continues_in_folder_ = true;
+    second.on_fit_start(test.run);
+    second.on_train_start(test.run);
+    const size_t before = test.run.saves_.size();
+    second.on_train_end(test.run);
+    return test.run.saves_.size() != before;
+  };
+  CHECK(ends_with_a_save());
+  CHECK(test.run.saves_.back().first == fs::absolute(last));
+  std::ofstream(last) << "an older one";
+  fs::last_write_time(last, fs::last_write_time(newest) - std::chrono::seconds(1));
+  CHECK(ends_with_a_save());
+  fs::last_write_time(last, fs::last_write_time(newest) + std::chrono::seconds(1));  // a copy that was made in time
+  CHECK_FALSE(ends_with_a_save());
+  fs::remove(last);
+  fs::create_hard_link(newest, last);
+  CHECK_FALSE(ends_with_a_save());
 }
 
 TEST_CASE("a resumed run removes no file outside of its folder that a checkpoint names") {

@@ -13,6 +13,7 @@
 #include <levin/trainer/core/system/memory_use.h>
 #include <levin/trainer/strategies/forward_snapshot.h>
 #include <levin/trainer/strategies/gather_outputs.h>
+#include <levin/trainer/strategies/own_loss.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -168,6 +169,8 @@ StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std
 }
 
 StepOutput AutoMicrobatch::run_step(const Batch& batch, int64_t batch_idx) {
+  // A loss that the host or a compiled step computes has no batch that could be split.
+  if (batch.get_if<OwnLoss>() != nullptr) return inner().run_step(batch, batch_idx);
   parameters_.clear();  // layers may have been unfrozen since the last step
   for (const at::Tensor& parameter : module_->parameters())
     if (parameter.requires_grad()) parameters_.push_back(parameter);

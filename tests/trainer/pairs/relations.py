@@ -261,12 +261,9 @@ def saved_states(runs, folder):
 
 def check_checkpoints(runs, name, folder):
     """Every file that a newest ModelCheckpoint's state names is there, and the best one holds its best score."""
-    found, newest = [], None
-    states = dict(saved_states(runs, folder))
-    for file, state in states.items():
-        if "callbacks" in state and (newest is None or file.stat().st_mtime_ns > newest.stat().st_mtime_ns):
-            newest = file
-    if newest is None:
+    found, states = [], dict(saved_states(runs, folder))
+    newest = max(states, key=lambda file: file.stat().st_mtime_ns, default=None)
+    if newest is None or "callbacks" not in states[newest]:  # weights alone: what they replaced is not in any state
         return found
     for key, state in states[newest]["callbacks"].items():
         if not str(key).startswith("ModelCheckpoint"):

@@ -90,6 +90,54 @@ TEST_CASE("a session needs no data: the module makes it, or the host computes th
   CHECK(bit_equal(by_closure->parameters(), by_batch->parameters()));
 }
 
+TEST_CASE("a step that the end of a session's epoch makes is averaged and saved as the fit's is") {
+  // Three batches in windows of two: a fit knows the last one, and a host's loss does not.
+  const ToyData data(12);
+  const auto options = [&](const TemporaryFolder& folder) {
+    levin::TrainerOptions result = options_in(folder);
+    result.max_epochs = 3;
+    result.accumulate_grad_batches = 2;
+    result.callbacks = {levin::EMAWeightAveraging({.decay = 0.5}),
+                        levin::ModelCheckpoint({.filename = "{step}", .save_top_k = -1, .every_n_train_steps = 2})};
+    return result;
+  };
+  const auto by_fit = new_module(), by_host = new_module();
+  const TemporaryFolder of_fit, of_host;
+  const levin::RunResult fitted = levin::Trainer(options(of_fit)).fit(*by_fit, data.loader(4));
+  levin::Session session = levin::Trainer(options(of_host)).start(by_host);
+  while (!session.is_over()) {
+    for (int64_t i = 0; i < 3; ++i) {
+      const auto part = [&](const torch::Tensor& values) { return values.narrow(0, 4 * i, 4); };
+      session.step([&] { return by_host->loss_of({part(data.input), part(data.target)}); });
+    }
+    session.end_epoch();
+  }
+  const levin::RunResult hosted = session.finish();
+  CHECK(bit_equal(by_fit->parameters(), by_host->parameters()));
+  for (const char* const name : {"step=2.ckpt", "step=4.ckpt", "step=6.ckpt"}) {
+    INFO(name);
+    CHECK(std::filesystem::exists(fitted.folder / "checkpoints" / name));
+    CHECK(std::filesystem::exists(hosted.folder / "checkpoints" / name));
+  }
+}
+
+TEST_CASE("auto_microbatch leaves a loss that the host computes alone") {
+  const ToyData data(8);
+  std::vector<std::vector<torch::Tensor>> ended;
+  for (const bool splits : {false, true}) {
+    const TemporaryFolder folder;
+    levin::TrainerOptions options = options_in(folder);
+    options.max_steps = 3;
+    options.auto_microbatch = splits;
+    const auto module = new_module();
+    levin::Session session = levin::Trainer(options).start(module);
+    while (!session.is_over()) session.step([&] { return module->loss_of({data.input, data.target}); });
+    session.finish();
+    ended.push_back(copies(module->parameters()));
+  }
+  CHECK(bit_equal(ended[0], ended[1]));
+}
+
 TEST_CASE("LBFGS evaluates a session's closure several times") {
   TemporaryFolder folder;
   levin::TrainerOptions options = options_in(folder);
