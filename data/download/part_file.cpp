@@ -1,6 +1,7 @@
 #include <levin/data/download/part_file.h>
 #include <fcntl.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,9 +18,9 @@ fs::path part_of(fs::path target) { return target += ".part"; }
 
 /// Syncs a folder, so that a rename survives a power failure; a folder that cannot be synced is skipped.
 void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = open_file(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
-  ::fsync(descriptor);
+  sync_file(descriptor);
   ::close(descriptor);
 }
 
@@ -48,7 +49,8 @@ void PartFile::clear() {
 }
 
 void PartFile::commit() {
-  if (::fsync(file_.descriptor()) != 0 && errno != EINVAL) fail("cannot be written");
+  errno = sync_file(file_.descriptor());
+  if (errno != 0) fail("cannot be written");
   if (::rename(path().c_str(), target_.c_str()) != 0) fail("cannot be renamed");
   sync_folder(target_.parent_path());
 }

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <levin/data/files/exif.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <levin/trainer/core/system/hex_digits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 class OpenFile {
  public:
-  explicit OpenFile(const fs::path& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit OpenFile(const fs::path& path) : path_(path), file_(open_file(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (file_ < 0) throw UsageError(path.string(), ": cannot be opened: ", std::strerror(errno));
   }
   ~OpenFile() { ::close(file_); }

@@ -1,6 +1,7 @@
 #include <levin/data/files/mapped_file.h>
 #include <fcntl.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ int advice(FileAccess access) {
 MappedFile::MappedFile(std::filesystem::path path, FileAccess access) : path_(std::move(path)) {
   const std::string name = path_.string();
   // Without O_NONBLOCK, opening a FIFO would wait for its writer.
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(open_file(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) throw UsageError(name, ": cannot be opened: ", std::strerror(errno));
   struct stat about = {};
   if (::fstat(file.number(), &about) != 0) throw UsageError(name, ": cannot be read: ", std::strerror(errno));

@@ -2,14 +2,17 @@
 #include <levin/trainer/checkpoint/lazy_tensor.h>
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/state/find_state_dict.h>
+#include <levin/trainer/core/state/leftover_files.h>
 #include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/core/state/unread_file_error.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
@@ -80,6 +83,12 @@ bool serves(const State& state, CheckpointUse use) {
   return state.is_dict() && state.contains("optimizer_states");
 }
 
+/// Returns whether this is a folder, and no link to one.
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error));
+}
+
 /// Returns N for a folder version_<N>.
 std::optional<int64_t> version_of(const fs::path& folder) {
   constexpr std::string_view kPrefix = "version_";
@@ -106,6 +115,21 @@ std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& s
   std::vector<fs::path> folders;
   for (auto& [version, folder] : found) folders.push_back(std::move(folder));
   return folders;
+}
+
+/// Removes what killed runs have left of files that they were writing. A run that ended before its first checkpoint is
+/// not continued, so that nothing else would remove it there.
+void remove_leftovers_of_runs(const fs::path& runs) {
+  std::error_code error;
+  if (!fs::is_directory(runs, error)) return;
+  for (const fs::directory_entry& entry : entries_of(runs)) {
+    const fs::path checkpoints = entry.path() / "checkpoints";
+    if (!version_of(entry.path()) || !is_folder(entry.path()) || RunLock::holder(entry.path())) continue;
+    remove_leftovers(entry.path(), "");
+    if (!is_folder(checkpoints)) continue;
+    remove_leftovers(checkpoints, "");
+    remove_leftover_parts(checkpoints);
+  }
 }
 
 JoinTensor join_of(const CheckpointRequest& request) { return request.lazily ? JoinTensor(lazy_tensor) : JoinTensor(); }
@@ -181,6 +205,7 @@ std::optional<FoundCheckpoint> find_named(const CheckpointRequest& request) {
 }  // namespace
 
 std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder, CheckpointUse use, const JoinTensor& join) {
+  std::string unread;
   for (const Candidate& candidate : candidates_of(folder)) {
     try {
       State state = load_state(candidate.file, {.join = join});
@@ -188,8 +213,13 @@ std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder, Checkpoi
       if (serves(state, use)) return ReadCheckpoint{candidate.file, std::move(state)};
     } catch (const UsageError& error) {
       console::warn(c10::str("an older checkpoint is looked for: ", error.what()));
+      if (dynamic_cast<const UnreadFileError*>(&error) != nullptr && unread.empty()) unread = error.what();
     }
   }
+  // A run that began anew would be the loss of the one that is there.
+  if (!unread.empty())
+    throw UsageError(unread, "; there is no other checkpoint below ", folder.string(),
+                     ". Try again once the system reads the file, or begin anew without ckpt_path");
   return {};
 }
 
@@ -226,8 +256,11 @@ fs::path run_folder_of(const ReadCheckpoint& checkpoint, const fs::path& runs) {
 }
 
 bool ended_in_order(const fs::path& run_folder) {
-  std::ifstream file(run_folder / "summary.json");
-  const auto summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const fs::path file = run_folder / "summary.json";
+  std::string text;
+  if (const int error = read_file(file, text); is_of_system(error))
+    throw UsageError(file.string(), ": cannot be read: ", std::generic_category().message(error));
+  const auto summary = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return summary.is_object() && summary.value("status", "failed") != "failed";
 }
 
@@ -239,6 +272,8 @@ std::optional<int64_t> step_of_stop_request(const State& checkpoint) {
 }
 
 std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request) {
+  if (request.use == CheckpointUse::Resume && (request.ckpt_path == "last" || !request.restarted.empty()))
+    remove_leftovers_of_runs(request.runs);
   if (!request.restarted.empty())
     if (std::optional<FoundCheckpoint> own = find_own(request)) return own;
   std::optional<FoundCheckpoint> found = find_named(request);

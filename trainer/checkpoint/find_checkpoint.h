@@ -21,7 +21,8 @@ enum class CheckpointUse { Resume, Weights };
 
 /// Returns the newest intact checkpoint below `folder` (a folder of one run, of several runs or of checkpoints) and in
 /// the other folders to which these runs have saved; nullopt if there is none. Damaged files and unreadable folders are
-/// skipped with a warning. `join`: how divided tensors become whole (LoadStateOptions).
+/// skipped with a warning; if only files are left that the system does not read now, it throws levin::UsageError.
+/// `join`: how divided tensors become whole (LoadStateOptions).
 std::optional<ReadCheckpoint> newest_checkpoint(const std::filesystem::path& folder,
                                                 CheckpointUse use = CheckpointUse::Resume, const JoinTensor& join = {});
 

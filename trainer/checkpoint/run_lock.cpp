@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <levin/trainer/core/system/host_name.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -48,7 +49,7 @@ int try_lock(int descriptor, int how) {
 
 RunLock::RunLock(const fs::path& run_folder) {
   const fs::path file = run_folder / kFile;
-  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  descriptor_ = open_file(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0) throw UsageError(file.string(), ": cannot be written: ", std::generic_category().message(errno));
   int error = try_lock(descriptor_, LOCK_EX);
   for (int i = 0; error == EWOULDBLOCK && i < kTries; ++i) {
@@ -82,7 +83,7 @@ void RunLock::release() {
 }
 
 std::optional<std::string> RunLock::holder(const fs::path& run_folder) {
-  const int descriptor = ::open((run_folder / kFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const int descriptor = open_file((run_folder / kFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return {};
   std::optional<std::string> found;
   if (try_lock(descriptor, LOCK_SH) == EWOULDBLOCK) found = read_holder(descriptor);

@@ -22,7 +22,8 @@ struct RunRecord {
 /// Returns a new record with a random id.
 RunRecord new_run_record();
 
-/// Reads run.json; nullopt if `run_folder` has none, or one that cannot be read.
+/// Reads run.json; nullopt if `run_folder` has none, or one that cannot be read. Throws levin::UsageError if that is
+/// none of the file's doing: a device that fails, too many open files.
 std::optional<RunRecord> read_run_record(const std::filesystem::path& run_folder);
 
 /// Writes run.json. Throws levin::Error if it cannot be written.

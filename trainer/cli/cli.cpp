@@ -20,10 +20,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <new>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -273,7 +275,12 @@ std::string told(const std::exception& error) {
                "the system starts no more processes and threads for this user, container or machine (ulimit -u, "
                "pids.max): ") +
            error.what();
-  return message_of(error);
+  // "filesystem error: cannot rename: No space left on device [from] [to]"
+  constexpr std::string_view kKind = "filesystem error: ";
+  std::string text = message_of(error);
+  if (dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr && text.starts_with(kKind))
+    text.erase(0, kKind.size());
+  return text;
 }
 
 int fail(const std::exception& error, int code) {

@@ -1,6 +1,7 @@
 #include <levin/trainer/launch/start_process.h>
 #include <fcntl.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,6 +9,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <system_error>
 
 extern char** environ;
 
@@ -69,8 +71,9 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   CPU_ZERO(&cores);
   for (const int core : start.cores) CPU_SET(core, &cores);
   const int mode = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (start.appends ? O_APPEND : O_TRUNC);
-  const int output = start.output.empty() ? -1 : ::open(start.output.c_str(), mode, 0666);
-  if (!start.output.empty() && output < 0) throw UsageError(start.output.string(), ": cannot be written");
+  const int output = start.output.empty() ? -1 : open_file(start.output.c_str(), mode, 0666);
+  if (!start.output.empty() && output < 0)
+    throw UsageError(start.output.string(), ": cannot be written: ", std::generic_category().message(errno));
   const ::pid_t parent = ::getpid();
   const ::pid_t id = ::fork();
   if (id == 0)
@@ -78,7 +81,9 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
            start.cores.empty() ? nullptr : &cores, parent);
   const int error = errno;
   if (output >= 0) ::close(output);
-  if (id < 0) throw Error(start.called, " cannot be started: errno ", error);
+  if (id < 0)
+    throw Error(start.called, " cannot be started: ", std::generic_category().message(error),
+                "; this user, container or machine may have no more processes and threads (ulimit -u, pids.max)");
   return id;
 }
 

@@ -6,6 +6,7 @@
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/cores.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <levin/trainer/core/system/private_folder.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/launch/rank_process.h>
@@ -247,13 +248,11 @@ int supervise(const SupervisedRun& run) {
 void report_failure(const std::exception& error) {
   const char* const file = std::getenv(RankEnvironment::kFailureFile);
   if (file == nullptr) return;
-  const int descriptor = ::open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int descriptor = open_file(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return;
   const bool lost_another = dynamic_cast<const LostRankError*>(&error) != nullptr;
   const std::string text = (lost_another ? "lost\n" : "own\n") + message_of(error);
-  if (::write(descriptor, text.data(), text.size()) < 0) {
-    // The exit code also reports the failure.
-  }
+  write_all(descriptor, text.data(), text.size());  // an error is left: the exit code reports the failure, too
   ::close(descriptor);
 }
 

@@ -2,14 +2,13 @@
 #include <fcntl.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace levin {
@@ -31,7 +30,7 @@ RowFile::RowFile(std::filesystem::path path) : path_(std::move(path)) {
 RowFile::~RowFile() { close(); }
 
 void RowFile::open() {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  fd_ = open_file(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd_ < 0) fail(path_, "cannot open the file");
 }
 
@@ -41,9 +40,10 @@ void RowFile::close() {
 }
 
 std::string RowFile::read() const {
-  std::ifstream file(path_, std::ios::binary);
-  if (!file) fail(path_, "cannot read the file");
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  errno = read_file(path_, text);
+  if (errno != 0) fail(path_, "cannot read the file");
+  return text;
 }
 
 void RowFile::append(std::string_view line) {
@@ -51,18 +51,12 @@ void RowFile::append(std::string_view line) {
   if (::fstat(fd_, &status) != 0 || status.st_nlink == 0) {
     throw Error(path_.string(), ": the file was removed while the run was writing to it");
   }
-  while (!line.empty()) {
-    const ssize_t written = ::write(fd_, line.data(), line.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      // What a full disk took of the line would be the beginning of the next one.
-      [[maybe_unused]] const int cut = ::ftruncate(fd_, status.st_size);
-      errno = error;
-      fail(path_, "cannot write to the file");
-    }
-    line.remove_prefix(static_cast<size_t>(written));
-  }
+  const int error = write_all(fd_, line.data(), line.size());
+  if (error == 0) return;
+  // What a full disk took of the line would be the beginning of the next one.
+  [[maybe_unused]] const int cut = ::ftruncate(fd_, status.st_size);
+  errno = error;
+  fail(path_, "cannot write to the file");
 }
 
 void RowFile::replace(std::string_view text) {
@@ -72,8 +66,8 @@ void RowFile::replace(std::string_view text) {
 }
 
 void RowFile::sync() {
-  // EINVAL: a pipe or a special file, which cannot be synced.
-  if (::fsync(fd_) != 0 && errno != EINVAL) fail(path_, "cannot write to the disk");
+  errno = sync_file(fd_);
+  if (errno != 0) fail(path_, "cannot write to the disk");
 }
 
 std::string_view first_lines(std::string_view text, int64_t count) {

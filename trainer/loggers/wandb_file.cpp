@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <levin/trainer/core/state/crc32.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ std::string frame(Part part, std::string_view data) {
 }  // namespace
 
 WandbFile::WandbFile(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  descriptor_ = open_file(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail("cannot open the file");
   try {
     scan();
@@ -89,16 +90,10 @@ void WandbFile::write(std::string_view bytes) {
   struct stat status{};
   if (::fstat(descriptor_, &status) != 0 || status.st_nlink == 0)
     throw Error(path_.string(), ": the file was removed while the run was writing to it");
-  for (std::string_view rest = bytes; !rest.empty();) {
-    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      [[maybe_unused]] const int cut = ::ftruncate(descriptor_, size_);
-      errno = error;
-      fail("cannot write to the file");
-    }
-    rest.remove_prefix(static_cast<size_t>(written));
+  if (const int error = write_all(descriptor_, bytes.data(), bytes.size()); error != 0) {
+    [[maybe_unused]] const int cut = ::ftruncate(descriptor_, size_);
+    errno = error;
+    fail("cannot write to the file");
   }
   size_ += static_cast<int64_t>(bytes.size());
 }
@@ -128,7 +123,8 @@ void WandbFile::cut(int64_t size, int64_t records) {
 }
 
 void WandbFile::sync() {
-  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot write to the disk");
+  errno = sync_file(descriptor_);
+  if (errno != 0) fail("cannot write to the disk");
 }
 
 }  // namespace levin

@@ -2,14 +2,13 @@
 #include <fcntl.h>
 #include <levin/trainer/checkpoint/config_changes.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <levin/trainer/core/system/json_text.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 
@@ -66,9 +65,10 @@ Journal::Journal(const fs::path& folder, const Json& identity) : path_(folder / 
     throw UsageError("levin sweep: the sweep in ", folder.string(), " is being run by ",
                      RunLock::holder(folder).value_or("another process"));
   }
-  std::ifstream in(path_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+  std::string text;
+  if (const int reason = read_file(path_, text); reason != 0 && reason != ENOENT)
+    throw UsageError(path_.string(), ": cannot be read: ", std::generic_category().message(reason));
+  descriptor_ = open_file(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0)
     throw UsageError(path_.string(), ": cannot be written: ", std::generic_category().message(errno));
   const size_t whole = text.rfind('\n') + 1;  // 0 without a line
@@ -119,10 +119,11 @@ void Journal::append(const TrialEvent& event) {
 
 void Journal::write_line(const Json& line) {
   const std::string text = json_text(line) + "\n";
-  const ssize_t written = ::write(descriptor_, text.data(), text.size());
-  if (written != static_cast<ssize_t>(text.size()) || ::fsync(descriptor_) != 0)
-    throw Error(path_.string(),
-                ": cannot be written: ", std::generic_category().message(written >= 0 && errno == 0 ? ENOSPC : errno));
+  int error = write_all(descriptor_, text.data(), text.size());
+  if (error == 0) error = sync_file(descriptor_);
+  if (error != 0)
+    throw Error(path_.string(), ": cannot be written: ", std::generic_category().message(error),
+                "; the same command goes on with the sweep");
 }
 
 }  // namespace levin::sweep

@@ -1,6 +1,7 @@
 #include <levin/trainer/sweep/trial_process.h>
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/launch/rank_process.h>
 #include <levin/trainer/launch/start_process.h>
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -87,9 +87,10 @@ std::optional<TrialOutcome> TrialProcess::reap() {
   if (code == 0) return TrialOutcome();
   if (code == 128 + SIGTERM || code == 128 + SIGINT || code == 128 + SIGHUP)
     return TrialOutcome{true, "it was stopped by a signal"};
-  std::ifstream in(failure_file_);
-  std::string kind, error;
-  if (std::getline(in, kind)) error.assign(std::istreambuf_iterator<char>(in), {});
+  // "own\nwhat went wrong"
+  std::string error;
+  read_file(failure_file_, error);
+  error.erase(0, error.find('\n') == std::string::npos ? error.size() : error.find('\n') + 1);
   if (error.empty()) error = last_line(log_);
   return TrialOutcome{false, error.empty() ? "exit code " + std::to_string(code) : error};
 }

@@ -1,6 +1,7 @@
 #include <levin/trainer/core/state/atomic_file.h>
 #include <levin/trainer/core/state/leftover_files.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -8,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <string>
@@ -31,17 +31,17 @@ fs::path next_temporary_name(const fs::path& path) {
 
 /// Opens a new empty file that stays locked while it is open, if the file system supports locks.
 int open_locked(const fs::path& temporary) {
-  const int descriptor = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  const int descriptor = open_file(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   if (descriptor >= 0) ::flock(descriptor, LOCK_EX | LOCK_NB);
   return descriptor;
 }
 
 /// Returns false, and leaves no file, if the file system cannot make clones.
 bool clone_file(const fs::path& file, const fs::path& temporary) {
-  const int from = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int from = open_file(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return false;
   const int to = open_locked(temporary);
-  const bool cloned = to >= 0 && ::ioctl(to, FICLONE, from) == 0 && ::fsync(to) == 0;
+  const bool cloned = to >= 0 && ::ioctl(to, FICLONE, from) == 0 && sync_file(to) == 0;
   if (to >= 0) ::close(to);
   ::close(from);
   if (to >= 0 && !cloned) ::unlink(temporary.c_str());
@@ -54,9 +54,9 @@ std::error_code make_second_file(const fs::path& file, const fs::path& temporary
   fs::create_hard_link(file, temporary, error);
   if (!error || error == std::errc::no_space_on_device) return error;
   fs::copy_file(file, temporary, error);
-  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open_file(temporary.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return error;
-  ::fsync(descriptor);
+  sync_file(descriptor);
   ::close(descriptor);
   return error;
 }
@@ -64,10 +64,10 @@ std::error_code make_second_file(const fs::path& file, const fs::path& temporary
 /// Makes the rename of `path` itself durable. A folder that cannot be synced (on some network mounts) is ignored; one
 /// whose sync fails is not.
 void sync_folder_of(const fs::path& path) {
-  const int descriptor = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = open_file(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
   int error = file_stage("folder");
-  if (error == 0 && ::fsync(descriptor) != 0) error = errno;
+  if (error == 0) error = sync_file(descriptor);
   ::close(descriptor);
   if (error == EIO || error == ENOSPC || error == EDQUOT)
     throw Error(path.string(), ": was written, but its folder could not be synced: ", describe(error),
@@ -128,22 +128,11 @@ bool AtomicFile::reached(const char* stage) noexcept {
 }
 
 void AtomicFile::write(const void* data, size_t bytes) noexcept {
-  if (!reached("write")) return;
-  const char* next = static_cast<const char*>(data);
-  while (bytes > 0 && error_ == 0) {
-    // Linux writes at most 2 GiB at once.
-    const ssize_t written = ::write(descriptor_, next, std::min<size_t>(bytes, 1 << 30));
-    if (written < 0) {
-      if (errno != EINTR) error_ = errno;
-      continue;
-    }
-    next += written;
-    bytes -= static_cast<size_t>(written);
-  }
+  if (reached("write")) error_ = write_all(descriptor_, data, bytes);
 }
 
 void AtomicFile::commit() {
-  if (reached("sync") && ::fsync(descriptor_) != 0 && errno != EINVAL) error_ = errno;
+  if (reached("sync")) error_ = sync_file(descriptor_);
   if (error_ != 0) fail(error_);
   if (!reached("rename")) fail(error_);
   // The file is unlocked only after the rename: a locked file is not taken for a leftover.

@@ -1,5 +1,7 @@
 #include <levin/trainer/core/state/file_bytes.h>
+#include <levin/trainer/core/state/unread_file_error.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/file_calls.h>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,13 +16,17 @@
 namespace levin {
 namespace {
 
-std::string reason(int error) { return std::generic_category().message(error); }
+[[noreturn]] void fail(const std::string& name, const char* what, int error) {
+  const std::string reason = std::generic_category().message(error);
+  if (is_of_system(error)) throw UnreadFileError(name, what, reason);
+  throw UsageError(name, what, reason);
+}
 
 /// A file descriptor that is closed at the end of the scope.
 struct OpenFile {
   explicit OpenFile(const std::filesystem::path& path)
       // Without O_NONBLOCK, opening a FIFO would wait for its writer.
-      : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+      : descriptor(open_file(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~OpenFile() {
     if (descriptor >= 0) ::close(descriptor);
   }
@@ -36,10 +42,10 @@ FileBytes map_file_bytes(const std::filesystem::path& path) {
   const OpenFile file(path);
   if (file.descriptor < 0) {
     if (errno == ENOENT) throw UsageError(name, ": there is no such file");
-    throw UsageError(name, ": cannot be opened: ", reason(errno));
+    fail(name, ": cannot be opened: ", errno);
   }
   struct stat about = {};
-  if (::fstat(file.descriptor, &about) != 0) throw UsageError(name, ": cannot be read: ", reason(errno));
+  if (::fstat(file.descriptor, &about) != 0) fail(name, ": cannot be read: ", errno);
   if (S_ISDIR(about.st_mode)) throw UsageError(name, ": a file was expected, this is a folder");
   if (!S_ISREG(about.st_mode)) throw UsageError(name, ": a plain file was expected; copy it to one");
   FileBytes bytes{name};
@@ -47,7 +53,7 @@ FileBytes map_file_bytes(const std::filesystem::path& path) {
   bytes.size = static_cast<size_t>(about.st_size);
   // MAP_NORESERVE: the system reserves no swap space for pages that are never written.
   void* start = ::mmap(nullptr, bytes.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.descriptor, 0);
-  if (start == MAP_FAILED) throw UsageError(name, ": cannot be mapped into memory: ", reason(errno));
+  if (start == MAP_FAILED) fail(name, ": cannot be mapped into memory: ", errno);
   bytes.owner = std::shared_ptr<void>(start, [size = bytes.size](void* mapped) { ::munmap(mapped, size); });
   bytes.data = static_cast<char*>(start);
   return bytes;

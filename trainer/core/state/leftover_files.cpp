@@ -1,5 +1,6 @@
 #include <levin/trainer/core/state/leftover_files.h>
 #include <fcntl.h>
+#include <levin/trainer/core/system/file_calls.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -58,7 +59,7 @@ bool is_recent_link(int descriptor) {
 bool is_in_use(const fs::path& file, ::pid_t process) {
   if (runs_here(process)) return true;
   // A writer on another machine is recognized only by its lock; some network mounts lock only files open for writing.
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  const int descriptor = open_file(file.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return true;
   const bool used = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || is_recent_link(descriptor);
   ::close(descriptor);
