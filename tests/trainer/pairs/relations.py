@@ -403,6 +403,8 @@ def again(runs, config):
     code, output = runs.start("again", config, words=("again",))
     if code == 2:
         raise Refused(output)
+    if code == 1 and any(text in output for text in _ENDED):  # of the second fit
+        raise Ended
     return [] if code == 0 else [f"an exception in {hook}: exit code {code}: {tail(output)}"]
 
 
