@@ -6,6 +6,7 @@
 #include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/state/file_bytes.h>
 #include <levin/trainer/core/state/json_depth.h>
+#include <levin/trainer/core/state/unread_file_error.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/json_text.h>
 
@@ -28,17 +29,18 @@ constexpr const char* kTable = "metrics.csv";
 /// The most bytes of a JSON file that is read as a whole.
 constexpr size_t kMostJsonBytes = 64 << 20;
 
-/// Returns nothing if there is no file of this name, and, with a word in `problems`, if there is something else: a
-/// link, which may lead out of the run's folder, a FIFO, a device.
-std::optional<FileBytes> bytes_of(const fs::path& file, std::vector<std::string>& problems) {
+/// Returns nothing if there is no file of this name, and, with a word in the run's problems, if there is something
+/// else: a link, which may lead out of the run's folder, a FIFO, a device.
+std::optional<FileBytes> bytes_of(const fs::path& file, RecordedRun& run) {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(file, ignored).type();
   if (type == fs::file_type::not_found || type == fs::file_type::none) return {};
   try {
     if (type == fs::file_type::regular) return map_file_bytes(file);
-    problems.push_back(file.filename().string() + " is no plain file");
+    run.problems.push_back(file.filename().string() + " is no plain file");
   } catch (const UsageError& error) {
-    problems.push_back(error.what());
+    run.is_unread |= dynamic_cast<const UnreadFileError*>(&error) != nullptr;
+    run.problems.push_back(error.what());
   }
   return {};
 }
@@ -49,13 +51,13 @@ Json parsed(std::string_view text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-/// Returns null, and says so in `problems`, if the file is there and is no JSON object.
-Json object_of(const fs::path& file, std::vector<std::string>& problems) {
-  const std::optional<FileBytes> bytes = bytes_of(file, problems);
+/// Returns null, and says so in the run's problems, if the file is there and is no JSON object.
+Json object_of(const fs::path& file, RecordedRun& run) {
+  const std::optional<FileBytes> bytes = bytes_of(file, run);
   if (!bytes) return nullptr;
   Json json = bytes->size <= kMostJsonBytes ? parsed(bytes->text()) : Json();
   if (json.is_object()) return json;
-  problems.push_back(file.filename().string() + " is damaged");
+  run.problems.push_back(file.filename().string() + " is damaged");
   return nullptr;
 }
 
@@ -133,9 +135,9 @@ void read_table(const std::string& text, RecordedRun& run) try {
 }
 
 void read_metrics(RecordedRun& run) {
-  if (const std::optional<FileBytes> lines = bytes_of(run.folder / kLines, run.problems))
+  if (const std::optional<FileBytes> lines = bytes_of(run.folder / kLines, run))
     read_lines(lines->text(), run);
-  else if (const std::optional<FileBytes> table = bytes_of(run.folder / kTable, run.problems))
+  else if (const std::optional<FileBytes> table = bytes_of(run.folder / kTable, run))
     read_table(std::string(table->text()), run);
   else
     run.problems.push_back("there is neither metrics.jsonl nor metrics.csv");
@@ -159,17 +161,18 @@ void read_files(RecordedRun& run) {
   std::ranges::sort(run.checkpoints, {}, &CheckpointFile::name);
 }
 
-/// Returns the bytes of a picture; empty, and says so in `problems`, if it is too large for a page.
-std::string picture_of(const fs::path& file, std::vector<std::string>& problems) {
+/// Returns the bytes of a picture; empty, and says so in the run's problems, if it is too large for a page.
+std::string picture_of(const fs::path& file, RecordedRun& run) {
   constexpr uintmax_t kMostBytes = 1'000'000;
   std::error_code error;
   const uintmax_t bytes = fs::file_size(file, error);
   if (error) return {};
   if (bytes <= kMostBytes) {
-    const std::optional<FileBytes> found = bytes_of(file, problems);
+    const std::optional<FileBytes> found = bytes_of(file, run);
     return found ? std::string(found->text()) : std::string();
   }
-  problems.push_back(file.filename().string() + " has " + std::to_string(bytes) + " bytes, which is too much to show");
+  run.problems.push_back(file.filename().string() + " has " + std::to_string(bytes) +
+                         " bytes, which is too much to show");
   return {};
 }
 
@@ -191,7 +194,7 @@ void read_classifications(RecordedRun& run) {
   const fs::path folder = run.folder / "classification";
   if (!is_own_folder(folder)) return;
   for (const char* stage : {"validate", "test"}) {
-    Classification found = {.json = object_of(folder / (std::string(stage) + ".json"), run.problems)};
+    Classification found = {.json = object_of(folder / (std::string(stage) + ".json"), run)};
     if (found.json.is_null()) continue;
     if (!is_square(found.json.value("matrix", Json()))) {
       run.problems.push_back(std::string("classification/") + stage + ".json is damaged");
@@ -199,7 +202,7 @@ void read_classifications(RecordedRun& run) {
     }
     for (const char* part : {"samples", "mistakes"})
       if (found.json.contains(std::string(part) + "_picture"))
-        found.pictures[part] = picture_of(folder / (std::string(stage) + "_" + part + ".png"), run.problems);
+        found.pictures[part] = picture_of(folder / (std::string(stage) + "_" + part + ".png"), run);
     run.classifications.push_back(std::move(found));
   }
 }
@@ -216,12 +219,11 @@ void read_sample_picture(RecordedRun& run) {
     std::from_chars(name.data() + kBeginning.size(), name.data() + name.size(), epoch);
     newest = std::max(newest, {epoch, at->path()});
   }
-  if (newest.first >= 0)
-    run.sample_picture = {newest.second.filename().string(), picture_of(newest.second, run.problems)};
+  if (newest.first >= 0) run.sample_picture = {newest.second.filename().string(), picture_of(newest.second, run)};
 }
 
 void read_sessions(RecordedRun& run) {
-  Json environment = object_of(run.folder / kEnvironmentFile, run.problems);
+  Json environment = object_of(run.folder / kEnvironmentFile, run);
   if (environment.is_object() && environment.contains("sessions") && environment["sessions"].is_array())
     run.sessions = std::move(environment["sessions"]);
 }
@@ -333,8 +335,8 @@ RecordedRun read_run(const fs::path& folder) {
   require_run_folder(folder);
   RecordedRun run;
   run.folder = folder;
-  run.config = object_of(folder / "config.json", run.problems);
-  run.summary = object_of(folder / "summary.json", run.problems);
+  run.config = object_of(folder / "config.json", run);
+  run.summary = object_of(folder / "summary.json", run);
   read_metrics(run);
   read_files(run);
   read_sessions(run);

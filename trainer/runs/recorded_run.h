@@ -57,6 +57,7 @@ struct RecordedRun {
       std::filesystem::file_time_type::min();  ///< when something was last written to the folder
   std::vector<CheckpointFile> checkpoints = {};
   std::vector<std::string> problems = {};  ///< what could not be read, for people
+  bool is_unread = false;                  ///< the system did not read a file that may well be whole
 
   /// Returns the last value of a metric.
   std::optional<double> last(const std::string& metric) const;

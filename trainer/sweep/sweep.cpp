@@ -230,6 +230,9 @@ class Sweep {
       event.error += ", " + std::to_string(kMostLosses) + " times";
     } else if (outcome.error.empty()) {
       const std::optional<RecordedRun> run = run_of(folder_of(job.trial));
+      // What is written down of it counts for good.
+      if (run && run->is_unread)
+        throw Error("trial ", job.trial, ": ", run->problems.front(), "; the same command goes on with the sweep");
       if (run) {
         event.kind = Kind::Ended;
         judge(*run, event);
