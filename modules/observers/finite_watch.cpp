@@ -25,6 +25,12 @@ bool may_give_minus_infinity(const at::RecordFunction& operation) {
   return false;
 }
 
+/// Returns whether an operation leaves memory unset, in which anything may stand.
+bool leaves_unset(const at::RecordFunction& operation) {
+  const std::string_view name = operation.name();
+  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name.starts_with("aten::resize");
+}
+
 bool has_nan_or_plus_infinity(const at::Tensor& tensor) {
   if (is_finite(tensor)) return false;
   const at::NoGradGuard no_grad;
@@ -35,10 +41,8 @@ bool has_nan_or_plus_infinity(const at::Tensor& tensor) {
 
 /// What is known of an operation at its beginning: its inputs are gone at its end.
 struct FiniteWatch::Operation : at::ObserverContext {
-  Operation(std::string text_, int64_t number_, bool minus_infinity_)
-      : text(std::move(text_)), number(number_), minus_infinity(minus_infinity_) {}
+  Operation(std::string text_, bool minus_infinity_) : text(std::move(text_)), minus_infinity(minus_infinity_) {}
   std::string text;
-  int64_t number;
   bool minus_infinity;  ///< is allowed in its result
 };
 
@@ -71,28 +75,27 @@ std::unique_ptr<at::ObserverContext> FiniteWatch::begins(const at::RecordFunctio
   else if (is_outermost)
     watch->last_layer_ = text;
   const at::RecordFunctionGuard without_the_watch(/*is_enabled=*/false);
-  return std::make_unique<Operation>(std::move(text), ++watch->operations_, may_give_minus_infinity(operation));
+  return std::make_unique<Operation>(std::move(text), may_give_minus_infinity(operation));
 }
 
 void FiniteWatch::ends(const at::RecordFunction& operation, at::ObserverContext* context) {
   FiniteWatch* const watch = finite_watch_of_thread;
   if (watch == nullptr || context == nullptr) return;
-  watch->open_ -= 1;
+  // The module does not see the results of those inside another.
+  const bool counts = --watch->open_ == 0 && !leaves_unset(operation);
   const at::RecordFunctionGuard without_the_watch(/*is_enabled=*/false);
   const auto& begun = *static_cast<const Operation*>(context);
   for (const c10::IValue& output : operation.outputs()) {
-    if (output.isTensor()) watch->see(output.toTensor(), begun);
+    if (output.isTensor()) watch->see(output.toTensor(), begun, counts);
     if (output.isTensorList())
-      for (const at::Tensor& tensor : output.toTensorVector()) watch->see(tensor, begun);
+      for (const at::Tensor& tensor : output.toTensorVector()) watch->see(tensor, begun, counts);
   }
 }
 
-/// An operation ends after those inside it, and is the one that the module called: it replaces them.
-void FiniteWatch::see(const at::Tensor& result, const Operation& operation) {
+void FiniteWatch::see(const at::Tensor& result, const Operation& operation, bool counts) {
   if (layers_.is_parameter(result)) return;  // or a view of one
-  const bool first = !found_->output || operation.number < found_->number;
-  if (first && (operation.minus_infinity ? has_nan_or_plus_infinity(result) : !is_finite(result)))
-    *found_ = {.output = operation.text, .gradient = found_->gradient, .number = operation.number};
+  if (counts && !found_->output && (operation.minus_infinity ? has_nan_or_plus_infinity(result) : !is_finite(result)))
+    found_->output = operation.text;
   if (!gradients_ || !result.defined() || !result.requires_grad()) return;
   result.register_hook([found = found_, description = operation.text](const at::Tensor& gradient) {
     if (!found->gradient && !is_finite(gradient)) found->gradient = description;

@@ -33,17 +33,16 @@ class FiniteWatch {
  private:
   struct Found {
     std::optional<std::string> output = {}, gradient = {};
-    int64_t number = 0;  ///< of the operation of `output`
   };
   static std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& operation);
   static void ends(const at::RecordFunction& operation, at::ObserverContext* context);
   struct Operation;
-  void see(const at::Tensor& result, const Operation& operation);
+  void see(const at::Tensor& result, const Operation& operation, bool counts);
 
   LayerNames layers_;
   bool gradients_;
   std::shared_ptr<Found> found_ = std::make_shared<Found>();  ///< hooks of tensors may live longer than the watch
-  int64_t operations_ = 0, open_ = 0;                         ///< begun so far; of these not ended
+  int64_t open_ = 0;                                          ///< operations that have begun and not ended
   std::string last_layer_ = {};
   FiniteWatch* outer_;
   uint64_t handle_;

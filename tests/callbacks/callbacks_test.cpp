@@ -157,6 +157,12 @@ TEST_CASE("a loss that is not finite is reported once, and TerminateOnNaN ends t
           "TerminateOnNaN: the loss was NaN or infinite in step 5; the first output that is not finite: mul of [], "
           "after layer net.3 (torch::nn::LinearImpl, weight [1, 8], bias [1]) was given [4, 8]; the run ends here");
   }
+  SECTION("ended where memory is filled with NaN before it is set") {
+    const CapturedStderr captured;
+    const auto deterministic = [](levin::TrainerOptions& options) { options.deterministic = true; };
+    CHECK(contains(error_text([&] { fit(module, {levin::TerminateOnNaN()}, deterministic); }),
+                   "the first output that is not finite: mul of [], after layer net.3"));
+  }
 }
 
 TEST_CASE("early stopping sees what the module logs at the end of the train epoch") {
