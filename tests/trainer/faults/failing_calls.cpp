@@ -1,7 +1,8 @@
 // A library for LD_PRELOAD: the k-th system call that concerns a folder fails, writes or reads less than asked for, or
 // is preceded by a signal. faults.py sets the variables:
 //
-//     LEVIN_FAULTS_FOLDER   calls on files below it count, and threads that are started after the first of them
+//     LEVIN_FAULTS_FOLDER   calls on files below it count, and threads that are started after the first of them, except
+//                           by LibTorch: its ProcessGroupGloo calls std::terminate if its second thread cannot start
 //     LEVIN_FAULTS_STATE    a file of kStateBytes bytes, outside of that folder, which the processes of a case share:
 //                           counts of calls, what failed, and a file that was changed outside of LEVIN_FAULTS_ALLOWED
 //     LEVIN_FAULTS_CALL     the calls of which one fails: a name of kNames, or "any"
@@ -11,6 +12,7 @@
 //     LEVIN_FAULTS_LASTS    1: all later calls fail as well
 //     LEVIN_FAULTS_ALLOWED  where files may be changed, as FOLDER:FOLDER
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -168,6 +170,17 @@ void changes(const std::string& path) {
 template <typename Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// Returns whether LibTorch itself starts a thread here.
+bool starts_for_libtorch() {
+  std::array<void*, 6> callers = {};
+  const int count = ::backtrace(callers.data(), static_cast<int>(callers.size()));
+  return std::any_of(callers.begin(), callers.begin() + count, [](void* caller) {
+    Dl_info about = {};
+    return ::dladdr(caller, &about) != 0 && about.dli_fname != nullptr &&
+           std::string_view(about.dli_fname).find("libtorch") != std::string_view::npos;
+  });
 }
 
 size_t half(size_t count) { return count > 1 ? count / 2 : count; }
@@ -345,7 +358,8 @@ LEVIN_CALLED(void*, called_mmap64, "mmap64", void* place, size_t size, int prote
 }
 LEVIN_CALLED(int, called_pthread_create, "pthread_create", pthread_t* thread, const pthread_attr_t* attributes,
              void* (*function)(void*), void* argument) {
-  if (the_case.state != nullptr && has_touched && fate_of_counted(kThread, "a thread") == Fate::Fails)
+  if (the_case.state != nullptr && has_touched && !starts_for_libtorch() &&
+      fate_of_counted(kThread, "a thread") == Fate::Fails)
     return the_case.error;
   return next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create")(thread, attributes,
                                                                                                  function, argument);
