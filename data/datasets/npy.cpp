@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,13 +22,11 @@ bool is_class_numbers(const at::Tensor& target) {
   return target.dim() == 1 && c10::isIntegralType(target.scalar_type(), /*includeBool=*/false);
 }
 
-const at::Tensor& array_of(const std::map<std::string, at::Tensor>& arrays, const fs::path& file,
-                           const std::string& key) {
-  const auto found = arrays.find(key);
-  if (found != arrays.end()) return found->second;
+void check_key(const std::map<std::string, NpyHeader>& headers, const fs::path& file, const std::string& key) {
+  if (headers.contains(key)) return;
   std::string text;
   std::vector<std::string> keys;
-  for (const auto& [name, array] : arrays) {
+  for (const auto& [name, header] : headers) {
     keys.push_back(name);
     text += (text.empty() ? "" : ", ") + name;
   }
@@ -90,9 +89,14 @@ NpyDataset::NpyDataset(const fs::path& input, const fs::path& target)
                  target.empty() ? Array{} : Array{map_npy(target), target.string()}) {}
 
 NpyDataset NpyDataset::from_npz(const fs::path& file, const std::string& input_key, const std::string& target_key) {
-  const auto arrays = read_npz(file);
+  const auto headers = npz_headers(file);
+  std::set<std::string> keys = {input_key};
+  if (!target_key.empty()) keys.insert(target_key);
+  for (const std::string& key : {input_key, target_key})
+    if (keys.contains(key)) check_key(headers, file, key);
+  const auto arrays = read_npz(file, keys);
   const auto array = [&](const std::string& key) {
-    return Array{array_of(arrays, file, key), file.string() + ": array '" + key + "'"};
+    return Array{arrays.at(key), file.string() + ": array '" + key + "'"};
   };
   return NpyDataset(array(input_key), target_key.empty() ? Array{} : array(target_key));
 }

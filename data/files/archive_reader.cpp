@@ -1,6 +1,8 @@
 #include <levin/data/files/archive_reader.h>
 #include <archive.h>
 #include <archive_entry.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
 #include <levin/data/files/bytes_view.h>
 #include <levin/data/files/utf8.h>
 #include <levin/trainer/core/system/error.h>
@@ -8,14 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
-#include <vector>
 
 namespace levin::data {
 namespace {
 
-/// The most memory reserved for a member because of the size in its header.
-constexpr int64_t kMostReserved = 1 << 26;
+/// The highest compression ratio of deflate.
+constexpr int64_t kMostInflation = 1032;
 /// The block size of reads, which holds the headers between two members. Smaller members are copied, since they mostly
 /// lie in the same block.
 constexpr int64_t kBlock = 4096, kLeastView = kBlock;
@@ -104,6 +106,7 @@ bool ArchiveReader::next() {
   const int64_t least = entry_ ? 0 : offset_;  // an earlier reader has read the members before it
   while (!at_end_) {
     name_.clear();
+    head_.clear();
     const int code = archive_read_next_header(archive_.get(), &entry_);
     if (code == ARCHIVE_EOF) {
       at_end_ = true;
@@ -123,31 +126,61 @@ bool ArchiveReader::next() {
 
 at::Tensor ArchiveReader::read() {
   const int64_t bytes = archive_entry_size(entry_);
-  if (!source_ || bytes < kLeastView || archive_entry_sparse_count(entry_) > 0) return read_copied();
+  if (archive_entry_sparse_count(entry_) > 0) fail("is a sparse file; pack it without --sparse");
+  if (!source_ || bytes < kLeastView || !head_.empty()) return read_copied();
   const int64_t begin = begin_ + archive_filter_bytes(archive_.get(), 0);
   if (bytes > file_->size() - begin) fail("Truncated tar archive");
   return bytes_view(file_->data() + begin, bytes, file_);
 }
 
-at::Tensor ArchiveReader::read_copied() {
-  const auto bytes = std::make_shared<std::vector<char>>();
-  const int64_t expected = archive_entry_size_is_set(entry_) ? archive_entry_size(entry_) : -1;
-  if (expected > 0) bytes->reserve(static_cast<size_t>(std::min(expected, kMostReserved)));
-  while (true) {
-    const void* block = nullptr;
-    size_t size = 0;
-    la_int64_t at = 0;
-    const int code = archive_read_data_block(archive_.get(), &block, &size, &at);
-    if (code == ARCHIVE_EOF) break;
-    if (code != ARCHIVE_OK) fail(reason());
-    if (at != static_cast<int64_t>(bytes->size())) fail("is a sparse file; pack it without --sparse");
-    bytes->insert(bytes->end(), static_cast<const char*>(block), static_cast<const char*>(block) + size);
+int64_t ArchiveReader::size() const { return archive_entry_size_is_set(entry_) ? archive_entry_size(entry_) : 0; }
+
+/// Unpacks the member's next block, which begins at its byte `position`; false at its end.
+bool ArchiveReader::next_block(int64_t position, std::string_view& block) {
+  const void* data = nullptr;
+  size_t bytes = 0;
+  la_int64_t at = 0;
+  const int code = archive_read_data_block(archive_.get(), &data, &bytes, &at);
+  if (code == ARCHIVE_EOF) return false;
+  if (code != ARCHIVE_OK) fail(reason());
+  if (at != position) fail("is a sparse file; pack it without --sparse");
+  if (static_cast<int64_t>(bytes) > size() - position) {
+    fail("has more bytes than the " + std::to_string(size()) + " that its header says");
   }
-  const auto got = static_cast<int64_t>(bytes->size());
-  if (expected >= 0 && got != expected) {
+  block = {static_cast<const char*>(data), bytes};
+  return true;
+}
+
+std::string_view ArchiveReader::peek(int64_t bytes) {
+  std::string_view block;
+  while (static_cast<int64_t>(head_.size()) < bytes && next_block(static_cast<int64_t>(head_.size()), block)) {
+    head_ += block;
+  }
+  return head_;
+}
+
+at::Tensor ArchiveReader::read_copied() {
+  const int64_t expected = size();
+  if (expected / kMostInflation > file_->size()) {
+    fail("claims " + std::to_string(expected) + " bytes, more than the archive can hold");
+  }
+  std::shared_ptr<at::DataPtr> memory;
+  try {
+    memory = std::make_shared<at::DataPtr>(c10::GetCPUAllocator()->allocate(static_cast<size_t>(expected)));
+  } catch (const c10::Error&) {
+    fail("has " + std::to_string(expected) + " bytes, for which there is no memory");
+  }
+  auto* const to = static_cast<char*>(memory->get());
+  auto got = static_cast<int64_t>(head_.size());
+  if (got > 0) std::memcpy(to, head_.data(), head_.size());
+  for (std::string_view block; next_block(got, block); got += static_cast<int64_t>(block.size())) {
+    if (!block.empty()) std::memcpy(to + got, block.data(), block.size());
+  }
+  if (got != expected) {
     fail("has " + std::to_string(got) + " bytes, its header says " + std::to_string(expected));
   }
-  return bytes_view(bytes->data(), got, bytes);
+  head_.clear();
+  return bytes_view(to, got, memory);
 }
 
 std::string ArchiveReader::reason() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 struct archive;
 struct archive_entry;
@@ -29,9 +30,15 @@ class ArchiveReader {
   bool is_compressed() const { return compressed_; }
   /// Returns the member's byte offset in the uncompressed archive.
   int64_t offset() const { return offset_; }
+  /// Returns the number of bytes that the archive says the member has.
+  int64_t size() const;
+  /// Unpacks the member's beginning, of which `read` returns the rest: at least `bytes` bytes, or all if it has fewer.
+  /// Valid until `next` and `read`.
+  std::string_view peek(int64_t bytes);
   /// Returns the member's bytes, uint8 [bytes]. For a large member of an uncompressed tar file, the tensor is a view of
   /// the mapped file, keeps the mapping alive, and its pages have not been read yet; otherwise it is a copy. Call it
-  /// once per member.
+  /// once per member. Memory is taken for as many bytes as `size` says, and touched as they are unpacked: a member that
+  /// claims more than the archive can hold, or goes on after them, is an error.
   at::Tensor read();
 
  private:
@@ -47,6 +54,7 @@ class ArchiveReader {
   [[noreturn]] void fail(const std::string& reason) const;
   std::string reason() const;
   int open();
+  bool next_block(int64_t position, std::string_view& block);
   at::Tensor read_copied();
 
   MappedFilePtr file_;
@@ -54,6 +62,7 @@ class ArchiveReader {
   std::unique_ptr<archive, Close> archive_;
   archive_entry* entry_ = nullptr;  // owned by the archive
   std::string name_ = {};
+  std::string head_ = {};  // what was unpacked of the member before it is read
   Format format_;
   int64_t begin_ = 0, offset_ = 0;
   bool compressed_ = false, at_end_ = false;

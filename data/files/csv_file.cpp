@@ -79,16 +79,29 @@ bool CsvReader::read_record() {
   }
   if (at_end()) return false;
   record_line_ = line_;
+  record_begin_ = position_;
   fields_.clear();
   unescaped_.clear();
   while (true) {
     fields_.push_back(read_field());
+    check_length();
     if (at_end() || text_[position_] != format_.delimiter) break;
     ++position_;
   }
   take_line_end();
   if (!is_ascii_) check_utf8();
   return true;
+}
+
+void CsvReader::check_length() const {
+  if (position_ - record_begin_ > kMostCsvBytes) {
+    fail("the line has more than " + std::to_string(kMostCsvBytes >> 20) +
+         " MB; look whether the file has line ends, and each quote its second one");
+  }
+  if (fields_.size() > kMostCsvFields) {
+    fail("the line has more than " + std::to_string(kMostCsvFields) +
+         " fields; look whether the file has line ends, and save so many numbers as an array (.npy)");
+  }
 }
 
 void CsvReader::check_utf8() const {
@@ -126,8 +139,9 @@ std::string_view CsvReader::read_quoted() {
     if (end == text_.npos) fail("a quote that is never closed");
     field = text_.substr(begin, end - begin);
     line_ += std::ranges::count(field, '\n');
-    more = text_.substr(end).starts_with("\"\"");
     position_ = end + 1;
+    check_length();
+    more = text_.substr(end).starts_with("\"\"");
     if (more && !unescaped) unescaped = &unescaped_.emplace_back();
     if (unescaped) unescaped->append(field).append(more ? "\"" : "");
   }

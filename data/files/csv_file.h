@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -12,6 +13,9 @@ struct CsvFormat {
   /// Whether the first record holds the column names; otherwise they are "0", "1", ...
   bool header = true;
 };
+
+/// A record with more bytes, or more fields, is an error: a file whose line ends are missing is no table.
+inline constexpr size_t kMostCsvBytes = size_t{64} << 20, kMostCsvFields = size_t{1} << 20;
 
 /// Reads the records of a CSV text in sequence. Source: RFC 4180.
 ///
@@ -30,7 +34,8 @@ class CsvReader {
   size_t column(const std::string& name) const;
 
   /// Goes to the next record; false at the end. Throws levin::UsageError if the record has another number of fields
-  /// than there are columns, for an unterminated quote, text after a closing quote, and invalid UTF-8.
+  /// than there are columns, for one that is too long, an unterminated quote, text after a closing quote, and invalid
+  /// UTF-8.
   bool next();
   /// Goes to the next record whatever its number of fields; otherwise as `next`.
   bool next_uneven() { return read_record(); }
@@ -50,6 +55,7 @@ class CsvReader {
   void check_utf8() const;
   std::string_view read_field();
   std::string_view read_quoted();
+  void check_length() const;
   bool at_end() const { return position_ == text_.size(); }
   bool take_line_end();
 
@@ -57,7 +63,7 @@ class CsvReader {
   std::string name_;
   CsvFormat format_;
   bool is_ascii_;  ///< the whole text is ASCII, so it needs no UTF-8 check
-  size_t position_ = 0;
+  size_t position_ = 0, record_begin_ = 0;
   int64_t line_ = 1, record_line_ = 1;
   std::vector<std::string> columns_ = {};
   std::vector<std::string_view> fields_ = {};

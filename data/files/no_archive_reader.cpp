@@ -19,6 +19,10 @@ ArchiveReader::ArchiveReader(MappedFilePtr file, Format format, int64_t offset)
 
 bool ArchiveReader::next() { return false; }
 
+int64_t ArchiveReader::size() const { return 0; }
+
+std::string_view ArchiveReader::peek(int64_t /*bytes*/) { return {}; }
+
 at::Tensor ArchiveReader::read() { return {}; }
 
 void ArchiveReader::fail(const std::string& /*reason*/) const {

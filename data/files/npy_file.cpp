@@ -1,6 +1,7 @@
 #include <levin/data/files/npy_file.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <levin/data/files/archive_reader.h>
 #include <levin/data/files/bytes_view.h>
 #include <levin/data/files/mapped_file.h>
 #include <levin/data/files/npy_header.h>
@@ -63,6 +64,22 @@ NpyHeader read_header(const char* begin, int64_t bytes, const std::string& name,
   return parse_npy_header({begin, static_cast<size_t>(bytes)}, name, bytes);
 }
 
+/// Calls `visit(reader, name, name for messages)` for each array of a .npz file.
+template <class Visit>
+void for_each_array(const std::filesystem::path& path, const Visit& visit) {
+  constexpr std::string_view kEnding = ".npy";
+  const MappedFilePtr file = map_file(path, FileAccess::Sequential);
+  if (!file->text().starts_with("PK")) throw UsageError(path.string(), ": not a .npz file, which is a zip file");
+  ArchiveReader reader(file, ArchiveReader::Format::Zip);
+  while (reader.next()) {
+    std::string name = reader.name();
+    const std::string in_file = path.string() + ": member " + name;
+    if (!std::string_view(name).ends_with(kEnding)) throw UsageError(in_file, " is no .npy file");
+    name.resize(name.size() - kEnding.size());
+    visit(reader, name, in_file);
+  }
+}
+
 }  // namespace
 
 at::Tensor npy_tensor(const at::Tensor& bytes, const std::string& name, const MappedFile* file) {
@@ -86,19 +103,30 @@ at::Tensor map_npy(const std::filesystem::path& path) {
   return npy_tensor(bytes_view(file->data(), file->size(), file), path.string());
 }
 
-std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path) {
-  constexpr std::string_view kEnding = ".npy";
-  const MappedFilePtr file = map_file(path, FileAccess::Sequential);
-  if (!file->text().starts_with("PK")) throw UsageError(path.string(), ": not a .npz file, which is a zip file");
-  ArchiveReader reader(file, ArchiveReader::Format::Zip);
+NpyHeader packed_npy_header(ArchiveReader& reader, const std::string& name) {
+  constexpr int64_t kHead = 512, kMostHeader = 1 << 20;
+  std::string_view head = reader.peek(kHead);
+  const int64_t offset = npy_data_offset(head);
+  if (offset > kMostHeader) throw UsageError(name, ": byte 8: a header of ", offset, " bytes, of which no array has");
+  if (offset > static_cast<int64_t>(head.size())) head = reader.peek(offset);
+  return parse_npy_header(head, name, reader.size());
+}
+
+std::map<std::string, NpyHeader> npz_headers(const std::filesystem::path& path) {
+  std::map<std::string, NpyHeader> headers;
+  for_each_array(path, [&](ArchiveReader& reader, const std::string& name, const std::string& in_file) {
+    headers.insert_or_assign(name, packed_npy_header(reader, in_file));
+  });
+  return headers;
+}
+
+std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path, const std::set<std::string>& names) {
   std::map<std::string, at::Tensor> arrays;
-  while (reader.next()) {
-    std::string name = reader.name();
-    const std::string in_file = path.string() + ": member " + name;
-    if (!std::string_view(name).ends_with(kEnding)) throw UsageError(in_file, " is no .npy file");
-    name.resize(name.size() - kEnding.size());
+  for_each_array(path, [&](ArchiveReader& reader, const std::string& name, const std::string& in_file) {
+    if (!names.empty() && !names.contains(name)) return;
+    packed_npy_header(reader, in_file);
     arrays.insert_or_assign(name, npy_tensor(reader.read(), in_file));
-  }
+  });
   return arrays;
 }
 

@@ -1,12 +1,16 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <levin/data/files/mapped_file.h>
+#include <levin/data/files/npy_header.h>
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 namespace levin::data {
+
+class ArchiveReader;
 
 /// Maps the array of a .npy file into memory: values are read from the disk when they are touched, and the tensor keeps
 /// the mapping alive. Writes to the tensor do not reach the file.
@@ -20,9 +24,18 @@ at::Tensor map_npy(const std::filesystem::path& path);
 /// are not touched.
 at::Tensor npy_tensor(const at::Tensor& bytes, const std::string& name, const MappedFile* file = nullptr);
 
-/// Reads the arrays of a .npz file into memory, by name without `.npy`. Throws levin::UsageError as map_npy does, and
-/// for members that are no arrays or whose checksum is wrong.
-std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path);
+/// Returns what the headers of the arrays of a .npz file say, by name without `.npy`. Throws levin::UsageError as
+/// map_npy does, and for members that are no arrays.
+std::map<std::string, NpyHeader> npz_headers(const std::filesystem::path& path);
+
+/// Reads the arrays of a .npz file into memory, by name without `.npy`: those in `names`, or all if there is no name.
+/// Throws levin::UsageError as npz_headers does, before an array is unpacked whose header and archive contradict each
+/// other, and if its checksum is wrong.
+std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path, const std::set<std::string>& names = {});
+
+/// Reads the header of the member that `reader` is at, an array, before its values are unpacked. Throws
+/// levin::UsageError as parse_npy_header does.
+NpyHeader packed_npy_header(ArchiveReader& reader, const std::string& name);
 
 /// Writes a tensor on any device as a .npy file in C order. Throws levin::UsageError if the file cannot be written and
 /// for a dtype that NumPy lacks.

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace levin::program {
@@ -22,9 +23,8 @@ constexpr const char* kWeights = "data/weights/";
 constexpr const char* kConstants = "data/constants/";
 constexpr const char* kModel = "models/model.json";
 
-/// A text or a tensor of more than this is read only if the archive itself is as large: a deflated record may not
-/// claim more.
-constexpr uint64_t kMostInflation = 1100;
+/// A tensor may show its memory as at most so many times as large.
+constexpr uint64_t kMostExpansion = 1100;
 
 /// Opens a file that may be a program; the message tells other formats apart.
 FileBytes open_zip(const std::filesystem::path& path) {
@@ -35,6 +35,13 @@ FileBytes open_zip(const std::filesystem::path& path) {
   if (!bytes.text().starts_with("PK\x03\x04"))
     throw UsageError(bytes.name, ": not a program; a .pt2 file written by Python's torch.export.save was expected");
   return bytes;
+}
+
+/// Refuses an archive that takes much more memory than its file has.
+ZipReader open_directory(const FileBytes& bytes) {
+  ZipReader zip(bytes.text(), bytes.name);
+  zip.check_growth();
+  return zip;
 }
 
 /// Returns sizes and strides that were fixed at export.
@@ -52,7 +59,7 @@ at::Tensor view_of(const c10::Storage& storage, const TensorMeta& meta, const st
   uint64_t bytes = at::elementSize(meta.dtype);
   for (const int64_t size : numbers_of(meta.sizes, name)) {
     bytes *= static_cast<uint64_t>(std::max<int64_t>(size, 0));
-    if (bytes / kMostInflation > storage.nbytes())
+    if (bytes / kMostExpansion > storage.nbytes())
       throw UsageError("'", name, "' shows its ", storage.nbytes(), " bytes as at least ", bytes,
                        "; give the model a tensor of its own in place of an expanded one (clone())");
   }
@@ -70,7 +77,7 @@ c10::Storage storage_of(const std::string& bytes) {
 
 ProgramArchive::ProgramArchive(const std::filesystem::path& path)
     : bytes_(open_zip(path)),
-      zip_(bytes_.text(), bytes_.name),
+      zip_(open_directory(bytes_)),
       folder_(find_folder()),
       model_(&model_record()),
       program_(parse_program(read(*model_), bytes_.name)),
@@ -113,13 +120,27 @@ std::string ProgramArchive::read(const ZipRecord& record) const {
   if (record.method == zip::kStored) {
     text = zip_.stored(record);
   } else {
-    if (record.bytes / kMostInflation > record.stored_bytes)
-      zip_.fail(record.header, "'", record.name, "' claims ", record.bytes, " bytes");
     text.resize(record.bytes);
     zip_.inflate(record, text.data());
   }
   zip_.check(record, crc32_of_each({text}).front());
   return text;
+}
+
+/// Compares what a compressed record claims to unpack to with what its tensors need, before it is unpacked.
+void ProgramArchive::check_size(const ZipRecord& record, const std::string& name,
+                                const std::map<std::string, StoredTensor>& config) const {
+  if (record.method == zip::kStored) return;
+  uint64_t needed = 0;
+  for (const auto& [tensor, stored] : config) {
+    if (stored.record != name) continue;
+    const TensorMeta& meta = stored.meta;
+    needed = std::max(needed, bytes_in_storage(meta.dtype, meta.storage_offset, numbers_of(meta.sizes, tensor),
+                                               numbers_of(meta.strides, tensor)));
+  }
+  if (record.bytes > needed)
+    zip_.fail(record.header, record.name, " unpacks to ", record.bytes, " bytes, of which its tensors need ", needed,
+              "; if you trust it, pack it without compression (zip -0)");
 }
 
 std::map<std::string, StoredTensor> ProgramArchive::read_config(const std::string& name) const {
@@ -140,12 +161,14 @@ at::Tensor ProgramArchive::tensor(const std::string& name, const std::map<std::s
     throw UsageError(bytes_.name, ": the file ", folder, stored.record, " with '", name,
                      "' is missing; save the program again by torch.export.save");
   try {
+    check_size(*record, stored.record, config);
     const c10::Storage storage = storage_of(read(*record));
     if (stored.meta.dtype == at::kBool) normalize_bools(storage);
     return view_of(storage, stored.meta, name);
   } catch (const c10::Error& error) {
     throw UsageError(bytes_.name, ": '", name, "' is damaged: ", error.what_without_backtrace());
   } catch (const UsageError& error) {
+    if (std::string_view(error.what()).starts_with(bytes_.name)) throw;  // of the archive
     throw UsageError(bytes_.name, ": ", error.what());
   }
 }

@@ -39,6 +39,8 @@ class ProgramArchive {
   const ZipRecord& model_record() const;
   std::string find_folder() const;
   std::string read(const ZipRecord& record) const;
+  void check_size(const ZipRecord& record, const std::string& name,
+                  const std::map<std::string, StoredTensor>& config) const;
   std::map<std::string, StoredTensor> read_config(const std::string& name) const;
   at::Tensor tensor(const std::string& name, const std::map<std::string, StoredTensor>& config,
                     const std::string& folder) const;

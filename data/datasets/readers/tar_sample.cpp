@@ -1,4 +1,5 @@
 #include <levin/data/datasets/readers/tar_sample.h>
+#include <levin/data/files/npy_file.h>
 #include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
@@ -28,6 +29,10 @@ bool TarShardReader::read_pending() {
     pending.member.extension = name.substr(dot + 1);
     std::ranges::transform(pending.member.extension, pending.member.extension.begin(), lower);
     pending.member.offset = reader_.offset();
+    const bool is_array = pending.member.extension.ends_with("npy");
+    if (is_array && reader_.is_compressed()) {
+      packed_npy_header(reader_, *name_ + ": byte " + std::to_string(reader_.offset()) + ": member " + name);
+    }
     pending.member.bytes = reader_.read();
   }
   return pending_.has_value();

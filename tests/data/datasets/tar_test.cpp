@@ -176,3 +176,15 @@ TEST_CASE("the data module Tar gives its splits") {
           Tar({.shards = {file("s-00.tar")}, .val_shards = {"none.tar"}}).setup(Stage::Fit);
         }) == "data.val_shards: no file none.tar");
 }
+
+TEST_CASE("an array of a compressed shard whose header and size contradict each other is not unpacked") {
+  const TemporaryFolder folder;
+  const std::string header = levin::data::npy_header(at::kFloat, {2});
+  const std::string whole = gzip_bytes(tar_bytes({{"a/0.npy", header + std::string(3 << 20, '\0')}, {"a/0.cls", "7"}}));
+  // The end is missing: who unpacks the array to its end, says that.
+  std::ofstream(folder / "a.tar.gz", std::ios::binary) << whole.substr(0, whole.size() / 2);
+  const auto stream = TarDataset({(folder / "a.tar.gz").string()}, {}).open({});
+  CHECK(contains(error_text<levin::UsageError>([&] { stream->next(); }),
+                 "a.tar.gz: byte 0: member a/0.npy: byte 128: the header asks for 8 bytes of values, but there are "
+                 "3145728"));
+}

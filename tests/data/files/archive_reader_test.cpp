@@ -1,13 +1,16 @@
 #include <levin/data/files/archive_reader.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <algorithm>
 #include <fstream>
 #include <ostream>
+#include <vector>
 
 #include "tests/catch.h"
 #include "tests/data/files/archive_writer.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
+#include "tests/trainer/core/state/zip_builder.h"
 
 using namespace levin::data;
 
@@ -135,4 +138,52 @@ TEST_CASE("a broken archive is named with file, byte and member") {
   archive.write(tar);
   CHECK(contains(error_text<levin::UsageError>([&] { ArchiveReader(map_file(archive.path()), kTar, 1 << 20); }),
                  "byte 1048576: the file has only "));
+}
+
+TEST_CASE("a member's beginning is unpacked alone, and read again with the rest") {
+  ArchiveFile archive;
+  const std::string tar = tar_bytes(kMembers);
+  for (const bool is_zip : {false, true}) {
+    archive.write(is_zip ? zip_bytes(kMembers, true) : gzip_bytes(tar));
+    ArchiveReader reader(map_file(archive.path()), is_zip ? kZip : kTar);
+    std::vector<std::string> read;
+    while (reader.next()) {
+      const auto size = static_cast<size_t>(reader.size());
+      const std::string head(reader.peek(2));
+      CHECK(head.size() >= std::min<size_t>(size, 2));
+      CHECK(reader.peek(1'000'000).size() == size);
+      const at::Tensor bytes = reader.read();
+      read.emplace_back(static_cast<const char*>(bytes.const_data_ptr()), static_cast<size_t>(bytes.numel()));
+      CHECK(read.back().starts_with(head));
+    }
+    CHECK(read == std::vector<std::string>{kMembers[0].second, kMembers[1].second, kMembers[2].second});
+  }
+}
+
+TEST_CASE(
+    "a member that goes on after its size, or claims more than the archive can hold, is refused before it is "
+    "unpacked") {
+  ArchiveFile archive;
+  const auto zip = [](uint64_t claimed) {
+    // The checksum is wrong: who unpacks the member to its end, says that.
+    std::string bytes =
+        ZipBuilder{
+            {{.name = "a", .contents = std::string(1 << 20, 'x'), .is_deflated = true, .crc = 1, .local_crc = 1}}}
+            .build();
+    for (const size_t place : {size_t{22}, bytes.find("PK\x01\x02") + 24})
+      bytes.replace(place, 4, archive_detail::number(claimed, 4));
+    return bytes;
+  };
+  CHECK(archive.error(zip(100), kZip) == "a: byte 0: member a: has more bytes than the 100 that its header says");
+  CHECK(archive.error(zip(4'000'000'000), kZip) ==
+        "a: byte 0: member a: claims 4000000000 bytes, more than the archive can hold");
+  std::string tar = tar_member("a", "some bytes");
+  const std::string size = "77777777777";  // octal, 8 GiB
+  uint64_t sum = 0;
+  tar.replace(124, size.size(), size);
+  tar.replace(148, 8, std::string(8, ' '));
+  for (size_t i = 0; i < 512; ++i) sum += static_cast<unsigned char>(tar[i]);
+  tar.replace(148, 7, archive_detail::octal(sum, 6) + '\0');
+  CHECK(archive.error(gzip_bytes(tar), kTar) ==
+        "a: byte 0: member a: claims 8589934591 bytes, more than the archive can hold");
 }

@@ -11,12 +11,14 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "tests/catch.h"
 #include "tests/data/files/archive_writer.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
+#include "tests/trainer/core/state/zip_builder.h"
 
 using namespace levin::data;
 
@@ -218,4 +220,47 @@ TEST_CASE("changed bytes give an array of the file's size or an error, never any
     }
   }
   CHECK(errors > 300);
+}
+
+TEST_CASE("an array of a npz file whose header and size contradict each other is not unpacked") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "x.npz").string();
+  // 3 MB of zeros, with a wrong checksum: who unpacks the array to its end, says that.
+  const std::string bomb = npy(header("<f4", "(2,)"), std::string(3 << 20, '\0'));
+  const std::string good = npy_header(at::kInt, {2}) + bytes_of<int32_t>({3, 4});
+  const auto write = [&](const std::string& name, const std::string& contents, std::optional<uint32_t> crc = {}) {
+    write_bytes(
+        path,
+        ZipBuilder{{{.name = name + ".npy", .contents = contents, .is_deflated = true, .crc = crc, .local_crc = crc},
+                    {.name = "good.npy", .contents = good, .is_deflated = true}}}
+            .build());
+  };
+  write("a", bomb, 1);
+  const std::string expected =
+      path + ": member a.npy: byte 68: the header asks for 8 bytes of values, but there are 3145728";
+  CHECK(error_text<levin::UsageError>([&] { read_npz(path); }) == expected);
+  CHECK(error_text<levin::UsageError>([&] { npz_headers(path); }) == expected);
+  std::string long_header = npy(header("<f4", "(2,)") + std::string(60'000, ' '), std::string(8, '\0'));
+  write("a", long_header);
+  CHECK(npz_headers(path).at("a").shape == std::vector<int64_t>{2});
+  long_header[6] = 2;  // in this version the length has four bytes
+  write("a", long_header);
+  CHECK(contains(error_text<levin::UsageError>([&] { npz_headers(path); }), "byte 8: a header of "));
+}
+
+TEST_CASE("of a npz file only those arrays are unpacked that are asked for") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "x.npz").string();
+  const std::string good = npy_header(at::kInt, {2}) + bytes_of<int32_t>({3, 4});
+  const std::string large = npy(header("|u1", "(3145728,)"), std::string(3 << 20, '\0'));
+  write_bytes(path, ZipBuilder{{{.name = "large.npy", .contents = large, .is_deflated = true, .crc = 1, .local_crc = 1},
+                                {.name = "good.npy", .contents = good, .is_deflated = true}}}
+                        .build());
+  const auto headers = npz_headers(path);
+  CHECK(headers.at("large").shape == std::vector<int64_t>{3 << 20});
+  CHECK(headers.at("good").dtype == at::kInt);
+  const auto arrays = read_npz(path, {"good"});
+  REQUIRE(arrays.size() == 1);
+  CHECK(at::equal(arrays.at("good"), at::tensor({3, 4}, at::kInt)));
+  CHECK(contains(error_text<levin::UsageError>([&] { read_npz(path); }), "member large.npy: ZIP bad CRC"));
 }

@@ -267,3 +267,19 @@ TEST_CASE("of the tied weights of a program a file may have one name alone") {
     CHECK(module.named_parameters()["w"].eq(2).all().item<bool>());
   }
 }
+
+TEST_CASE("a compressed weight that unpacks to more than its tensor needs is refused before it is unpacked") {
+  const ProgramJson program = one("mm.default", {kX, kW});
+  std::vector<BuiltRecord> records = archive(program);
+  for (BuiltRecord& record : records) record.is_deflated = true;
+  CHECK(error_of_opening(records) == "no error");
+  // The checksum is wrong: who unpacks the weight, says that.
+  records[3].contents = std::string(3 << 20, '\0');
+  records[3].crc = records[3].local_crc = 1;
+  const std::string text = error_of_opening(records);
+  CHECK(contains(text, "net/data/weights/weight_0 unpacks to 3145728 bytes, of which its tensors need 36"));
+  CHECK(text.find("net.pt2") == text.rfind("net.pt2"));
+  records = archive(program);
+  records.push_back({.name = "net/extra/zeros", .contents = std::string(65 << 20, '\0'), .is_deflated = true});
+  CHECK(contains(error_of_opening(records), "net/extra/zeros unpacks to 68157440 bytes, and a file may grow by 64 MB"));
+}

@@ -7,6 +7,8 @@
 #include <levin/trainer/cli/guess/kinds.h>
 #include <levin/trainer/core/system/error.h>
 
+#include <c10/util/accumulate.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -59,15 +61,16 @@ void tell_unused(const fs::path& file, const std::vector<std::string>& names, co
 
 /// Reads the two arrays of a .npz file: by their names, or else the larger one as input.
 bool read_npz(const fs::path& file, Arrays& arrays, Guess& guess) {
-  const auto all = data::read_npz(file);
+  const auto all = data::npz_headers(file);
   std::vector<std::string> names;
-  for (const auto& [name, array] : all) {
+  for (const auto& [name, header] : all) {
     names.push_back(name);
     if (has_word_of(kInputs, name)) take_key(name, arrays.input_key);
     if (has_word_of(kTargets, name)) take_key(name, arrays.target_key);
   }
   if (all.size() == 2 && (arrays.input_key.empty() || arrays.target_key.empty())) {
-    const bool first = all.begin()->second.numel() >= all.rbegin()->second.numel();
+    const bool first =
+        c10::multiply_integers(all.begin()->second.shape) >= c10::multiply_integers(all.rbegin()->second.shape);
     arrays.input_key = first ? all.begin()->first : all.rbegin()->first;
     arrays.target_key = first ? all.rbegin()->first : all.begin()->first;
   }
@@ -79,8 +82,9 @@ bool read_npz(const fs::path& file, Arrays& arrays, Guess& guess) {
   }
   tell_unused(file, names, arrays, guess);
   arrays.input_file = file;
-  arrays.input = all.at(arrays.input_key);
-  arrays.target = all.at(arrays.target_key);
+  const auto read = data::read_npz(file, {arrays.input_key, arrays.target_key});
+  arrays.input = read.at(arrays.input_key);
+  arrays.target = read.at(arrays.target_key);
   return true;
 }
 

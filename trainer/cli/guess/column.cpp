@@ -17,6 +17,19 @@ constexpr int64_t kMostCategories = 1000;
 constexpr int64_t kMostMarkers = 3;      ///< different texts among numbers that may stand for a missing value
 constexpr int64_t kNumbersOfMarker = 4;  ///< the least number of numbers for each of these texts
 
+constexpr size_t kMostTextBytes = 1000;  ///< of a longer text the beginning and the end are kept
+
+/// Returns what is kept of a text; `memory` holds it if it is no part of the text.
+std::string_view kept_text(std::string_view text, std::string& memory) {
+  if (text.size() <= kMostTextBytes) return text;
+  const auto is_inside = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80; };
+  size_t begin = kMostTextBytes / 2, end = text.size() - begin;
+  while (begin > 0 && is_inside(begin)) --begin;
+  while (end < text.size() && is_inside(end)) ++end;
+  memory = std::string(text.substr(0, begin)) + "..." + std::string(text.substr(end));
+  return memory;
+}
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Returns the number of digits at the beginning, which are removed.
@@ -77,8 +90,10 @@ void Column::add(std::string_view field, const data::CsvDatasetOptions& options)
     ++missing_;
     return;
   }
-  if (words_.size() < kMostWords && !words_.contains(field)) words_.emplace(field);
   const auto number = data::csv_number(field, format_);
+  std::string memory;
+  field = kept_text(field, memory);
+  if (words_.size() < kMostWords && !words_.contains(field)) words_.emplace(field);
   if (!number) {
     const auto known = texts_.find(field);
     if (known != texts_.end())

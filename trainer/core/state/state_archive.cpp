@@ -70,9 +70,7 @@ void StateArchive::check_kind() {
 FileBytes StateArchive::allocate(const ZipRecord& record) {
   constexpr size_t kMoreThanFile = 64 << 20;
   const size_t most = file_.size + kMoreThanFile - copied_bytes_;
-  // Deflate compresses at most 1032 to 1.
-  constexpr size_t kMostPacked = 1032;
-  if (record.bytes / kMostPacked > record.stored_bytes)
+  if (record.bytes / zip::kMostDeflated > record.stored_bytes)
     zip_.fail(record.header, record.name, " of ", record.stored_bytes, " bytes claims to unpack to ", record.bytes);
   if (record.bytes > most)
     zip_.fail(record.header, record.name, " unpacks to ", record.bytes,

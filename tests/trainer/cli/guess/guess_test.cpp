@@ -455,3 +455,25 @@ TEST_CASE("the config is not overwritten without --force, and wrong words are re
   CHECK(contains(run_program({"data", "guess"}).err, "expected a folder or a file"));
   CHECK(contains(run_program({"data", "guess", "--help"}).out, "--target NAME"));
 }
+
+TEST_CASE("of long texts the beginning and the end are kept and shown, as whole characters") {
+  const Guessed own;
+  std::string table = "note,x,y\n";
+  for (int i = 0; i < 12; ++i) {
+    // A letter of two bytes lies over each cut.
+    std::string note = "begin" + std::to_string(i) + std::string(i % 2, '.');
+    for (int letter = 0; letter < 2000; ++letter) note += "\xc3\xa9";
+    table += note + "end," + std::to_string(i) + ".5," + std::to_string(i * i) + ".25\n";
+  }
+  write_text(own / "notes.csv", table);
+  const std::string said = own.trained("notes.csv");
+  CHECK(contains(said, "note: 12 texts: begin0\xc3\xa9"));
+  CHECK(contains(said, "\xc3\xa9...\xc3\xa9"));
+  CHECK(said.size() < 20'000);
+}
+
+TEST_CASE("a file without line ends is no table") {
+  const Guessed own;
+  write_text(own / "long.csv", "a,b\n" + std::string(65 << 20, 'x') + "\n");
+  CHECK(contains(own.refused("long.csv"), "long.csv:2: the line has more than 64 MB"));
+}

@@ -137,3 +137,27 @@ TEST_CASE("a record that does not unpack to its size is an error") {
   ZipBuilder zip{{{.name = "p", .contents = "no deflated data", .flags = 8, .method = 8}}};
   CHECK(contains(outcome(zip.build()), "cannot be unpacked"));
 }
+
+TEST_CASE("a checksum is computed of pieces, and many small claims are one large claim") {
+  ZipBuilder zip;
+  for (size_t i = 0; i < 3; ++i)
+    zip.records.push_back(
+        {.name = "r" + std::to_string(i), .contents = std::string(i * (24 << 20) + 3, 'z'), .is_deflated = true});
+  std::string bytes = zip.build();
+  {
+    const ZipReader reader(bytes, "a.pt");
+    for (const levin::ZipRecord& record : reader.records())
+      CHECK(reader.inflated_crc(record) == levin::crc32_of(std::string(record.bytes, 'z')));
+    // 72 MB of zeros are too many for a file of 75 KB.
+    CHECK(contains(error_text<levin::UsageError>([&] { reader.check_growth(); }),
+                   "r2 unpacks to 50331651 bytes, and a file may grow by 64 MB in memory"));
+  }
+  zip.records.pop_back();
+  bytes = zip.build();
+  CHECK_NOTHROW(ZipReader(bytes, "a.pt").check_growth());
+  zip.records[1].bytes = 30'000'000;
+  zip.records[1].flags = 8;
+  bytes = zip.build();
+  CHECK(contains(error_text<levin::UsageError>([&] { ZipReader(bytes, "a.pt").check_growth(); }),
+                 "claims to unpack to 30000000"));
+}

@@ -9,11 +9,13 @@
 #include <limits>
 
 namespace levin {
-namespace {
+void check_dimensions(const std::vector<int64_t>& sizes) {
+  constexpr size_t kMost = 64;  // the limit of TensorIterator, which nearly all operations use
+  TORCH_CHECK(sizes.size() <= kMost, "a tensor of ", sizes.size(), " dimensions; LibTorch computes with ", kMost);
+}
 
-/// Returns the bytes from the storage's start to the tensor's last element; 0 if the tensor is empty.
-uint64_t reach_bytes(at::ScalarType type, int64_t offset, const std::vector<int64_t>& sizes,
-                     const std::vector<int64_t>& strides) {
+uint64_t bytes_in_storage(at::ScalarType type, int64_t offset, const std::vector<int64_t>& sizes,
+                          const std::vector<int64_t>& strides) {
   TORCH_CHECK(sizes.size() == strides.size(), "a tensor with ", sizes.size(), " sizes and ", strides.size(),
               " strides");
   check_dimensions(sizes);
@@ -38,16 +40,9 @@ uint64_t reach_bytes(at::ScalarType type, int64_t offset, const std::vector<int6
   return empty ? 0 : (last + 1) * width;
 }
 
-}  // namespace
-
-void check_dimensions(const std::vector<int64_t>& sizes) {
-  constexpr size_t kMost = 64;  // the limit of TensorIterator, which nearly all operations use
-  TORCH_CHECK(sizes.size() <= kMost, "a tensor of ", sizes.size(), " dimensions; LibTorch computes with ", kMost);
-}
-
 at::Tensor view_of_storage(const c10::Storage& storage, at::ScalarType type, int64_t offset,
                            const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
-  const uint64_t bytes = reach_bytes(type, offset, sizes, strides);
+  const uint64_t bytes = bytes_in_storage(type, offset, sizes, strides);
   TORCH_CHECK(bytes <= storage.nbytes(), "a tensor of sizes ", sizes, ", strides ", strides, ", offset ", offset,
               " needs ", bytes, " bytes, its storage has ", storage.nbytes());
   // For an empty tensor, set_ with an offset beyond the end would make the storage grow.

@@ -11,6 +11,11 @@ namespace levin {
 /// Throws c10::Error if a tensor would have more than 64 dimensions, LibTorch's limit.
 void check_dimensions(const std::vector<int64_t>& sizes);
 
+/// Returns the bytes from a storage's start to a tensor's last element; 0 if the tensor is empty. Throws c10::Error for
+/// sizes, strides and offsets that no tensor can have.
+uint64_t bytes_in_storage(at::ScalarType type, int64_t offset, const std::vector<int64_t>& sizes,
+                          const std::vector<int64_t>& strides);
+
 /// Returns a strided view of `storage`, in elements of `type`. Throws c10::Error if any element would lie outside it.
 at::Tensor view_of_storage(const c10::Storage& storage, at::ScalarType type, int64_t offset,
                            const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides);

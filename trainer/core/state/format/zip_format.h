@@ -15,6 +15,8 @@ constexpr size_t kLocalHeaderBytes = 30, kDirectoryEntryBytes = 46, kEndBytes = 
                  kEnd64LocatorBytes = 20;
 
 constexpr uint16_t kStored = 0, kDeflated = 8;
+/// The highest compression ratio of deflate: 258 bytes in 2 bits.
+constexpr uint64_t kMostDeflated = 1032;
 /// Flag bits: encrypted (in three ways) or patched; sizes and CRC after the data; the name is UTF-8.
 constexpr uint16_t kUnreadable = 1 << 0 | 1 << 5 | 1 << 6 | 1 << 13, kHasDataDescriptor = 1 << 3, kUtf8 = 1 << 11;
 

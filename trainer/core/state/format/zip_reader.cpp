@@ -1,4 +1,5 @@
 #include <levin/trainer/core/state/format/zip_reader.h>
+#include <levin/trainer/core/state/crc32.h>
 #include <levin/trainer/core/state/format/zip_format.h>
 
 #include <zlib.h>
@@ -185,29 +186,64 @@ std::string_view ZipReader::stored(const ZipRecord& record) const {
   return bytes_.substr(data, record.stored_bytes);
 }
 
-void ZipReader::inflate(const ZipRecord& record, char* out) const {
+/// Decompresses into the memory that `room()` returns again and again; `take(bytes)` is told how many it got. It is
+/// never given more than the record is said to have.
+template <class Room, class Take>
+void ZipReader::inflate(const ZipRecord& record, const Room& room, const Take& take) const {
   std::string_view in = stored(record);
   z_stream stream = {};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw Error(file_, ": zlib has no memory to unpack ", record.name);
   uint64_t left = record.bytes;
   Bytef nothing = 0;  // zlib needs an address even if there is nothing to write
-  stream.next_out = record.bytes > 0 ? reinterpret_cast<Bytef*>(out) : &nothing;
   int result = Z_OK;
   constexpr uint64_t kMost = 1 << 30;  // zlib counts in 32 bits
   do {
+    const auto [memory, size] = room();
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
     const auto given = static_cast<uInt>(std::min<uint64_t>(in.size(), kMost));
-    const auto room = static_cast<uInt>(std::min(left, kMost));
+    const auto most = static_cast<uInt>(std::min({left, size, kMost}));
+    stream.next_out = most > 0 ? reinterpret_cast<Bytef*>(memory) : &nothing;
     stream.avail_in = given;
-    stream.avail_out = room;
+    stream.avail_out = most;
     result = ::inflate(&stream, Z_NO_FLUSH);
+    const uInt got = most - stream.avail_out;
     in.remove_prefix(given - stream.avail_in);
-    left -= room - stream.avail_out;
-    if (given == stream.avail_in && room == stream.avail_out && result == Z_OK) result = Z_BUF_ERROR;
+    left -= got;
+    take(got);
+    if (given == stream.avail_in && got == 0 && result == Z_OK) result = Z_BUF_ERROR;
   } while (result == Z_OK);
   ::inflateEnd(&stream);
   if (result != Z_STREAM_END || left != 0 || !in.empty())
     fail(record.header, record.name, " cannot be unpacked to its ", record.bytes, " bytes");
+}
+
+void ZipReader::inflate(const ZipRecord& record, char* out) const {
+  uint64_t done = 0;
+  inflate(record, [&] { return std::pair(out + done, record.bytes - done); }, [&](uint64_t bytes) { done += bytes; });
+}
+
+uint32_t ZipReader::inflated_crc(const ZipRecord& record) const {
+  constexpr uint64_t kPiece = 1 << 20;
+  std::string piece(std::min(record.bytes, kPiece), '\0');
+  uint32_t crc = 0;
+  inflate(
+      record, [&] { return std::pair(piece.data(), uint64_t{piece.size()}); },
+      [&](uint64_t bytes) { crc = crc32_of(std::string_view(piece).substr(0, bytes), crc); });
+  return crc;
+}
+
+void ZipReader::check_growth() const {
+  constexpr uint64_t kMoreThanFile = 64 << 20;
+  uint64_t left = bytes_.size() + kMoreThanFile;
+  for (const ZipRecord& record : records_) {
+    if (record.method != zip::kDeflated) continue;
+    if (record.bytes / zip::kMostDeflated > record.stored_bytes)
+      fail(record.header, record.name, " of ", record.stored_bytes, " bytes claims to unpack to ", record.bytes);
+    if (record.bytes > left)
+      fail(record.header, record.name, " unpacks to ", record.bytes,
+           " bytes, and a file may grow by 64 MB in memory; if you trust it, pack it without compression (zip -0)");
+    left -= record.bytes;
+  }
 }
 
 void ZipReader::check(const ZipRecord& record, uint32_t crc) const {

@@ -37,6 +37,11 @@ class ZipReader {
   std::string_view stored(const ZipRecord& record) const;
   /// Decompresses a deflated record to `out`, which has room for `record.bytes` bytes.
   void inflate(const ZipRecord& record, char* out) const;
+  /// Returns the CRC of a deflated record's contents, which are decompressed in pieces and not kept.
+  uint32_t inflated_crc(const ZipRecord& record) const;
+  /// Throws if deflated records claim more bytes together than the archive has and 64 MB, or one claims more than
+  /// deflate can pack: for readers that keep what they unpack.
+  void check_growth() const;
   /// Throws unless `crc` is the CRC of the record's contents.
   void check(const ZipRecord& record, uint32_t crc) const;
 
@@ -60,6 +65,8 @@ class ZipReader {
   ZipRecord read_entry(uint64_t at, uint64_t directory_end, uint64_t& next) const;
   void read_extra64(uint64_t at, uint64_t end, bool has_disk, ZipRecord& record) const;
   void check_order(uint64_t directory_begin);
+  template <class Room, class Take>
+  void inflate(const ZipRecord& record, const Room& room, const Take& take) const;
   void index_names();
 
   std::string_view bytes_;
