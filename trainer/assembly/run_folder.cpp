@@ -1,6 +1,7 @@
 #include <levin/trainer/assembly/run_folder.h>
 #include <levin/trainer/checkpoint/run_environment.h>
 #include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/state/leftover_files.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/run_summary.h>
@@ -12,8 +13,10 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace levin {
 namespace {
@@ -22,15 +25,17 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "version_";
 constexpr const char* kConfig = "config.json";
 constexpr const char* kSummary = "summary.json";
+/// Of so many newest versions a new run removes what killed processes have left.
+constexpr size_t kVersionsSwept = 10;
 
 [[noreturn]] void cannot_create(const fs::path& folder, const std::string& reason) {
   throw UsageError("cannot create the run's folder ", folder.string(), ": ", reason,
                    "; set trainer.default_root_dir (--default-root-dir) to a folder that can be written to");
 }
 
-/// Returns one more than the highest existing version.
-int64_t next_version(const fs::path& parent) {
-  int64_t next = 0;
+/// Returns the existing versions, the highest first.
+std::vector<int64_t> versions_in(const fs::path& parent) {
+  std::vector<int64_t> versions;
   std::error_code error;
   fs::directory_iterator entries(parent, error);
   if (error) cannot_create(parent, error.message());
@@ -40,9 +45,23 @@ int64_t next_version(const fs::path& parent) {
     int64_t version = 0;
     const char* end = name.data() + name.size();
     const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, version);
-    if (parsed.ec == std::errc() && parsed.ptr == end) next = std::max(next, version + 1);
+    if (parsed.ec == std::errc() && parsed.ptr == end) versions.push_back(version);
   }
-  return next;
+  std::ranges::sort(versions, std::ranges::greater());
+  return versions;
+}
+
+fs::path folder_of_version(const fs::path& parent, int64_t version) {
+  return parent / (std::string(kPrefix) + std::to_string(version));
+}
+
+/// Removes the temporary files that a killed process has left in the folder of a run, of whatever kind.
+void remove_leftovers_of_run(const fs::path& run, bool is_locked_by_us) {
+  for (const fs::path& folder : {run, run / "checkpoints"}) {
+    std::error_code ignored;
+    if (fs::symlink_status(folder, ignored).type() == fs::file_type::directory)
+      remove_leftovers(folder, "", /*keeps_links=*/!is_locked_by_us);
+  }
 }
 
 fs::path make_next_folder(const fs::path& default_root_dir, const std::string& name) {
@@ -54,8 +73,12 @@ fs::path make_next_folder(const fs::path& default_root_dir, const std::string& n
   std::error_code error;
   fs::create_directories(parent, error);
   if (error) cannot_create(parent, error.message());
-  for (int64_t version = next_version(parent);; ++version) {
-    fs::path folder = parent / (std::string(kPrefix) + std::to_string(version));
+  const std::vector<int64_t> versions = versions_in(parent);
+  // A run that was killed before its first checkpoint is not resumed.
+  for (size_t i = 0; i < std::min(versions.size(), kVersionsSwept); ++i)
+    remove_leftovers_of_run(folder_of_version(parent, versions[i]), /*is_locked_by_us=*/false);
+  for (int64_t version = versions.empty() ? 0 : versions.front() + 1;; ++version) {
+    fs::path folder = folder_of_version(parent, version);
     if (::mkdir(folder.c_str(), 0777) == 0) return folder;
     if (errno != EEXIST) cannot_create(folder, std::strerror(errno));
   }
@@ -90,6 +113,7 @@ RunFolder RunFolder::resume(FoundCheckpoint& found, const std::string& start) {
   resumed.path_ = found.run_folder.lexically_normal();
   resumed.lock_ = std::move(found.lock);
   resumed.is_resumed_ = true;
+  remove_leftovers_of_run(resumed.path_, /*is_locked_by_us=*/true);
   const std::optional<RunRecord> record = read_run_record(resumed.path_);
   resumed.record_ = record ? *record : new_run_record();
   const std::optional<int64_t> stopped_at = step_of_stop_request(found.checkpoint.state);

@@ -1,10 +1,15 @@
 #include <levin/trainer/assembly/run_folder.h>
 #include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/state/leftover_files.h>
 #include <levin/trainer/core/system/error.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include "tests/captured_stderr.h"
 #include "tests/catch.h"
@@ -146,4 +151,29 @@ TEST_CASE("a folder without anything of a training is removed, any other stays")
   bare.remove_if_bare();
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK(bare.empty());
+}
+
+TEST_CASE("a new run removes what killed processes have left in earlier versions, and nothing of live ones") {
+  namespace fs = std::filesystem;
+  TemporaryFolder root;
+  const ::pid_t ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  ::waitpid(ended, nullptr, 0);
+  const fs::path first = create_run_folder(root.path(), "run"), elsewhere = root.path() / "elsewhere";
+  fs::create_directories(first / "checkpoints");
+  fs::create_directories(elsewhere);
+  const std::vector<fs::path> left = {first / temporary_name("run.json", ended, 0),
+                                      first / temporary_name("environment.json", ended, 2),
+                                      first / "checkpoints" / temporary_name("last.ckpt", ended, 3)};
+  const std::vector<fs::path> kept = {first / temporary_name("summary.json", ::getpid(), 0), first / ".hidden.tmp",
+                                      elsewhere / temporary_name("a.ckpt", ended, 3)};
+  for (const std::vector<fs::path>& files : {left, kept})
+    for (const fs::path& file : files) write_bytes(file, "half");
+  const fs::path second = create_run_folder(root.path(), "run");
+  for (const fs::path& file : left) CHECK_FALSE(fs::exists(file));
+  for (const fs::path& file : kept) CHECK(fs::exists(file));
+  // A link leads to a folder that is no part of the run.
+  fs::create_directory_symlink(elsewhere, second / "checkpoints");
+  create_run_folder(root.path(), "run");
+  CHECK(fs::exists(kept.back()));
 }

@@ -56,12 +56,12 @@ bool is_recent_link(int descriptor) {
 }
 
 /// Returns whether the process that made the file may still need it.
-bool is_in_use(const fs::path& file, ::pid_t process) {
+bool is_in_use(const fs::path& file, ::pid_t process, bool keeps_links) {
   if (runs_here(process)) return true;
   // A writer on another machine is recognized only by its lock; some network mounts lock only files open for writing.
   const int descriptor = open_file(file.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return true;
-  const bool used = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || is_recent_link(descriptor);
+  const bool used = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || (keeps_links && is_recent_link(descriptor));
   ::close(descriptor);
   return used;
 }
@@ -72,12 +72,12 @@ std::string temporary_name(const std::string& name, ::pid_t process, uint64_t nu
   return "." + name + "." + std::to_string(process) + "." + std::to_string(number) + std::string(kTemporary);
 }
 
-void remove_leftovers(const fs::path& folder, const std::string& extension) {
+void remove_leftovers(const fs::path& folder, const std::string& extension, bool keeps_links) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const fs::path& file = entry->path();
     const std::optional<::pid_t> process = process_of(file.filename().string(), extension);
-    if (process && !is_in_use(file, *process)) ::unlink(file.c_str());
+    if (process && !is_in_use(file, *process, keeps_links)) ::unlink(file.c_str());
   }
 }
 

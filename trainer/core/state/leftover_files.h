@@ -10,10 +10,11 @@ namespace levin {
 /// Returns the name of the temporary file in which a process writes the file `name`: ".NAME.PID.N.tmp".
 std::string temporary_name(const std::string& name, ::pid_t process, uint64_t number);
 
-/// Removes those temporary files in `folder` for files with this extension (".ckpt") whose process has ended. A file
-/// stays while a process holds its lock, while a process with its PID runs on this machine, and, if it is a hard link
-/// to another file, for one hour.
-void remove_leftovers(const std::filesystem::path& folder, const std::string& extension);
+/// Removes those temporary files in `folder` for files with this extension (".ckpt"; empty: any) whose process has
+/// ended. A file stays while a process holds its lock, while a process with its PID runs on this machine, and, if it is
+/// a hard link to another file, for one hour; without `keeps_links` such a link goes too: for a folder of which this
+/// process has the lock.
+void remove_leftovers(const std::filesystem::path& folder, const std::string& extension, bool keeps_links = true);
 
 /// Returns whether a temporary file for `path` lies beside it: a process is writing it, or was killed there.
 bool has_temporary_file(const std::filesystem::path& path);

@@ -69,6 +69,9 @@ TEST_CASE("what only looks like a temporary file stays, and so does a second nam
   fs::create_hard_link(folder / "whole.ckpt", folder / (".last.ckpt." + process + ".1.tmp"));
   levin::remove_leftovers(folder.path(), ".ckpt");
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 7);
+  levin::remove_leftovers(folder.path(), ".ckpt", /*keeps_links=*/false);
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 6);
+  CHECK(fs::exists(folder / "whole.ckpt"));
 }
 
 TEST_CASE("a file that is being written is locked") {
