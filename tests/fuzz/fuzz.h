@@ -43,6 +43,11 @@ void fuzz_program_operators(const std::string& input);
 void fuzz_compiled_package(const std::string& input);
 void fuzz_compiled_description(const std::string& input);
 
+/// Reads `input` as the files of a run, each behind a byte 0x1e and a letter, and shows the run as ls, compare, watch,
+/// report and serve do. Only UsageError is allowed, and is caught. Throws std::logic_error if a promise is broken: the
+/// memory in use is at most 64 MB, a page's data are JSON without a tag, and no text controls a terminal.
+void fuzz_recorded_run(const std::string& input);
+
 /// Initial inputs of the fuzz targets.
 const std::vector<std::string>& config_seeds();
 const std::vector<std::string>& flag_seeds();
@@ -58,5 +63,6 @@ const std::vector<std::string>& program_seeds();
 const std::vector<std::string>& program_operators_seeds();
 const std::vector<std::string>& compiled_package_seeds();
 const std::vector<std::string>& compiled_description_seeds();
+const std::vector<std::string>& recorded_run_seeds();
 
 }  // namespace levin::testing

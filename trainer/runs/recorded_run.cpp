@@ -26,8 +26,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kLines = "metrics.jsonl";
 constexpr const char* kTable = "metrics.csv";
 
-/// The most bytes of a JSON file that is read as a whole.
-constexpr size_t kMostJsonBytes = 64 << 20;
+/// The most bytes of a JSON file that is read as a whole, and of a line of metrics.jsonl.
+constexpr size_t kMostJsonBytes = 64 << 20, kMostLineBytes = 16 << 20;
 
 /// Returns nothing if there is no file of this name, and, with a word in the run's problems, if there is something
 /// else: a link, which may lead out of the run's folder, a FIFO, a device.
@@ -82,13 +82,19 @@ bool is_position(const std::string& name) { return name == "step" || name == "ep
 /// A row of a log: where it stands, and its metrics.
 using Row = std::map<std::string, double>;
 
+/// Returns a number as a whole one; a double holds no more exactly.
+int64_t whole(double value) {
+  constexpr double kMost = 9007199254740992;  // 2^53
+  return static_cast<int64_t>(std::clamp(value, -kMost, kMost));
+}
+
 void add(const Row& row, RecordedRun& run) {
   const auto at = [&](const char* name) {
     const auto found = row.find(name);
     return found == row.end() || !std::isfinite(found->second) ? 0.0 : found->second;
   };
-  run.step = static_cast<int64_t>(at("step"));
-  run.epoch = static_cast<int64_t>(at("epoch"));
+  run.step = whole(at("step"));
+  run.epoch = whole(at("epoch"));
   run.seconds = at("wall_seconds");
   for (const auto& [name, value] : row) {
     if (is_position(name)) continue;
@@ -107,7 +113,7 @@ void read_lines(std::string_view text, RecordedRun& run) {
     begin = end + 1;
     ++line;
     if (one.empty()) continue;
-    const Json json = parsed(one);
+    const Json json = one.size() <= kMostLineBytes ? parsed(one) : Json();
     if (!json.is_object() || !json.contains("step")) {
       if (bad++ == 0) first_bad = line;
       continue;
@@ -270,12 +276,14 @@ std::optional<Best> RecordedRun::best() const {
   return judged_by ? best(*judged_by) : std::nullopt;
 }
 
+Json RecordedRun::option(const char* name) const {
+  const Json::json_pointer place(std::string("/trainer/") + name);
+  return config.contains(place) ? config.at(place) : Json();
+}
+
 std::optional<Monitor> RecordedRun::monitor() const {
-  const auto callbacks_of = [&]() -> Json {
-    const auto place = "/trainer/callbacks"_json_pointer;
-    return config.contains(place) ? config.at(place) : Json();
-  };
-  for (const Json& callback : callbacks_of()) {
+  const Json callbacks = option("callbacks");
+  for (const Json& callback : callbacks) {
     if (!callback.is_object() || callback.value("class", Json()) != "ModelCheckpoint") continue;
     const Json metric = callback.value("monitor", Json());
     if (metric.is_string() && metrics.contains(metric.get<std::string>()))

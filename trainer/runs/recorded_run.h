@@ -59,6 +59,8 @@ struct RecordedRun {
   std::vector<std::string> problems = {};  ///< what could not be read, for people
   bool is_unread = false;                  ///< the system did not read a file that may well be whole
 
+  /// Returns an option of the trainer, as its config has it; null if it is not there.
+  nlohmann::ordered_json option(const char* name) const;
   /// Returns the last value of a metric.
   std::optional<double> last(const std::string& metric) const;
   /// Returns the best value of `monitor`; nullopt if it was never logged as a finite number.

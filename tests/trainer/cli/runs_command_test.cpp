@@ -441,3 +441,26 @@ TEST_CASE("a report of very many metrics has fewer points of each") {
   }
   CHECK(levin::runs::report_html({run}).size() < 5'000'000);
 }
+
+TEST_CASE("levin watch takes a config of any shape, and its status controls no terminal") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  for (const char* config :
+       {R"({"trainer": [1]})", R"({"trainer": {"max_epochs": [[]]}})", "[]", R"({"trainer": 3})"}) {
+    CAPTURE(config);
+    write_run(run, "{\"step\": 1e300, \"epoch\": -1e300, \"train_loss\": 1}\n");
+    write_bytes(run / "config.json", config);
+    write_bytes(run / "summary.json", "{\"status\": \"\\u001b[2Jdone\"}");
+    const ProgramRun watched = run_program({"watch", run.string()});
+    CHECK(watched.code == 0);
+    CHECK(contains(watched.out, "?[2Jdone  epoch -9007199254740991  step 9007199254740992"));
+  }
+}
+
+TEST_CASE("a line of metrics.jsonl that is too long for a row is left out") {
+  const TemporaryFolder folder;
+  write_run(folder / "run", "{\"step\": 1, \"a\": 1}\n{\"step\": 2, \"a\": [" + std::string(17 << 20, ' ') + "0]}\n");
+  const levin::runs::RecordedRun run = levin::runs::read_run(folder / "run");
+  CHECK(run.metrics.at("a").values.size() == 1);
+  CHECK(run.problems == std::vector<std::string>{"metrics.jsonl: 1 lines cannot be read, the first is line 2"});
+}

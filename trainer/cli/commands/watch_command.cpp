@@ -63,15 +63,13 @@ fs::path newest_run(const fs::path& root) {
 
 /// Returns an option of the trainer as a number; 0 if it is unset or has no limit.
 double limit_of(const RecordedRun& run, const char* option) {
-  if (!run.config.is_object()) return 0;
-  const auto value = run.config.value(nlohmann::ordered_json::json_pointer(std::string("/trainer/") + option),
-                                      nlohmann::ordered_json());
+  const auto value = run.option(option);
   return value.is_number() ? std::max(0.0, value.get<double>()) : 0;
 }
 
 std::string status_line(const RecordedRun& run) {
   const double epochs = limit_of(run, "max_epochs"), steps = limit_of(run, "max_steps");
-  std::string line = run.status + "  epoch " + std::to_string(run.epoch + 1);
+  std::string line = runs::printable(run.status) + "  epoch " + std::to_string(run.epoch + 1);
   if (epochs > 0) line += "/" + short_number(epochs);
   line += "  step " + std::to_string(run.step);
   if (steps > 0) line += "/" + short_number(steps);
