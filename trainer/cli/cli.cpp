@@ -11,6 +11,7 @@
 #include <levin/trainer/cli/take_flag.h>
 #include <levin/trainer/core/system/console.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <levin/trainer/tuner/finds_anew.h>
@@ -18,8 +19,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -290,12 +293,28 @@ int fail(const std::exception& error, int code) {
   return code;
 }
 
+std::terminate_handler g_terminate = nullptr;
+
+/// Says why a library ends the process, if it is likely: LibTorch's communication does so where no thread can be
+/// started.
+[[noreturn]] void explain_end() {
+  if (!can_start_threads(1))
+    std::fputs(
+        "levin: error: this process ends, since the system starts no more threads for this user, container or machine "
+        "(ulimit -u, pids.max); checkpoints that were written are whole, and `--ckpt-path last` goes on from the "
+        "newest\n",
+        stderr);
+  if (g_terminate != nullptr) g_terminate();
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // c10d warns with twenty frames of each connection that is tried again; levin's own errors say what failed in the
   // end.
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
+  g_terminate = std::set_terminate(explain_end);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond ulimit -f is an error of the write
   try {
     register_finders();

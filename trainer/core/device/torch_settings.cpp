@@ -2,6 +2,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <levin/trainer/core/system/cores.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <algorithm>
@@ -90,8 +91,12 @@ TorchSettings::TorchSettings(const Options& options) : threads_(at::get_num_thre
     before_.float32_matmul_precision = float32_matmul_precision();
     wanted.float32_matmul_precision = options.float32_matmul_precision;
   }
-  set(wanted);
   const int threads = choose_threads(options.num_threads, threads_);
+  // OpenMP starts them when they are first needed, and ends the process if it cannot.
+  static bool can_compute = false;
+  if (!can_compute) require_threads("computing", threads - 1);
+  can_compute = true;
+  set(wanted);
   if (threads != threads_) at::set_num_threads(threads);
   if (options.flush_denormal && !flushes_) set_flush_denormal(true);
   in_progress().push_back(this);

@@ -1,5 +1,6 @@
 #include <levin/trainer/core/ranks/host_address.h>
 #include <levin/trainer/core/ranks/process_group_backends.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -20,6 +21,8 @@ std::shared_ptr<::gloo::transport::Device> device_to_reach(const std::string& ma
 void add_gloo(c10d::ProcessGroup& group, const BackendOptions& options) {
   const auto gloo = c10d::ProcessGroupGloo::Options::create();
   gloo->timeout = options.timeout;
+  // If one of them cannot be started, the constructor ends the process: one of the device, the others of the group.
+  require_threads("the connections of ranks", 1 + gloo->threads);
   gloo->devices.push_back(device_to_reach(options.master_addr));
   const auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(options.store, static_cast<int>(options.rank),
                                                                    static_cast<int>(options.world_size), gloo);

@@ -74,6 +74,9 @@ RankStore open_store(const Rendezvous& rendezvous, std::chrono::milliseconds tim
                          {.on_loopback = is_loopback(rendezvous.master_addr), .secret = rendezvous.secret}, timeout);
     return join_store(rendezvous.master_addr, rendezvous.master_port, rendezvous.secret, rendezvous.several_machines,
                       timeout);
+  } catch (const TurnedAway& error) {
+    throw UsageError("rank ", rendezvous.rank, " of ", rendezvous.world_size, " cannot join the others at ",
+                     place_of(rendezvous), ": ", error.what());
   } catch (const std::exception& error) {
     if (rendezvous.hosts_store)
       throw UsageError("rank ", rendezvous.rank, " cannot serve the store that the ranks meet at on ",

@@ -4,6 +4,7 @@
 #include <levin/trainer/core/ranks/socket_relay.h>
 #include <levin/trainer/core/ranks/torch_compat/tcp_store.h>
 #include <levin/trainer/core/system/error.h>
+#include <levin/trainer/core/system/start_thread.h>
 
 #include <memory>
 #include <mutex>
@@ -29,6 +30,7 @@ c10::intrusive_ptr<c10d::TCPStore> serve(bool on_loopback, int64_t port, std::ch
   c10d::TCPStoreOptions options = store_options(listener.port(), timeout);
   options.isServer = true;
   options.masterListenFd = listener.release();
+  require_threads("the store that the ranks meet at", 1);  // c10d ends the process if it cannot start it
   return c10::make_intrusive<c10d::TCPStore>(kLoopback, options);
 }
 
@@ -97,11 +99,11 @@ RankStore join_store(const std::string& host, int64_t port, const std::string& s
   StreamSocket first = StreamSocket::connect(host, port, timeout);
   if (secret.empty()) {
     if (several_machines && asks_for_secret(first))
-      throw Error("its store asks for a secret; set LEVIN_SECRET on this machine to the text that it has there");
+      throw TurnedAway("its store asks for a secret; set LEVIN_SECRET on this machine to the text that it has there");
     return {.store = join(host, port, timeout), .port = port};
   }
   if (!prove(first, secret))
-    throw Error(
+    throw TurnedAway(
         "this rank was turned away: LEVIN_SECRET is not the text that it is there, or is set on this machine alone");
   const auto passage = std::make_shared<Passage>(host, port, secret, std::move(first));
   return {.passage = passage, .store = join(kLoopback, passage->port(), timeout), .port = port};

@@ -1,6 +1,7 @@
 #pragma once
 #include <c10/util/intrusive_ptr.h>
 #include <levin/trainer/core/ranks/process_group.h>
+#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/ignored_pipe_signal.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -23,8 +24,14 @@ struct RankStore {
 /// behind a gate that rejects peers without the secret. Throws levin::Error if the port is not available.
 RankStore serve_store(int64_t port, const StoreAccess& access, std::chrono::milliseconds timeout);
 
+/// The store is there, and asks for another secret than this process has.
+class TurnedAway : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Connects to a store, with retries until `timeout`. With `several_machines`, a missing secret that the store asks for
-/// gets its own error. Throws levin::Error with the reason.
+/// is TurnedAway too. Throws levin::Error with the reason.
 RankStore join_store(const std::string& host, int64_t port, const std::string& secret, bool several_machines,
                      std::chrono::milliseconds timeout);
 

@@ -13,7 +13,9 @@ constexpr size_t kWaitingAtMost = 256;
 }  // namespace
 
 SocketRelay::SocketRelay(StreamSocket listener, Open open)
-    : listener_(std::move(listener)), open_(std::move(open)), acceptor_([this] { accept_all(); }) {}
+    : listener_(std::move(listener)),
+      open_(std::move(open)),
+      acceptor_(start_thread("the connections of ranks", [this] { accept_all(); })) {}
 
 SocketRelay::~SocketRelay() {
   {

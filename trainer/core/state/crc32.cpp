@@ -1,6 +1,7 @@
 #include <levin/trainer/core/state/crc32.h>
 
 #include <ATen/Parallel.h>
+#include <levin/trainer/core/system/start_thread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -132,7 +133,12 @@ std::vector<uint32_t> crc32_of_each(const std::vector<std::string_view>& parts) 
     for (size_t at = 0; at < parts[i].size(); at += kPiece) pieces.push_back({i, parts[i].substr(at, kPiece)});
   // Each thread takes the next piece, since other work may keep some cores busy.
   std::atomic<size_t> next = 0;
-  const auto threads = std::min<int64_t>(at::get_num_threads(), static_cast<int64_t>(pieces.size()));
+  auto threads = std::min<int64_t>(at::get_num_threads(), static_cast<int64_t>(pieces.size()));
+  // OpenMP makes threads for each thread that first computes with several, as the one that writes checkpoints, and ends
+  // the process if it cannot.
+  static thread_local bool has_threads = false;
+  if (threads > 1 && !has_threads) has_threads = can_start_threads(at::get_num_threads() - 1);
+  if (!has_threads) threads = std::min<int64_t>(threads, 1);
   at::parallel_for(0, threads, 1, [&](int64_t, int64_t) {
     for (size_t i = next++; i < pieces.size(); i = next++) {
       ask_for_pages(pieces[i].bytes);
