@@ -27,15 +27,15 @@ constexpr char kRunFileMark = '\x1e';
 
 /// Files of a run, by letter: "a" is the first.
 constexpr std::array<const char*, 10> kRunFiles = {"run.json",
-                                                "config.json",
-                                                "summary.json",
-                                                "metrics.jsonl",
-                                                "metrics.csv",
-                                                "environment.json",
-                                                "classification/validate.json",
-                                                "classification/validate_samples.png",
-                                                "samples/epoch=1-step=3.png",
-                                                "checkpoints/epoch=0-step=3.ckpt"};
+                                                   "config.json",
+                                                   "summary.json",
+                                                   "metrics.jsonl",
+                                                   "metrics.csv",
+                                                   "environment.json",
+                                                   "classification/validate.json",
+                                                   "classification/validate_samples.png",
+                                                   "samples/epoch=1-step=3.png",
+                                                   "checkpoints/epoch=0-step=3.ckpt"};
 
 /// A folder in memory, if the system has one.
 class FuzzedFolder {
@@ -114,19 +114,22 @@ void fuzz_recorded_run(const std::string& input) try {
 const std::vector<std::string>& recorded_run_seeds() {
   static const std::vector<std::string> seeds = {
       run_file('a', R"({"id": "0"})") +
-          run_file('b', R"({"trainer": {"max_epochs": 3, "callbacks": [{"class": "ModelCheckpoint", "monitor": "val_acc",
+          run_file('b',
+                   R"({"trainer": {"max_epochs": 3, "callbacks": [{"class": "ModelCheckpoint", "monitor": "val_acc",
  "mode": "max"}]}, "model": {"class": "Net", "lr": 1e-3}})") +
           run_file('c', R"({"status": "completed", "best_checkpoint": "epoch=0-step=3.ckpt"})") +
-          run_file('d', "{\"step\": 1, \"epoch\": 0, \"wall_seconds\": 0.5, \"train_loss\": 2.5}\n"
-                    "{\"step\": 3, \"epoch\": 0, \"wall_seconds\": 1, \"train_loss\": \"NaN\", \"val_acc\": 0.5}\n"
-                    "{\"step\": 4, \"val_acc\": \"-Infinity\"}\n{\"step\":") +
+          run_file('d',
+                   "{\"step\": 1, \"epoch\": 0, \"wall_seconds\": 0.5, \"train_loss\": 2.5}\n"
+                   "{\"step\": 3, \"epoch\": 0, \"wall_seconds\": 1, \"train_loss\": \"NaN\", \"val_acc\": 0.5}\n"
+                   "{\"step\": 4, \"val_acc\": \"-Infinity\"}\n{\"step\":") +
           run_file('f', R"({"sessions": [{"host": "a", "started": "x"}]})") +
           run_file('g', R"({"matrix": [[1, 2], [3, 4]], "samples_picture": true, "classes": ["a", "<b>"]})") +
           run_file('h', "\x89PNG\r\n") + run_file('i', "\x89PNG\r\n") + run_file('j', "PK"),
       run_file('e', "step,epoch,wall_seconds,loss,a\"b\n1,0,0.5,1e300,\n2,0,1,-1e300,inf\n3,0,2,nan,x\n"),
       run_file('d', R"({"step": 1e300, "epoch": -1e300, "wall_seconds": 1e400, "a": 1e16, "b": 1e16})") +
           run_file('b', R"({"trainer": [1]})"),
-      run_file('a', std::string(2000, '[')) + run_file('b', std::string(2000, '[')) + run_file('d', std::string(2000, '{')),
+      run_file('a', std::string(2000, '[')) + run_file('b', std::string(2000, '[')) +
+          run_file('d', std::string(2000, '{')),
       run_file('e', std::string(400, ',') + "\n" + std::string(400, ',') + "\n"),
       run_file('d', "{\"step\": 1, \"\x1b[31m\": 1}\n{\"step\": 2, \"\xc2\x9b\": 1}\n") +
           run_file('c', "{\"status\": \"\\u001b[2J\"}"),
