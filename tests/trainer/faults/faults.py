@@ -209,9 +209,11 @@ class Faults:
         texts, results = [ended.text], {}
         if ended.code[0] == 0:
             results = kind.results(job.folder)
-            told = bool(re.search(r"warning|failed|cannot", ended.text))
-            rows_may_lack = case.how not in ("EINTR", "short") and told and "metrics." in ended.fault
-            if wrong := results and kinds.difference(results, known.results, rows_may_lack):
+            # Ranks and trials write logs of their own.
+            said = ended.text + "".join(log.read_text(errors="replace") for log in job.folder.rglob("*.log"))
+            told = bool(re.search(r"warning: .*Logger", said)) and case.how not in ("EINTR", "short")
+            rows_may_lack = told and (case.lasts or "metrics." in ended.fault)
+            if wrong := results and kinds.difference(results, known.results, rows_may_lack, case.lasts):
                 found.append(f"success, but {wrong}")
             if not results and case.kind != "sweep":
                 found.append("success without results")
@@ -224,8 +226,8 @@ class Faults:
             texts.append(again.text)
             found += [f"start {starts} after it: {text}" for text in again.faults + oracle.faults_of_text(again.text)]
             results = kind.results(job.folder) if again.code == [0] else {}
-            lacks = "metrics." in ended.fault and case.call in ("write", "fsync", "open") and case.how not in ("EINTR", "short")
-            wrong = results and kinds.difference(results, known.results, lacks)
+            lacks = ("metrics." in ended.fault or case.lasts) and case.how not in ("EINTR", "short")
+            wrong = results and kinds.difference(results, known.results, lacks, case.lasts)
             if wrong or again.code != [0] or starts == _MOST_STARTS:
                 found.append(f"start {starts} after it ended with {again.code[0]}, {wrong or 'no difference'}")
                 break
