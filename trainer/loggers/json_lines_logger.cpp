@@ -1,4 +1,5 @@
 #include <levin/trainer/loggers/json_lines_logger.h>
+#include <levin/trainer/core/system/json_member.h>
 #include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ void JSONLinesLogger::log_metrics(const Metrics& values, const LogRow& where) {
   check_metric_names(values);
   nlohmann::ordered_json row = {
       {"step", where.step}, {"epoch", where.epoch}, {"wall_seconds", json_number(where.wall_seconds)}};
-  for (const auto& [name, value] : values) row[name] = json_number(value);
+  for (const auto& [name, value] : values) add_member(row, name, json_number(value));
   file_.append(json_text(row) + '\n');
   ++rows_;
 }

@@ -1,12 +1,13 @@
 #include <levin/trainer/loggers/run_summary.h>
 #include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/core/system/json_member.h>
 #include <levin/trainer/core/system/json_text.h>
 
 namespace levin {
 
 void write_run_summary(const std::filesystem::path& folder, const RunResult& result) {
   nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : result.metrics) metrics[name] = json_number(value);
+  for (const auto& [name, value] : result.metrics) add_member(metrics, name, json_number(value));
   const nlohmann::ordered_json json = {
       {"status", result.status},
       {"epochs", result.epochs},

@@ -4,9 +4,9 @@ const SECONDS = 2;
 function sectionOf(title) {
   return [...document.querySelectorAll("section")].find(one => one.querySelector("h2").textContent === title);
 }
-function update(fresh) {
-  const known = new Set(names);
-  const grows = fresh.some(run => Object.keys(run.metrics).some(name => !known.has(name)));
+function update(answered) {
+  const known = new Set(names), fresh = answered.map(prepared);
+  const grows = fresh.some(run => [...run.metrics.keys()].some(name => !known.has(name)));
   if (grows || fresh.length !== runs.length) return location.reload();
   fresh.forEach((run, index) => {
     Object.assign(runs[index], run);
@@ -17,7 +17,7 @@ function update(fresh) {
     });
   });
   const last = table(["metric", ...runs.map(run => run.name)],
-    names.map(name => [name, ...runs.map(run => run.metrics[name] ? Number(run.metrics[name].values.at(-1)) : "-")]));
+    names.map(name => [name, ...runs.map(run => lastOf(run, name))]));
   sectionOf("Last values").querySelector(".scroll").replaceWith(last);
   redraw();
 }

@@ -5,10 +5,10 @@
 #include <levin/trainer/checkpoint/run_record.h>
 #include <levin/trainer/core/state/checkpoint_parts.h>
 #include <levin/trainer/core/state/file_bytes.h>
-#include <levin/trainer/core/state/json_depth.h>
 #include <levin/trainer/core/state/unread_file_error.h>
 #include <levin/trainer/core/system/error.h>
 #include <levin/trainer/core/system/json_text.h>
+#include <levin/trainer/runs/run_json.h>
 
 #include <algorithm>
 #include <charconv>
@@ -45,17 +45,11 @@ std::optional<FileBytes> bytes_of(const fs::path& file, RecordedRun& run) {
   return {};
 }
 
-/// Returns a discarded value for text that is no JSON, and for more levels than recursive code can take.
-Json parsed(std::string_view text) {
-  if (is_nested_deeper(text)) return Json(Json::value_t::discarded);
-  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
-
 /// Returns null, and says so in the run's problems, if the file is there and is no JSON object.
 Json object_of(const fs::path& file, RecordedRun& run) {
   const std::optional<FileBytes> bytes = bytes_of(file, run);
   if (!bytes) return nullptr;
-  Json json = bytes->size <= kMostJsonBytes ? parsed(bytes->text()) : Json();
+  Json json = bytes->size <= kMostJsonBytes ? parse_run_json(bytes->text()) : Json();
   if (json.is_object()) return json;
   run.problems.push_back(file.filename().string() + " is damaged");
   return nullptr;
@@ -113,7 +107,7 @@ void read_lines(std::string_view text, RecordedRun& run) {
     begin = end + 1;
     ++line;
     if (one.empty()) continue;
-    const Json json = one.size() <= kMostLineBytes ? parsed(one) : Json();
+    const Json json = one.size() <= kMostLineBytes ? parse_run_json(one) : Json();
     if (!json.is_object() || !json.contains("step")) {
       if (bad++ == 0) first_bad = line;
       continue;

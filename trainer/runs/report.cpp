@@ -1,4 +1,5 @@
 #include <levin/trainer/runs/report.h>
+#include <levin/trainer/core/system/json_member.h>
 #include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
@@ -67,7 +68,7 @@ Json metrics_of(const RecordedRun& run, const CheckpointFile& file) {
   for (const auto& [name, series] : run.metrics) {
     const auto at = std::ranges::find(series.steps, *step);
     if (at != series.steps.end())
-      found[name] = json_number(series.values[static_cast<size_t>(at - series.steps.begin())]);
+      add_member(found, name, json_number(series.values[static_cast<size_t>(at - series.steps.begin())]));
   }
   return found;
 }
@@ -86,7 +87,8 @@ Json json_of(const RecordedRun& run, size_t most_points) {
                {"picture", {{"name", run.sample_picture.first}, {"address", png_address(run.sample_picture.second)}}},
                {"metrics", Json::object()},
                {"checkpoints", Json::array()}};
-  for (const auto& [name, series] : run.metrics) json["metrics"][name] = json_of(thinned(series, most_points));
+  for (const auto& [name, series] : run.metrics)
+    add_member(json["metrics"], name, json_of(thinned(series, most_points)));
   for (const Classification& one : run.classifications) json["classifications"].push_back(json_of(one));
   for (const CheckpointFile& file : run.checkpoints)
     json["checkpoints"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"metrics", metrics_of(run, file)}});

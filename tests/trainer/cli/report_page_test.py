@@ -107,6 +107,80 @@ def check_keyboard(page):
     assert page.value(ticks) == whole
 
 
+def write_lines(folder, lines, **more):
+    folder.mkdir(parents=True)
+    (folder / "metrics.jsonl").write_text("".join(json.dumps({"epoch": 0, "wall_seconds": i, **line}) + "\n" for i, line in enumerate(lines)))
+    for name, content in more.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def report_of(levin, folder, runs):
+    """Has a report written; the time is for a hang."""
+    subprocess.run([levin, "report", folder / runs, "--out", folder / f"{runs}.html"], check=True, cwd=folder, timeout=300)
+    return (folder / f"{runs}.html").as_uri()
+
+
+def check_values(page, levin, folder):
+    """Numbers between which there are few others, and those at the ends of what there is."""
+    large = 1.7976931348623157e308
+    pairs = {"near": [1e16, 1e16 + 2], "next": [1, 1 + 2.3e-16], "far": [-large, large], "largest": [large, large],
+             "smallest": [5e-324, 5e-324], "zeros": [0, 0], "from_zero": [0, 5e-324], "usual": [0.1, 0.3]}  # fmt: skip
+    write_lines(folder / "values" / "a", [{"step": 2**53 + 2 * i, **{name: pair[i] for name, pair in pairs.items()}} for i in range(2)])
+    write_lines(folder / "values" / "b", [{"step": 10**17, "alone": 1}])
+    page.open(report_of(levin, folder, "values"))
+    paths = page.value("[...document.querySelectorAll('figure')].map(one => [one.querySelector('h3').textContent, one.querySelector('path').getAttribute('d')])")
+    assert sorted(name for name, _ in paths) == sorted([*pairs, "alone"]), paths
+    assert all(path.count("L") == (name != "alone") and "NaN" not in path and "Infinity" not in path for name, path in paths), paths
+    assert page.value("[...document.querySelectorAll('line, text')].every(one => [...one.attributes].every(at => at.value !== 'NaN'))")
+    labels = page.value("[...document.querySelectorAll('figure')].find(one => one.textContent.startsWith('usual')).querySelectorAll('text')[1].textContent")
+    assert labels == "0.15", labels
+    # Zooming by keys ends where there are no numbers between, and where there are no larger ones.
+    for key in ("+", "-"):
+        page.value(f"(() => {{ for (let i = 0; i < 3000; ++i) charts[0].key(new KeyboardEvent('keydown', {{key: '{key}'}})); }})()")
+        assert page.value("Number.isFinite(charts[0].x0) && charts[0].x1 > charts[0].x0")
+    assert not page.errors, page.errors
+
+
+def check_names(page, levin, folder):
+    """Names that every object of JavaScript has, in one run and not in the other; facts of any kind."""
+    names = ["constructor", "__proto__", "toString", "valueOf", "hasOwnProperty"]
+    odd = {"toString": 1, "valueOf": 2}
+    write_lines(folder / "names" / "a", [{"step": i, "loss": 1, **dict.fromkeys(names, i)} for i in range(3)],
+                config={"__proto__": {"a": 1}, "constructor": 2, "usual": 3}, environment={"sessions": [None, 1, {**odd, "__proto__": odd, "memory_bytes": odd}]})  # fmt: skip
+    write_lines(folder / "names" / "b", [{"step": i, "loss": 2} for i in range(3)], config={"usual": 3})
+    (folder / "names" / "b" / "classification").mkdir()
+    sample = {"index": odd, "target": "constructor", "predicted": "length", "score": [odd]}
+    (folder / "names" / "b" / "classification" / "test.json").write_text(json.dumps(
+        {"stage": odd, "epoch": odd, "step": odd, "classes": 5, "matrix": [[1, 2], [3, 4]], "samples": "text", "mistakes": [None, 7, sample]}))  # fmt: skip
+    page.open(report_of(levin, folder, "names"))
+    assert page.value("document.querySelectorAll('figure').length") == len(names) + 1
+    titles = page.value("[...document.querySelectorAll('h2')].map(title => title.textContent)")
+    for title in ("Last values", "Differences of the configurations", "Environment"):
+        assert title in titles, (title, titles)
+    assert titles[-1].startswith("Configuration of ") and titles[-1].endswith("b"), titles
+    rows = page.value("[...document.querySelectorAll('tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+    for name in names:
+        assert [name, "2", "-"] in rows, (name, rows)
+    assert ["__proto__.a", "1", "-"] in rows and ["constructor", "2", "-"] in rows, rows
+    assert '"toString":1' in page.value("document.body.textContent")
+    assert not page.errors, page.errors
+
+
+def check_many(page, levin, folder):
+    """Very many metrics, of which not all are drawn at once, and a config and rows with as many names."""
+    many = 100_000
+    row = {f"layer/{i}": i for i in range(many)}
+    write_lines(folder / "many" / "a", [{"step": i, **row, "last one": i} for i in range(2)], config=row)
+    page.open(report_of(levin, folder, "many"))
+    figures = "document.querySelectorAll('figure').length"
+    assert 0 < page.value(figures) <= 500 and page.value("document.querySelectorAll('td').length") > 2 * many
+    assert f"{page.value(figures)} of {many + 1} metrics are shown." in page.value("document.body.textContent")
+    page.value("filter.value = 'LAST one'; filter.dispatchEvent(new Event('input'))")
+    assert page.value("[...document.querySelectorAll('figure h3')].map(title => title.textContent)") == ["last one"]
+    assert page.value("document.querySelector('svg path').getAttribute('d')").count("L") == 1
+    assert not page.errors, page.errors
+
+
 def main():
     program = browser.find_browser()
     if program is None:
@@ -130,6 +204,9 @@ def main():
                 (pictures / f"{width}_{media}_{scheme}.png").write_bytes(page.screenshot())
         check_keyboard(page)
         assert not page.errors, page.errors
+        check_values(page, sys.argv[1], folder)
+        check_names(page, sys.argv[1], folder)
+        check_many(page, sys.argv[1], folder)
     print("the page is drawn and driven by keys, without an error on the console")
 
 
