@@ -56,28 +56,6 @@ if("USE_C10D_MPI" IN_LIST levin_torch_definitions)
   set(LEVIN_HAS_MPI ${MPI_CXX_FOUND})
 endif()
 
-# levin serve; without it that command says so. Debian's cpp-httplib is a library, whose classes depend on the definitions that
-# it was built with.
-find_path(LEVIN_HTTPLIB_INCLUDE httplib.h)
-find_library(LEVIN_HTTPLIB_LIBRARY cpp-httplib)
-get_filename_component(levin_httplib_folder "${LEVIN_HTTPLIB_LIBRARY}" DIRECTORY)
-find_file(LEVIN_HTTPLIB_FLAGS pkgconfig/cpp-httplib.pc PATHS "${levin_httplib_folder}" NO_DEFAULT_PATH)
-mark_as_advanced(LEVIN_HTTPLIB_INCLUDE LEVIN_HTTPLIB_LIBRARY LEVIN_HTTPLIB_FLAGS)
-set(LEVIN_HAS_HTTPLIB OFF)
-set(LEVIN_HTTPLIB_DEFINITIONS "")
-if(LEVIN_HTTPLIB_INCLUDE AND LEVIN_HTTPLIB_LIBRARY AND LEVIN_HTTPLIB_FLAGS)
-  set(LEVIN_HAS_HTTPLIB ON)
-  file(STRINGS "${LEVIN_HTTPLIB_FLAGS}" levin_httplib_flags REGEX "^Cflags")
-  string(REGEX MATCHALL "-DCPPHTTPLIB[A-Z_]*" LEVIN_HTTPLIB_DEFINITIONS "${levin_httplib_flags}")
-  list(TRANSFORM LEVIN_HTTPLIB_DEFINITIONS REPLACE "^-D" "")
-elseif(LEVIN_HTTPLIB_INCLUDE AND NOT LEVIN_HTTPLIB_LIBRARY)
-  set(LEVIN_HAS_HTTPLIB ON)
-endif()
-# The packaged library has the new ABI.
-if(LEVIN_HTTPLIB_LIBRARY AND "_GLIBCXX_USE_CXX11_ABI=0" IN_LIST levin_torch_definitions)
-  set(LEVIN_HAS_HTTPLIB OFF)
-endif()
-
 # Packages of compiled steps are run by AOTInductor, which Debian's LibTorch is built without.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_LIBRARIES levin::torch)

@@ -12,6 +12,10 @@ void fuzz_config(const std::string& input);
 /// Reads the lines of `input` as command-line arguments, by the same rules.
 void fuzz_flags(const std::string& input);
 
+/// Reads `input` as the header of a request to `levin serve`. Throws std::logic_error if a promise is broken: what was
+/// read has no control characters, and is the same after it is written and read again.
+void fuzz_http_request(const std::string& input);
+
 /// Reads `input` as a PNG file, or as a JPEG file. Only UsageError is allowed, and is caught. Throws std::logic_error
 /// if the image is not what was requested, or changes when it is written and read again.
 void fuzz_png(const std::string& input);
@@ -51,6 +55,7 @@ void fuzz_recorded_run(const std::string& input);
 /// Initial inputs of the fuzz targets.
 const std::vector<std::string>& config_seeds();
 const std::vector<std::string>& flag_seeds();
+const std::vector<std::string>& http_request_seeds();
 const std::vector<std::string>& png_seeds();
 const std::vector<std::string>& jpeg_seeds();
 const std::vector<std::string>& idx_seeds();

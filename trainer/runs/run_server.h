@@ -25,10 +25,11 @@ bool is_own_name(const std::string& header, const RunServerOptions& options);
 
 /// Serves pages of the runs below a folder, and nothing else of it: a list, and the report of a run, which follows it
 /// while it runs. Calls `ready` with the address once it listens, and returns when `ends` does, which is asked ten
-/// times a second.
+/// times a second. Returns false if it is still reading a run a second later, in a thread that goes on; the process
+/// should end then without waiting. What it holds for clients is limited (HttpFront).
 ///
-/// Throws levin::UsageError if the address cannot be listened on, and where levin was built without cpp-httplib.
-void serve_runs(const RunServerOptions& options, const std::function<void(const std::string& address)>& ready,
+/// Throws levin::UsageError if the address cannot be listened on.
+bool serve_runs(const RunServerOptions& options, const std::function<void(const std::string& address)>& ready,
                 const std::function<bool()>& ends);
 
 /// Returns the page of the list, and the script that is added to a report.

@@ -9,6 +9,7 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -140,6 +141,73 @@ def check_token(root):
     server.stop()
 
 
+def raw(port, *parts, takes_all=True):
+    """Sends the parts, and returns the whole answer; what was sent where the server does not take all."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        sent = 0
+        try:
+            for part in parts:
+                connection.sendall(part)
+                sent += len(part)
+        except OSError:
+            assert not takes_all, sent
+            return sent
+        answer = b""
+        while read := connection.recv(65536):
+            answer += read
+        return answer if takes_all else sent
+
+
+def check_strangers(root):
+    """Nobody is given more than a request's header needs, or keeps the server from others or from its end."""
+    server = Server(root, "--token", "secret")
+    port = int(server.base.rsplit(":", 1)[1])
+    start = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+    admitted = start + b"Authorization: Bearer secret\r\n"
+    get = lambda: server.get("/", {"Authorization": "Bearer secret"})[0]
+    # One request of a connection, whatever else is sent.
+    answer = raw(port, admitted + b"\r\n", admitted + b"\r\n")
+    assert answer.count(b"HTTP/1.1 200 ") == 1 and b"\r\nConnection: close\r\n" in answer, answer
+    assert raw(port, admitted.replace(b"GET", b"HEAD") + b"\r\n").endswith(b"\r\n\r\n")
+    for sent, status in [
+        (admitted + b"Content-Length: 1\r\n\r\na", 413),
+        (admitted + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 413),
+        (b"POST" + admitted[3:] + b"Content-Length: 1\r\n\r\na", 405),
+        (start + b"Content-Length: 1\r\n\r\na", 401),
+        (start + b"\r\n", 401),
+        (admitted + b"Host: localhost\r\n\r\n", 400),
+        (admitted.replace(b"GET /", b"GET http://localhost/") + b"\r\n", 400),
+        (b"\x16\x03\x01\x02\x00", 400),
+        (admitted + b"X: " + b"a" * 20000, 431),
+    ]:
+        assert raw(port, sent).startswith(b"HTTP/1.1 %d " % status), (sent[:200], status, raw(port, sent)[:200])
+    # A body is not taken: what lies in the buffers of the two sockets is less than this.
+    for header in (b"POST / HTTP/1.1\r\nHost: localhost\r\n", admitted):
+        sent = raw(port, header + b"Content-Length: 900000000\r\n\r\n", *[bytes(1 << 20)] * 858, takes_all=False)
+        assert sent < 100 << 20, f"{sent} bytes of a body are taken"
+    # Connections that say nothing do not keep others out. The oldest give place.
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    for connection in silent:
+        connection.sendall(b"GET / HTTP/1.1\r\nX: ")
+    assert get() == 200
+    closed = 0
+    for connection in silent:
+        connection.settimeout(0.01)
+        try:
+            closed += connection.recv(1) == b""
+        except ConnectionResetError:
+            closed += 1
+        except TimeoutError:
+            pass
+    assert closed >= 100 - 64, closed
+    # Nor do clients that do not read.
+    many = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    for connection in many:
+        connection.sendall(admitted.replace(b"/", b"/run?path=a/version_0", 1) + b"\r\n")
+    assert get() == 200
+    server.stop()
+
+
 def browse(folder, address):
     browser = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if browser is None:
@@ -245,11 +313,11 @@ def main():
         write_run(root / "a" / "version_0", 30)
         lock = Locked(root / "a" / "version_0")
         write_run(root / "b & <b>" / "version_0", 30)
-        if sys.argv[2] == "with_server":
-            check_requests(root)
-            (root / "link").unlink()
-            check_token(root)
-            check_browser(folder, root)
+        check_requests(root)
+        (root / "link").unlink()
+        check_token(root)
+        check_strangers(root)
+        check_browser(folder, root)
         lock.release()
         check_watch(root)
     print("the server shows runs, and nothing else")

@@ -6,6 +6,7 @@
 #include <levin/trainer/runs/run_server.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <iostream>
 
 namespace levin::cli {
@@ -55,12 +56,13 @@ int serve_command(std::vector<std::string> arguments) {
     throw UsageError("--token: expected letters, digits, - and _ alone");
   if (!runs::is_local(options.host) && options.token.empty()) options.token = make_secret().substr(0, kTokenSize);
   const SignalGuard guard({{SIGTERM, SignalAction::Stop}, {SIGINT, SignalAction::Stop}});
-  runs::serve_runs(
+  const bool has_ended = runs::serve_runs(
       options,
       [&](const std::string& address) {
         std::cout << "serves " << options.root.string() << " at " << address << std::endl;
       },
       [] { return received_signal() != 0; });
+  if (!has_ended) std::_Exit(0);  // a very large run is being read, and nothing is written
   return 0;
 }
 
