@@ -5,6 +5,9 @@
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/early_stopping.h>
 #include <levin/callbacks/model_checkpoint.h>
+#include <levin/core/device/seed_everything.h>
+#include <levin/core/options/option.h>
+#include <levin/core/system/error.h>
 #include <levin/data/batch.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/data_module.h>
@@ -17,9 +20,6 @@
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/adamw.h>
 #include <levin/modules/optim/optimizers/sgd.h>
-#include <levin/trainer/core/device/seed_everything.h>
-#include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/trainer.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/container/functional.h>

@@ -21,9 +21,9 @@
 //
 // After the times: the largest difference of the losses of 200 steps of both fits, as a measure of it that of an eager
 // fit whose weights begin 1e-7 apart, and the milliseconds that a fit of two steps takes longer with a package.
+#include <levin/core/system/private_folder.h>
 #include <levin/trainer/compiled/compiled_code.h>
 #include <levin/trainer/compiled/step_trace.h>
-#include <levin/trainer/core/system/private_folder.h>
 
 #include <time.h>
 

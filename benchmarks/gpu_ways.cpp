@@ -1,8 +1,8 @@
 #include "benchmarks/gpu_ways.h"
 
-#include <levin/trainer/core/device/gpu_discovery.h>
-#include <levin/trainer/core/system/memory_use.h>
-#include <levin/trainer/core/system/private_folder.h>
+#include <levin/core/device/gpu_discovery.h>
+#include <levin/core/system/memory_use.h>
+#include <levin/core/system/private_folder.h>
 #include <torch/cuda.h>
 
 #include <chrono>

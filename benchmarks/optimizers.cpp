@@ -3,8 +3,8 @@
 // time to make them is included only in the cases with backward.
 //
 //   benchmark_optimizers [ROUNDS] [json]       microseconds and ratios: medians and spread
+#include <levin/core/system/heap.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/system/heap.h>
 
 #include <chrono>
 #include <cstdio>

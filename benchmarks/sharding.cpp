@@ -7,9 +7,9 @@
 // benchmarks/sharding.py has the peers and the table. Cases: mlp, 96 layers of 1024 (101 million
 // parameters, AdamW), made by configure_model, with batches of 2, whose activations are small; none, a layer of 8, for
 // what a process takes without a model; gpt, 8 blocks of 512 (25 million, AdamW).
+#include <levin/core/system/memory_use.h>
 #include <levin/levin.h>
-#include <levin/trainer/cli/commands/dry_run.h>
-#include <levin/trainer/core/system/memory_use.h>
+#include <levin/program/commands/dry_run.h>
 
 #include <algorithm>
 #include <cstdio>

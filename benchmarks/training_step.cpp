@@ -14,7 +14,7 @@
 // loading: minus forward_backward, it is the loop's overhead), session and session_one_batch (as fit and one_batch, by
 // Session::step), profiler_simple, profiler_advanced, profiler_trace (all steps are traced) and profiler_memory (as
 // fit_without_bar)
-#include <levin/trainer/core/system/private_folder.h>
+#include <levin/core/system/private_folder.h>
 #include <levin/trainer/profilers/trace_profiler_options.h>
 #include <sys/resource.h>
 

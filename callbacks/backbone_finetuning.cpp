@@ -1,7 +1,7 @@
 #include <levin/callbacks/backbone_finetuning.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 #include <iomanip>

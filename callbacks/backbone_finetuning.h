@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/callbacks/base_finetuning.h>
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/option.h>
 
 #include <functional>
 #include <optional>

@@ -1,13 +1,13 @@
 #include <levin/callbacks/base_finetuning.h>
 #include <levin/callbacks/saved_callback_state.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/parameter_names.h>
 #include <levin/modules/visit_batch_norm.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,8 +1,8 @@
 #pragma once
-#include <levin/trainer/core/run/callback_entry.h>
-#include <levin/trainer/core/run/hooks.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/run/callback_entry.h>
+#include <levin/core/run/hooks.h>
+#include <levin/core/run/run.h>
+#include <levin/core/state/state.h>
 
 #include <string>
 

@@ -4,13 +4,13 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/json_text.h>
 #include <levin/data/files/contact_sheet.h>
 #include <levin/data/files/image_file.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/json_text.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <levin/callbacks/callback.h>
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/option.h>
 
 #include <filesystem>
 #include <string>

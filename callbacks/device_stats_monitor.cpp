@@ -1,5 +1,5 @@
 #include <levin/callbacks/device_stats_monitor.h>
-#include <levin/trainer/core/system/memory_use.h>
+#include <levin/core/system/memory_use.h>
 
 #include <chrono>
 #include <ctime>

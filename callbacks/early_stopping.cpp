@@ -1,7 +1,7 @@
 #include <levin/callbacks/early_stopping.h>
-#include <levin/trainer/core/run/absent_metric.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/run/absent_metric.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/option.h>
 
 #include <optional>
 #include <string>

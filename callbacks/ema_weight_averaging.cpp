@@ -1,8 +1,8 @@
 #include <levin/callbacks/ema_weight_averaging.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/core/system/console.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/system/console.h>
 
 namespace levin {
 namespace {

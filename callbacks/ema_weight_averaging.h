@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/core/options/option.h>
 #include <levin/modules/optim/ema.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <memory>
 #include <optional>

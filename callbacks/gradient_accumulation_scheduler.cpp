@@ -1,6 +1,6 @@
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 

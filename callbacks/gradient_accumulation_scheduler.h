@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/callbacks/callback.h>
-#include <levin/trainer/core/options/epoch_table.h>
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/epoch_table.h>
+#include <levin/core/options/option.h>
 
 namespace levin {
 

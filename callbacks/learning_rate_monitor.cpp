@@ -1,8 +1,8 @@
 #include <levin/callbacks/learning_rate_monitor.h>
 #include <c10/util/Type.h>
+#include <levin/core/options/registry.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/options/registry.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 #include <map>

@@ -2,10 +2,10 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/callbacks/checkpoint_name.h>
-#include <levin/trainer/core/run/absent_metric.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/run/absent_metric.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/callbacks/callback.h>
-#include <levin/trainer/core/options/duration.h>
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/duration.h>
+#include <levin/core/options/option.h>
 
 #include <chrono>
 #include <cstdint>

@@ -8,11 +8,11 @@
 #include <ATen/ops/rand_like.h>
 #include <ATen/ops/topk.h>
 #include <ATen/ops/zeros_like.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/reset_parameters.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include <levin/callbacks/model_summary.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/system/console.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/summary.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/system/console.h>
 
 namespace levin {
 

@@ -1,5 +1,5 @@
 #include <levin/callbacks/on_exception_checkpoint.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <filesystem>
 

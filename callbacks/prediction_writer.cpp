@@ -1,6 +1,6 @@
 #include <levin/callbacks/prediction_writer.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/run/metrics.h>
+#include <levin/core/run/metrics.h>
 
 #include <cstdint>
 #include <optional>

@@ -19,7 +19,7 @@
 #include <levin/callbacks/terminate_on_nan.h>
 #include <levin/callbacks/throughput_monitor.h>
 #include <levin/callbacks/timer.h>
-#include <levin/trainer/core/options/value_type.h>
+#include <levin/core/options/value_type.h>
 
 namespace levin {
 namespace {

@@ -1,10 +1,10 @@
 #include <levin/callbacks/sample_images.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/contact_sheet.h>
 #include <levin/data/files/image_file.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,8 +1,8 @@
 #include <levin/callbacks/spike_detection.h>
 #include <ATen/ops/full.h>
+#include <levin/core/run/batch_counts.h>
+#include <levin/core/state/atomic_file.h>
 #include <levin/modules/step_output.h>
-#include <levin/trainer/core/run/batch_counts.h>
-#include <levin/trainer/core/state/atomic_file.h>
 
 #include <cmath>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/callbacks/callback.h>
-#include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/options/option.h>
+#include <levin/core/system/error.h>
 
 #include <deque>
 #include <optional>

@@ -1,10 +1,10 @@
 #include <levin/callbacks/stochastic_weight_averaging.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/swa_lr.h>
 #include <levin/modules/visit_batch_norm.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <exception>
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/fit_control.h>
+#include <levin/core/options/epoch_start.h>
+#include <levin/core/options/option.h>
 #include <levin/modules/lr_schedulers/engine/per_group.h>
-#include <levin/trainer/core/options/epoch_start.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <functional>
 #include <memory>

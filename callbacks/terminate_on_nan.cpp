@@ -1,10 +1,10 @@
 #include <levin/callbacks/terminate_on_nan.h>
 #include <ATen/ops/stack.h>
+#include <levin/core/system/error.h>
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/observers/finite_watch.h>
 #include <levin/modules/parallel/ranks/parameter_gradients.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/optim/optimizer.h>
 

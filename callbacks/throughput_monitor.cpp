@@ -2,9 +2,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/observers/flop_counter.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/core/options/option.h>
 #include <levin/data/batch.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <chrono>
 #include <deque>

@@ -92,11 +92,6 @@ foreach(header IN LISTS headers)
   file(INSTALL \"${CMAKE_CURRENT_SOURCE_DIR}/\${header}\"
     DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/levin/\${folder}\")
 endforeach()" COMPONENT headers)
-foreach(header IN LISTS levin_forwarded_headers)
-  get_filename_component(folder "${header}" DIRECTORY)
-  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/forwarded_include/levin/${header}"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin/${folder}" COMPONENT headers)
-endforeach()
 install(EXPORT levinWeightsTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 install(EXPORT levinTargets NAMESPACE levin:: DESTINATION "${levin_package_folder}")
 

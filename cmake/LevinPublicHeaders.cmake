@@ -12,14 +12,9 @@ function(levin_read_includes result root header)
   set(${result} ${includes} PARENT_SCOPE)
 endfunction()
 
-# levin_installed_headers(result root): levin.h, lightning.h, the headers that have moved, and all that these include.
+# levin_installed_headers(result root): levin.h, lightning.h, and all that these include.
 function(levin_installed_headers result root)
   set(open levin.h lightning.h)
-  file(STRINGS "${root}/cmake/forwarded_headers.txt" rows REGEX "^[^#]")
-  foreach(row IN LISTS rows)
-    string(REGEX REPLACE "^.* " "" header "${row}")
-    list(APPEND open "${header}")
-  endforeach()
   set(installed)
   while(open)
     list(POP_FRONT open header)
@@ -37,7 +32,7 @@ endfunction()
 # levin_public_headers(result root): the headers that private_headers.txt does not keep from users.
 function(levin_public_headers result root)
   file(GLOB_RECURSE headers RELATIVE "${root}"
-    "${root}/callbacks/*.h" "${root}/data/*.h" "${root}/modules/*.h" "${root}/trainer/*.h")
+    "${root}/core/*.h" "${root}/data/*.h" "${root}/modules/*.h" "${root}/callbacks/*.h" "${root}/trainer/*.h" "${root}/program/*.h")
   file(STRINGS "${root}/cmake/private_headers.txt" rooms REGEX "^[^#]")
   set(public)
   foreach(header IN LISTS headers)

@@ -3,8 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Type.h>
-#include <levin/trainer/core/device/memory_format.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/device/memory_format.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

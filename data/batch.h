@@ -2,7 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/util/Exception.h>
-#include <levin/trainer/core/run/hiding.h>
+#include <levin/core/run/hiding.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include <levin/data/collate.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

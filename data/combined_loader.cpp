@@ -1,5 +1,5 @@
 #include <levin/data/combined_loader.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <set>

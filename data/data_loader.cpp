@@ -1,10 +1,10 @@
 #include <levin/data/data_loader.h>
 #include <ATen/Context.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/batch_queue.h>
 #include <levin/data/loading/indexed_source.h>
 #include <levin/data/loading/stream_source.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <atomic>
 #include <utility>

@@ -1,10 +1,10 @@
 #pragma once
+#include <levin/core/run/hiding.h>
+#include <levin/core/run/module_access.h>
+#include <levin/core/run/stage.h>
+#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
 #include <levin/data/loader.h>
-#include <levin/trainer/core/run/hiding.h>
-#include <levin/trainer/core/run/module_access.h>
-#include <levin/trainer/core/run/stage.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include <levin/data/dataset.h>
 #include <c10/util/Type.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/copy_rows.h>
 #include <levin/data/loading/permutation.h>
 #include <levin/data/loading/place_of_error.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #pragma once
+#include <levin/core/run/hiding.h>
 #include <levin/data/batch.h>
 #include <levin/data/loading/indices.h>
 #include <levin/data/rng.h>
 #include <levin/data/transforms/transform.h>
-#include <levin/trainer/core/run/hiding.h>
 
 #include <concepts>
 #include <cstdint>

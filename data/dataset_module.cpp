@@ -1,5 +1,5 @@
 #include <levin/data/dataset_module.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <utility>
 

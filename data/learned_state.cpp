@@ -1,9 +1,9 @@
 #include <levin/data/learned_state.h>
 #include <c10/util/Type.h>
-#include <levin/trainer/core/options/registry.h>
-#include <levin/trainer/core/state/json_state.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/options/registry.h>
+#include <levin/core/state/json_state.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 
 #include <typeinfo>
 #include <utility>

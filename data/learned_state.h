@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/data/data_module.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <string>
 

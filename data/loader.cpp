@@ -1,6 +1,6 @@
 #include <levin/data/loader.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 
 namespace levin::data {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/run/hiding.h>
+#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
-#include <levin/trainer/core/run/hiding.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/data/batch.h>
 #include <levin/data/sampler.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <cstdint>
 #include <functional>

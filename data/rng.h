@@ -1,6 +1,6 @@
 #pragma once
 #include <ATen/core/PhiloxRNGEngine.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <cmath>
 #include <cstdint>

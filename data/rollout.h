@@ -1,11 +1,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
 #include <levin/data/batch_fields.h>
 #include <levin/data/loader.h>
 #include <levin/data/replay/rollout_storage.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #include <levin/data/sampler.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/permutation.h>
 #include <levin/data/rng.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

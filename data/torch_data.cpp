@@ -1,5 +1,5 @@
 #include <levin/data/torch_data.h>
-#include <levin/trainer/core/system/console.h>
+#include <levin/core/system/console.h>
 
 namespace levin::data::detail {
 

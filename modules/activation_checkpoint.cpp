@@ -2,8 +2,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/empty.h>
+#include <levin/core/device/rng_guard.h>
 #include <levin/modules/autocast.h>
-#include <levin/trainer/core/device/rng_guard.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/module.h>

@@ -1,6 +1,6 @@
 #include <levin/modules/autocast.h>
 #include <ATen/autocast_mode.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 namespace levin {
 

@@ -1,5 +1,5 @@
 #include <levin/modules/channels_last.h>
-#include <levin/trainer/core/device/memory_format.h>
+#include <levin/core/device/memory_format.h>
 
 namespace levin {
 namespace {

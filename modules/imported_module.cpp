@@ -1,9 +1,9 @@
 #include <levin/modules/imported_module.h>
+#include <levin/core/run/run.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/named_loss.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,11 +1,11 @@
 #include <levin/modules/lightning_module.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Type.h>
+#include <levin/core/run/run.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/metrics/metric_collection.h>
 #include <levin/modules/parallel/ranks/all_gather.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <mutex>
 #include <nlohmann/json.hpp>

@@ -1,18 +1,18 @@
 #pragma once
+#include <levin/core/options/option.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/run/callback_entry.h>
+#include <levin/core/run/hooks.h>
+#include <levin/core/run/log_sink.h>
+#include <levin/core/run/module_access.h>
+#include <levin/core/run/module_in_run.h>
+#include <levin/core/run/step_context.h>
 #include <levin/data/batch.h>
 #include <levin/data/loader.h>
 #include <levin/modules/lightning_optimizer.h>
 #include <levin/modules/optimizer_config.h>
 #include <levin/modules/overrides.h>
 #include <levin/modules/step_output.h>
-#include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/run/callback_entry.h>
-#include <levin/trainer/core/run/hooks.h>
-#include <levin/trainer/core/run/log_sink.h>
-#include <levin/trainer/core/run/module_access.h>
-#include <levin/trainer/core/run/module_in_run.h>
-#include <levin/trainer/core/run/step_context.h>
 #include <torch/nn/module.h>
 
 #include <concepts>

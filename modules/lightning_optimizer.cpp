@@ -1,6 +1,6 @@
 #include <levin/modules/lightning_optimizer.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/learning_rate.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>

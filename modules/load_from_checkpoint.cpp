@@ -1,9 +1,9 @@
 #include <levin/modules/load_from_checkpoint.h>
+#include <levin/core/state/find_state_dict.h>
+#include <levin/core/state/json_state.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/state/find_state_dict.h>
-#include <levin/trainer/core/state/json_state.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <concepts>
 #include <filesystem>

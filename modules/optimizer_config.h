@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/run/hiding.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/trainer/core/run/hiding.h>
 #include <torch/optim/optimizer.h>
 
 #include <concepts>

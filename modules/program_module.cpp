@@ -1,5 +1,7 @@
 #include <levin/modules/program_module.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/named_loss.h>
 #include <levin/modules/program/blocks.h>
 #include <levin/modules/program/input_check.h>
@@ -10,8 +12,6 @@
 #include <levin/modules/program/program_part.h>
 #include <levin/modules/program/runner.h>
 #include <levin/modules/program/written_buffers.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <map>

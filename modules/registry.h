@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/options/class_choice.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/options/class_choice.h>
 
 #include <functional>
 #include <memory>

@@ -1,9 +1,9 @@
 #include <levin/modules/script_file.h>
 #include <c10/core/GradMode.h>
 #include <caffe2/serialize/inline_container.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/state/safetensors.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/safetensors.h>
+#include <levin/core/system/error.h>
 #include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>

@@ -1,7 +1,7 @@
 #include <levin/modules/script_module.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/named_loss.h>
 #include <levin/modules/script_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include <levin/modules/summary.h>
+#include <levin/core/options/registry.h>
 #include <levin/modules/observers/output_shapes.h>
-#include <levin/trainer/core/options/registry.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include <levin/modules/trained_weights.h>
+#include <levin/core/state/json_state.h>
+#include <levin/core/state/safetensors.h>
+#include <levin/core/state/state_file.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/state/json_state.h>
-#include <levin/trainer/core/state/safetensors.h>
-#include <levin/trainer/core/state/state_file.h>
 
 namespace levin {
 

@@ -1,10 +1,10 @@
 #include <levin/modules/weights.h>
+#include <levin/core/state/copy_bytes.h>
+#include <levin/core/state/find_state_dict.h>
+#include <levin/core/state/safetensors.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
-#include <levin/trainer/core/state/copy_bytes.h>
-#include <levin/trainer/core/state/find_state_dict.h>
-#include <levin/trainer/core/state/safetensors.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/variable.h>

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/modules/weights_report.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <torch/nn/module.h>
 

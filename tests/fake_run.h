@@ -1,7 +1,7 @@
 #pragma once
-#include <levin/trainer/core/run/callback_entry.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/run/callback_entry.h>
+#include <levin/core/run/run.h>
+#include <levin/core/system/error.h>
 
 #include <filesystem>
 #include <memory>

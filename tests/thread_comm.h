@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/system/error.h>
 
 #include <condition_variable>
 #include <exception>

@@ -2,17 +2,17 @@
 #include <ATen/Context.h>
 #include <dlfcn.h>
 #include <levin/callbacks/callback.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/file_bytes.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/private_folder.h>
+#include <levin/core/system/version.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/trainer/compiled/compile_step_source.h>
 #include <levin/trainer/compiled/step_check.h>
 #include <levin/trainer/compiled/step_optimizer.h>
 #include <levin/trainer/compiled/step_program.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/state/file_bytes.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/private_folder.h>
-#include <levin/trainer/core/system/version.h>
 #include <levin/trainer/loops/compiled_step.h>
 #include <levin/trainer/run/run_context.h>
 

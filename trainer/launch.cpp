@@ -1,6 +1,6 @@
 #include <levin/trainer/launch.h>
-#include <levin/trainer/assembly/launch_ranks.h>
-#include <levin/trainer/assembly/placement.h>
+#include <levin/trainer/fit/launch_ranks.h>
+#include <levin/trainer/options/placement.h>
 
 namespace levin {
 

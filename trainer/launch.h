@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/trainer_options.h>
+#include <levin/trainer/options/trainer_options.h>
 
 #include <optional>
 

@@ -1,17 +1,17 @@
 #include <levin/trainer/trainer.h>
 #include <levin/callbacks/before_fit.h>
-#include <levin/trainer/assembly/assembly.h>
-#include <levin/trainer/assembly/fit_session.h>
-#include <levin/trainer/assembly/launch_ranks.h>
-#include <levin/trainer/assembly/run_inputs.h>
-#include <levin/trainer/assembly/run_messages.h>
-#include <levin/trainer/checkpoint/apply_checkpoint.h>
-#include <levin/trainer/checkpoint/find_checkpoint.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/trainer/fit/assembly.h>
+#include <levin/trainer/fit/fit_session.h>
+#include <levin/trainer/fit/launch_ranks.h>
+#include <levin/trainer/fit/run_messages.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <levin/trainer/loops/predict_loop.h>
+#include <levin/trainer/resume/apply_checkpoint.h>
+#include <levin/trainer/run/run_inputs.h>
+#include <levin/trainer/run_folder/find_checkpoint.h>
 #include <levin/trainer/session/session_setup.h>
 
 #include <atomic>

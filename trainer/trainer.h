@@ -1,14 +1,14 @@
 #pragma once
+#include <levin/core/run/log_sink.h>
+#include <levin/core/run/run.h>
 #include <levin/data/data_module.h>
 #include <levin/data/loader.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/assembly/placement.h>
-#include <levin/trainer/assembly/run_folder.h>
-#include <levin/trainer/core/run/log_sink.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/resolved_options.h>
-#include <levin/trainer/run_result.h>
-#include <levin/trainer/session.h>
+#include <levin/trainer/options/placement.h>
+#include <levin/trainer/options/resolved_options.h>
+#include <levin/trainer/run_folder/run_folder.h>
+#include <levin/trainer/run_folder/run_result.h>
+#include <levin/trainer/session/session.h>
 
 #include <cstdint>
 #include <filesystem>

@@ -6,9 +6,9 @@
 //                                         system to forget the files before each reading
 #include <levin/data/datasets/tar.h>
 #include <fcntl.h>
+#include <levin/core/system/private_folder.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/files/npy_header.h>
-#include <levin/trainer/core/system/private_folder.h>
 #include <unistd.h>
 
 #include <algorithm>

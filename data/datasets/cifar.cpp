@@ -1,10 +1,10 @@
 #include <levin/data/datasets/cifar.h>
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/normalized_images.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/download/file_lock.h>
 #include <levin/data/files/archive.h>
 #include <levin/data/transforms/compose.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,9 +1,9 @@
 #include <levin/data/datasets/image_folder.h>
 #include <ATen/Parallel.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/files/image_file.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <sstream>

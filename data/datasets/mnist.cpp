@@ -1,8 +1,8 @@
 #include <levin/data/datasets/mnist.h>
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/idx_file.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/transforms/compose.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <filesystem>
 #include <utility>

@@ -3,8 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

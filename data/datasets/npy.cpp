@@ -1,9 +1,9 @@
 #include <levin/data/datasets/npy.h>
 #include <ATen/ops/ones.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/npy_file.h>
 #include <levin/data/transforms/transform.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <array>
 #include <map>

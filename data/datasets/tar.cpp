@@ -1,7 +1,7 @@
 #include <levin/data/datasets/tar.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/datasets/readers/tar_shards.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cstring>
 #include <utility>

@@ -2,9 +2,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/mapped_file.h>
 #include <levin/data/files/utf8.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <array>
 #include <cstring>

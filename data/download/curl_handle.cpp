@@ -1,6 +1,6 @@
 #include <levin/data/download/curl_handle.h>
+#include <levin/core/system/error.h>
 #include <levin/data/download/url_host.h>
-#include <levin/trainer/core/system/error.h>
 #include <pthread.h>
 #include <time.h>
 

@@ -1,8 +1,8 @@
 #include <levin/data/download/curl_transfer.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 #include <levin/data/download/curl_handle.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
 #include <strings.h>
 #include <unistd.h>
 

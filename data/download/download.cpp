@@ -1,11 +1,11 @@
 #include <levin/data/download/download.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 #include <levin/data/download/curl_transfer.h>
 #include <levin/data/download/part_file.h>
 #include <levin/data/download/sha256.h>
 #include <levin/data/download/url_host.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,8 +1,8 @@
 #include <levin/data/download/file_lock.h>
 #include <fcntl.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>

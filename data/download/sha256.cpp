@@ -1,6 +1,6 @@
 #include <levin/data/download/sha256.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/hex_digits.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/hex_digits.h>
 #include <openssl/evp.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 #include <levin/data/files/archive.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/archive_reader.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <random>
 #include <string>

@@ -3,9 +3,9 @@
 #include <archive_entry.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/bytes_view.h>
 #include <levin/data/files/utf8.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <array>

@@ -5,8 +5,8 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/masked_select.h>
 #include <ATen/ops/zeros_like.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/bitmap_font.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

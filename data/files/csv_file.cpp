@@ -1,6 +1,6 @@
 #include <levin/data/files/csv_file.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/utf8.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cstdio>

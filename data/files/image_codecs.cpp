@@ -1,6 +1,6 @@
 #include <levin/data/files/image_codecs.h>
 #include <ATen/ops/empty.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 namespace levin::data {
 

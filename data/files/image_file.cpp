@@ -1,9 +1,9 @@
 #include <levin/data/files/image_file.h>
 #include <fcntl.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/file_calls.h>
+#include <levin/core/system/hex_digits.h>
 #include <levin/data/files/exif.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/file_calls.h>
-#include <levin/trainer/core/system/hex_digits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #include <levin/data/files/mapped_file.h>
 #include <fcntl.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/file_calls.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/file_calls.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
+#include <levin/core/system/error.h>
 #include <levin/data/files/archive_reader.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

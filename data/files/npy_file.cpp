@@ -1,11 +1,11 @@
 #include <levin/data/files/npy_file.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/archive_reader.h>
 #include <levin/data/files/bytes_view.h>
 #include <levin/data/files/mapped_file.h>
 #include <levin/data/files/npy_header.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 #include <levin/data/files/npy_header.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
+#include <levin/core/system/error.h>
 #include <levin/data/files/image_codecs.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <csetjmp>
 #include <cstring>

@@ -1,12 +1,12 @@
 #include <levin/data/loading/batch_queue.h>
 #include <ATen/record_function.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/start_thread.h>
+#include <levin/core/system/warnings.h>
 #include <levin/data/loading/place_of_error.h>
 #include <levin/data/loading/worker_thread.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/start_thread.h>
-#include <levin/trainer/core/system/warnings.h>
 
 #include <chrono>
 #include <condition_variable>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/loading/indices.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 #include <levin/data/loading/copy_rows.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/index_select.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include <levin/data/loading/indexed_source.h>
 #include <c10/util/Type.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <typeinfo>

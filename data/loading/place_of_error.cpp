@@ -1,6 +1,6 @@
 #include <levin/data/loading/place_of_error.h>
 #include <c10/util/Exception.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 namespace levin::data {
 

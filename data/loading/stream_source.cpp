@@ -1,7 +1,7 @@
 #include <levin/data/loading/stream_source.h>
 #include <c10/util/Type.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 
 #include <typeinfo>
 #include <utility>

@@ -1,8 +1,8 @@
 #include <levin/data/loading/worker_thread.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/device/compute_threads.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/cores.h>
+#include <levin/core/device/compute_threads.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/cores.h>
 #include <pthread.h>
 
 #include <atomic>

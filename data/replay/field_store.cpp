@@ -1,7 +1,7 @@
 #include <levin/data/replay/field_store.h>
 #include <ATen/core/Formatting.h>
 #include <ATen/ops/empty.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/Device.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
 #include <levin/data/batch_fields.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <string>

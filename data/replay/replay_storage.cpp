@@ -3,8 +3,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/data/rng.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <levin/core/state/state.h>
 #include <levin/data/replay/field_store.h>
 #include <levin/data/replay/sum_tree.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <algorithm>
 #include <cstdint>

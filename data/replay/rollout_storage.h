@@ -1,8 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <levin/core/state/state.h>
 #include <levin/data/replay/field_store.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <mutex>

@@ -1,8 +1,8 @@
 #include <levin/data/transforms/color_jitter.h>
 #include <ATen/Dispatch.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/color.h>
 #include <levin/data/transforms/engine/image_batch.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 #include <levin/data/transforms/compose.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 namespace levin::data {
 

@@ -1,7 +1,7 @@
 #include <levin/data/transforms/crop.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/data/transforms/engine/window.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include <levin/data/transforms/mixup.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/data/transforms/one_hot.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

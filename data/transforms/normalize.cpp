@@ -1,7 +1,7 @@
 #include <levin/data/transforms/normalize.h>
 #include <ATen/ops/tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/data/transforms/one_or_more.h>
 #include <levin/data/transforms/transform.h>
-#include <levin/trainer/core/options/option.h>
 
 namespace levin::data {
 

@@ -1,7 +1,7 @@
 #include <levin/data/transforms/one_hot.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::data {
 

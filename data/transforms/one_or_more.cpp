@@ -1,6 +1,6 @@
 #include <levin/data/transforms/one_or_more.h>
-#include <levin/trainer/core/options/value_type.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/options/value_type.h>
+#include <levin/core/system/error.h>
 
 namespace levin {
 namespace {

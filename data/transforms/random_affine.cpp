@@ -1,7 +1,7 @@
 #include <levin/data/transforms/random_affine.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/data/transforms/engine/warp.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cmath>
 #include <utility>

@@ -1,8 +1,8 @@
 #include <levin/data/transforms/random_erasing.h>
 #include <ATen/Dispatch.h>
+#include <levin/core/system/error.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/data/transforms/engine/random_box.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 #include <vector>

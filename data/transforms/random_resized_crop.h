@@ -1,8 +1,8 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/data/transforms/engine/interpolate.h>
 #include <levin/data/transforms/one_or_more.h>
 #include <levin/data/transforms/transform.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/options/class_choice.h>
 #include <levin/data/transforms/transform.h>
-#include <levin/trainer/core/options/class_choice.h>
 
 #include <concepts>
 #include <functional>

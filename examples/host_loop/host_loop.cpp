@@ -3,8 +3,8 @@
 //
 //     example_host_loop FOLDER    trains, or continues what a killed process has left in FOLDER
 //     example_host_loop           starts itself: unbroken; killed twice and continued. Both end with the same bits
+#include <levin/core/system/private_folder.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/system/private_folder.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

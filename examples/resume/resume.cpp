@@ -3,8 +3,8 @@
 // Trains six epochs without interruption; then the same with a stop after two and a half epochs, and a new module and
 // trainer that resume from "last". A module must put state that is neither a parameter nor a buffer into the checkpoint
 // itself: here, the number of samples of each class that it has seen.
+#include <levin/core/system/private_folder.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/system/private_folder.h>
 
 #include <iostream>
 

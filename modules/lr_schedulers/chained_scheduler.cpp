@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/chained_scheduler.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/engine/composite_lr.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 namespace {

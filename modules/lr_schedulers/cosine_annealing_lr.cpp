@@ -1,5 +1,5 @@
 #include <levin/modules/lr_schedulers/cosine_annealing_lr.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <cmath>
 #include <numbers>

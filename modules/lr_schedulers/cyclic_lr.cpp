@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/cyclic_lr.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/engine/cycled_momentum.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 namespace levin {

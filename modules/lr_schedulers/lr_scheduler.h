@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/options/option.h>
+#include <levin/core/state/state.h>
 
 #include <functional>
 #include <memory>

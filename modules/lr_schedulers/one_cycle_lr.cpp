@@ -1,7 +1,7 @@
 #include <levin/modules/lr_schedulers/one_cycle_lr.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/engine/automatic_total_steps.h>
 #include <levin/modules/lr_schedulers/engine/cycled_momentum.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cmath>
 #include <numbers>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/options/auto_int.h>
 #include <levin/modules/lr_schedulers/engine/per_group.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/trainer/core/options/auto_int.h>
 
 namespace levin {
 

@@ -1,5 +1,5 @@
 #include <levin/modules/lr_schedulers/reduce_lr_on_plateau.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/options/class_choice.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
-#include <levin/trainer/core/options/class_choice.h>
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/sequential_lr.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/engine/composite_lr.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

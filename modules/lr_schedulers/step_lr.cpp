@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/step_lr.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/engine/factor_lr.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 namespace {

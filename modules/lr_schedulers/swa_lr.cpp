@@ -1,5 +1,5 @@
 #include <levin/modules/lr_schedulers/swa_lr.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include <levin/modules/lr_schedulers/warmup_cosine.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/counted.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/engine/automatic_total_steps.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/counted.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include <levin/modules/metrics/cosine_similarity.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <utility>
 

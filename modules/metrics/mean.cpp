@@ -1,6 +1,6 @@
 #include <levin/modules/metrics/mean.h>
 #include <ATen/TensorOperators.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 namespace levin::metrics {
 

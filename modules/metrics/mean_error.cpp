@@ -1,7 +1,7 @@
 #include <levin/modules/metrics/mean_error.h>
 #include <ATen/TensorOperators.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/metrics/engine/regression_input.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::metrics {
 namespace {

@@ -1,7 +1,7 @@
 #include <levin/modules/metrics/mean_iou.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <utility>
 

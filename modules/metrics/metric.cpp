@@ -3,9 +3,9 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/core/run/batch_counts.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/metrics/engine/metric_states.h>
-#include <levin/trainer/core/run/batch_counts.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <typeinfo>
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/trainer/core/run/logged_metric.h>
+#include <levin/core/run/logged_metric.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #include <levin/modules/metrics/metric_collection.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <set>
 

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/modules/metrics/metric.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <optional>
 

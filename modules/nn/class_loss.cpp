@@ -1,7 +1,7 @@
 #include <levin/modules/nn/class_loss.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/nll_loss_nd.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <c10/util/Exception.h>
 

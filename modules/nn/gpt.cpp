@@ -10,13 +10,13 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/parallel/sharding/shard_unit.h>
 #include <levin/modules/parallel/tensor/row_linear.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <cmath>

@@ -1,8 +1,8 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/modules/parallel/tensor/column_linear.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/modules/parallel/tensor/vocabulary_embedding.h>
-#include <levin/trainer/core/options/option.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/normalization.h>
 #include <torch/nn/pimpl.h>

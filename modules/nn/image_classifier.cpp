@@ -1,7 +1,7 @@
 #include <levin/modules/nn/image_classifier.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/class_loss.h>
 #include <levin/modules/nn/configured_optimizer.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <c10/util/accumulate.h>
 

@@ -3,8 +3,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/multinomial.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/configured_optimizer.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <tuple>

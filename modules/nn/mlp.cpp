@@ -1,11 +1,11 @@
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/smooth_l1_loss.h>
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/csv.h>
 #include <levin/modules/nn/class_loss.h>
 #include <levin/modules/nn/configured_optimizer.h>
 #include <levin/modules/nn/tabular.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::nn {
 namespace {

@@ -3,8 +3,8 @@
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/smooth_l1_loss.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/class_loss.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin {
 namespace {

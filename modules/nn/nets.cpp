@@ -1,6 +1,6 @@
 #include <levin/modules/nn/nets.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/resnet.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>

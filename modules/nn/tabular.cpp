@@ -1,8 +1,8 @@
 #include <levin/modules/nn/tabular.h>
 #include <ATen/ops/cat.h>
+#include <levin/core/run/run.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_module.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/dropout.h>

@@ -1,7 +1,7 @@
 #include <levin/modules/optim/clip_grad.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/gradients.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/nn/utils/clip_grad.h>
 
 #include <cmath>

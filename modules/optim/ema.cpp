@@ -3,9 +3,9 @@
 #include <ATen/ops/_foreach_lerp.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/ranks/sharded_memory.h>
 #include <levin/modules/parallel/sharding/watched_memory.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

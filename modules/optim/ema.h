@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/state/state.h>
 #include <levin/modules/optim/engine/row_change.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_amp_update_scale.h>
 #include <ATen/ops/full.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/util/FunctionRef.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/state/state.h>
 
 #include <cstdint>
 #include <optional>

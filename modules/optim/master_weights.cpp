@@ -1,7 +1,7 @@
 #include <levin/modules/optim/master_weights.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>

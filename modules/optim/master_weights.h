@@ -1,8 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/state/state.h>
 #include <levin/modules/optim/engine/found_by_optimizer.h>
 #include <levin/modules/optim/engine/row_change.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <functional>
 #include <utility>

@@ -1,10 +1,10 @@
 #include <levin/modules/optim/optimizer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/gradients.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/engine/saved_state.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/serialize/archive.h>
 
 #include <nlohmann/json.hpp>

@@ -1,11 +1,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/state/state.h>
 #include <levin/modules/optim/engine/captured_numbers.h>
 #include <levin/modules/optim/engine/group_options.h>
 #include <levin/modules/optim/engine/param_state.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/engine/row_change.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/optim/optimizer.h>
 
 #include <memory>

@@ -1,10 +1,10 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/util/Type.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/engine/torch_optimizers.h>
 #include <levin/modules/optim/optimizer.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/nn/module.h>
 #include <torch/serialize/archive.h>
 

@@ -1,8 +1,8 @@
 #include <levin/modules/optim/parameter_rows.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/row_change.h>
 #include <levin/modules/optim/engine/torch_optimizers.h>
 #include <levin/modules/optim/optimizer.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>

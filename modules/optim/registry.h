@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/options/class_choice.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
-#include <levin/trainer/core/options/class_choice.h>
 #include <torch/optim/optimizer.h>
 
 #include <functional>

@@ -1,7 +1,7 @@
 #include <levin/modules/program/argument_check.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <array>
 #include <string>

@@ -1,7 +1,7 @@
 #include <levin/modules/program/argument_json.h>
 #include <c10/core/Layout.h>
 #include <c10/core/MemoryFormat.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <limits>
 #include <map>

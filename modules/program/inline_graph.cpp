@@ -1,5 +1,5 @@
 #include <levin/modules/program/inline_graph.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include <levin/modules/program/input_check.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/program/size_expression.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

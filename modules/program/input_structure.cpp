@@ -1,5 +1,5 @@
 #include <levin/modules/program/input_structure.h>
-#include <levin/trainer/core/state/json_depth.h>
+#include <levin/core/state/json_depth.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -1,5 +1,5 @@
 #include <levin/modules/program/number_function.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <cmath>
 #include <limits>

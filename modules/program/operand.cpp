@@ -1,7 +1,7 @@
 #include <levin/modules/program/operand.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <optional>
 #include <utility>

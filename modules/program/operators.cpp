@@ -1,6 +1,6 @@
 #include <levin/modules/program/operators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <set>

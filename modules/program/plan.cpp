@@ -1,7 +1,7 @@
 #include <levin/modules/program/plan.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/program/mode_switch.h>
 #include <levin/modules/program/operators.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <map>

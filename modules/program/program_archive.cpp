@@ -2,13 +2,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/CPUAllocator.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/state/crc32.h>
-#include <levin/trainer/core/state/format/checked_tensor.h>
-#include <levin/trainer/core/state/format/zip_format.h>
-#include <levin/trainer/core/state/format/zip_writer.h>
-#include <levin/trainer/core/state/safetensors.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/crc32.h>
+#include <levin/core/state/format/checked_tensor.h>
+#include <levin/core/state/format/zip_format.h>
+#include <levin/core/state/format/zip_writer.h>
+#include <levin/core/state/safetensors.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/state/file_bytes.h>
+#include <levin/core/state/format/zip_reader.h>
 #include <levin/modules/program/exported_program.h>
 #include <levin/modules/program/program_json.h>
-#include <levin/trainer/core/state/file_bytes.h>
-#include <levin/trainer/core/state/format/zip_reader.h>
 
 #include <filesystem>
 #include <map>

@@ -1,8 +1,8 @@
 #include <levin/modules/program/program_json.h>
+#include <levin/core/state/json_depth.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/program/argument_json.h>
 #include <levin/modules/program/inline_graph.h>
-#include <levin/trainer/core/state/json_depth.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <torch/version.h>
 

@@ -1,5 +1,5 @@
 #include <levin/modules/program/program_part.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

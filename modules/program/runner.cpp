@@ -1,8 +1,8 @@
 #include <levin/modules/program/runner.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/program/autocast_scopes.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/nn/module.h>
 
 #include <stdexcept>

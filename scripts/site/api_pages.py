@@ -13,9 +13,9 @@ TITLES = {
     "callbacks": "Callbacks", "data": "Data", "data/datasets": "Data sets", "data/download": "Downloads", "data/files": "Files",
     "data/transforms": "Transforms", "modules": "Modules", "modules/lr_schedulers": "Schedulers", "modules/metrics": "Metrics",
     "modules/nn": "Networks", "modules/optim": "Optimization", "modules/optim/optimizers": "Optimizers",
-    "modules/parallel": "Several devices", "trainer": "Trainer", "trainer/cli": "The program", "trainer/core": "Core",
-    "trainer/launch": "Launching", "trainer/loggers": "Loggers", "trainer/profile": "Profile", "trainer/profilers": "Profilers",
-    "trainer/session": "Session", "trainer/tuner": "Tuner", "trainer/sweep": "Sweep",
+    "modules/parallel": "Several devices", "trainer": "Trainer", "program": "The program", "core": "Core",
+    "trainer/launch": "Launching", "trainer/loggers": "Loggers", "program/profile": "Profile", "trainer/profilers": "Profilers",
+    "trainer/session": "Session", "trainer/tuner": "Tuner", "program/sweep": "Sweep", "trainer/options": "Options",
 }  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 // Callbacks that change the training, against PyTorch Lightning's.
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/state_file.h>
 
 #include "tests/callbacks/backbone_net.h"
 #include "tests/catch.h"

@@ -1,6 +1,6 @@
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/checkpoint_name.h>
-#include <levin/trainer/core/options/value_type.h>
+#include <levin/core/options/value_type.h>
 
 #include <chrono>
 #include <fstream>

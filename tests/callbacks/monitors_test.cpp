@@ -1,6 +1,6 @@
 // Callbacks that measure, end runs or write files.
+#include <levin/core/state/state_file.h>
 #include <levin/data/files/image_file.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <nlohmann/json.hpp>
 

@@ -3,8 +3,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
-#include <levin/trainer/core/system/error.h>
 
 #include "tests/catch.h"
 #include "tests/data/counting.h"

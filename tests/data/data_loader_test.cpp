@@ -1,7 +1,7 @@
 #include <levin/data/data_loader.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <set>

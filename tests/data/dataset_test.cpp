@@ -1,7 +1,7 @@
 #include <levin/data/dataset.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include <levin/data/iterable_dataset.h>
 #include <ATen/ops/full.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <atomic>

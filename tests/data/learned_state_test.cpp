@@ -3,13 +3,13 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
+#include <levin/core/state/json_state.h>
+#include <levin/core/system/warnings.h>
 #include <levin/data/datasets/csv.h>
 #include <levin/data/datasets/npy.h>
 #include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/datasets/text.h>
 #include <levin/data/files/npy_file.h>
-#include <levin/trainer/core/state/json_state.h>
-#include <levin/trainer/core/system/warnings.h>
 
 #include <filesystem>
 #include <fstream>

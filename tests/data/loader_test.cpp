@@ -1,6 +1,6 @@
 #include <ATen/ops/full.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
-#include <levin/trainer/core/system/error.h>
 
 #include "tests/catch.h"
 

@@ -1,8 +1,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <malloc.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <array>

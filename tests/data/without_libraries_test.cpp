@@ -1,8 +1,8 @@
+#include <levin/core/system/error.h>
 #include <levin/data/download/curl_transfer.h>
 #include <levin/data/download/url_host.h>
 #include <levin/data/files/archive_reader.h>
 #include <levin/data/files/image_codecs.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loggers/http.h>
 
 #include <fstream>

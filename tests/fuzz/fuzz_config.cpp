@@ -1,10 +1,10 @@
-#include <levin/trainer/cli/command_line.h>
-#include <levin/trainer/cli/config/config_file.h>
-#include <levin/trainer/cli/config/config_text.h>
-#include <levin/trainer/cli/config/problems.h>
-#include <levin/trainer/cli/config/reference_text.h>
-#include <levin/trainer/cli/config/references.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
+#include <levin/program/cli/command_line.h>
+#include <levin/program/config/config_file.h>
+#include <levin/program/config/config_text.h>
+#include <levin/program/config/problems.h>
+#include <levin/program/config/reference_text.h>
+#include <levin/program/config/references.h>
 
 #include <stdexcept>
 

@@ -1,3 +1,4 @@
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/readers/csv_encoding.h>
 #include <levin/data/datasets/readers/csv_table.h>
 #include <levin/data/datasets/readers/idx_file.h>
@@ -6,7 +7,6 @@
 #include <levin/data/files/csv_file.h>
 #include <levin/data/files/npy_file.h>
 #include <levin/data/files/npy_header.h>
-#include <levin/trainer/core/system/error.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
-#include <levin/trainer/cli/config/config_text.h>
-#include <levin/trainer/cli/config/problems.h>
-#include <levin/trainer/cli/config/references.h>
-#include <levin/trainer/cli/flags.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
+#include <levin/program/cli/flags.h>
+#include <levin/program/config/config_text.h>
+#include <levin/program/config/problems.h>
+#include <levin/program/config/references.h>
 
 #include <stdexcept>
 

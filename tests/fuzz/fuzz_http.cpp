@@ -1,4 +1,4 @@
-#include <levin/trainer/runs/http_request.h>
+#include <levin/program/runs/http_request.h>
 
 #include <algorithm>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include <ATen/ops/equal.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/image_codecs.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <stdexcept>
 

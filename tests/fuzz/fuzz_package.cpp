@@ -1,17 +1,17 @@
 #include <ATen/ATen.h>
+#include <levin/core/state/format/zip_writer.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/version.h>
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_description.h>
 #include <levin/trainer/compiled/step_package.h>
-#include <levin/trainer/core/state/format/zip_writer.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/version.h>
 
 #include <nlohmann/json.hpp>
 
+#include "tests/core/state/zip_builder.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/live_memory.h"
-#include "tests/trainer/core/state/zip_builder.h"
 
 namespace levin::testing {
 namespace {

@@ -1,13 +1,13 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/program/blocks.h>
 #include <levin/modules/program/input_check.h>
 #include <levin/modules/program/input_structure.h>
 #include <levin/modules/program/operators.h>
 #include <levin/modules/program/program_json.h>
 #include <levin/modules/program/runner.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/tuner/cpu_memory_limit.h>
 #include <torch/nn/module.h>
 

@@ -1,8 +1,8 @@
-#include <levin/trainer/checkpoint/config_changes.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/runs/recorded_run.h>
-#include <levin/trainer/runs/report.h>
-#include <levin/trainer/runs/text_chart.h>
+#include <levin/core/system/error.h>
+#include <levin/program/runs/recorded_run.h>
+#include <levin/program/runs/report.h>
+#include <levin/program/runs/text_chart.h>
+#include <levin/trainer/run_folder/config_changes.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,16 +1,16 @@
 #include <ATen/ATen.h>
-#include <levin/trainer/core/state/format/state_to_pickle.h>
-#include <levin/trainer/core/state/format/zip_writer.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/state/format/state_to_pickle.h>
+#include <levin/core/state/format/zip_writer.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
 
 #include <bit>
 #include <cstring>
 
+#include "tests/core/state/zip_builder.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/live_memory.h"
-#include "tests/trainer/core/state/zip_builder.h"
 
 namespace levin::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include <levin/trainer/runs/recorded_run.h>
+#include <levin/program/runs/recorded_run.h>
 
 #include "tests/catch.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,7 +1,7 @@
 // What the fuzzed readers of runs call and fuzz nothing of: the page, sizes of checkpoints, messages.
-#include <levin/trainer/core/state/checkpoint_parts.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/runs/report.h>
+#include <levin/core/state/checkpoint_parts.h>
+#include <levin/core/system/console.h>
+#include <levin/program/runs/report.h>
 
 #include <system_error>
 

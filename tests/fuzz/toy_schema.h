@@ -1,13 +1,13 @@
 #pragma once
-#include <levin/trainer/core/options/auto_int.h>
-#include <levin/trainer/core/options/batch_limit.h>
-#include <levin/trainer/core/options/check_interval.h>
-#include <levin/trainer/core/options/class_choice.h>
-#include <levin/trainer/core/options/devices.h>
-#include <levin/trainer/core/options/duration.h>
-#include <levin/trainer/core/options/fast_dev_run.h>
-#include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/options/precision.h>
+#include <levin/core/options/auto_int.h>
+#include <levin/core/options/batch_limit.h>
+#include <levin/core/options/check_interval.h>
+#include <levin/core/options/class_choice.h>
+#include <levin/core/options/devices.h>
+#include <levin/core/options/duration.h>
+#include <levin/core/options/fast_dev_run.h>
+#include <levin/core/options/option.h>
+#include <levin/core/options/precision.h>
 
 #include <functional>
 #include <optional>

@@ -1,5 +1,5 @@
 // fsdp on as many GPUs as there are, by the program `levin` that lies beside this one.
-#include <levin/trainer/core/device/gpu_discovery.h>
+#include <levin/core/device/gpu_discovery.h>
 
 #include <filesystem>
 

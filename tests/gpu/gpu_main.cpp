@@ -2,7 +2,7 @@
 //
 // Each test ends with a line that scripts/gpu_bundle/run.sh counts:
 //   gpu_test: passed 1.2 s NAME
-#include <levin/trainer/core/device/gpu_discovery.h>
+#include <levin/core/device/gpu_discovery.h>
 
 #include <chrono>
 #include <cstdio>

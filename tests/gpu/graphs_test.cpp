@@ -1,5 +1,5 @@
 // Steps that are captured in CUDA graphs and replayed.
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/state_file.h>
 
 #include <cmath>
 

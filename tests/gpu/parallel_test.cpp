@@ -1,5 +1,5 @@
 // Several devices, as many as there are: dp, DataParallel, and ranks over NCCL.
-#include <levin/trainer/core/device/gpu_discovery.h>
+#include <levin/core/device/gpu_discovery.h>
 
 #include "tests/gpu/training.h"
 

@@ -1,6 +1,6 @@
 // 16 bit on the GPU: the dtype of steps, scaled losses, and the memory that is saved.
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/memory_use.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/memory_use.h>
 
 #include <limits>
 

@@ -1,11 +1,11 @@
 // Models that Python exported by torch.export, trained by levin and by Python from one start.
 #include <levin/modules/program_module.h>
+#include <levin/core/state/state_file.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/summary.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/trainer.h>
 #include <torch/torch.h>
 

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/state/state_file.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
 // Models that Python saved as TorchScript, trained by levin and by Python from one start.
 #include <levin/modules/script_module.h>
+#include <levin/core/state/state_file.h>
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/registry.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/trainer.h>
 #include <torch/torch.h>
 

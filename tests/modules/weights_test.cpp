@@ -1,6 +1,6 @@
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/state/safetensors.h>
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/safetensors.h>
+#include <levin/core/state/state_file.h>
 
 #include <torch/torch.h>
 

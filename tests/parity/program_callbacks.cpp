@@ -1,12 +1,12 @@
 // Callbacks of program_trainer: what tests and benchmarks want to know of a run.
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/registry.h>
+#include <levin/core/options/option.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/state/state_file.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/ema.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <ctime>
 #include <filesystem>

@@ -6,13 +6,13 @@
 // `run` loads the entry `weights` of IN, if there is one, seeds LibTorch, calls the program with the list `inputs`, and
 // adds up the squares of all outputs that have a gradient. OUT gets `outputs`, `gradients` (by name), `state` (the
 // state dict after the call) and `inputs` (as the call leaves them).
+#include <levin/core/state/state_file.h>
 #include <levin/data/dataset_module.h>
 #include <levin/data/loader_options.h>
 #include <levin/data/registry.h>
 #include <levin/modules/program_module.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/cli/cli.h>
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/program/main.h>
 #include <torch/torch.h>
 
 #include <iostream>

@@ -1,4 +1,4 @@
-#include <levin/trainer/cli/commands/project_files.h>
+#include <levin/program/commands/project_files.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/program/cli/program.h"
 #include "tests/temporary_folder.h"
-#include "tests/trainer/cli/program.h"
 
 namespace fs = std::filesystem;
 using levin::testing::ProgramRun;

@@ -1,8 +1,8 @@
 #include <levin/trainer/checkpoint/checkpoint_job.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/checkpoint_parts.h>
+#include <levin/core/state/state_file.h>
 #include <levin/trainer/checkpoint/sharded_save.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/state/checkpoint_parts.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <string>
 

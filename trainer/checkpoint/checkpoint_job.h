@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/state/format/state_to_pickle.h>
+#include <levin/core/state/format/state_to_pickle.h>
 
 #include <filesystem>
 #include <memory>

@@ -1,11 +1,11 @@
 #include <levin/trainer/checkpoint/checkpoint_saver.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/checkpoint/sharded_save.h>
-#include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <string>
 #include <utility>

@@ -1,10 +1,10 @@
 #pragma once
+#include <levin/core/ranks/comm.h>
+#include <levin/core/run/profiler.h>
+#include <levin/core/run/run.h>
 #include <levin/trainer/checkpoint/checkpoint_state.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
 #include <levin/trainer/checkpoint/save_request.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/run/profiler.h>
-#include <levin/trainer/core/run/run.h>
 
 #include <chrono>
 #include <exception>

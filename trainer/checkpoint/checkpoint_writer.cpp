@@ -5,10 +5,10 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <levin/core/state/copy_bytes.h>
+#include <levin/core/system/memory_use.h>
+#include <levin/core/system/start_thread.h>
 #include <levin/trainer/checkpoint/sharded_save.h>
-#include <levin/trainer/core/state/copy_bytes.h>
-#include <levin/trainer/core/system/memory_use.h>
-#include <levin/trainer/core/system/start_thread.h>
 #include <pthread.h>
 
 #include <algorithm>

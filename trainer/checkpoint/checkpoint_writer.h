@@ -1,8 +1,8 @@
 #pragma once
 #include <c10/core/Event.h>
+#include <levin/core/state/format/state_to_pickle.h>
+#include <levin/core/state/state.h>
 #include <levin/trainer/checkpoint/checkpoint_job.h>
-#include <levin/trainer/core/state/format/state_to_pickle.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <atomic>
 #include <condition_variable>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/state/divided_state.h>
+#include <levin/core/state/divided_state.h>
 
 namespace levin {
 

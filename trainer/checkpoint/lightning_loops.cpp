@@ -1,5 +1,5 @@
 #include <levin/trainer/checkpoint/lightning_loops.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

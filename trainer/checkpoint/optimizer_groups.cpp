@@ -1,8 +1,8 @@
 #include <levin/trainer/checkpoint/optimizer_groups.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
 

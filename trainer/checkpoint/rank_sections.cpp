@@ -1,8 +1,8 @@
 #include <levin/trainer/checkpoint/rank_sections.h>
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/run/log_sink.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/run/log_sink.h>
 
 #include <set>
 #include <utility>

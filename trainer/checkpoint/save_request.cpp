@@ -1,5 +1,5 @@
 #include <levin/trainer/checkpoint/save_request.h>
-#include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/core/ranks/gather_states.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/run/run.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/run/run.h>
 
 #include <filesystem>
 #include <vector>

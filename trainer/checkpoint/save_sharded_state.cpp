@@ -1,9 +1,9 @@
 #include <levin/trainer/checkpoint/save_sharded_state.h>
-#include <levin/trainer/core/state/checkpoint_parts.h>
-#include <levin/trainer/core/state/divided_state.h>
-#include <levin/trainer/core/state/find_state_dict.h>
-#include <levin/trainer/core/state/sharded_file.h>
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/checkpoint_parts.h>
+#include <levin/core/state/divided_state.h>
+#include <levin/core/state/find_state_dict.h>
+#include <levin/core/state/sharded_file.h>
+#include <levin/core/state/state_file.h>
 
 #include <algorithm>
 #include <string>

@@ -1,9 +1,9 @@
 #include <levin/trainer/checkpoint/sharded_save.h>
-#include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/state/checkpoint_parts.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/host_name.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/state/checkpoint_parts.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/host_name.h>
 
 #include <exception>
 #include <string_view>

@@ -1,9 +1,9 @@
 #pragma once
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/state/format/state_to_pickle.h>
-#include <levin/trainer/core/state/sharded_file.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/format/state_to_pickle.h>
+#include <levin/core/state/sharded_file.h>
+#include <levin/core/state/state.h>
 
 #include <atomic>
 #include <chrono>

@@ -1,7 +1,7 @@
+#include <levin/core/system/error.h>
+#include <levin/core/system/private_folder.h>
 #include <levin/trainer/compiled/compiled_code.h>
 #include <levin/trainer/compiled/step_package.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/private_folder.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <exception>

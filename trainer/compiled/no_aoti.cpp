@@ -1,5 +1,5 @@
+#include <levin/core/system/error.h>
 #include <levin/trainer/compiled/compiled_code.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::compiled {
 

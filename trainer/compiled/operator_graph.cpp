@@ -1,5 +1,5 @@
 #include <levin/trainer/compiled/operator_graph.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 

@@ -5,9 +5,9 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/ScopeExit.h>
-#include <levin/trainer/core/device/own_generator.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/device/own_generator.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/system/error.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>

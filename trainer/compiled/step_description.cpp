@@ -1,11 +1,11 @@
 #include <levin/trainer/compiled/step_description.h>
 #include <ATen/ops/empty_strided.h>
+#include <levin/core/state/format/python_dtypes.h>
+#include <levin/core/state/json_depth.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/version.h>
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_package.h>
-#include <levin/trainer/core/state/format/python_dtypes.h>
-#include <levin/trainer/core/state/json_depth.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/version.h>
 
 #include <algorithm>
 

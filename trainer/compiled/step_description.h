@@ -2,7 +2,7 @@
 #include <levin/trainer/compiled/step_input.h>
 
 #include <c10/core/ScalarType.h>
-#include <levin/trainer/core/state/file_bytes.h>
+#include <levin/core/state/file_bytes.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 #include <levin/trainer/compiled/step_optimizer.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/adam_rule.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/adamw.h>
 #include <levin/modules/optim/optimizers/sgd.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

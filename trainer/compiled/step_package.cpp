@@ -1,7 +1,7 @@
 #include <levin/trainer/compiled/step_package.h>
-#include <levin/trainer/core/state/crc32.h>
-#include <levin/trainer/core/state/format/zip_reader.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/state/crc32.h>
+#include <levin/core/state/format/zip_reader.h>
+#include <levin/core/system/error.h>
 
 #include <fstream>
 #include <utility>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/state/file_bytes.h>
+#include <levin/core/state/file_bytes.h>
 
 #include <filesystem>
 #include <map>

@@ -2,10 +2,10 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/remainder.h>
 #include <c10/util/StringUtil.h>
+#include <levin/core/state/format/python_dtypes.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/version.h>
 #include <levin/trainer/compiled/machine.h>
-#include <levin/trainer/core/state/format/python_dtypes.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/version.h>
 
 #include <utility>
 

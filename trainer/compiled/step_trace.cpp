@@ -2,13 +2,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/core/device/own_generator.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/state/format/python_dtypes.h>
+#include <levin/core/system/error.h>
 #include <levin/data/download/sha256.h>
 #include <levin/data/loading/batch_tensors.h>
 #include <levin/trainer/compiled/trace_watch.h>
-#include <levin/trainer/core/device/own_generator.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/state/format/python_dtypes.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/ir/ir.h>

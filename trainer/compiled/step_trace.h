@@ -1,9 +1,9 @@
 #pragma once
+#include <levin/core/run/step_context.h>
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/compiled/operator_graph.h>
 #include <levin/trainer/compiled/step_input.h>
-#include <levin/trainer/core/run/step_context.h>
 #include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/precision/precision_plugin.h>
 

@@ -1,5 +1,5 @@
 #include <levin/trainer/launch/environment.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <charconv>
 #include <cstdlib>

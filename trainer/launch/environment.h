@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/ranks/process_group.h>
+#include <levin/core/ranks/process_group.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/launch/environment.h>
 
 #include <cctype>

@@ -1,7 +1,7 @@
 #include <levin/trainer/launch/rank_process.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/host_name.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/host_name.h>
+#include <levin/core/system/signals.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/launch/start_process.h>
 #include <signal.h>

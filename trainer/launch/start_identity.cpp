@@ -1,6 +1,6 @@
 #include <levin/trainer/launch/start_identity.h>
-#include <levin/trainer/core/system/host_name.h>
-#include <levin/trainer/core/system/random_id.h>
+#include <levin/core/system/host_name.h>
+#include <levin/core/system/random_id.h>
 #include <unistd.h>
 
 #include <charconv>

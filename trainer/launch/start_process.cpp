@@ -1,7 +1,7 @@
 #include <levin/trainer/launch/start_process.h>
 #include <fcntl.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/file_calls.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/file_calls.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/background_tasks.h>
-#include <levin/trainer/core/system/signals.h>
-#include <levin/trainer/core/system/start_thread.h>
+#include <levin/core/system/signals.h>
+#include <levin/core/system/start_thread.h>
 #include <pthread.h>
 #include <signal.h>
 

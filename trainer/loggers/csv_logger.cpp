@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/csv_logger.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/csv_cell.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <string_view>

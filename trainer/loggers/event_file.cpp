@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/event_file.h>
-#include <levin/trainer/core/system/host_name.h>
+#include <levin/core/system/host_name.h>
 #include <levin/trainer/loggers/unix_seconds.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/json_lines_logger.h>
-#include <levin/trainer/core/system/json_member.h>
-#include <levin/trainer/core/system/json_text.h>
+#include <levin/core/system/json_member.h>
+#include <levin/core/system/json_text.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 #include <ATen/ops/masked_select.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/tensor.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <cstddef>
 #include <limits>

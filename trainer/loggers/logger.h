@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/run/metrics.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/run/metrics.h>
+#include <levin/core/state/state.h>
 
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/logger_choice.h>
-#include <levin/trainer/core/options/value_type.h>
-#include <levin/trainer/core/system/console.h>
+#include <levin/core/options/value_type.h>
+#include <levin/core/system/console.h>
 
 #include <exception>
 

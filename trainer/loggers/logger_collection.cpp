@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/logger_collection.h>
-#include <levin/trainer/core/run/profiler.h>
-#include <levin/trainer/core/system/console.h>
+#include <levin/core/run/profiler.h>
+#include <levin/core/system/console.h>
 #include <levin/trainer/loggers/logged_tensors.h>
 #include <levin/trainer/loggers/row_file.h>
 

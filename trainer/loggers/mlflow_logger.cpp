@@ -1,10 +1,10 @@
 #include <levin/trainer/loggers/mlflow_logger.h>
+#include <levin/core/state/checkpoint_parts.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/json_text.h>
+#include <levin/core/system/random_id.h>
 #include <levin/data/files/image_file.h>
-#include <levin/trainer/core/state/checkpoint_parts.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/json_text.h>
-#include <levin/trainer/core/system/random_id.h>
 #include <levin/trainer/loggers/flat_json.h>
 #include <levin/trainer/loggers/logged_tensors.h>
 #include <levin/trainer/loggers/mlflow_sender.h>

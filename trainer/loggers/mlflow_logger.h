@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/options/option.h>
-#include <levin/trainer/core/options/text_table.h>
+#include <levin/core/options/option.h>
+#include <levin/core/options/text_table.h>
 #include <levin/trainer/loggers/background_tasks.h>
 #include <levin/trainer/loggers/logger.h>
 

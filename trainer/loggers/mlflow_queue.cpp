@@ -1,8 +1,8 @@
 #include <levin/trainer/loggers/mlflow_queue.h>
 #include <fcntl.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/json_text.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/json_text.h>
 #include <sys/file.h>
 #include <unistd.h>
 

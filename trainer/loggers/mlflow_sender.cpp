@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/mlflow_sender.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <exception>

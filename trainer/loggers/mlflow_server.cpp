@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/mlflow_server.h>
-#include <levin/trainer/core/system/json_text.h>
+#include <levin/core/system/json_text.h>
 
 #include <cstdlib>
 #include <utility>

@@ -1,8 +1,8 @@
 #include <levin/trainer/loggers/module_graph.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/options/registry.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/observers/output_shapes.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/options/registry.h>
 #include <torch/nn/modules/container/sequential.h>
 
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/options/class_choice.h>
+#include <levin/core/options/class_choice.h>
 #include <levin/trainer/loggers/logger.h>
 
 #include <concepts>

@@ -1,8 +1,8 @@
 #include <levin/trainer/loggers/row_file.h>
 #include <fcntl.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/file_calls.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/file_calls.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

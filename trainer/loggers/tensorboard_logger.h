@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/option.h>
 #include <levin/trainer/loggers/event_file.h>
 #include <levin/trainer/loggers/logger.h>
 

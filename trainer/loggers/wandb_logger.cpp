@@ -1,7 +1,7 @@
 #include <levin/trainer/loggers/wandb_logger.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/host_name.h>
-#include <levin/trainer/core/system/random_id.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/host_name.h>
+#include <levin/core/system/random_id.h>
 #include <levin/trainer/loggers/row_file.h>
 #include <levin/trainer/loggers/unix_seconds.h>
 

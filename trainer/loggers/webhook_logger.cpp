@@ -1,10 +1,10 @@
 #include <levin/trainer/loggers/webhook_logger.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/hex_digits.h>
+#include <levin/core/system/host_name.h>
+#include <levin/core/system/json_text.h>
+#include <levin/core/system/signals.h>
 #include <levin/data/download/url_host.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/hex_digits.h>
-#include <levin/trainer/core/system/host_name.h>
-#include <levin/trainer/core/system/json_text.h>
-#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/loggers/http.h>
 #include <levin/trainer/loggers/row_file.h>
 #include <levin/trainer/loggers/unix_seconds.h>

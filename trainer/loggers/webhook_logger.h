@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/option.h>
 #include <levin/trainer/loggers/background_tasks.h>
 #include <levin/trainer/loggers/logger.h>
 

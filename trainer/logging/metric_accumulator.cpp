@@ -2,8 +2,8 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <levin/trainer/core/run/logged_metric.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/logging/cpu_scalar.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/trainer/core/run/log_sink.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/run/log_sink.h>
+#include <levin/core/state/state.h>
 
 #include <memory>
 #include <optional>

@@ -1,9 +1,9 @@
 #include <levin/trainer/logging/metric_sink.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/batch_weight.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/run/logged_metric.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

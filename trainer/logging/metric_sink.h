@@ -1,7 +1,7 @@
 #pragma once
 #include <c10/core/Device.h>
-#include <levin/trainer/core/run/log_sink.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/run/log_sink.h>
+#include <levin/core/state/state.h>
 #include <levin/trainer/logging/metric_accumulator.h>
 #include <levin/trainer/logging/rank_readings.h>
 

@@ -1,4 +1,4 @@
-#include <levin/trainer/core/run/logged_metric.h>
+#include <levin/core/run/logged_metric.h>
 #include <levin/trainer/logging/metric_sink.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include <levin/trainer/logging/rank_readings.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/system/console.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/system/console.h>
 #include <levin/trainer/logging/metric_accumulator.h>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
-#include <levin/trainer/core/run/logged_metric.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 #include <c10/core/Device.h>
-#include <levin/trainer/core/run/log_sink.h>
+#include <levin/core/run/log_sink.h>
 
 #include <cstdint>
 #include <memory>

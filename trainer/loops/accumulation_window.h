@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/run/trainer_state.h>
+#include <levin/core/run/trainer_state.h>
 
 #include <cstdint>
 

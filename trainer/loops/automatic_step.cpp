@@ -1,8 +1,8 @@
 #include <levin/trainer/loops/automatic_step.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/batch_weight.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <string_view>
 #include <utility>

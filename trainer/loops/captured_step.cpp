@@ -1,9 +1,9 @@
 #include <levin/trainer/loops/captured_step.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/batch_tensors.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loops/overridden_inside.h>
 
 #include <string>

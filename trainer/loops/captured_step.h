@@ -1,9 +1,9 @@
 #pragma once
+#include <levin/core/device/device_graph.h>
+#include <levin/core/device/stream_scope.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/engine/parameter_watch.h>
 #include <levin/modules/optim/optimizer.h>
-#include <levin/trainer/core/device/device_graph.h>
-#include <levin/trainer/core/device/stream_scope.h>
 #include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/run/step_parts.h>
 

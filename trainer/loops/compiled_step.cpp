@@ -2,10 +2,10 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <levin/core/ranks/torch_compat/autograd_node.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/batch_tensors.h>
 #include <levin/trainer/compiled/step_program.h>
-#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/loops/overridden_inside.h>
 #include <levin/trainer/strategies/own_loss.h>
 #include <torch/csrc/autograd/function.h>

@@ -1,9 +1,9 @@
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 #include <levin/trainer/loops/idle_evaluation.h>
 #include <levin/trainer/loops/modes_restored.h>
 #include <levin/trainer/loops/rank_agreement.h>

@@ -1,10 +1,10 @@
 #include <levin/trainer/loops/fit_loop.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/device/rng_state.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/device/rng_state.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 #pragma once
-#include <levin/trainer/assembly/loader_source.h>
 #include <levin/trainer/loops/evaluation_loop.h>
 #include <levin/trainer/loops/fit_steps.h>
 #include <levin/trainer/loops/training_loader.h>
 #include <levin/trainer/loops/validation_schedule.h>
+#include <levin/trainer/run/loader_source.h>
 #include <levin/trainer/run/run_context.h>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include <levin/trainer/loops/fit_steps.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 
 #include <algorithm>
 #include <string>

@@ -1,9 +1,9 @@
 #include <levin/trainer/loops/manual_step.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/autocast.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 #include <levin/trainer/loops/rank_agreement.h>
-#include <levin/trainer/core/system/slurm.h>
+#include <levin/core/system/slurm.h>
 
 #include <algorithm>
 #include <bit>

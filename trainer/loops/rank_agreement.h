@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/system/signals.h>
 #include <levin/trainer/loops/validation_schedule.h>
 #include <levin/trainer/run/run_context.h>
 

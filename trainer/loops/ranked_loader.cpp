@@ -2,8 +2,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/run/run_parts.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/ranks/comm.h>
+#include <levin/core/state/state.h>
 #include <levin/data/loader.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,10 +1,10 @@
 #include <levin/trainer/loops/run_optimizers.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <exception>
 #include <string>

@@ -1,6 +1,6 @@
 #include <levin/trainer/loops/run_schedulers.h>
-#include <levin/trainer/core/run/absent_metric.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/run/absent_metric.h>
+#include <levin/core/system/error.h>
 
 #include <string>
 

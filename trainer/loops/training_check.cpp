@@ -1,10 +1,10 @@
 #include <levin/trainer/loops/training_check.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/counted.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/parallel/ranks/parameter_gradients.h>
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/counted.h>
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,7 @@
 #include <levin/trainer/loops/training_loader.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/combined_loader.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/run/trainer_state.h>
-#include <levin/trainer/resolved_options.h>
+#include <levin/core/run/trainer_state.h>
+#include <levin/trainer/options/resolved_options.h>
 
 #include <cstdint>
 #include <optional>

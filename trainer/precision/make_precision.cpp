@@ -3,7 +3,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <c10/util/Exception.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/precision/master_weights_precision.h>
 #include <levin/trainer/precision/mixed_precision.h>
 #include <levin/trainer/precision/true_precision.h>

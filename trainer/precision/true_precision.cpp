@@ -1,6 +1,6 @@
 #include <levin/trainer/precision/true_precision.h>
 #include <c10/core/DefaultDtype.h>
-#include <levin/trainer/core/system/console.h>
+#include <levin/core/system/console.h>
 
 #include <list>
 #include <mutex>

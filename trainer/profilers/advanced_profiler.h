@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/run/profiler.h>
+#include <levin/core/run/profiler.h>
 #include <levin/trainer/profilers/advanced_profiler_options.h>
 #include <levin/trainer/profilers/operator_totals.h>
 #include <levin/trainer/profilers/profile_files.h>

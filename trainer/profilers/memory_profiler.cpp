@@ -1,10 +1,10 @@
 #include <levin/trainer/profilers/memory_profiler.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/run/stage.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/json_text.h>
-#include <levin/trainer/core/system/memory_use.h>
+#include <levin/core/run/stage.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/json_text.h>
+#include <levin/core/system/memory_use.h>
 #include <levin/trainer/profilers/call_stack.h>
 #include <levin/trainer/profilers/text_table.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
+#include <levin/core/run/profiler.h>
 #include <levin/modules/observers/tensor_place.h>
-#include <levin/trainer/core/run/profiler.h>
 
 #include <atomic>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include <levin/trainer/profilers/profile_files.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/run/stage.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/system/console.h>
+#include <levin/core/run/stage.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/system/console.h>
 
 #include <exception>
 

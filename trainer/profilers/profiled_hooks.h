@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/run/hooks.h>
-#include <levin/trainer/core/run/profiler.h>
+#include <levin/core/run/hooks.h>
+#include <levin/core/run/profiler.h>
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/options/class_choice.h>
-#include <levin/trainer/core/run/profiler.h>
+#include <levin/core/options/class_choice.h>
+#include <levin/core/run/profiler.h>
 #include <levin/trainer/profilers/profiler_options.h>
 
 #include <concepts>

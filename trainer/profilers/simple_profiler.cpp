@@ -1,7 +1,7 @@
 #include <levin/trainer/profilers/simple_profiler.h>
-#include <levin/trainer/core/run/stage.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/json_text.h>
+#include <levin/core/run/stage.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/json_text.h>
 #include <levin/trainer/profilers/text_table.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/run/profiler.h>
+#include <levin/core/run/profiler.h>
 #include <levin/trainer/profilers/profile_files.h>
 #include <levin/trainer/profilers/profiler_options.h>
 

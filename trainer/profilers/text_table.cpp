@@ -1,5 +1,5 @@
 #include <levin/trainer/profilers/text_table.h>
-#include <levin/trainer/core/run/stage.h>
+#include <levin/core/run/stage.h>
 
 #include <algorithm>
 #include <cctype>

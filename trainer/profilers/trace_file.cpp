@@ -1,5 +1,5 @@
 #include <levin/trainer/profilers/trace_file.h>
-#include <levin/trainer/core/system/json_text.h>
+#include <levin/core/system/json_text.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

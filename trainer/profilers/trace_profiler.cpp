@@ -1,8 +1,8 @@
 #include <levin/trainer/profilers/trace_profiler.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/run/stage.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/run/stage.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/profilers/steady_clock.h>
 
 #include <algorithm>

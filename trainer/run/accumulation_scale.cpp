@@ -1,5 +1,5 @@
 #include <levin/trainer/run/accumulation_scale.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <numeric>
 

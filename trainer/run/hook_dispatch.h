@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/run/hooks.h>
+#include <levin/core/run/hooks.h>
 
 #include <array>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/state/state.h>
 
 #include <filesystem>
 #include <optional>

@@ -1,8 +1,8 @@
 #include <levin/trainer/run/run_context.h>
+#include <levin/core/state/deep_copy.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/state/deep_copy.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/run/training_length.h>
 
 #include <chrono>

@@ -1,10 +1,9 @@
 #pragma once
-#include <levin/trainer/assembly/run_folder.h>
+#include <levin/core/device/rng_state.h>
+#include <levin/core/run/run.h>
+#include <levin/core/run/step_context.h>
+#include <levin/core/run/trainer_state.h>
 #include <levin/trainer/checkpoint/checkpoint_saver.h>
-#include <levin/trainer/core/device/rng_state.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/run/step_context.h>
-#include <levin/trainer/core/run/trainer_state.h>
 #include <levin/trainer/logging/loss_watch.h>
 #include <levin/trainer/logging/metric_sink.h>
 #include <levin/trainer/run/accumulation_scale.h>
@@ -14,6 +13,7 @@
 #include <levin/trainer/run/run_parts.h>
 #include <levin/trainer/run/step_parts.h>
 #include <levin/trainer/run/stop_requests.h>
+#include <levin/trainer/run_folder/run_folder.h>
 
 #include <filesystem>
 #include <functional>

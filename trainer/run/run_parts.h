@@ -1,14 +1,14 @@
 #pragma once
+#include <levin/core/run/callback_entry.h>
+#include <levin/core/run/profiler.h>
+#include <levin/core/run/stage.h>
 #include <levin/data/data_module.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/trainer/checkpoint/optimizer_groups.h>
-#include <levin/trainer/core/run/callback_entry.h>
-#include <levin/trainer/core/run/profiler.h>
-#include <levin/trainer/core/run/stage.h>
 #include <levin/trainer/loggers/logger_collection.h>
+#include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/precision/precision_plugin.h>
-#include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run/hook_dispatch.h>
 #include <levin/trainer/strategies/strategy.h>
 

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/device/own_generator.h>
+#include <levin/core/system/warnings.h>
 #include <levin/modules/parallel/sharding/watched_memory.h>
-#include <levin/trainer/core/device/own_generator.h>
-#include <levin/trainer/core/system/warnings.h>
 
 #include <memory>
 #include <optional>

@@ -1,10 +1,10 @@
 #pragma once
-#include <levin/trainer/core/run/profiler.h>
-#include <levin/trainer/core/run/run.h>
-#include <levin/trainer/core/run/step_context.h>
-#include <levin/trainer/core/run/trainer_state.h>
+#include <levin/core/run/profiler.h>
+#include <levin/core/run/run.h>
+#include <levin/core/run/step_context.h>
+#include <levin/core/run/trainer_state.h>
+#include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/precision/precision_plugin.h>
-#include <levin/trainer/resolved_options.h>
 #include <levin/trainer/run/hook_dispatch.h>
 #include <levin/trainer/strategies/strategy.h>
 

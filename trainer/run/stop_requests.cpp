@@ -1,5 +1,5 @@
 #include <levin/trainer/run/stop_requests.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/system/signals.h>
 
 namespace levin {
 

@@ -2,7 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>

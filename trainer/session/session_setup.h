@@ -1,8 +1,8 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/assembly/fit_session.h>
-#include <levin/trainer/assembly/placement.h>
-#include <levin/trainer/resolved_options.h>
+#include <levin/trainer/fit/fit_session.h>
+#include <levin/trainer/options/placement.h>
+#include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/session/session_options.h>
 
 #include <memory>

@@ -6,11 +6,11 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/where.h>
+#include <levin/core/device/out_of_memory.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/memory_use.h>
 #include <levin/modules/autocast.h>
-#include <levin/trainer/core/device/out_of_memory.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/memory_use.h>
 #include <levin/trainer/strategies/forward_snapshot.h>
 #include <levin/trainer/strategies/gather_outputs.h>
 #include <levin/trainer/strategies/own_loss.h>

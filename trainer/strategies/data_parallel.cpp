@@ -1,12 +1,12 @@
 #include <levin/trainer/strategies/data_parallel.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/device/gpu_discovery.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/optim/parameter_rows.h>
 #include <levin/modules/parallel/replicas/replica_threads.h>
-#include <levin/trainer/core/device/gpu_discovery.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/run/logged_metric.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/gather_outputs.h>
 #include <levin/trainer/strategies/step_error.h>
 

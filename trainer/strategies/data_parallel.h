@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/run/step_context.h>
 #include <levin/modules/optim/engine/parameter_watch.h>
 #include <levin/modules/parallel/replicas/replica_state.h>
-#include <levin/trainer/core/run/step_context.h>
 #include <levin/trainer/logging/step_log.h>
 #include <levin/trainer/strategies/device_transfer.h>
 #include <levin/trainer/strategies/one_process.h>

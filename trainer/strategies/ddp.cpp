@@ -1,10 +1,10 @@
 #include <levin/trainer/strategies/ddp.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/system/error.h>
 #include <levin/trainer/strategies/idle_batch.h>
 #include <levin/trainer/strategies/own_loss.h>
 #include <levin/trainer/strategies/step_error.h>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/ranks/process_group.h>
 #include <levin/modules/optim/engine/parameter_watch.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
-#include <levin/trainer/core/ranks/process_group.h>
 #include <levin/trainer/strategies/device_transfer.h>
 #include <levin/trainer/strategies/step_error.h>
 #include <levin/trainer/strategies/strategy.h>

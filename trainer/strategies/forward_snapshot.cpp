@@ -1,6 +1,6 @@
 #include <levin/trainer/strategies/forward_snapshot.h>
 #include <ATen/core/grad_mode.h>
-#include <levin/trainer/core/device/rng_state.h>
+#include <levin/core/device/rng_state.h>
 
 namespace levin {
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/state/state.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/run/logged_metric.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <set>
 #include <utility>

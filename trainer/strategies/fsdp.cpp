@@ -1,7 +1,7 @@
 #include <levin/trainer/strategies/fsdp.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/heap.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/heap.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/run/step_context.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/run/logged_metric.h>
-#include <levin/trainer/core/run/step_context.h>
 
 #include <functional>
 #include <set>

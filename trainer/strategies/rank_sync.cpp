@@ -1,7 +1,7 @@
 #include <levin/trainer/strategies/rank_sync.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 #include <levin/trainer/strategies/single_device.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/strategies/own_loss.h>
 #include <levin/trainer/strategies/step_error.h>
 

@@ -1,8 +1,8 @@
 #include <levin/trainer/strategies/step_error.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/device/out_of_memory.h>
+#include <levin/core/system/error.h>
 #include <levin/data/loading/batch_tensors.h>
-#include <levin/trainer/core/device/out_of_memory.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <optional>
 #include <string>

@@ -1,11 +1,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/run/step_context.h>
+#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/run/step_context.h>
-#include <levin/trainer/core/state/state.h>
 #include <levin/trainer/strategies/rank_sync.h>
 
 #include <cstdint>

@@ -3,13 +3,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/device/rng_state.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/tensor/divide_module.h>
 #include <levin/modules/parallel/tensor/divided_state.h>
-#include <levin/trainer/core/device/rng_state.h>
-#include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <map>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/ranks/rank_mesh.h>
+#include <levin/core/ranks/rank_mesh.h>
 #include <levin/trainer/strategies/ddp.h>
 #include <levin/trainer/strategies/forwarding_strategy.h>
 

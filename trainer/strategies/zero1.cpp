@@ -1,5 +1,5 @@
 #include <levin/trainer/strategies/zero1.h>
-#include <levin/trainer/core/system/heap.h>
+#include <levin/core/system/heap.h>
 
 namespace levin {
 namespace {

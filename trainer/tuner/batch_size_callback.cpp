@@ -1,7 +1,7 @@
 #include <levin/trainer/tuner/batch_size_callback.h>
 #include <levin/callbacks/saved_callback_state.h>
-#include <levin/trainer/assembly/run_inputs.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
+#include <levin/trainer/run/run_inputs.h>
 #include <levin/trainer/tuner/finds_anew.h>
 
 #include <utility>

@@ -1,9 +1,9 @@
 #include <levin/trainer/tuner/batch_size_finder.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/device/out_of_memory.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/memory_use.h>
+#include <levin/core/device/out_of_memory.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/memory_use.h>
 #include <levin/trainer/tuner/cpu_memory_limit.h>
 #include <levin/trainer/tuner/trials.h>
 

@@ -1,5 +1,5 @@
 #include <levin/trainer/tuner/batch_size_search.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include <levin/trainer/tuner/finds_anew.h>
 #include <levin/callbacks/registry.h>
-#include <levin/trainer/assembly/run_inputs.h>
-#include <levin/trainer/checkpoint/find_checkpoint.h>
 #include <levin/trainer/launch/start_identity.h>
+#include <levin/trainer/run/run_inputs.h>
+#include <levin/trainer/run_folder/find_checkpoint.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/tuner/batch_size_callback.h>
 #include <levin/trainer/tuner/learning_rate_finder.h>

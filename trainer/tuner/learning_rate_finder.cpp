@@ -1,5 +1,5 @@
 #include <levin/trainer/tuner/learning_rate_finder.h>
-#include <levin/trainer/assembly/run_inputs.h>
+#include <levin/trainer/run/run_inputs.h>
 #include <levin/trainer/tuner/finds_anew.h>
 
 #include <utility>

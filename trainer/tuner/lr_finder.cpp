@@ -2,9 +2,9 @@
 #include <c10/util/StringUtil.h>
 #include <levin/modules/optim/engine/learning_rate.h>
 
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/tuner/lr_suggestion.h>
 #include <levin/trainer/tuner/trials.h>
 

@@ -1,5 +1,5 @@
 #include <levin/trainer/tuner/lr_scaling.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <cmath>
 

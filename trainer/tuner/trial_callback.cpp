@@ -1,10 +1,10 @@
 #include <levin/trainer/tuner/trial_callback.h>
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/state/deep_copy.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/run/logged_metric.h>
-#include <levin/trainer/core/state/deep_copy.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/signals.h>
 #include <levin/trainer/tuner/module_snapshot.h>
 
 namespace levin {

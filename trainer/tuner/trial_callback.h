@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/state/state.h>
 
 #include <optional>
 #include <string>

@@ -1,8 +1,8 @@
 #include <levin/trainer/tuner/trials.h>
-#include <levin/trainer/core/state/deep_copy.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/memory_use.h>
+#include <levin/core/state/deep_copy.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/memory_use.h>
 
 #include <exception>
 

@@ -1,8 +1,8 @@
 #pragma once
+#include <levin/core/device/rng_guard.h>
 #include <levin/data/data_module.h>
 #include <levin/data/loader.h>
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/core/device/rng_guard.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/tuner/module_snapshot.h>
 #include <levin/trainer/tuner/trial_callback.h>

@@ -1,7 +1,7 @@
 #include <levin/trainer/tuner/tuner.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/tuner/lr_scaling.h>
 
 #include <utility>

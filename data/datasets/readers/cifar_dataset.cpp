@@ -1,7 +1,7 @@
 #include <levin/data/datasets/readers/cifar_dataset.h>
 #include <ATen/ops/empty.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/mapped_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <fstream>

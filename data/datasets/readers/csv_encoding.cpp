@@ -1,7 +1,7 @@
 #include <levin/data/datasets/readers/csv_encoding.h>
 #include <ATen/ops/empty.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/csv_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
 #include <levin/data/datasets/readers/csv_table.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <string>

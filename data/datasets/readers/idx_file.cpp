@@ -1,7 +1,7 @@
 #include <levin/data/datasets/readers/idx_file.h>
 #include <ATen/ops/empty.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/hex_digits.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/hex_digits.h>
 #include <zlib.h>
 
 #include <algorithm>

@@ -2,10 +2,10 @@
 #include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/normalized_images.h>
 #include <levin/data/files/image_file.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <atomic>
 #include <cmath>

@@ -1,8 +1,8 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/data/dataset.h>
 #include <levin/data/datasets/readers/image_files.h>
 #include <levin/data/transforms/one_or_more.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <cstdint>
 #include <filesystem>

@@ -1,9 +1,9 @@
 #include <levin/data/datasets/readers/tar_decoder.h>
 #include <ATen/ops/empty.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/image_file.h>
 #include <levin/data/files/npy_file.h>
-#include <levin/trainer/core/system/console.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <charconv>

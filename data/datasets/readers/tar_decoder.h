@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/data/datasets/readers/tar_sample.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #include <levin/data/datasets/readers/tar_sample.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/npy_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

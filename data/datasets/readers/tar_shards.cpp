@@ -1,6 +1,6 @@
 #include <levin/data/datasets/readers/tar_shards.h>
 #include <glob.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <charconv>
 #include <cstdint>

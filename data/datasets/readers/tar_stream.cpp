@@ -1,6 +1,6 @@
 #include <levin/data/datasets/readers/tar_stream.h>
 #include <ATen/ops/empty.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include <levin/data/datasets/readers/text_vocabulary.h>
 #include <ATen/ops/empty.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/utf8.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/engine/cycled_momentum.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/group_options.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/rmsprop.h>

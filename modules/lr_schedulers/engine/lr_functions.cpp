@@ -1,5 +1,5 @@
 #include <levin/modules/lr_schedulers/engine/lr_functions.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 

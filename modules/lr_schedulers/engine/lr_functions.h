@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/options/option_type.h>
+#include <levin/core/options/option_type.h>
 
 #include <concepts>
 #include <functional>

@@ -1,7 +1,7 @@
 #include <levin/modules/lr_schedulers/engine/nested_lr_scheduler.h>
 #include <c10/util/Type.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/lr_schedulers/registry.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 

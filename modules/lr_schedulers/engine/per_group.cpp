@@ -1,6 +1,6 @@
 #include <levin/modules/lr_schedulers/engine/per_group.h>
-#include <levin/trainer/core/options/value_type.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/options/value_type.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/ScalarType.h>
-#include <levin/trainer/core/ranks/comm.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/ranks/comm.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 #include <levin/modules/metrics/engine/regression_input.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 namespace levin::metrics {
 namespace {

@@ -7,7 +7,7 @@
 #include <ATen/ops/nansum.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <tuple>
 #include <utility>

@@ -1,7 +1,7 @@
 #include <levin/modules/metrics/engine/stat_scores.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/modules/metrics/engine/classification_input.h>
 #include <levin/modules/metrics/metric.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <optional>
 #include <string>

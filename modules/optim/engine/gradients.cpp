@@ -10,9 +10,9 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/gradient_pass.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,5 +1,5 @@
 #include <levin/modules/optim/engine/group_options.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 

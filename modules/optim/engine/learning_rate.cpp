@@ -1,5 +1,5 @@
 #include <levin/modules/optim/engine/learning_rate.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>

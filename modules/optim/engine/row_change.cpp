@@ -2,8 +2,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
-#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/ranks/torch_compat/autograd_node.h>
+#include <levin/core/system/error.h>
 
 namespace levin::optim::detail {
 namespace {

@@ -1,6 +1,6 @@
 #include <levin/modules/optim/engine/saved_state.h>
 #include <c10/util/StringUtil.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <set>

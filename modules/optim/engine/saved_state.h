@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/state/state.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
-#include <levin/trainer/core/state/state.h>
 
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>

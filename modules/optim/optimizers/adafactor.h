@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/options/option.h>
 #include <levin/modules/optim/engine/optimizer_of.h>
-#include <levin/trainer/core/options/option.h>
 
 #include <optional>
 #include <vector>

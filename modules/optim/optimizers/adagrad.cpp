@@ -1,8 +1,8 @@
 #include <levin/modules/optim/optimizers/adagrad.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/sparse_coo_tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/elementwise.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

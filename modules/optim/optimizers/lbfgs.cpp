@@ -1,6 +1,6 @@
 #include <levin/modules/optim/optimizers/lbfgs.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::optim {
 namespace {

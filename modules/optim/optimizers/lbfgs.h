@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/option.h>
 #include <torch/optim/lbfgs.h>
 
 #include <optional>

@@ -1,7 +1,7 @@
 #include <levin/modules/optim/optimizers/rprop.h>
 #include <ATen/ops/full_like.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/elementwise.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

@@ -1,8 +1,8 @@
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <ATen/ops/empty_like.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/elementwise.h>
 #include <levin/modules/optim/engine/fused.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

@@ -3,8 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/cat.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/pipeline/pipeline_pass.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/replica_threads.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/ranks/gather_shards.h>
 #include <levin/modules/parallel/ranks/shard.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <set>
 

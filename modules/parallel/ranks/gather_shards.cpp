@@ -1,5 +1,5 @@
 #include <levin/modules/parallel/ranks/gather_shards.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
+#include <levin/core/ranks/torch_compat/flat_collectives.h>
 
 #include <cstdint>
 #include <vector>

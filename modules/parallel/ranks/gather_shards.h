@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/ranks/process_group.h>
 #include <levin/modules/parallel/ranks/pending_works.h>
-#include <levin/trainer/core/ranks/process_group.h>
 
 namespace levin::parallel {
 

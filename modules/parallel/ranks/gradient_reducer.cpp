@@ -2,8 +2,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/ScopeExit.h>
+#include <levin/core/ranks/torch_compat/reducer.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
-#include <levin/trainer/core/ranks/torch_compat/reducer.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>

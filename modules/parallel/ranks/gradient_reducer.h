@@ -1,9 +1,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/ranks/torch_compat/autograd_node.h>
+#include <levin/core/state/state.h>
 #include <levin/modules/parallel/ranks/synchronize_module.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>

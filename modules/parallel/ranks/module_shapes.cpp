@@ -1,6 +1,6 @@
 #include <levin/modules/parallel/ranks/module_shapes.h>
 #include <c10/util/hash.h>
-#include <levin/trainer/core/ranks/gather_states.h>
+#include <levin/core/ranks/gather_states.h>
 
 #include <algorithm>
 

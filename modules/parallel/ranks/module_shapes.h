@@ -1,6 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/trainer/core/ranks/comm.h>
+#include <levin/core/ranks/comm.h>
 #include <torch/nn/module.h>
 
 #include <cstddef>

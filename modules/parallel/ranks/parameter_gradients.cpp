@@ -3,13 +3,13 @@
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/ranks/process_group.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <levin/modules/parallel/tensor/divided_state.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/modules/parameter_names.h>
-#include <levin/trainer/core/ranks/process_group.h>
 
 #include <atomic>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include <levin/modules/parallel/ranks/reduction_hook.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/ranks/torch_compat/flat_collectives.h>
 #include <levin/modules/parallel/ranks/shard.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <utility>

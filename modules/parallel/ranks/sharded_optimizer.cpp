@@ -1,14 +1,14 @@
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/state/divided_state.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <levin/modules/parallel/ranks/shard.h>
-#include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/state/divided_state.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <map>

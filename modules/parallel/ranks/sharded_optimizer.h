@@ -1,10 +1,10 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/state/state.h>
 #include <levin/modules/optim/engine/found_by_optimizer.h>
 #include <levin/modules/optim/engine/row_change.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/modules/parallel/ranks/sharded_memory.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/optim/optimizer.h>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <levin/trainer/core/run/batch_counts.h>
+#include <levin/core/run/batch_counts.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 

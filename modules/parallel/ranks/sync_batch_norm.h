@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/core/ranks/comm.h>
+#include <levin/core/ranks/comm.h>
 
 namespace levin::parallel {
 

@@ -1,8 +1,8 @@
 #include <levin/modules/parallel/ranks/synchronize_module.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/ranks/module_shapes.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/trainer/core/ranks/process_group.h>
+#include <levin/core/ranks/process_group.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>

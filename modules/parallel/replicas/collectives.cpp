@@ -5,9 +5,9 @@
 #include <ATen/ops/_foreach_maximum.h>
 #include <ATen/ops/_foreach_minimum.h>
 #include <ATen/ops/empty_like.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/move_flat.h>
 #include <levin/modules/parallel/replicas/replica_devices.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::parallel {
 namespace {

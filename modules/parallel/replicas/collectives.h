@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
-#include <levin/trainer/core/ranks/comm.h>
+#include <levin/core/ranks/comm.h>
 
 #include <vector>
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <levin/core/system/error.h>
 #include <levin/data/batch.h>
 #include <levin/modules/parallel/replicas/value_kinds.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cstdint>
 #include <utility>

@@ -1,7 +1,7 @@
 #include <levin/modules/parallel/replicas/paired_tensors.h>
 #include <ATen/ops/empty_like.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/move_flat.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #pragma once
 #include <c10/core/Device.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/replica_threads.h>
 #include <levin/modules/parallel/replicas/replicate.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <optional>
 #include <tuple>

@@ -1,6 +1,6 @@
 #include <levin/modules/parallel/replicas/replica_devices.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 

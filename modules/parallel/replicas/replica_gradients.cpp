@@ -1,8 +1,8 @@
 #include <levin/modules/parallel/replicas/replica_gradients.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/ranks/torch_compat/autograd_node.h>
 #include <levin/modules/parallel/replicas/move_flat.h>
-#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
 #include <torch/csrc/autograd/variable.h>
 
 namespace levin::parallel {

@@ -1,8 +1,8 @@
 #include <levin/modules/parallel/replicas/replica_set.h>
 #include <ATen/core/grad_mode.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/replica_devices.h>
 #include <levin/modules/parallel/replicas/replicate.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <utility>
 

@@ -4,8 +4,8 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_sub.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/move_flat.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <numeric>

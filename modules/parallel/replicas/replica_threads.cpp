@@ -4,9 +4,9 @@
 #include <ATen/autocast_mode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <levin/trainer/core/device/compute_threads.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/core/system/start_thread.h>
+#include <levin/core/device/compute_threads.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/start_thread.h>
 #include <pthread.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include <levin/modules/parallel/replicas/replicate.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/replica_devices.h>
 #include <levin/modules/parallel/replicas/replica_state.h>
-#include <levin/trainer/core/device/rng_guard.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <typeinfo>
 

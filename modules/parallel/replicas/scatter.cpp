@@ -1,8 +1,8 @@
 #include <levin/modules/parallel/replicas/scatter.h>
 #include <ATen/ops/unsafe_split_with_sizes.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/replicas/move_flat.h>
 #include <levin/modules/parallel/replicas/replica_devices.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 

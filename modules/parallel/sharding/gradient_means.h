@@ -1,6 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <levin/trainer/core/state/state.h>
+#include <levin/core/state/state.h>
 
 #include <cstdint>
 #include <map>

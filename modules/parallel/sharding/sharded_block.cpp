@@ -2,8 +2,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/ranks/shard.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/ranks/process_group.h>
 #include <levin/modules/parallel/sharding/watched_memory.h>
-#include <levin/trainer/core/ranks/process_group.h>
 
 #include <cstddef>
 #include <memory>

@@ -1,6 +1,6 @@
 #include <levin/modules/parallel/sharding/sharded_gradients.h>
 #include <ATen/ops/from_blob.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <string>

@@ -3,14 +3,14 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/state/divided_state.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/observers/tensor_place.h>
 #include <levin/modules/parallel/ranks/shard.h>
 #include <levin/modules/parallel/sharding/gradient_means.h>
 #include <levin/modules/parallel/sharding/sharded_gradients.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/state/divided_state.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/modules/parallel/ranks/sharded_memory.h>
 #include <levin/modules/parallel/sharding/sharded_unit.h>
 #include <levin/modules/parallel/sharding/unit_order.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 #pragma once
+#include <levin/core/ranks/process_group.h>
 #include <levin/modules/parallel/ranks/pending_works.h>
 #include <levin/modules/parallel/sharding/buffer_pool.h>
 #include <levin/modules/parallel/sharding/find_units.h>
 #include <levin/modules/parallel/sharding/sharded_block.h>
-#include <levin/trainer/core/ranks/process_group.h>
 
 #include <deque>
 #include <functional>

@@ -2,10 +2,10 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
+#include <levin/core/ranks/torch_compat/flat_collectives.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
 #include <levin/modules/parallel/sharding/narrow_memory.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 

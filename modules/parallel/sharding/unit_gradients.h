@@ -1,8 +1,8 @@
 #pragma once
+#include <levin/core/ranks/torch_compat/autograd_node.h>
 #include <levin/modules/parallel/sharding/buffer_pool.h>
 #include <levin/modules/parallel/sharding/gradient_means.h>
 #include <levin/modules/parallel/sharding/sharded_unit.h>
-#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
 
 #include <cstdint>
 #include <deque>

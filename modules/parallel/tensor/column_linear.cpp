@@ -1,7 +1,7 @@
 #include <levin/modules/parallel/tensor/column_linear.h>
 #include <ATen/ops/linear.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::parallel {
 

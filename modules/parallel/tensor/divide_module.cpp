@@ -1,10 +1,10 @@
 #include <levin/modules/parallel/tensor/divide_module.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/ranks/torch_compat/autograd_node.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/ranks/torch_compat/autograd_node.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <functional>
 #include <map>

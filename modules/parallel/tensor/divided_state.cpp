@@ -1,9 +1,9 @@
 #include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/saved_state.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <functional>
 #include <map>

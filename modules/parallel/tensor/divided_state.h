@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/modules/parallel/tensor/partition.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/nn/module.h>
 
 #include <vector>

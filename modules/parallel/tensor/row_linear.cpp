@@ -1,9 +1,9 @@
 #include <levin/modules/parallel/tensor/row_linear.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::parallel {
 

@@ -3,8 +3,8 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/system/error.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <utility>

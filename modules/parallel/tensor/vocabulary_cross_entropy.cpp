@@ -4,10 +4,10 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/InferenceMode.h>
+#include <levin/core/ranks/process_group.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/vocabulary_range.h>
-#include <levin/trainer/core/ranks/process_group.h>
-#include <levin/trainer/core/system/error.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace levin::parallel {

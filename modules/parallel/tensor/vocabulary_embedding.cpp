@@ -2,9 +2,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linear.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/vocabulary_range.h>
-#include <levin/trainer/core/system/error.h>
 
 namespace levin::parallel {
 

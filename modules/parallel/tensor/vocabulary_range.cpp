@@ -1,7 +1,7 @@
 #include <levin/modules/parallel/tensor/vocabulary_range.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_assert_async.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 namespace levin::parallel {
 

@@ -1,3 +1,3 @@
-#include <levin/trainer/cli/cli.h>
+#include <levin/program/main.h>
 
 int main(int argc, char** argv) { return levin::cli::main(argc, argv); }

@@ -2,9 +2,9 @@
 //
 //   program [--config FILE] [--steps N] [--resume]    trains; --resume resumes the newest run that was stopped
 //   program config check --config FILE                what `levin config` does: check, show, explain, schema
+#include <levin/program/main.h>
 #include <levin/modules/registry.h>
-#include <levin/trainer/cli/cli.h>
-#include <levin/trainer/session.h>
+#include <levin/trainer/session/session.h>
 
 #include <fstream>
 #include <iostream>

@@ -1,7 +1,7 @@
 #pragma once
+#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
 #include <levin/data/rng.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/types.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "../src/module.h"
 
-#include <levin/trainer/session.h>
+#include <levin/trainer/session/session.h>
 
 #include <iostream>
 

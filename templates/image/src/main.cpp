@@ -1,6 +1,6 @@
+#include <levin/program/main.h>
 #include <levin/data/registry.h>
 #include <levin/modules/registry.h>
-#include <levin/trainer/cli/cli.h>
 
 #include "data.h"
 #include "module.h"

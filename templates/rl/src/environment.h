@@ -1,8 +1,8 @@
 #pragma once
 // The cart-pole of Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult learning control
 // problems", with 500 steps at most in an episode.
+#include <levin/core/state/state.h>
 #include <levin/data/rng.h>
-#include <levin/trainer/core/state/state.h>
 #include <torch/types.h>
 
 #include <array>

@@ -1,5 +1,5 @@
+#include <levin/program/main.h>
 #include <levin/modules/registry.h>
-#include <levin/trainer/cli/cli.h>
 
 #include "module.h"
 

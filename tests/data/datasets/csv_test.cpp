@@ -1,7 +1,7 @@
 #include <levin/data/datasets/csv.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>

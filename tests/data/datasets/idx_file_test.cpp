@@ -1,8 +1,8 @@
 #include <levin/data/datasets/readers/idx_file.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <levin/core/system/error.h>
 #include <levin/data/rng.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <fstream>
 #include <iterator>

@@ -4,10 +4,10 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/files/image_file.h>
 #include <levin/data/registry.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>

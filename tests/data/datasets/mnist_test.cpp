@@ -3,6 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/digit_glyphs.h>
 #include <levin/data/datasets/readers/idx_file.h>
 #include <levin/data/datasets/synthetic_digits.h>
@@ -10,7 +11,6 @@
 #include <levin/data/transforms/mixup.h>
 #include <levin/data/transforms/normalize.h>
 #include <levin/data/transforms/random_flip.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cstdlib>
 #include <fstream>

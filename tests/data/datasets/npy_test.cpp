@@ -3,8 +3,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/npy_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <fstream>
 #include <iterator>

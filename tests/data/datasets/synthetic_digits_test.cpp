@@ -2,8 +2,8 @@
 #include <ATen/ops/cdist.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/digit_glyphs.h>
-#include <levin/trainer/core/system/error.h>
 
 #include "tests/catch.h"
 

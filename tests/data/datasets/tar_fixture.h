@@ -1,9 +1,9 @@
 #pragma once
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <levin/core/system/error.h>
 #include <levin/data/datasets/tar.h>
 #include <levin/data/files/npy_header.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <algorithm>
 #include <fstream>

@@ -1,5 +1,5 @@
 #include <levin/data/datasets/readers/tar_shards.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <fstream>
 

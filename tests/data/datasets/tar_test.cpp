@@ -2,9 +2,9 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/data/data_loader.h>
 #include <levin/data/files/image_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <fstream>
 #include <iterator>

@@ -1,8 +1,8 @@
 #include <levin/data/datasets/text.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/utf8.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <array>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #include <levin/data/download/download.h>
+#include <levin/core/system/signals.h>
 #include <levin/data/download/part_file.h>
 #include <levin/data/download/sha256.h>
-#include <levin/trainer/core/system/signals.h>
 #include <sys/wait.h>
 
 #include <csignal>

@@ -1,5 +1,5 @@
 #include <levin/data/files/archive_reader.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <fstream>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/core/state/zip_builder.h"
 #include "tests/data/files/archive_writer.h"
 #include "tests/error_text.h"
 #include "tests/temporary_folder.h"
-#include "tests/trainer/core/state/zip_builder.h"
 
 using namespace levin::data;
 

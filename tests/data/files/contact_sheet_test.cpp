@@ -4,8 +4,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/bitmap_font.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <limits>
 #include <set>

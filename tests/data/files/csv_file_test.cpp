@@ -1,5 +1,5 @@
 #include <levin/data/files/csv_file.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <string>
 #include <vector>

@@ -3,9 +3,9 @@
 //   files_tool npy FOLDER OUT   OUT/NAME for each FOLDER/NAME; what is refused is printed with its name
 //   files_tool npz FILE OUT     OUT/NAME.npy for each array
 //   files_tool tar FILE OUT     OUT/0, OUT/1, ... for the members, whose names it prints line by line
+#include <levin/core/system/error.h>
 #include <levin/data/files/archive_reader.h>
 #include <levin/data/files/npy_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cstdio>
 #include <filesystem>

@@ -2,8 +2,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
+#include <levin/core/system/error.h>
 #include <levin/data/rng.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cstdlib>
 #include <set>

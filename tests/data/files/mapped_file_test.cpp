@@ -1,5 +1,5 @@
 #include <levin/data/files/mapped_file.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

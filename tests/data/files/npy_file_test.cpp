@@ -4,9 +4,9 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/accumulate.h>
+#include <levin/core/system/error.h>
 #include <levin/data/files/npy_header.h>
 #include <levin/data/rng.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cstring>
 #include <fstream>
@@ -14,11 +14,11 @@
 #include <optional>
 
 #include "tests/catch.h"
+#include "tests/core/state/zip_builder.h"
 #include "tests/data/files/archive_writer.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
 #include "tests/temporary_folder.h"
-#include "tests/trainer/core/state/zip_builder.h"
 
 using namespace levin::data;
 

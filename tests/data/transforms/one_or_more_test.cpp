@@ -1,5 +1,5 @@
 #include <levin/data/transforms/one_or_more.h>
-#include <levin/trainer/core/options/option.h>
+#include <levin/core/options/option.h>
 
 #include <nlohmann/json.hpp>
 

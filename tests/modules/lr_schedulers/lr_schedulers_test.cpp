@@ -1,6 +1,6 @@
 // Every scheduler against Python's, value by value.
+#include <levin/core/state/state_file.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <set>
 

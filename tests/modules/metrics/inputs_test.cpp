@@ -1,12 +1,12 @@
 // Metrics with inputs other than preds and target: weights, masks, one tensor or several.
 #include <ATen/ATen.h>
+#include <levin/core/run/batch_counts.h>
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/modules/metrics/auroc.h>
 #include <levin/modules/metrics/confusion_matrix.h>
 #include <levin/modules/metrics/mean.h>
 #include <levin/modules/metrics/mean_error.h>
 #include <levin/modules/metrics/metric_collection.h>
-#include <levin/trainer/core/run/batch_counts.h>
 
 #include <limits>
 

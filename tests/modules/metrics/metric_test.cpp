@@ -1,9 +1,9 @@
 // What all metrics have in common: merging, ranks, state, reset, copies, and no wait for the device.
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
+#include <levin/core/state/state_file.h>
 #include <levin/modules/metrics/accuracy.h>
 #include <levin/modules/metrics/mean_error.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <set>
 

@@ -1,6 +1,6 @@
 // Every metric against torchmetrics, on random and on degenerate data.
 #include <ATen/ATen.h>
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/state_file.h>
 
 #include <algorithm>
 #include <cmath>

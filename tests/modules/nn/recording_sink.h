@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/core/run/log_sink.h>
-#include <levin/trainer/core/run/logged_metric.h>
+#include <levin/core/run/log_sink.h>
+#include <levin/core/run/logged_metric.h>
 
 #include <map>
 #include <memory>

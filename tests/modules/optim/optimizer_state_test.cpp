@@ -1,9 +1,9 @@
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/core/state/state_file.h>
 #include <levin/modules/lr_schedulers/linear_lr.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/adamw.h>
 #include <levin/modules/optim/optimizers/sgd.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/lbfgs.h>
 #include <torch/optim/sgd.h>

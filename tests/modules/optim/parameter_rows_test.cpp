@@ -1,12 +1,12 @@
 // Parameters whose rows change while they are trained, against optimizers that are built anew with the state cut by
 // hand.
 #include <levin/modules/optim/parameter_rows.h>
+#include <levin/core/state/state_file.h>
 #include <levin/modules/optim/ema.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/registry.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>

@@ -1,18 +1,18 @@
 // Programs and archives that Python would not write, made without Python.
+#include <levin/core/state/state_file.h>
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/modules/program/program_json.h>
 #include <levin/modules/program/runner.h>
 #include <levin/modules/program_module.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <levin/trainer/trainer.h>
 #include <torch/types.h>
 
 #include "tests/catch.h"
+#include "tests/core/state/zip_builder.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
 #include "tests/modules/program_builder.h"
 #include "tests/temporary_folder.h"
-#include "tests/trainer/core/state/zip_builder.h"
 
 namespace {
 

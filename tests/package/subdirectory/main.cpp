@@ -1,5 +1,5 @@
 // A separate project that has levin as a subdirectory, and includes the one header that it needs.
-#include <levin/trainer/core/error.h>
+#include <levin/core/system/error.h>
 
 #include <iostream>
 

@@ -1,8 +1,8 @@
 // A program that only loads weights and computes with them.
+#include <levin/core/system/error.h>
 #include <levin/modules/nn/nets.h>
 #include <levin/modules/script_file.h>
 #include <levin/modules/weights.h>
-#include <levin/trainer/core/error.h>
 #include <torch/torch.h>
 
 #include <iostream>

@@ -1,7 +1,7 @@
 // Requests for checkpoints: when they are saved, and what happens to errors.
 #include <levin/trainer/checkpoint/checkpoint_saver.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
 
 #include <fstream>
 

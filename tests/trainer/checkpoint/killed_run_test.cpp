@@ -1,7 +1,7 @@
 // Runs that are killed at random moments, or whose disk is full, lose nothing. LEVIN_KILLS sets the number of kills
 // (scripts/soak has the long form), LEVIN_KILL_SEED their seed.
+#include <levin/core/state/state_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Jobs that are queued again, and several runs in one root: each resumes from its own checkpoints.
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/state_file.h>
 #include <signal.h>
 
 #include <utility>

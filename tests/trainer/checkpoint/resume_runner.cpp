@@ -3,9 +3,9 @@
 // KIND kill: the process is killed (SIGKILL) at its Nth event: a batch's end, a validation batch's end, or a stage of
 // writing a file, in any thread. A run that ends prints the number of its events. KIND full: from the Nth write
 // on the disk is full (ENOSPC), for one file.
+#include <levin/core/state/atomic_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/checkpoint/find_checkpoint.h>
-#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/run_folder/find_checkpoint.h>
 #include <signal.h>
 #include <unistd.h>
 

@@ -2,15 +2,15 @@
 // committed is taken for a checkpoint.
 #include <levin/trainer/checkpoint/sharded_save.h>
 #include <ATen/Functions.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/checkpoint_parts.h>
+#include <levin/core/state/divided_state.h>
+#include <levin/core/state/state_file.h>
+#include <levin/core/system/error.h>
 #include <levin/modules/parallel/sharding/watched_memory.h>
 #include <levin/trainer/checkpoint/checkpoint_saver.h>
 #include <levin/trainer/checkpoint/lazy_tensor.h>
 #include <levin/trainer/checkpoint/save_sharded_state.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/state/checkpoint_parts.h>
-#include <levin/trainer/core/state/divided_state.h>
-#include <levin/trainer/core/state/state_file.h>
-#include <levin/trainer/core/system/error.h>
 
 #include <cerrno>
 #include <cstring>

@@ -1,6 +1,6 @@
 // The program after a signal: it finishes its step, saves, prints how to continue, and resumes to the bit.
+#include <levin/core/state/state_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 #include <sys/stat.h>
 

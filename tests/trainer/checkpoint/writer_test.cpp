@@ -1,11 +1,11 @@
 #include <ATen/Functions.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/state_file.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
-#include <levin/trainer/checkpoint/config_changes.h>
-#include <levin/trainer/checkpoint/find_checkpoint.h>
-#include <levin/trainer/checkpoint/run_record.h>
-#include <levin/trainer/core/ranks/gather_states.h>
-#include <levin/trainer/core/state/atomic_file.h>
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/trainer/run_folder/config_changes.h>
+#include <levin/trainer/run_folder/find_checkpoint.h>
+#include <levin/trainer/run_folder/run_record.h>
 #include <unistd.h>
 
 #include <atomic>

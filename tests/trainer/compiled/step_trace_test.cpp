@@ -1,9 +1,9 @@
 // The trace of a step, and the program that is made of traces; Python is not needed.
 #include <levin/trainer/compiled/step_trace.h>
+#include <levin/core/system/version.h>
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_description.h>
 #include <levin/trainer/compiled/step_program.h>
-#include <levin/trainer/core/system/version.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"

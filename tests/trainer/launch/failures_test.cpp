@@ -1,7 +1,7 @@
 // If one rank does not do what the others do, the supervisor names it, ends the others and leaves no processes or files
 // behind.
-#include <levin/trainer/core/run/trainer_state.h>
-#include <levin/trainer/core/system/signals.h>
+#include <levin/core/run/trainer_state.h>
+#include <levin/core/system/signals.h>
 #include <levin/trainer/launch/supervisor.h>
 #include <signal.h>
 

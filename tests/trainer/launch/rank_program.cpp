@@ -1,8 +1,8 @@
 // A user's program that trains on two ranks: `rank_program FOLDER BEHAVIOUR`. Rank 1 has the behaviour, or for
 // dies_in_checkpoint the rank that writes. A rank dies once: in the second epoch, or for dies_before_saving in the
 // first.
+#include <levin/core/state/atomic_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/state/atomic_file.h>
 #include <signal.h>
 
 #include <cstdlib>

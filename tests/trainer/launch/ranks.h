@@ -1,6 +1,6 @@
 #pragma once
+#include <levin/core/state/state_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <chrono>
 #include <cstdlib>

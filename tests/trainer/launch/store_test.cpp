@@ -1,7 +1,7 @@
 // The store where ranks meet: the peers that it accepts, and those that it refuses.
-#include <levin/trainer/core/ranks/rank_store.h>
-#include <levin/trainer/core/ranks/secret.h>
-#include <levin/trainer/core/ranks/stream_socket.h>
+#include <levin/core/ranks/rank_store.h>
+#include <levin/core/ranks/secret.h>
+#include <levin/core/ranks/stream_socket.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 #include <levin/trainer/loggers/json_lines_logger.h>
-#include <levin/trainer/core/system/error.h>
-#include <levin/trainer/loggers/run_summary.h>
+#include <levin/core/system/error.h>
+#include <levin/trainer/run_folder/run_summary.h>
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/loggers/csv_logger.h>
 #include <levin/trainer/loggers/json_lines_logger.h>
 

@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/logger_collection.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/loggers/csv_logger.h>
 #include <levin/trainer/loggers/json_lines_logger.h>
 #include <levin/trainer/loggers/mlflow_logger.h>

@@ -1,5 +1,5 @@
 #include <levin/trainer/loggers/wandb_file.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 
 #include <fstream>
 

@@ -3,7 +3,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <levin/trainer/core/device/memory_format.h>
+#include <levin/core/device/memory_format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include "tests/captured_stderr.h"

@@ -6,8 +6,8 @@
 //   again CONFIG             a fit that ThrowAt of the config ends, and then a second fit of the same module without
 //                            ThrowAt: exits with 3 if it ends otherwise than that of a new module with its weights
 #include <levin/levin.h>
-#include <levin/trainer/cli/command_line.h>
-#include <levin/trainer/cli/config/run_options.h>
+#include <levin/program/cli/command_line.h>
+#include <levin/program/config/run_options.h>
 
 #include <fcntl.h>
 #include <signal.h>

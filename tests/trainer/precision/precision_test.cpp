@@ -1,6 +1,6 @@
 // The arithmetic of each precision, the tensors that it converts, and the options that it refuses.
 #include <ATen/autocast_mode.h>
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/state_file.h>
 
 #include <map>
 #include <set>

@@ -1,5 +1,5 @@
 // 16-mixed: losses are scaled, gradients unscaled before anything reads them, and steps that are not finite skipped.
-#include <levin/trainer/core/state/state_file.h>
+#include <levin/core/state/state_file.h>
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
+#include <levin/core/run/profiler.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/run/profiler.h>
 
 #include <algorithm>
 #include <fstream>

@@ -5,9 +5,9 @@
 // FILE may be last; `one`, the case's training in one process with the batches of all ranks; `fit` and `session`, the
 // case with a validation at the end of each epoch, by Trainer::fit and by Session::step; `resume_fit FILE` and
 // `resume_session FILE`, both from a checkpoint. Each rank writes the number of its events.
+#include <levin/core/state/atomic_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/checkpoint/find_checkpoint.h>
-#include <levin/trainer/core/state/atomic_file.h>
+#include <levin/trainer/run_folder/find_checkpoint.h>
 #include <signal.h>
 #include <unistd.h>
 

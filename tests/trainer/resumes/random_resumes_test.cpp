@@ -1,8 +1,8 @@
 // Trainings drawn at random: one that is killed or saved anywhere and resumed ends as the unbroken one, and ranks end
 // as one process. LEVIN_RANDOM_CASES sets the number of each (scripts/soak has the long form), LEVIN_RANDOM_SEED the
 // first. With LEVIN_RANDOM_ACCELERATOR=gpu they train on one GPU, which ends as the CPU.
+#include <levin/core/state/state_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/state/state_file.h>
 #include <signal.h>
 
 #include <cstdlib>

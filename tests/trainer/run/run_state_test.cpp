@@ -1,5 +1,5 @@
 // The small states that the loops of a run share.
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <levin/trainer/run/accumulation_scale.h>
 #include <levin/trainer/run/resumption.h>
 #include <levin/trainer/run/run_clock.h>

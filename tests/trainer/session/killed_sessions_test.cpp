@@ -1,7 +1,7 @@
 // Two sessions in two threads of one program (examples/host_loop) that is killed at random moments end as without the
 // kills. LEVIN_SESSION_KILLS sets the number of kills (scripts/soak has the long form), LEVIN_KILL_SEED their seed.
+#include <levin/core/state/state_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/state/state_file.h>
 
 #include <chrono>
 #include <cstdlib>

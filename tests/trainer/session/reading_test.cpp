@@ -1,5 +1,5 @@
 // Other threads read the weights of a session while it trains: published copies, and the weights in place.
-#include <levin/trainer/core/state/crc32.h>
+#include <levin/core/state/crc32.h>
 
 #include <atomic>
 #include <chrono>

@@ -1,8 +1,8 @@
 // Sessions in several threads of one process, and several on one thread: each with its own seed and random numbers.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/autocast_mode.h>
-#include <levin/trainer/core/device/own_generator.h>
-#include <levin/trainer/core/device/rng_guard.h>
+#include <levin/core/device/own_generator.h>
+#include <levin/core/device/rng_guard.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <atomic>

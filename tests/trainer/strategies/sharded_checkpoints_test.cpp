@@ -1,7 +1,7 @@
 // Sharded checkpoints in real processes over Gloo: resumed by other ranks and strategies, damaged, converted, and
 // written by ranks that are killed.
-#include <levin/trainer/core/state/checkpoint_parts.h>
-#include <levin/trainer/core/state/sharded_file.h>
+#include <levin/core/state/checkpoint_parts.h>
+#include <levin/core/state/sharded_file.h>
 #include <signal.h>
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //
 // RANK N: that rank is killed (SIGKILL) at its Nth stage of writing a part or the index, linking or removing. Without
 // it, each rank prints the number of its stages.
+#include <levin/core/state/atomic_file.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/state/atomic_file.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #include <c10/core/CPUAllocator.h>
-#include <levin/trainer/core/device/out_of_memory.h>
+#include <levin/core/device/out_of_memory.h>
 #include <levin/trainer/tuner/batch_size_finder.h>
 #include <levin/trainer/tuner/cpu_memory_limit.h>
 #include <levin/trainer/tuner/lr_scaling.h>

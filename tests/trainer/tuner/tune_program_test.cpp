@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
+#include "tests/program/cli/program.h"
 #include "tests/temporary_folder.h"
-#include "tests/trainer/cli/program.h"
 
 using levin::testing::ProgramRun;
 using levin::testing::run_program;

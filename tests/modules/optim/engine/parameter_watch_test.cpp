@@ -1,6 +1,6 @@
 // ParameterWatch, by which strategies and captured steps notice changes to the optimizers' groups.
 #include <levin/modules/optim/engine/parameter_watch.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <torch/optim/sgd.h>
 #include <torch/torch.h>
 

@@ -1,5 +1,5 @@
 #include <levin/modules/parallel/pipeline/pipeline.h>
-#include <levin/trainer/core/system/error.h>
+#include <levin/core/system/error.h>
 #include <torch/torch.h>
 
 #include <algorithm>

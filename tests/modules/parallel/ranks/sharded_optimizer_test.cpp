@@ -1,6 +1,6 @@
 // Optimizers whose state is divided among ranks step like those with the whole state.
+#include <levin/core/ranks/torch_compat/flat_collectives.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/ranks/torch_compat/flat_collectives.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <limits>

@@ -1,7 +1,7 @@
 // Modules whose parameters, gradients and optimizer state are divided among ranks train like those of ddp.
 #include <ATen/CPUGeneratorImpl.h>
+#include <levin/core/ranks/gather_states.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/ranks/gather_states.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"

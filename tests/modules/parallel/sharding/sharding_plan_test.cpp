@@ -1,7 +1,7 @@
 // What a plan says that ranks hold and send is what they do.
 #include <levin/modules/parallel/sharding/sharding_plan.h>
+#include <levin/core/device/memory_tracker.h>
 #include <levin/levin.h>
-#include <levin/trainer/core/device/memory_tracker.h>
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // A GPT that ranks hold parts of trains as in one process.
-#include <levin/trainer/core/device/own_generator.h>
+#include <levin/core/device/own_generator.h>
 
 #include "tests/modules/parallel/tensor/tensor_ranks.h"
 

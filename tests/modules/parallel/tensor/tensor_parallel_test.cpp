@@ -1,5 +1,5 @@
 // Layers that ranks hold parts of compute what whole layers do, forward and backward.
-#include <levin/trainer/core/device/own_generator.h>
+#include <levin/core/device/own_generator.h>
 
 #include "tests/modules/parallel/tensor/tensor_ranks.h"
 

@@ -1,0 +1,81 @@
+#pragma once
+#include <levin/callbacks/callback.h>
+#include <levin/core/device/memory_tracker.h>
+#include <levin/data/loader.h>
+#include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/sharding/sharding_plan.h>
+#include <levin/trainer/fit/assembly.h>
+#include <levin/trainer/options/trainer_options.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace levin::cli {
+
+/// The memory that training needs on one device, in bytes.
+struct MemoryNeed {
+  int64_t parameters = 0, gradients = 0, optimizer_state = 0;
+  int64_t whole_units = 0;  ///< under fsdp: the most that is gathered at one time
+  int64_t activations = 0;  ///< kept from forward until backward, for the batch that ran
+
+  int64_t sum() const { return parameters + gradients + optimizer_state + whole_units + activations; }
+};
+
+/// What a dry run finds out about the real fit.
+struct DryRunFindings {
+  int64_t train_batches = 0, validation_batches = 0;  ///< run by the dry run
+  data::Loaders loaders = {};                         ///< of the real fit
+  std::string summary = {};                           ///< the table of the module's layers
+  std::map<std::string, MemoryNeed> memory = {};      ///< by device
+  int64_t batch_size = 0;                             ///< samples in the training batch that ran
+  int64_t ranks = 1, nodes = 1;                       ///< data-parallel ranks and machines of the real fit
+  int64_t tensor_ranks = 1;                           ///< processes that are one such rank
+  parallel::ReductionPlan reduction = {};             ///< of the real fit's gradients
+};
+
+/// Collects the findings while fit runs one batch of each loader.
+class DryRun : public Callback {
+ public:
+  DryRun(std::shared_ptr<DryRunFindings> findings, const TrainerOptions& options)
+      : findings_(std::move(findings)),
+        strategy_(choose_strategy(options)),
+        reduction_(ddp_options(options, strategy_)),
+        sharding_(sharding_options(options)),
+        batches_of_step_(options.accumulate_grad_batches),
+        is_on_cpu_(options.accelerator == "cpu"),
+        nodes_(options.nb_gpu_nodes.value_or(options.num_nodes)) {}
+  void on_train_start(Run& run) override;
+  void on_train_batch_start(Run& run) override;
+  void on_before_backward(Run& run, at::Tensor& loss) override;
+  void on_train_batch_end(Run& run) override;
+  void on_exception(Run& run, const std::exception& error) override;
+  void on_validation_batch_end(Run& run) override;
+
+ private:
+  parallel::ShardingPlan sharding_plan(Run& run) const;
+  void add_parameters(const torch::nn::Module& module);
+
+  std::shared_ptr<DryRunFindings> findings_;
+  StrategyChoice strategy_;
+  parallel::DistributedDataParallelOptions reduction_;
+  parallel::ShardingOptions sharding_;
+  int64_t batches_of_step_;
+  bool is_on_cpu_;
+  int64_t nodes_;
+  std::unique_ptr<MemoryTracker> tracker_ = {};
+};
+
+/// Returns the options of the real fit, changed to run one batch of each loader and write nothing.
+TrainerOptions dry_run_options(TrainerOptions options);
+
+/// Prints what the fit with these options would do and write. `bandwidths`: of the network between ranks, in Gbit/s;
+/// empty: some common values.
+void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
+                   const std::vector<double>& bandwidths = {});
+
+}  // namespace levin::cli

@@ -1,0 +1,237 @@
+#include <ATen/Context.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <levin/core/state/atomic_file.h>
+#include <levin/core/state/json_state.h>
+#include <levin/core/system/error.h>
+#include <levin/data/data_module.h>
+#include <levin/data/learned_state.h>
+#include <levin/modules/program_module.h>
+#include <levin/modules/script_file.h>
+#include <levin/modules/script_module.h>
+#include <levin/modules/trained_weights.h>
+#include <levin/modules/weights.h>
+#include <levin/program/cli/command_line.h>
+#include <levin/program/cli/take_flag.h>
+#include <levin/program/commands/commands.h>
+#include <levin/program/commands/traced_script.h>
+#include <levin/trainer/fit/assembly.h>
+#include <levin/trainer/options/resolved_options.h>
+#include <levin/trainer/run_folder/find_checkpoint.h>
+
+#include <charconv>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+namespace levin::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExportHelp = R"(levin export writes a trained module for use elsewhere.
+
+Usage: levin export --config FILE... [--ckpt-path FILE] [--FLAG VALUE...] --out FILE [--example SIZES]
+
+  --out FILE         .pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format;
+                     .ts, .torchscript: predict_step as TorchScript, for torch.jit.load in Python and C++;
+                     .pt2: the program of a ProgramModule, for torch.export.load
+  --ckpt-path FILE   The checkpoint or the file of weights; a run's folder, last and best as for predict; without it
+                     the model's initial weights (model.weights)
+  --example SIZES    For .ts: one sample, 3,224,224 or int64:128; without it the data say what a sample is
+
+A .ts takes samples as the files of the data hold them: numbers of a table that are not standardized, images of bytes.
+What was learned of the training data is in the script, and as JSON in its file levin_data.json.
+
+The other flags are those of fit.
+)";
+
+enum class Format { Weights, Script, Program };
+
+Format format_of(const fs::path& out) {
+  const std::string end = out.extension().string();
+  for (const char* known : {".pt", ".pth", ".bin", ".safetensors"})
+    if (end == known) return Format::Weights;
+  if (end == ".ts" || end == ".torchscript") return Format::Script;
+  if (end == ".pt2") return Format::Program;
+  throw UsageError(
+      "--out: the end of the name tells the format: .pt, .pth, .bin, .safetensors, .ts, .torchscript or "
+      ".pt2, got ",
+      out.string());
+}
+
+/// What --ckpt-path names, or model.weights without it.
+struct Trained {
+  std::string file = {};                           ///< empty: neither
+  std::optional<FoundCheckpoint> checkpoint = {};  ///< a run's; otherwise --ckpt-path is `file`
+  State learned_from_data = {};
+
+  void load(LightningModule& module, const std::string& ckpt_path) const {
+    if (checkpoint)
+      load_module_state_dict(module, checkpoint->checkpoint.state);
+    else if (!ckpt_path.empty())
+      load_weights(module, file);
+  }
+};
+
+Trained find_trained(const RunOptions& options, const std::string& ckpt_path) {
+  std::error_code ignored;
+  if (ckpt_path.empty()) {
+    const std::string weights = weights_of_model(options);
+    return {.file = weights, .learned_from_data = weights.empty() ? State() : learned_from_data_in(weights)};
+  }
+  if (fs::is_regular_file(ckpt_path, ignored))
+    return {.file = ckpt_path, .learned_from_data = learned_from_data_in(ckpt_path)};
+  std::optional<FoundCheckpoint> found =
+      find_checkpoint({.runs = fs::path(options.trainer.default_root_dir) / options.trainer.name,
+                       .ckpt_path = ckpt_path,
+                       .use = CheckpointUse::Weights});
+  if (!found) throw UsageError("--ckpt-path ", ckpt_path, ": there is no checkpoint");
+  const State* const learned = found->checkpoint.state.find(kLearnedFromData);
+  Trained trained{.file = found->checkpoint.file.string(), .learned_from_data = learned ? *learned : State()};
+  trained.checkpoint = std::move(found);
+  return trained;
+}
+
+/// The trainer's options for a module that is set up and not run.
+TrainerOptions without_run() {
+  TrainerOptions options;
+  options.accelerator = "cpu";
+  options.logger = false;
+  options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
+  return options;
+}
+
+/// A module that is set up as a prediction would do it, with its data, and has its weights.
+class ModuleToExport {
+ public:
+  ModuleToExport(LightningModule& module, data::DataModule* data, const Trained& trained, const std::string& ckpt_path)
+      : options_(resolve(without_run())),
+        placement_(choose_placement(without_run(), visible_gpus(), {})),
+        assembly_(options_, placement_, nullptr, module,
+                  data ? std::optional(data::DataModuleRef(*data)) : std::nullopt, Stage::Predict, /*trial=*/true) {
+    const RunScope scope = assembly_.scope();
+    if (data != nullptr) data::use_learned_section(*data, trained.learned_from_data, trained.file);
+    assembly_.setup_module();
+    trained.load(module, ckpt_path);
+  }
+
+ private:
+  ResolvedOptions options_;
+  Placement placement_;
+  Assembly assembly_;
+};
+
+/// Returns a batch of two samples of these sizes: "3,224,224", "int64:128".
+Batch example_of(const std::string& text) {
+  const bool is_whole = text.starts_with("int64:");
+  std::vector<int64_t> sizes = {2};
+  std::istringstream in(is_whole ? text.substr(6) : text);
+  for (std::string part; std::getline(in, part, ',');) {
+    int64_t size = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
+    if (error != std::errc() || end != part.data() + part.size() || size < 1)
+      throw UsageError("--example: expected sizes of one sample, such as 3,224,224 or int64:128, got ", text);
+    sizes.push_back(size);
+  }
+  return Batch(is_whole ? at::zeros(sizes, at::kLong) : at::randn(sizes));
+}
+
+Batch first_batch(data::DataModule& data) {
+  data.prepare_data();
+  struct Source {
+    Stage stage;
+    data::Loaders (data::DataModule::*loaders)();
+    bool is_last;
+  };
+  for (const Source& source : {Source{Stage::Predict, &data::DataModule::predict_dataloader, false},
+                               Source{Stage::Fit, &data::DataModule::val_dataloader, false},
+                               Source{Stage::Fit, &data::DataModule::train_dataloader, true}}) {
+    try {
+      data.setup(source.stage);
+      const data::Loaders loaders = (data.*source.loaders)();
+      if (loaders.empty()) continue;
+      if (std::optional<data::LoadedBatch> loaded = loaders[0].next()) return std::move(loaded->batch);
+    } catch (const UsageError&) {
+      if (source.is_last) throw;  // data may have files for training alone
+    }
+  }
+  throw UsageError("levin export: the data has no batch; give the sizes of a sample by --example");
+}
+
+/// Returns what a script takes: raw samples if the data say how these become a batch, or else batches.
+data::RawInput script_input(data::DataModule* data, const std::string& example) {
+  if (example.empty() && data == nullptr)
+    throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
+  std::optional<data::RawInput> raw = data != nullptr ? data->raw_input() : std::nullopt;
+  if (!raw) {
+    raw.emplace();
+    raw->prepare = [](const Batch& batch) { return batch; };
+    raw->example = example.empty() ? first_batch(*data) : Batch();
+  }
+  if (!example.empty()) raw->example = example_of(example);
+  return std::move(*raw);
+}
+
+void export_script(LightningModule& module, data::DataModule* data, const State& learned, const std::string& example,
+                   const fs::path& out) {
+  if (auto* const script = dynamic_cast<ScriptModule*>(&module)) {
+    script->eval();
+    script->save_script(out);
+    std::cout << out.string() << ": the model's TorchScript";
+    return;
+  }
+  const data::RawInput input = script_input(data, example);
+  const TracedScript traced = trace_predict_step(module, input.example, input.prepare);
+  std::map<std::string, std::string> files;
+  if (!learned.is_none()) files[std::string(kLearnedFromData) + ".json"] = json_of_state(learned);
+  save_script(traced.script, out, files);
+  std::cout << out.string() << ": TorchScript of predict_step, for batches of ";
+  if (traced.why_fixed.empty())
+    std::cout << "any size";
+  else
+    std::cout << input.example.size() << " samples alone (with another size: " << traced.why_fixed << ")";
+  if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
+}
+
+}  // namespace
+
+int export_command(std::vector<std::string> arguments) {
+  if (arguments.empty() || take_switch(arguments, "--help")) {
+    std::cout << kExportHelp << std::flush;
+    return 0;
+  }
+  std::optional<std::string> out = take_flag(arguments, "--out");
+  const std::string example = take_flag(arguments, "--example").value_or("");
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
+  const RunOptions options = read_run_options(line.config);
+  require_model(options);
+  if (!out) throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
+  const Format format = format_of(*out);
+  out = followed(*out).string();
+  if (!example.empty() && format != Format::Script) throw UsageError("--example: only a script (.ts) needs one");
+  if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
+  const auto module = options.model.make("model");
+  const auto data = options.data ? options.data.make("data") : nullptr;
+  const Trained trained = find_trained(options, line.flags.ckpt_path);
+  const ModuleToExport ready(*module, data.get(), trained, line.flags.ckpt_path);
+  if (format == Format::Weights) {
+    save_trained_weights(*module, trained.learned_from_data, *out);
+    std::cout << *out << ": weights";
+  } else if (format == Format::Script) {
+    export_script(*module, data.get(), trained.learned_from_data, example, *out);
+  } else {
+    auto* const program = dynamic_cast<ProgramModule*>(module.get());
+    if (program == nullptr)
+      throw UsageError(
+          "--out: a .pt2 holds the program of a ProgramModule, and this model is none; write .ts for "
+          "TorchScript");
+    program->save_program(*out);
+    std::cout << *out << ": the model's program";
+  }
+  const std::string from = line.flags.ckpt_path.empty() ? "" : trained.file;
+  std::cout << "; " << (from.empty() ? "the model's initial weights" : "the weights of " + from) << std::endl;
+  return 0;
+}
+
+}  // namespace levin::cli

@@ -1,0 +1,65 @@
+#include <levin/program/commands/handle_signals.h>
+#include <levin/core/system/slurm.h>
+#include <signal.h>
+
+#include <string>
+
+namespace levin::cli {
+namespace {
+
+SignalAction action_named(const std::string& name) {
+  if (name == "auto") return slurm_job_id().empty() ? SignalAction::Save : SignalAction::Requeue;
+  if (name == "save") return SignalAction::Save;
+  if (name == "stop") return SignalAction::Stop;
+  return name == "requeue" ? SignalAction::Requeue : SignalAction::Ignore;
+}
+
+}  // namespace
+
+std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& options) {
+  if (!options.handle_signals) return {};
+  return {{SIGTERM, SignalAction::Stop},
+          {SIGINT, SignalAction::Stop},
+          {SIGHUP, SignalAction::Stop},
+          {SIGUSR1, action_named(options.on_sigusr1)},
+          {SIGUSR2, action_named(options.on_sigusr2)}};
+}
+
+void HandleSignals::handle(Run& run) {
+  if (take_save_signal() && saves_) run.save_checkpoint("on_signal.ckpt", {.link_as = "last.ckpt"});
+  // Wait for the end of the accumulation window, so that its gradients are in a step.
+  if (received_signal() == 0 || run.state().window.position != 0 || !saved_.empty()) return;
+  stop(run);
+}
+
+void HandleSignals::stop(Run& run) {
+  run.request_stop(signal_name(received_signal()));
+  if (!saves_) return;
+  const std::string name =
+      requeue_is_asked() ? "hpc_ckpt_" + std::to_string(slurm_restarts() + 1) + ".ckpt" : "on_signal.ckpt";
+  saved_ = run.checkpoint_folder() / name;
+  run_folder_ = run.folder();
+  run.save_checkpoint(name, {.link_as = "last.ckpt"});
+}
+
+void HandleSignals::on_train_batch_end(Run& run) { handle(run); }
+
+void HandleSignals::on_validation_batch_end(Run& run) {
+  if (!is_fit_) return end_evaluation();
+  // Ranks may have different numbers of batches: the loop ends them together, and on_train_end saves.
+  if (run.state().stage == Stage::Validate && run.comm().processes() == 1) handle(run);
+}
+
+void HandleSignals::on_train_end(Run& run) {
+  const bool in_validation = run.state().batch_phase == BatchPhase::Validating;
+  if (is_fit_ && in_validation && received_signal() != 0 && saved_.empty()) stop(run);
+}
+
+void HandleSignals::end_evaluation() const {
+  if (received_signal() != 0) throw Interrupted("stopped by ", signal_name(received_signal()));
+}
+
+void HandleSignals::on_test_batch_end(Run& /*run*/) { end_evaluation(); }
+void HandleSignals::on_predict_batch_end(Run& /*run*/) { end_evaluation(); }
+
+}  // namespace levin::cli

@@ -1,0 +1,76 @@
+#include <levin/callbacks/registry.h>
+#include <levin/core/system/error.h>
+#include <levin/data/registry.h>
+#include <levin/data/transforms/registry.h>
+#include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/optim/registry.h>
+#include <levin/modules/registry.h>
+#include <levin/program/commands/commands.h>
+#include <levin/trainer/loggers/registry.h>
+#include <levin/trainer/profilers/registry.h>
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+namespace levin::cli {
+namespace {
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+Lines lines_of(const ClassList& list) {
+  Lines lines;
+  for (const ClassInfo& info : list.classes()) lines.emplace_back(info.name, info.help);
+  return lines;
+}
+
+Lines sorted(Lines lines) {
+  std::ranges::sort(lines);
+  return lines;
+}
+
+constexpr std::pair<const char*, Lines (*)()> kKinds[] = {
+    {"models", [] { return lines_of(ModuleKind::registry()); }},
+    {"data", [] { return lines_of(data::DataModuleKind::registry()); }},
+    {"transforms", [] { return lines_of(data::TransformKind::registry()); }},
+    {"optimizers", [] { return lines_of(optim::OptimizerKind::registry()); }},
+    {"lr_schedulers", [] { return lines_of(LRSchedulerKind::registry()); }},
+    {"callbacks", [] { return sorted(lines_of(CallbackKind::registry())); }},
+    {"loggers", [] { return lines_of(LoggerKind::registry()); }},
+    {"profilers", [] { return lines_of(ProfilerKind::registry()); }}};
+
+std::string all_kinds() {
+  std::string all;
+  for (const std::string& kind : list_kinds()) all += (all.empty() ? "" : ", ") + kind;
+  return all;
+}
+
+Lines lines_of_kind(const std::string& kind) {
+  for (const auto& [name, lines] : kKinds)
+    if (kind == name) return lines();
+  throw UsageError("levin list: nothing is called '", kind, "'", did_you_mean(kind, list_kinds()),
+                   "; there are: ", all_kinds());
+}
+
+}  // namespace
+
+std::vector<std::string> list_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto& [name, lines] : kKinds) kinds.emplace_back(name);
+  return kinds;
+}
+
+void list_command(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1) throw UsageError("levin list: expected one of ", all_kinds());
+  const Lines lines = lines_of_kind(arguments[0]);
+  size_t width = 0;
+  for (const auto& [name, help] : lines) width = std::max(width, name.size());
+  for (const auto& [name, help] : lines) {
+    std::cout << name;
+    if (!help.empty()) std::cout << std::string(width - name.size() + 2, ' ') << help;
+    std::cout << "\n";
+  }
+  std::cout.flush();
+}
+
+}  // namespace levin::cli

@@ -1,0 +1,170 @@
+#include <ATen/Context.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/signals.h>
+#include <levin/core/system/slurm.h>
+#include <levin/data/data_module.h>
+#include <levin/data/learned_state.h>
+#include <levin/modules/trained_weights.h>
+#include <levin/program/cli/report.h>
+#include <levin/program/cli/shell_word.h>
+#include <levin/program/commands/commands.h>
+#include <levin/program/commands/dry_run.h>
+#include <levin/program/commands/handle_signals.h>
+#include <levin/program/commands/prediction_file.h>
+#include <levin/program/commands/tune_config.h>
+#include <levin/program/sweep/stop_after_epochs.h>
+#include <levin/program/sweep/trial_process.h>
+#include <levin/trainer/fit/launch_ranks.h>
+#include <levin/trainer/trainer.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace levin::cli {
+namespace {
+
+/// Calls `with_data` if the config names data, else `alone` (the module has its own loaders).
+template <class WithData, class Alone>
+auto dispatch(const std::shared_ptr<data::DataModule>& data, WithData with_data, Alone alone) {
+  return data ? with_data(*data) : alone();
+}
+
+void predict(std::ostream& out, Trainer& trainer, LightningModule& module,
+             const std::shared_ptr<data::DataModule>& data, const RunFlags& flags) {
+  const std::string& from = flags.ckpt_path;
+  const std::vector<std::vector<Batch>> predictions = dispatch(
+      data, [&](data::DataModule& d) { return trainer.predict(module, d, from); },
+      [&] { return trainer.predict(module, {}, from); });
+  print_predictions(out, predictions);
+  if (flags.output.empty()) return;
+  PredictionFile(flags.output).write(predictions, predicted_samples(data.get()));
+  out << "predictions written to " << flags.output << std::endl;
+}
+
+/// Throws before anything is predicted if the predictions could not be written.
+void check_output(const RunFlags& flags, const Placement& placement) {
+  if (flags.output.empty()) return;
+  const PredictionFile file(flags.output);
+  if (placement.needs_supervisor() || (placement.environment && placement.environment->world_size > 1))
+    throw UsageError("--output: each rank of ", placement.strategy.name(),
+                     " predicts a part of the samples; predict on one device, or under dp");
+}
+
+void run(const std::string& command, Trainer& trainer, LightningModule& module,
+         const std::shared_ptr<data::DataModule>& data, const RunFlags& flags) {
+  using data::DataModule;
+  const std::string& from = flags.ckpt_path;
+  std::ostream nowhere(nullptr);
+  std::ostream& out = trainer.is_global_zero() ? std::cout : nowhere;
+  if (command == "fit") {
+    const RunResult result = dispatch(
+        data, [&](DataModule& d) { return trainer.fit(module, d, from); },
+        [&] { return trainer.fit(module, {}, {}, from); });
+    if (!flags.dry_run) print_result(out, result);
+  } else if (command == "validate") {
+    print_metrics(out, command,
+                  dispatch(
+                      data, [&](DataModule& d) { return trainer.validate(module, d, from); },
+                      [&] { return trainer.validate(module, {}, from); }));
+  } else if (command == "test") {
+    print_metrics(out, command,
+                  dispatch(
+                      data, [&](DataModule& d) { return trainer.test(module, d, from); },
+                      [&] { return trainer.test(module, {}, from); }));
+  } else {
+    predict(out, trainer, module, data, flags);
+  }
+}
+
+/// Returns whether the module reads weights: those of the option `weights`, or a program's or a script's.
+bool reads_weights(const RunOptions& options) {
+  const Json model = options_of_model(options);
+  return std::ranges::any_of(std::array{"weights", "program", "file"}, [&](const char* key) {
+    const auto found = model.find(key);
+    return found != model.end() && !found->is_null() && *found != "";
+  });
+}
+
+/// Prints that a signal ended the run and how to continue it: by its folder, because another run may be the newest by
+/// then.
+void say_stopped(const HandleSignals& signals, const std::string& command_line) {
+  std::cerr << "levin: stopped by " << signal_name(received_signal());
+  if (!signals.saved().empty())
+    std::cerr << ", saved " << signals.saved().string() << "; continue with: " << command_line << " --ckpt-path "
+              << shell_word(signals.run_folder().string());
+  std::cerr << std::endl;
+}
+
+}  // namespace
+
+bool is_run_command(const std::string& command) {
+  return command == "fit" || command == "validate" || command == "test" || command == "predict";
+}
+
+void require_model(const RunOptions& options) {
+  if (!options.model)
+    throw UsageError("model.class: missing; name the module with --model.class (`levin list models` shows them)");
+}
+
+int run_command(const std::string& command, RunOptions options, RunFlags flags) {
+  require_model(options);
+  // Before the module and the data are created: the supervisor of ranks needs neither.
+  const bool dry_run = flags.dry_run;
+  if (!dry_run) {
+    const Placement placement = choose_placement(options.trainer, visible_gpus(), find_launch_environment());
+    check_output(flags, placement);
+    if (const std::optional<int> code = launch_ranks(options.trainer, placement)) return *code;
+  }
+  const SignalGuard guard(signal_actions(options.trainer));
+  if (command == "fit" && !dry_run && asks_for_tuning(options.trainer)) {
+    try {
+      options = tune_config(std::move(options), flags.ckpt_path);
+    } catch (const Error& error) {
+      if (received_signal() == 0) throw;
+      std::cerr << "levin: " << error.what() << "\n";
+      return 128 + received_signal();
+    }
+  }
+  // As in PyTorch Lightning, the seed also determines the module's initial weights.
+  if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
+  const auto module = options.model.make("model");
+  const auto data = options.data ? options.data.make("data") : nullptr;
+  // Without a checkpoint, what is evaluated are the weights of the model's own file.
+  if (const std::string weights = weights_of_model(options);
+      data && command != "fit" && flags.ckpt_path.empty() && !weights.empty())
+    data::use_learned_section(*data, learned_from_data_in(weights), weights);
+  TrainerOptions trainer_options = dry_run ? dry_run_options(options.trainer) : options.trainer;
+  const auto findings = std::make_shared<DryRunFindings>();
+  if (dry_run) trainer_options.callbacks.push_back(std::make_shared<DryRun>(findings, options.trainer));
+  const bool saves = options.trainer.enable_checkpointing.value_or(true) && !options.trainer.barebones && !dry_run;
+  const auto signals = std::make_shared<HandleSignals>(command == "fit", saves && !options.trainer.fast_dev_run);
+  trainer_options.callbacks.push_back(signals);
+  if (const auto rung = sweep::StopAfterEpochs::of_environment(); rung && command == "fit" && !dry_run)
+    trainer_options.callbacks.push_back(rung);
+  const std::unique_ptr<Trainer> made = dry_run ? Trainer::for_dry_run(std::move(trainer_options))
+                                                : std::make_unique<Trainer>(std::move(trainer_options));
+  Trainer& trainer = *made;
+  trainer.leave_end_to_caller();
+  if (command != "fit" && flags.ckpt_path.empty() && trainer.is_global_zero() && !reads_weights(options))
+    console::warn(command + ": no --ckpt-path is given, so the weights are those that " + options.model.class_name() +
+                  " is made with, untrained unless it reads some itself");
+  trainer.set_config(flags.references.config_of_run(options, module->hyperparameters()));
+  try {
+    run(command, trainer, *module, data, flags);
+    if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.trainer, flags.bandwidths);
+  } catch (const Interrupted& interrupted) {
+    std::cerr << "levin: " << interrupted.what() << "\n";
+  }
+  if (received_signal() == 0) {
+    if (command == "fit" && trainer.is_global_zero()) sweep::mark_end_of_trial();
+    return 0;
+  }
+  if (command == "fit" && trainer.is_global_zero()) say_stopped(*signals, flags.command_line);
+  if (requeue_is_asked() && (!trainer.is_global_zero() || slurm_requeue())) return 0;
+  return 128 + received_signal();
+}
+
+}  // namespace levin::cli

@@ -1,0 +1,50 @@
+#include <levin/program/profile/machine_speed.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace levin {
+namespace {
+
+/// Returns the seconds of the fastest call.
+template <class Work>
+double fastest(const Work& work) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSeconds = 0.15;
+  work();
+  double best = 1e9;
+  const Clock::time_point begin = Clock::now();
+  do {
+    const Clock::time_point start = Clock::now();
+    work();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  } while (std::chrono::duration<double>(Clock::now() - begin).count() < kSeconds);
+  return best;
+}
+
+}  // namespace
+
+ProfileMachine machine_speed(c10::Device device) {
+  const at::NoGradGuard no_grad;
+  const at::TensorOptions options = at::TensorOptions(device).dtype(at::kFloat);
+  const auto wait = [](const at::Tensor& tensor) { tensor.flatten()[0].item<float>(); };  // host sync
+  const int64_t n = device.is_cpu() ? 512 : 4096;
+  const at::Tensor a = at::ones({n, n}, options);
+  const double product = fastest([&] { wait(at::mm(a, a)); });
+  // Larger than the caches.
+  const int64_t elements = device.is_cpu() ? (int64_t{32} << 20) : (int64_t{256} << 20);
+  const at::Tensor from = at::ones({elements}, options), to = at::empty({elements}, options);
+  const double copy = fastest([&] {
+    to.copy_(from);
+    wait(to);
+  });
+  const auto size = static_cast<double>(n);
+  return {.matmul_flops = 2 * size * size * size / product,
+          .memory_bytes_per_second = 2 * static_cast<double>(from.nbytes()) / copy};
+}
+
+}  // namespace levin

@@ -1,8 +1,0 @@
-#include <levin/trainer/core/device/device_graph.h>
-#include <levin/trainer/core/system/error.h>
-
-namespace levin {
-
-std::unique_ptr<DeviceGraph> make_cuda_graph() { throw UsageError("CUDA graphs: levin is built without CUDA"); }
-
-}  // namespace levin

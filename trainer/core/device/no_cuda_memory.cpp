@@ -1,9 +1,0 @@
-#include <levin/trainer/core/system/memory_use.h>
-
-namespace levin {
-
-std::optional<DeviceMemory> device_memory(c10::Device) { return {}; }
-void reset_peak_memory(c10::Device) {}
-void empty_device_cache() {}
-
-}  // namespace levin

@@ -1,0 +1,369 @@
+#include <levin/trainer/fit/assembly.h>
+#include <ATen/Context.h>
+#include <c10/util/Type.h>
+#include <levin/callbacks/ema_weight_averaging.h>
+#include <levin/callbacks/model_checkpoint.h>
+#include <levin/callbacks/model_pruning.h>
+#include <levin/callbacks/model_summary.h>
+#include <levin/callbacks/on_exception_checkpoint.h>
+#include <levin/callbacks/progress_bar.h>
+#include <levin/callbacks/stochastic_weight_averaging.h>
+#include <levin/core/device/first_calls.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/data/learned_state.h>
+#include <levin/modules/activation_checkpoint.h>
+#include <levin/modules/channels_last.h>
+#include <levin/modules/optim/engine/learning_rate.h>
+#include <levin/modules/optim/engine/parameter_groups.h>
+#include <levin/modules/trained_weights.h>
+#include <levin/trainer/options/optimizer_check.h>
+#include <levin/trainer/resume/checkpoint_contents.h>
+#include <levin/trainer/run_folder/find_checkpoint.h>
+#include <levin/trainer/run_folder/run_environment.h>
+#include <levin/trainer/strategies/profiled_strategy.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <typeinfo>
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// Monitoring callbacks get this hook after the module, which may log in it.
+constexpr Hook kHookOfMonitors = Hook::on_train_epoch_end;
+
+template <class C>
+bool is(const CallbackEntry& entry) {
+  return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
+}
+
+/// Returns whether a callback saves checkpoints; such callbacks are dropped without enable_checkpointing.
+bool saves_checkpoints(const CallbackEntry& entry) {
+  return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
+}
+
+/// Throws for callbacks whose copies of parameters would be those of one tensor-parallel rank, also in checkpoints.
+void refuse_copies_of_parts(const std::vector<CallbackEntry>& callbacks) {
+  for (const CallbackEntry& entry : callbacks)
+    if (is<EMAWeightAveraging>(entry) || is<StochasticWeightAveraging>(entry) || is<ModelPruning>(entry))
+      throw UsageError(
+          "trainer.mesh.tensor: ", entry.callback->state_key(),
+          " looks at whole parameters, of which each tensor-parallel rank has a part; leave it out, or set "
+          "mesh.tensor to 1");
+}
+
+TorchSettingsOptions settings_of(const ResolvedOptions& options) {
+  return {.deterministic = options.deterministic,
+          .benchmark = options.benchmark,
+          .detect_anomaly = options.detect_anomaly,
+          .flush_denormal = options.flush_denormal,
+          .num_threads = options.num_threads,
+          .float32_matmul_precision = options.float32_matmul_precision};
+}
+
+RunDraws::Generator generator_named(const std::string& name) {
+  if (name == "own") return RunDraws::Generator::Own;
+  return name == "default" ? RunDraws::Generator::Default : RunDraws::Generator::Auto;
+}
+
+/// Returns the name of an object's class without its namespaces.
+template <class T>
+std::string class_name(const T& object) {
+  return detail::unqualified(c10::demangle(typeid(object).name()));
+}
+
+std::unique_ptr<Profiler> make_profiler(const Placement& placement, const ResolvedOptions& options,
+                                        const LightningModule& module,
+                                        const std::optional<data::DataModuleRef>& data_module, bool trial) {
+  if (!options.profiler || trial || placement.is_dry_run) return {};
+  return options.profiler.make("trainer.profiler",
+                               Profiler::Parts{.module = class_name(module),
+                                               .data_module = data_module ? class_name(*data_module->module) : "",
+                                               .strategy = class_name_of_strategy(placement.strategy.name())});
+}
+
+}  // namespace
+
+Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, ProcessGroup* ranks, ModuleRef module,
+                   const std::optional<data::DataModuleRef>& data_module, Stage stage, bool trial)
+    : module_(*module.module),
+      placement_(placement),
+      ranks_(ranks),
+      first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
+      warnings_(std::make_shared<console::WarningList>(options.print_warnings)),
+      profiler_(make_profiler(placement, options, module_, data_module, trial)),
+      strategy_(make_strategy(placement, options, ranks, module_, profiler_.get())),
+      precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device(),
+                                !options.keep_torch_settings)),
+      parts_{.options = options,
+             .module = module,
+             .data_module = data_module,
+             .strategy = *strategy_,
+             .precision = *precision_,
+             .stage = stage,
+             .trial = trial,
+             .channels_last = options.memory_format == "channels_last",
+             .profiler = profiler_.get()},
+      run_(parts_, checkpoint_of) {
+  if (!options.keep_torch_settings) settings_.emplace(settings_of(options));
+  make_first_calls();
+  if (options.keep_freed_memory) keep_freed_memory();
+  for (const std::string& warning : options.warnings()) warnings_->add(warning);
+  seed_run();
+  const RunScope scope = this->scope();
+  add_callbacks();
+}
+
+void Assembly::keep_freed_memory() {
+  // Who divides a model among ranks wants its memory, so that gaps of the size of parameters cost more than time.
+  constexpr size_t kLargestBesideShards = size_t{4} << 20;
+  if (strategy_->shards_parameters())
+    heap_.emplace(kLargestBesideShards);
+  else
+    heap_.emplace();
+}
+
+void Assembly::seed_run() {
+  const ResolvedOptions& options = parts_.options;
+  const console::WarningScope scope(warnings_);
+  in_progress_.emplace(RunDraws{.generator = generator_named(options.random_generator),
+                                .is_seeded = options.seed.has_value(),
+                                .in_own_scope = levin::has_own_generator(),
+                                .on_gpu = strategy_->device().is_cuda()});
+  if (!options.seed) return;
+  // Each rank has its own random numbers. Weights are those of rank 0, and the order of samples has its own seed.
+  const auto seed = static_cast<uint64_t>(*options.seed + strategy_->comm().rank());
+  if (in_progress_->has_own_generator())
+    generator_ = make_generator(seed);
+  else if (levin::has_own_generator())
+    generator_ = at::Generator();  // LibTorch's, though the run starts inside another one
+  const GeneratorScope generator(generator_);
+  if (!in_progress_->has_own_generator() || strategy_->device().is_cuda()) generator_as_before_.emplace();
+  if (generator_as_before_) seed_generators(seed);
+}
+
+void Assembly::add_callbacks() {
+  const ResolvedOptions& options = parts_.options;
+  for (const CallbackEntry& entry : options.callbacks)
+    if (options.saves_checkpoints() || !saves_checkpoints(entry)) add(entry);
+  if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());
+  if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
+  if (!parts_.trial)
+    for (const CallbackEntry& entry : callbacks_of_module()) add(entry);
+  if (options.mesh.tensor > 1) refuse_copies_of_parts(parts_.callbacks);
+  if (parts_.stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
+    add(ModelCheckpoint({.save_last = true}));
+  parts_.hooks.add(profiled(module_, "[LightningModule]", class_name(module_)), parts_.module.overrides.hooks);
+  for (const CallbackEntry& entry : parts_.callbacks)
+    if (entry.callback->is_monitoring()) parts_.hooks.add(profiled(entry), entry.hooks.only(kHookOfMonitors));
+}
+
+std::vector<CallbackEntry> Assembly::callbacks_of_module() {
+  const ProfileSpan span(profiler_.get(), Action::ConfigureCallbacks);
+  return module_.configure_callbacks();
+}
+
+Hooks& Assembly::profiled(Hooks& hooks, const char* kind, const std::string& name) {
+  return profiler_ ? profiled_hooks_.emplace_back(hooks, *profiler_, kind + name) : hooks;
+}
+
+Hooks& Assembly::profiled(const CallbackEntry& entry) {
+  return profiled(*entry.callback, "[Callback]", profiler_ ? entry.callback->state_key() : std::string());
+}
+
+void Assembly::add(const CallbackEntry& entry) {
+  if (!entry.callback) throw UsageError("a null pointer was given in place of a callback");
+  parts_.callbacks.push_back(entry);
+  parts_.hooks.add(profiled(entry),
+                   entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
+}
+
+template <class C>
+bool Assembly::has() const {
+  return std::any_of(parts_.callbacks.begin(), parts_.callbacks.end(), is<C>);
+}
+
+void Assembly::prepare_data() {
+  if (first_of_machine_) {
+    if (data::DataModule* data = run_.data_module()) {
+      const ProfileSpan span(profiler_.get(), Action::DataPrepare);
+      data->prepare_data();
+    }
+    module_.prepare_data();
+  }
+  strategy_->comm().barrier();
+}
+
+void Assembly::setup(const ReadCheckpoint* checkpoint) {
+  prepare_data();
+  if (data::DataModule* data = run_.data_module()) {
+    if (const State* learned = checkpoint != nullptr ? checkpoint->state.find(kLearnedFromData) : nullptr)
+      data::use_learned_section(*data, *learned, checkpoint->file.string());
+    const ProfileSpan span(profiler_.get(), Action::DataSetup);
+    data->setup(parts_.stage);
+  }
+  setup_module();
+}
+
+void Assembly::setup_module() {
+  parts_.hooks.setup(run_);
+  strategy_->configure_model(module_);
+  if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
+    throw UsageError(
+        "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "
+        "that are repeated from levin::Checkpointable, as those of GPT are");
+  place();
+}
+
+void Assembly::place() {
+  precision_->convert_module(module_);
+  strategy_->place(module_);
+  if (parts_.channels_last) to_channels_last(module_);
+}
+
+OptimizerConfig Assembly::optimizers_of_module() {
+  const ProfileSpan span(profiler_.get(), Action::ConfigureOptimizers);
+  return module_.configure_optimizers();
+}
+
+void Assembly::configure_optimizers(const FoundRate& found) {
+  OptimizerConfig config = optimizers_of_module();
+  for (OptimizerEntry& entry : config.entries) {
+    if (!entry.optimizer)
+      throw UsageError("configure_optimizers: optimizer ", parts_.optimizers.size(),
+                       " is a null pointer; return {} to train without an optimizer");
+    parts_.optimizers.push_back(entry.optimizer);
+    row_trackers_.emplace_back(*entry.optimizer);
+  }
+  for (size_t i = 0; i < parts_.optimizers.size(); ++i)
+    if (optim::detail::parameters_of(*parts_.optimizers[i]).empty())
+      console::warn(c10::str("configure_optimizers: optimizer ", i,
+                             " has no parameters, so that it trains nothing; make "
+                             "it with those of the module, after its parts are registered"));
+  if (parts_.optimizers.empty())
+    console::warn("configure_optimizers returned no optimizer: the parameters will not change");
+  for (const auto& optimizer : parts_.optimizers) {
+    check_optimizer(*optimizer, parts_.options);
+    if (found.lr) optim::set_lr(*optimizer, optim::lr_shares(*optimizer), *found.lr);
+    if (found.factor != 1) optim::scale_lr(*optimizer, found.factor);
+  }
+  for (const auto& optimizer : parts_.optimizers)
+    parts_.optimizer_parameters.push_back(names_of_groups(*optimizer, module_));  // strategies replace the tensors
+  strategy_->attach(parts_.optimizers);
+  precision_->attach(parts_.optimizers);
+  for (OptimizerEntry& entry : config.entries) {
+    if (!entry.scheduler) continue;
+    parts_.schedulers.push_back(
+        entry.scheduler->bind(*entry.optimizer, {.total_steps = [this] { return run_.estimated_stepping_batches(); }}));
+    parts_.scheduler_configs.push_back(entry.scheduler->config);
+  }
+}
+
+RunConfig Assembly::config_of_run(RunConfig given) const {
+  const TrainerOptions& options = parts_.options;
+  const Json config = {{"trainer", schema_of<TrainerOptions>().get(&options)}};
+  if (given.json.empty()) given.json = config.dump(2) + "\n";
+  if (given.hyperparameters.empty()) given.hyperparameters = module_.hyperparameters();
+  return given;
+}
+
+void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start) {
+  const ResolvedOptions& options = parts_.options;
+  if (parts_.trial || !options.has_run_folder()) return;
+  const bool resumes = found != nullptr && found->resumes_in_place;
+  if (parts_.is_rank_zero())
+    run_.set_run_folder(resumes ? RunFolder::resume(*found, start)
+                                : RunFolder::create(options.default_root_dir, options.name, start));
+  const std::string path = broadcast_text(run_.folder().string(), run_.comm());
+  if (!parts_.is_rank_zero()) {
+    run_.set_run_folder(RunFolder::of_rank_zero(path, resumes));
+    return;
+  }
+  run_.run_folder().write_config(run_.config().json);
+  add_session_environment(run_.folder(), {.where = parts_.strategy.where(),
+                                          .strategy = parts_.strategy.name(),
+                                          .precision = parts_.precision.name(),
+                                          .ranks = run_.comm().processes()});
+  parts_.loggers = std::make_shared<LoggerCollection>(options.logger.make(run_.folder()), parts_.profiler);
+  parts_.loggers->log_hyperparameters(run_.config().hyperparameters);
+  parts_.loggers->log_graph(run_.module());
+}
+
+void Assembly::begin_profile(Action step) {
+  if (!profiler_) return;
+  profiler_->begin({.stage = parts_.stage,
+                    .folder = run_.folder(),
+                    .device = strategy_->device(),
+                    .module = &module_,
+                    .rank = run_.comm().rank(),
+                    .world_size = run_.comm().world_size(),
+                    .prints = parts_.is_rank_zero() && !parts_.options.quiet,
+                    .step = step});
+}
+
+ProfileTotals Assembly::profile() const { return profiler_ ? profiler_->totals() : ProfileTotals(); }
+
+void Assembly::teardown() {
+  if (data::DataModule* data = run_.data_module()) {
+    const ProfileSpan span(profiler_.get(), Action::DataTeardown);
+    data->teardown(parts_.stage);
+  }
+  parts_.hooks.teardown(run_);
+  strategy_->give_back();
+  if (profiler_) profiler_->finish();
+}
+
+void Assembly::end() {
+  run_.end();
+  in_progress_.reset();
+  generator_as_before_.reset();
+  heap_.reset();
+  settings_.reset();
+}
+
+at::Generator Assembly::generator() const {
+  const RunScope scope = this->scope();
+  return default_generator();
+}
+
+void Assembly::guarded(const std::function<void()>& body) {
+  const RunScope scope = this->scope();
+  try {
+    body();
+  } catch (const std::exception& error) {
+    failed(error);
+    throw;
+  } catch (...) {
+    failed(Error("an exception that is no std::exception"));
+    throw;
+  }
+}
+
+void Assembly::failed(const std::exception& error) {
+  std::optional<ProcessGroup::CollectivesBlock> others_are_elsewhere;
+  if (ranks_ != nullptr) others_are_elsewhere.emplace(*ranks_);
+  run_.sink().leave_ranks();
+  run_.leave_loop();
+  // The original exception is rethrown later, and each part is called even if another one throws.
+  const auto call = [](const char* part, const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const std::exception& second) {
+      console::warn(c10::str(part, " threw as well: ", second.what()));
+    } catch (...) {
+      console::warn(c10::str(part, " threw as well"));
+    }
+  };
+  for (Hooks* receiver : parts_.hooks.receivers(Hook::on_exception))
+    call("on_exception", [&] { receiver->on_exception(run_, error); });
+  call("the save after the exception", [&] { run_.save_after_exception(); });
+  parts_.loggers->log_exception(error.what());
+  parts_.loggers->finalize("failed");
+  if (profiler_) call("the profiler", [&] { profiler_->finish(); });
+}
+
+}  // namespace levin

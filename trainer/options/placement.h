@@ -1,0 +1,57 @@
+#pragma once
+#include <c10/core/Device.h>
+#include <levin/core/device/gpu_discovery.h>
+#include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/sharding/sharded_module.h>
+#include <levin/trainer/launch/environment.h>
+#include <levin/trainer/options/resolved_options.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace levin {
+
+class LightningModule;
+class ProcessGroup;
+class Profiler;
+class Strategy;
+
+/// The devices, strategy and ranks of a run.
+struct Placement {
+  std::vector<c10::Device> devices = {c10::Device(c10::kCPU)};  ///< several under dp
+  c10::Device output_device = c10::kCPU;                        ///< one of them
+  bool asked_for = false;  ///< if false, a module that is not on the CPU is not moved
+  StrategyChoice strategy = {};
+  std::optional<LaunchEnvironment> environment = {};  ///< set if a launcher has started this rank
+  int64_t num_nodes = 1;
+  bool is_dry_run = false;  ///< dry run: this process acts as rank 0, and the other ranks do not exist
+
+  /// Returns whether ranks have yet to be started, one per device.
+  bool needs_supervisor() const { return strategy.has_ranks() && !environment && devices.size() * num_nodes > 1; }
+};
+
+/// Returns the placement on this machine for options as they were given, before `resolve`. If a launcher has started
+/// several ranks, `devices` holds only this rank's device, and strategy "auto" becomes ddp. Throws levin::UsageError
+/// for missing devices, for an output_device that is not one of them, and if the launcher's ranks do not match the
+/// options.
+Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
+                           const std::optional<LaunchEnvironment>& environment = {});
+Placement choose_placement(const ResolvedOptions& resolved, const VisibleGpus& gpus,
+                           const std::optional<LaunchEnvironment>& environment = {}) = delete;
+
+/// Returns the placement of rank 0 for a dry run, without any other rank. If this machine has no GPU, the placement is
+/// on the CPU.
+Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus);
+
+/// Returns the options of gradient reduction across ranks under `strategy`.
+parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy);
+/// Returns the options of fsdp.
+parallel::ShardingOptions sharding_options(const TrainerOptions& options);
+
+/// Makes the strategy of a placement, whose steps `profiler` measures unless it is null. `ranks` is null without ranks.
+std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,
+                                        const LightningModule& module, Profiler* profiler);
+
+}  // namespace levin

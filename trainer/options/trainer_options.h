@@ -1,0 +1,269 @@
+#pragma once
+#include <levin/callbacks/registry.h>
+#include <levin/core/options/batch_limit.h>
+#include <levin/core/options/check_interval.h>
+#include <levin/core/options/deterministic.h>
+#include <levin/core/options/devices.h>
+#include <levin/core/options/duration.h>
+#include <levin/core/options/fast_dev_run.h>
+#include <levin/core/options/option.h>
+#include <levin/core/options/precision.h>
+#include <levin/core/run/callback_entry.h>
+#include <levin/trainer/loggers/logger_choice.h>
+#include <levin/trainer/profilers/registry.h>
+#include <levin/trainer/strategies/strategy_choice.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace levin {
+
+/// The ranks of a run as a mesh of two dimensions. Ranks that follow each other are a tensor group.
+struct MeshOptions {
+  int64_t shard = LEVIN_OPTION(shard, 0,
+                               "fsdp: ranks that divide parameters, gradients and optimizer state among each other; 0: "
+                               "all that hold the same part of the layers",
+                               {.min = 0});
+  int64_t tensor = LEVIN_OPTION(
+      tensor, 1,
+      "Ranks that divide layers among each other, and compute the same batches (tensor parallelism); ranks "
+      "that follow each other do",
+      {.min = 1});
+};
+
+/// The options of a Trainer: PyTorch Lightning's in the order of its constructor, then the spellings of its early
+/// versions, then the options that only levin has. New options are only appended, because designated initializers
+/// depend on the order.
+///
+///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .gpus = "0,1"});
+struct TrainerOptions {
+  std::string accelerator =
+      LEVIN_OPTION(accelerator, "auto", "Kind of device; auto: GPUs if there are any, else the CPU",
+                   {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
+  std::string strategy =
+      LEVIN_OPTION(strategy, "auto", "How several devices train one model",
+                   {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1", "fsdp"}});
+  Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
+  int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
+  Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
+  LoggerChoice logger =
+      LEVIN_OPTION(logger, {}, "Loggers by name; true: CSVLogger and JSONLinesLogger; false: none; unset means true");
+  std::vector<CallbackEntry> callbacks =
+      LEVIN_OPTION(callbacks, {}, "Callbacks, in the order in which they are called");
+  FastDevRun fast_dev_run =
+      LEVIN_OPTION(fast_dev_run, {}, "Run only this many batches of each kind (true: 1) as a test, and write nothing");
+  std::optional<int64_t> max_epochs =
+      LEVIN_OPTION(max_epochs, {},
+                   "Stop after this many epochs; -1: no limit; unset: 1000 where no other limit is given", {.min = -1});
+  std::optional<int64_t> min_epochs = LEVIN_OPTION(min_epochs, {}, "Train at least this many epochs", {.min = 0});
+  int64_t max_steps = LEVIN_OPTION(max_steps, -1, "Stop after this many optimizer steps; -1: no limit", {.min = -1});
+  std::optional<int64_t> min_steps =
+      LEVIN_OPTION(min_steps, {}, "Train at least this many optimizer steps", {.min = 0});
+  std::optional<Duration> max_time = LEVIN_OPTION(max_time, {}, "Stop after this time");
+  BatchLimit limit_train_batches = LEVIN_OPTION(limit_train_batches, 1.0, "Train batches of each epoch");
+  BatchLimit limit_val_batches = LEVIN_OPTION(limit_val_batches, 1.0, "Validation batches of each loader");
+  BatchLimit limit_test_batches = LEVIN_OPTION(limit_test_batches, 1.0, "Test batches of each loader");
+  BatchLimit limit_predict_batches = LEVIN_OPTION(limit_predict_batches, 1.0, "Prediction batches of each loader");
+  BatchLimit overfit_batches =
+      LEVIN_OPTION(overfit_batches, 0.0,
+                   "Train on the same few batches in each epoch, unshuffled, and validate on as many; 0.0: off");
+  CheckInterval val_check_interval = LEVIN_OPTION(
+      val_check_interval, 1.0, "Validate every so many batches, at this fraction of the epoch, or after this time");
+  std::optional<int64_t> check_val_every_n_epoch =
+      LEVIN_OPTION(check_val_every_n_epoch, 1,
+                   "Validate only in every so many epochs; null: val_check_interval counts on over epochs", {.min = 1});
+  int64_t num_sanity_val_steps =
+      LEVIN_OPTION(num_sanity_val_steps, 2, "Validation batches to try before training; -1: all", {.min = -1});
+  int64_t log_every_n_steps =
+      LEVIN_OPTION(log_every_n_steps, 50, "Log step values every so many train batches; 0: never", {.min = 0});
+  std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {},
+                                                          "Save checkpoints; without a ModelCheckpoint of the "
+                                                          "newest epoch; unset means true");
+  std::optional<bool> enable_progress_bar =
+      LEVIN_OPTION(enable_progress_bar, {}, "Show the progress; unset means true");
+  std::optional<bool> enable_model_summary =
+      LEVIN_OPTION(enable_model_summary, {}, "Print the layers before training; unset means true");
+  int64_t accumulate_grad_batches =
+      LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
+  std::optional<double> gradient_clip_val =
+      LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset, 0 or below: no clipping");
+  std::string gradient_clip_algorithm =
+      LEVIN_OPTION(gradient_clip_algorithm, "norm", "What gradient_clip_val bounds", {.choices = {"norm", "value"}});
+  Deterministic deterministic =
+      LEVIN_OPTION(deterministic, false, "Use only deterministic algorithms; \"warn\": warn where there is none");
+  bool benchmark = LEVIN_OPTION(benchmark, false, "Let cuDNN try which algorithms are fastest");
+  bool inference_mode = LEVIN_OPTION(inference_mode, true, "Evaluate in inference mode; false: only without gradients");
+  bool use_distributed_sampler =
+      LEVIN_OPTION(use_distributed_sampler, true, "Give every rank its own part of the samples");
+  ClassChoice<ProfilerKind> profiler = LEVIN_OPTION(profiler, {}, "Measure where time and memory go; unset: do not");
+  bool detect_anomaly = LEVIN_OPTION(detect_anomaly, false, "Let autograd look for NaN in backward");
+  bool barebones = LEVIN_OPTION(barebones, false, "Only train: no logs, bar, checkpoints, summary or sanity check");
+  bool sync_batchnorm = LEVIN_OPTION(sync_batchnorm, false, "BatchNorm statistics over all ranks");
+  int64_t reload_dataloaders_every_n_epochs = LEVIN_OPTION(
+      reload_dataloaders_every_n_epochs, 0, "Ask for new loaders every so many epochs; 0: never", {.min = 0});
+  std::string default_root_dir = LEVIN_OPTION(default_root_dir, ".", "Folder that holds the runs' folders");
+
+  // Spellings of early PyTorch Lightning versions.
+  Devices gpus = LEVIN_OPTION(gpus, {}, "Early spelling of accelerator gpu and devices");
+  std::optional<int64_t> nb_gpu_nodes = LEVIN_OPTION(nb_gpu_nodes, {}, "Early spelling of num_nodes", {.min = 1});
+  std::optional<std::string> distributed_backend = LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy",
+                                                                {.choices = {"dp", "ddp", "ddp_spawn", "zero1"}});
+  std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
+  std::optional<std::string> amp_level =
+      LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16",
+                   {.choices = {"O0", "O1", "O2", "O3"}});
+  std::optional<bool> replace_sampler_ddp =
+      LEVIN_OPTION(replace_sampler_ddp, {}, "Early spelling of use_distributed_sampler");
+  bool auto_lr_find = LEVIN_OPTION(auto_lr_find, false, "Look for a learning rate before fit");
+  std::optional<std::string> auto_scale_batch_size = LEVIN_OPTION(
+      auto_scale_batch_size, {}, "Look for the largest batch size before fit", {.choices = {"power", "binsearch"}});
+
+  // Options that only levin has.
+  std::string name = LEVIN_OPTION(name, "levin_logs", "Name of the runs: their folder under default_root_dir");
+  std::optional<int64_t> seed = LEVIN_OPTION(
+      seed, {},
+      "Seed of the run's random numbers, and in the levin program also of the initial weights; a program of your own "
+      "calls levin::seed_everything before it makes the module. Unset: not seeded",
+      {.min = 0});
+  std::string launcher = LEVIN_OPTION(launcher, "auto", "Who starts the ranks; none: levin starts no process",
+                                      {.choices = {"auto", "none"}});
+  bool keep_freed_memory = LEVIN_OPTION(
+      keep_freed_memory, true, "While a run lasts, the heap keeps what tensors free for the next step (glibc)");
+  std::string memory_format =
+      LEVIN_OPTION(memory_format, "preserve",
+                   "How images and convolutions lie in memory; channels_last is faster for convolutions on the CPU",
+                   {.choices = {"preserve", "channels_last"}});
+  bool flush_denormal = LEVIN_OPTION(flush_denormal, false, "Treat denormal numbers, which CPUs compute slowly, as 0");
+  std::optional<int64_t> num_threads = LEVIN_OPTION(
+      num_threads, {}, "Compute threads; unset: one per core, as far as the process may use them", {.min = 1});
+  std::string on_sigusr1 = LEVIN_OPTION(
+      on_sigusr1, "auto", "What the program does at SIGUSR1; auto: requeue inside a SLURM job, save elsewhere",
+      {.choices = {"auto", "save", "stop", "requeue", "ignore"}});
+  std::string on_sigusr2 = LEVIN_OPTION(on_sigusr2, "save", "What the program does at SIGUSR2",
+                                        {.choices = {"save", "stop", "requeue", "ignore"}});
+  Duration wall_margin = LEVIN_OPTION(wall_margin, Duration("00:00:01:00"),
+                                      "Inside a SLURM job: save and end this long before its time limit; 0: do not");
+  std::string checkpoint_errors =
+      LEVIN_OPTION(checkpoint_errors, "raise", "A checkpoint that cannot be saved ends the run, or is a warning",
+                   {.choices = {"raise", "warn"}});
+  std::optional<int64_t> output_device =
+      LEVIN_OPTION(output_device, {}, "Under dp: number of the GPU that gathers losses; unset: the first", {.min = 0});
+  bool cuda_graphs = LEVIN_OPTION(cuda_graphs, false, "Capture whole training steps on a GPU and replay them");
+  bool auto_microbatch =
+      LEVIN_OPTION(auto_microbatch, false, "Split a batch that does not fit into memory and train its parts");
+  bool activation_checkpointing = LEVIN_OPTION(
+      activation_checkpointing, false, "Compute activations of marked modules again in backward, to save memory");
+  std::optional<std::string> float32_matmul_precision =
+      LEVIN_OPTION(float32_matmul_precision, {}, "Precision of float32 matrix products; unset: unchanged",
+                   {.choices = {"highest", "high", "medium"}});
+  std::optional<std::string> scale_lr =
+      LEVIN_OPTION(scale_lr, {},
+                   "Multiply the learning rate if auto_scale_batch_size has changed the batch: by the same factor "
+                   "(linear) or by its square root (sqrt)",
+                   {.choices = {"linear", "sqrt"}});
+  double timeout_seconds = LEVIN_OPTION(
+      timeout_seconds, 1800, "ddp: how long ranks wait for each other before the run ends with an error", {.min = 1});
+  bool find_unused_parameters =
+      LEVIN_OPTION(find_unused_parameters, false, "ddp: the loss does not depend on all parameters in each step");
+  bool static_graph =
+      LEVIN_OPTION(static_graph, false, "ddp: each step has the same graph, whichever parameters it leaves out");
+  double bucket_cap_mb =
+      LEVIN_OPTION(bucket_cap_mb, 25, "ddp: MiB of gradients in a bucket, which is reduced while backward continues",
+                   {.min = 0.001});
+  std::string gradient_compression =
+      LEVIN_OPTION(gradient_compression, "none", "ddp, zero1, fsdp: type in which gradients are sent",
+                   {.choices = {"none", "fp16", "bf16"}});
+  std::string parameter_compression = LEVIN_OPTION(
+      parameter_compression, "none",
+      "fsdp: type in which parameters are gathered; forward and backward see rounded values, the optimizer "
+      "exact ones",
+      {.choices = {"none", "fp16", "bf16"}});
+  int64_t max_restarts = LEVIN_OPTION(
+      max_restarts, 0, "ddp: how often all ranks are started again from their newest checkpoint", {.min = 0});
+  bool keep_global_batch =
+      LEVIN_OPTION(keep_global_batch, false,
+                   "ddp: a run that is resumed on another number of ranks keeps its samples per step; "
+                   "accumulate_grad_batches changes with the ranks");
+  std::string process_group_backend = LEVIN_OPTION(
+      process_group_backend, "auto", "ddp: backend of the process group; auto: NCCL between GPUs, else Gloo",
+      {.choices = {"auto", "mpi"}});
+  bool quiet = LEVIN_OPTION(quiet, false,
+                            "Print nothing but warnings, errors and results: no start line, progress bar or summary");
+  bool print_warnings = LEVIN_OPTION(
+      print_warnings, true, "Print warnings; false: only the run's result, and a session, have them as a list");
+  bool keep_torch_settings = LEVIN_OPTION(
+      keep_torch_settings, false,
+      "Change none of LibTorch's process-wide settings: compute threads, denormals, algorithms, anomaly mode");
+  std::string random_generator = LEVIN_OPTION(
+      random_generator, "auto",
+      "Where a run with a seed draws on the CPU; own: a generator of its own, so that neither the program nor runs in "
+      "other threads share it; default: LibTorch's one; auto: own if another run is in progress when it starts",
+      {.choices = {"auto", "own", "default"}});
+  bool handle_signals =
+      LEVIN_OPTION(handle_signals, true,
+                   "The levin program handles SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; library calls never do");
+  std::string resume_optimizer_options =
+      LEVIN_OPTION(resume_optimizer_options, "saved",
+                   "Learning rate, weight decay, other options of the optimizers' groups, and schedules of a run that "
+                   "is resumed: the checkpoint's, or the present ones of configure_optimizers",
+                   {.choices = {"saved", "present"}});
+
+  std::string compiled_step = LEVIN_OPTION(
+      compiled_step, "",
+      "Package of `levin compile` that runs in place of forward and backward (CPU); it is code, which the run loads; "
+      "empty: none");
+  std::string shard = LEVIN_OPTION(
+      shard, "all",
+      "fsdp: what is divided among the ranks: parameters, gradients and optimizer state, or the last two alone, with "
+      "fewer bytes sent",
+      {.choices = {"all", "gradients"}});
+  int64_t hybrid_shard = LEVIN_OPTION(
+      hybrid_shard, 0,
+      "fsdp: number of ranks that divide the model among each other; each further group of this size has its own copy; "
+      "0: all ranks",
+      {.min = 0});
+  bool reduce_each_batch = LEVIN_OPTION(
+      reduce_each_batch, false,
+      "fsdp: gradients are reduced in each batch of an accumulation window, and a rank keeps its part of their sum; "
+      "false: once at the end, with whole gradients until then, and fewer bytes sent");
+  std::string state_dict_type = LEVIN_OPTION(
+      state_dict_type, "full",
+      "fsdp: full: checkpoints are one file, which rank 0 gathers and writes; sharded: each rank writes its part",
+      {.choices = {"full", "sharded"}});
+
+  MeshOptions mesh = LEVIN_OPTION(mesh, {}, "Ranks as a mesh: which divide parameters, and which layers");
+
+  /// Returns options for a run inside a host program. Such a run leaves the process alone: it prints nothing, writes no
+  /// file, starts no process, handles no signal, and changes no setting of the process (compute threads, denormals,
+  /// heap, LibTorch's generator if `seed` is set). Errors are exceptions, and warnings are in RunResult::warnings.
+  /// docs/embedding.md lists the options that it sets; each can be changed again.
+  static TrainerOptions embedded();
+};
+
+/// Returns the strategy that options name, in the early or the present spelling; nullopt if they leave it to `devices`.
+std::optional<StrategyKind> asked_strategy(const TrainerOptions& given);
+
+/// Returns the strategy for options as they were given, before `resolve`.
+StrategyChoice choose_strategy(const TrainerOptions& given);
+
+/// Throws UsageError for a value outside its limits, for two options that contradict each other (the message names
+/// both), and for an option that this version cannot run yet.
+void check_options(const TrainerOptions& options);
+
+/// Two options whose values contradict each other.
+struct Contradiction {
+  std::string one = {}, other = {};  ///< names of TrainerOptions' fields
+  std::string why = {};
+};
+
+/// Returns all pairs of options that contradict each other.
+std::vector<Contradiction> contradictions(const TrainerOptions& options);
+
+/// Returns the reasons why a run with these options is impossible, as far as the options alone decide: contradictions,
+/// and values that this version cannot run. The limits of each value must have been checked before. `check_options`
+/// throws the first reason.
+std::vector<std::string> refusals(const TrainerOptions& options);
+
+}  // namespace levin

@@ -1,0 +1,213 @@
+#include <levin/trainer/resume/checkpoint_contents.h>
+#include <levin/callbacks/callback.h>
+#include <levin/core/ranks/gather_states.h>
+#include <levin/core/run/logged_metric.h>
+#include <levin/core/state/divided_state.h>
+#include <levin/core/state/find_state_dict.h>
+#include <levin/core/state/json_state.h>
+#include <levin/core/system/console.h>
+#include <levin/core/system/error.h>
+#include <levin/core/system/signals.h>
+#include <levin/data/learned_state.h>
+#include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/modules/module_modes.h>
+#include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/modules/trained_weights.h>
+#include <levin/trainer/checkpoint/lightning_loops.h>
+#include <levin/trainer/checkpoint/optimizer_groups.h>
+#include <levin/trainer/resume/precision_state.h>
+#include <levin/trainer/run/run_context.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace levin {
+namespace {
+
+/// The version of PyTorch Lightning whose layout the top-level keys follow.
+constexpr const char* kLightningVersion = "2.6.6";
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+State callback_states(RunContext& run) {
+  State states = State::dict();
+  for_each_callback(run, [&](const std::string& key, Callback& callback) {
+    State state = callback.state_dict();
+    if (!state.is_none()) states[key] = std::move(state);
+  });
+  return states;
+}
+
+/// Returns none, with a warning, for an optimizer whose state cannot be saved.
+State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State* divided) try {
+  Strategy& strategy = run.parts().strategy;
+  return divided != nullptr ? strategy.divided_optimizer_state(optimizer, *divided)
+                            : strategy.optimizer_state(optimizer);
+} catch (const UsageError& error) {
+  run.warn_once("checkpoint optimizer state",
+                std::string("checkpoints lack an optimizer's state, and a run that goes on from one begins with a new "
+                            "one: ") +
+                    error.what());
+  return State();
+}
+
+State optimizer_states(RunContext& run, State* divided) {
+  State states = State::list();
+  for (const auto& optimizer : run.parts().optimizers) states.push_back(optimizer_state(run, *optimizer, divided));
+  return states;
+}
+
+/// Returns the names of each optimizer's parameters, by which a run with other groups finds their state.
+State optimizer_parameters(RunContext& run, const State& states) {
+  State names = State::list();
+  for (size_t i = 0; i < run.parts().optimizers.size(); ++i) {
+    // Hooks may have added groups; zero1 and master weights have replaced the tensors.
+    State now = state_of_names(names_of_groups(*run.parts().optimizers[i], run.module()), states.items()[i]);
+    names.push_back(now.is_none() ? state_of_names(run.parts().optimizer_parameters[i], states.items()[i])
+                                  : std::move(now));
+  }
+  return names;
+}
+
+State scheduler_states(RunContext& run) {
+  State states = State::list();
+  for (const auto& scheduler : run.parts().schedulers) states.push_back(scheduler->state_dict());
+  return states;
+}
+
+/// Returns whether gradients belong to a checkpoint: those of the current window; under manual optimization all.
+bool has_gradients(RunContext& run) {
+  return !run.module().automatic_optimization || run.counters().window.position != 0;
+}
+
+State gathered_gradients(RunContext& run) {
+  State gradients = State::dict();
+  if (!has_gradients(run)) return gradients;
+  for (const auto& parameter : run.module().named_parameters())
+    if (const at::Tensor& gradient = parameter.value().grad(); gradient.defined())
+      gradients[parameter.key()] = gradient;
+  return parallel::join_tensors(run.module(), gradients);
+}
+
+State loader_states(const data::Loaders* loaders) {
+  State states = State::list();
+  if (loaders != nullptr)
+    for (const auto& loader : *loaders) states.push_back(loader->state_dict());
+  return states;
+}
+
+State metric_states(const LightningModule& module) {
+  State states = State::dict();
+  for (const auto& [name, metric] : module.registered_metrics()) states[name] = metric->state_dict();
+  return states;
+}
+
+/// Returns whether the loaders' positions are the same on all ranks.
+bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
+  return comm.world_size() == 1 || loaders == nullptr ||
+         std::ranges::all_of(*loaders, [](const auto& loader) { return loader->in_step(); });
+}
+
+/// Returns the state that belongs to one rank. Between validations the evaluation loaders have no position.
+State section_of_rank(RunContext& run) {
+  const bool validating = run.counters().batch_phase == BatchPhase::Validating;
+  State section =
+      State::dict({{"rng", run.rng()},
+                   {"train_loader", loader_states(run.train_loaders())},
+                   {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders()) : State::list()},
+                   {"train_loader_in_step", are_in_step(run.train_loaders(), run.comm())},
+                   {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders(), run.comm())},
+                   {"gradients", gathered_gradients(run)},
+                   {"gradient_means", has_gradients(run) ? run.parts().strategy.gradient_means() : State()},
+                   {"sum_of_weights", run.counters().window.sum_of_weights},
+                   {"metrics", metric_states(run.module())},
+                   {"logged", run.sink().state_dict(run.module().registered_metrics(),
+                                                    {.train = run.counters().last_batch, .evaluation = validating})}});
+  if (State host = run.host_states(); !host.is_none()) section["host"] = std::move(host);
+  return section;
+}
+
+/// Returns the sections of all ranks. If the checkpoint is divided, each rank's goes to its part.
+State sections_of_ranks(RunContext& run, State* divided) {
+  if (divided == nullptr) return State(gather_states(section_of_rank(run), run.comm()));
+  const auto key = [](int64_t rank) { return "levin/ranks/" + std::to_string(rank); };
+  State marks = State::list();
+  for (int64_t rank = 0; rank < run.comm().world_size(); ++rank) marks.push_back(divided_mark(key(rank)));
+  (*divided)[key(run.comm().rank())] = section_of_rank(run);
+  return marks;
+}
+
+State levin_section(RunContext& run, State* divided) {
+  State section = State::dict({
+      {"format_version", kCheckpointFormat},
+      {"trainer", run.counters().state_dict()},
+      {"accumulate_grad_batches", run.parts().options.accumulate_grad_batches},
+      {"accumulation_scale", run.accumulation_scale().state()},
+      {"module_modes", module_modes(run.module())},
+      {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
+      {"loggers", run.parts().loggers->state_dict()},
+      {"strategy", run.parts().strategy.state_dict()},
+      {"non_finite_step", run.non_finite_step() ? State(*run.non_finite_step()) : State()},
+      {"stop_reason", run.stops().end_the_run() ? State(*run.stops().reason()) : State()},
+      {"config", run.config().json},
+      {"run", run.run_folder().id()},
+      {"saved_at", unix_time()},
+  });
+  section["ranks"] = sections_of_ranks(run, divided);
+  return section;
+}
+
+}  // namespace
+
+void for_each_callback(RunContext& run, const std::function<void(const std::string& key, Callback& callback)>& visit) {
+  std::map<std::string, int> seen;
+  for (const CallbackEntry& entry : run.parts().callbacks) {
+    std::string key = entry.callback->state_key();
+    if (const int number = seen[key]++; number > 0) key += " " + std::to_string(number + 1);
+    visit(key, *entry.callback);
+  }
+}
+
+CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
+  std::optional<State> own;
+  if (run.parts().options.state_dict_type == "sharded") own = State::dict();
+  State* const divided = own ? &*own : nullptr;
+  Strategy& strategy = run.parts().strategy;
+  std::optional<RunContext::DividedWeights> divides_weights;
+  if (divided) divides_weights.emplace(run, *divided);
+  const auto optimizers = static_cast<int64_t>(run.parts().optimizers.size());
+  State checkpoint =
+      State::dict({{"epoch", lightning_epoch(run.counters())},
+                   {"global_step", lightning_global_step(run.counters(), optimizers)},
+                   {"pytorch-lightning_version", kLightningVersion},
+                   {kStateDict, divided ? strategy.divided_weights(*divided, kStateDict) : strategy.weights()},
+                   {"loops", lightning_loops(run.counters(), optimizers)}});
+  if (!weights_only) {
+    checkpoint["callbacks"] = callback_states(run);
+    checkpoint["optimizer_states"] = optimizer_states(run, divided);
+    checkpoint["lr_schedulers"] = scheduler_states(run);
+    checkpoint["levin"] = levin_section(run, divided);
+    checkpoint["levin"]["optimizer_parameters"] = optimizer_parameters(run, checkpoint.at("optimizer_states"));
+    save_precision_state(run, checkpoint);
+  }
+  if (run.data_module() != nullptr)
+    if (State learned = data::learned_section(*run.data_module()); !learned.is_none())
+      checkpoint[kLearnedFromData] = std::move(learned);
+  if (const std::string& hyperparameters = run.config().hyperparameters; hyperparameters != "{}") {
+    checkpoint["hparams_name"] = "kwargs";
+    checkpoint["hyper_parameters"] = state_of_json(hyperparameters);
+  }
+  if (weights_only)
+    run.module().on_save_checkpoint(run, checkpoint);
+  else
+    run.parts().hooks.on_save_checkpoint(run, checkpoint);
+  return {std::move(checkpoint), std::move(own)};
+}
+
+}  // namespace levin
