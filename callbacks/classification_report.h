@@ -12,7 +12,7 @@ namespace levin {
 struct ClassificationReportOptions {
   int64_t num_samples =
       LEVIN_OPTION(num_samples, 16, "Samples that are shown, and as many mistakes", {.min = 0, .max = 256});
-  int64_t every_n_epochs = LEVIN_OPTION(every_n_epochs, 1, "Write in every so many epochs of a fit", {.min = 1});
+  int64_t every_n_epochs = LEVIN_OPTION(every_n_epochs, 1, "Write every n epochs of a fit", {.min = 1});
   std::vector<std::string> class_names = LEVIN_OPTION(class_names, {}, "What the numbers in `target` mean");
   std::string name = LEVIN_OPTION(name, "input", "Which tensor of predict_step holds the scores");
   std::string output_dir =

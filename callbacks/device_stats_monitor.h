@@ -9,7 +9,7 @@ namespace levin {
 struct DeviceStatsMonitorOptions {
   std::optional<bool> cpu_stats =
       LEVIN_OPTION(cpu_stats, {}, "Log the CPU's values too; unset: only where the run is on the CPU");
-  int64_t every_n_steps = LEVIN_OPTION(every_n_steps, 50, "Log every so many train batches", {.min = 1});
+  int64_t every_n_steps = LEVIN_OPTION(every_n_steps, 50, "Log every n training batches", {.min = 1});
 };
 
 /// Logs memory and load of the run's device at log points: `DeviceStatsMonitor.on_train_batch_end/...`.

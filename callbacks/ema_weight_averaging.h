@@ -11,8 +11,8 @@ namespace levin {
 struct EMAWeightAveragingOptions {
   bool use_buffers = LEVIN_OPTION(use_buffers, true, "Average floating-point buffers too; false: copy all buffers");
   double decay = LEVIN_OPTION(decay, 0.999, "Weight of the old average in an update", {.min = 0, .max = 1});
-  int64_t update_every_n_steps = LEVIN_OPTION(
-      update_every_n_steps, 1, "Update after every so many optimizer steps; 0: not after steps", {.min = 0});
+  int64_t update_every_n_steps =
+      LEVIN_OPTION(update_every_n_steps, 1, "Update every n optimizer steps; 0: not after steps", {.min = 0});
   std::optional<int64_t> update_starting_at_step =
       LEVIN_OPTION(update_starting_at_step, {}, "First step, from 0, after which steps update", {.min = 0});
   std::optional<int64_t> update_starting_at_epoch = LEVIN_OPTION(

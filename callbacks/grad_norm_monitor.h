@@ -8,7 +8,7 @@ struct GradNormMonitorOptions {
   double norm_type =
       LEVIN_OPTION(norm_type, 2, "Which norm; infinity is the largest absolute value", {.exclusive_min = 0});
   bool per_layer = LEVIN_OPTION(per_layer, false, "Log the norm of each parameter too");
-  int64_t every_n_steps = LEVIN_OPTION(every_n_steps, 1, "Log in every so many optimizer steps", {.min = 1});
+  int64_t every_n_steps = LEVIN_OPTION(every_n_steps, 1, "Log every n optimizer steps", {.min = 1});
 };
 
 /// Logs the norm of all gradients of an optimizer before each step, unscaled and before they are clipped:

@@ -28,9 +28,9 @@ struct ModelCheckpointOptions {
   bool auto_insert_metric_name =
       LEVIN_OPTION(auto_insert_metric_name, true, "{epoch} in filename becomes epoch=3, not 3");
   std::optional<int64_t> every_n_train_steps =
-      LEVIN_OPTION(every_n_train_steps, {}, "Save every so many optimizer steps", {.min = 0});
+      LEVIN_OPTION(every_n_train_steps, {}, "Save every n optimizer steps", {.min = 0});
   std::optional<Duration> train_time_interval = LEVIN_OPTION(train_time_interval, {}, "Save after so much time");
-  std::optional<int64_t> every_n_epochs = LEVIN_OPTION(every_n_epochs, {}, "Save every so many epochs", {.min = 0});
+  std::optional<int64_t> every_n_epochs = LEVIN_OPTION(every_n_epochs, {}, "Save every n epochs", {.min = 0});
   std::optional<bool> save_on_train_epoch_end =
       LEVIN_OPTION(save_on_train_epoch_end, {}, "Save at the end of train epochs; false: after validations");
   bool enable_version_counter =

@@ -36,7 +36,7 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
                                    "Validates and ends with a moving average of the weights");
   add_callback<GradNormMonitor>(registry, "GradNormMonitor", "Logs the norm of the gradients");
   add_callback<GradientAccumulationScheduler>(registry, "GradientAccumulationScheduler",
-                                              "Changes accumulate_grad_batches as training goes on");
+                                              "Changes accumulate_grad_batches during training");
   add_callback<LearningRateMonitor>(registry, "LearningRateMonitor", "Logs the learning rates");
   add_callback<ModelCheckpoint>(registry, "ModelCheckpoint", "Saves checkpoints, and keeps the best of them");
   add_callback<ModelPruning>(registry, "ModelPruning", "Sets the least important weights to 0");
@@ -44,7 +44,7 @@ void register_builtins(Registry<CallbackKind::Entry>& registry) {
   add_callback<OnExceptionCheckpoint>(registry, "OnExceptionCheckpoint",
                                       "Saves a checkpoint when an exception ends a fit");
   add_callback<PredictionWriter>(registry, "PredictionWriter", "Writes predictions to files");
-  add_callback<SampleImages>(registry, "SampleImages", "Draws images as training goes on");
+  add_callback<SampleImages>(registry, "SampleImages", "Draws images during training");
   add_callback<SpikeDetection>(registry, "SpikeDetection", "Ends the run when the loss jumps");
   add_callback<StochasticWeightAveraging>(registry, "StochasticWeightAveraging",
                                           "Ends with the mean of the weights of the last epochs");

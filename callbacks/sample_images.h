@@ -8,7 +8,7 @@ namespace levin {
 
 struct SampleImagesOptions {
   int64_t num_samples = LEVIN_OPTION(num_samples, 16, "Images of a picture", {.min = 1, .max = 1024});
-  int64_t every_n_epochs = LEVIN_OPTION(every_n_epochs, 1, "Draw in every so many epochs", {.min = 1});
+  int64_t every_n_epochs = LEVIN_OPTION(every_n_epochs, 1, "Draw every n epochs", {.min = 1});
   std::string source = LEVIN_OPTION(source, "predict_step",
                                     "Draw what predict_step makes of the first validation batch, or that batch itself",
                                     {.choices = {"predict_step", "batch"}});

@@ -16,9 +16,9 @@ namespace levin::data {
 struct TarDatasetOptions {
   /// How the members of a sample are decoded; these options appear beside the others, without a prefix.
   TarDecoderOptions members = {};
-  int64_t shuffle_buffer = LEVIN_OPTION(
-      shuffle_buffer, 0, "With shuffle, draw from a buffer of so many samples; 0: draw only the order of the files",
-      {.min = 0});
+  int64_t shuffle_buffer =
+      LEVIN_OPTION(shuffle_buffer, 0,
+                   "With shuffle, draw from a buffer of n samples; 0: draw only the order of the files", {.min = 0});
   std::vector<std::string> class_names = LEVIN_OPTION(class_names, {}, "What the numbers in `target` mean");
   /// Changes each sample alone, as a batch of one, before samples are batched; in C++ only.
   TransformPtr transform = {};

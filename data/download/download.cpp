@@ -81,7 +81,7 @@ class Download {
   [[noreturn]] void throw_failed(const TransferEnd& end) const {
     remove_useless_part();
     const bool kept = part_.size() > 0 && !options_.sha256.empty();
-    const std::string advice = kept ? "try again, which goes on from what is in " + part_.path().string()
+    const std::string advice = kept ? "try again, which resumes from what is in " + part_.path().string()
                                     : std::string("try again, or give another url");
     throw Error(url_, ": ", end.reason, "; ", advice, ", or download it by hand to ", path_.string());
   }

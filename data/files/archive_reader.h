@@ -38,7 +38,7 @@ class ArchiveReader {
   /// Returns the member's bytes, uint8 [bytes]. For a large member of an uncompressed tar file, the tensor is a view of
   /// the mapped file, keeps the mapping alive, and its pages have not been read yet; otherwise it is a copy. Call it
   /// once per member. Memory is taken for as many bytes as `size` says, and touched as they are unpacked: a member that
-  /// claims more than the archive can hold, or goes on after them, is an error.
+  /// claims more than the archive can hold, or resumes after them, is an error.
   at::Tensor read();
 
  private:

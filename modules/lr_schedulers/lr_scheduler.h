@@ -20,7 +20,7 @@ namespace levin {
 struct LRSchedulerConfig {
   std::string interval = LEVIN_OPTION(interval, "epoch", "Step the scheduler by epoch or by optimizer step",
                                       {.choices = {"epoch", "step"}});
-  int64_t frequency = LEVIN_OPTION(frequency, 1, "Step the scheduler every so many intervals", {.min = 1});
+  int64_t frequency = LEVIN_OPTION(frequency, 1, "Step the scheduler every n intervals", {.min = 1});
   std::string monitor = LEVIN_OPTION(monitor, "val_loss", "Metric for schedulers that follow one");
   bool strict = LEVIN_OPTION(strict, true, "A monitor that was not logged is an error; false: warn and do not step");
 };

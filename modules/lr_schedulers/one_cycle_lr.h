@@ -22,11 +22,11 @@ struct OneCycleLROptions {
   double div_factor = LEVIN_OPTION(div_factor, 25, "max_lr / first rate", {.exclusive_min = 0});
   double final_div_factor = LEVIN_OPTION(final_div_factor, 1e4, "First rate / last rate", {.exclusive_min = 0});
   bool three_phase = LEVIN_OPTION(three_phase, false, "Fall as long as the rise, then on to the last rate");
-  std::string when_longer =
-      LEVIN_OPTION(when_longer, "refuse",
-                   "Steps beyond total_steps, as of a finished run that goes on: refuse them, hold the last rates, or "
-                   "stretch the cycle to the new length from the present step on",
-                   {.choices = {"refuse", "hold", "stretch"}});
+  std::string when_longer = LEVIN_OPTION(
+      when_longer, "refuse",
+      "Steps beyond total_steps, as of a finished run that is continued: refuse them, hold the last rates, or "
+      "stretch the cycle to the new length from the present step on",
+      {.choices = {"refuse", "hold", "stretch"}});
 };
 
 /// The 1cycle policy: the learning rate rises to `max_lr` and falls to almost 0; the momentum changes inversely. Steps

@@ -88,7 +88,7 @@ std::unique_ptr<LRScheduler> SequentialLR::bind(torch::optim::Optimizer& optimiz
     bound.push_back(options_.schedulers[i].bind(optimizer, context_of(i, options_.milestones, inside), path));
     if (i > 0 && dynamic_cast<const CompositeLR*>(bound.back().get()))
       throw UsageError(path,
-                       ": a SequentialLR or ChainedScheduler cannot begin anew, so it can only stand first; name its "
+                       ": a SequentialLR or ChainedScheduler cannot restart, so it can only stand first; name its "
                        "schedulers and milestones here instead");
   }
   return std::make_unique<BoundSequentialLR>(optimizer, inside, std::move(bound), options_.milestones);

@@ -13,11 +13,11 @@ struct WarmupCosineOptions {
   double warmup_start_factor =
       LEVIN_OPTION(warmup_start_factor, 0.01, "Factor of the rate at first", {.min = 0, .max = 1});
   double eta_min = LEVIN_OPTION(eta_min, 0, "Lowest learning rate");
-  std::string when_longer =
-      LEVIN_OPTION(when_longer, "hold",
-                   "A run that goes on with more steps than total_steps was: hold the lowest rate for them, or stretch "
-                   "the schedule to the new length from the present step on",
-                   {.choices = {"hold", "stretch"}});
+  std::string when_longer = LEVIN_OPTION(
+      when_longer, "hold",
+      "A run that is resumed with more steps than total_steps was: hold the lowest rate for them, or stretch "
+      "the schedule to the new length from the present step on",
+      {.choices = {"hold", "stretch"}});
 };
 
 /// Increases the learning rate linearly from `warmup_start_factor` times its value over `warmup_steps`, then decreases

@@ -237,7 +237,7 @@ std::string state_shape_mismatch(torch::optim::Optimizer& optimizer, const torch
             name, " has the shape ", parameter.sizes(), ", and the optimizer's state of it, ", to_text(key),
             ", the shape ", value.to_tensor().sizes(),
             ": the parameter was given other data (set_data) after steps were made; drop what the optimizer "
-            "keeps of it, optimizer.state().erase(parameter.unsafeGetTensorImpl()), and it begins anew");
+            "keeps of it, optimizer.state().erase(parameter.unsafeGetTensorImpl()), and it starts again");
       }
     }
   return {};

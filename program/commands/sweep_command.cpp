@@ -153,14 +153,13 @@ void check_flags(const SweepFlags& flags, const std::string& method) {
 
 std::vector<int64_t> rungs_of(const SweepFlags& flags, const TrainerOptions& trainer) {
   const int64_t epochs = trainer.max_epochs.value_or(-1), grace = flags.grace_epochs.value_or(1);
-  if (epochs < 1)
-    throw UsageError("--method asha: --max-epochs is missing, the epochs of the trials that go on longest");
+  if (epochs < 1) throw UsageError("--method asha: --max-epochs is missing, the epochs of the trials that run longest");
   if (grace > epochs) throw UsageError("--grace-epochs: expected at most --max-epochs, ", epochs, ", got ", grace);
   if (trainer.min_epochs.value_or(0) > grace || trainer.min_steps.value_or(0) > 0)
     throw UsageError("--method asha ends trials early, and min_epochs and min_steps forbid it; leave these out");
   const int64_t factor = flags.reduction_factor.value_or(3);
   if (*flags.trials < factor)
-    throw UsageError("--method asha: of ", *flags.trials, " trials none goes on; ask for ", factor,
+    throw UsageError("--method asha: of ", *flags.trials, " trials none is continued; ask for ", factor,
                      " --trials or more");
   return sweep::rung_epochs(grace, epochs, factor);
 }
@@ -305,7 +304,7 @@ int sweep_command(std::vector<std::string> arguments) {
   const std::vector<TrialRow> rows = sweep::run_sweep(plan, std::cout);
   if (received_signal() != 0) {
     print_rows(rows, plan, swept);
-    std::cout << "stopped by " << signal_name(received_signal()) << "; the same command goes on" << std::endl;
+    std::cout << "stopped by " << signal_name(received_signal()) << "; the same command resumes it" << std::endl;
     return 128 + received_signal();
   }
   return conclude(rows, plan, swept) ? 0 : 1;

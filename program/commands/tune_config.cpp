@@ -92,7 +92,7 @@ RunOptions tune_config(RunOptions options, const std::string& ckpt_path) {
   if (const std::optional<Json> before = config_of_checkpoint(options.trainer, ckpt_path)) {
     if (changes_rate) config[rate_place(config)] = before->at(rate_place(*before));
     if (changes_size) config[batch_size_place(config)] = before->at(batch_size_place(*before));
-    console::info("the run goes on with the batch size and the learning rate that were found when it began");
+    console::info("the run keeps the batch size and the learning rate that were found when it started");
   } else {
     tune_with_parts(config, options);
   }

@@ -157,7 +157,7 @@ bool verify_resume(std::ostream& out, const Config& config, int64_t steps) {
   if (!is_first_rank()) return true;
   for (const fs::path& file : {whole, again}) forget_times(file);
   out << "verify-resume: " << steps << " steps (unbroken.ckpt), and again with a stop after " << steps / 2
-      << " and a new module that went on (resumed.ckpt)\n";
+      << " and a new module that was resumed (resumed.ckpt)\n";
   bool equal = ckpt_diff(out, whole, again, kToTheBit);
   const auto tail = rows.end() - static_cast<std::ptrdiff_t>(std::min(rows.size(), rows_again.size()));
   if (!std::equal(tail, rows.end(), rows_again.begin(), rows_again.end())) {

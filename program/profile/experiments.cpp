@@ -129,7 +129,7 @@ std::vector<Experiment> option_experiments(const Json& config, const ProfileFact
   // The trial with a constant batch does not show this cost, because it makes the loaders anew too.
   if (const Json reload = value_at(config, "trainer.reload_dataloaders_every_n_epochs");
       reload.is_number_integer() && reload.get<int64_t>() > 0)
-    list.push_back({.cause = "loaders that are made anew",
+    list.push_back({.cause = "loaders that are made again",
                     .changes = {change_of(config, "trainer.reload_dataloaders_every_n_epochs", 0)}});
   if (facts.has_convolution)
     try_instead("memory_format", "preserve", "channels_last", "the memory layout of convolutions");

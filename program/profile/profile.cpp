@@ -88,7 +88,7 @@ void Profiling::find_free(const ProfileTrial& base) {
   const auto explains = [&](const Candidate* part) {
     return std::ranges::any_of(list, [&](const Candidate& one) {
       const bool is_of_loader = one.experiment.cause == probes.loader.cause ||
-                                one.experiment.cause == "loaders that are made anew" ||
+                                one.experiment.cause == "loaders that are made again" ||
                                 one.experiment.cause == "pinned memory";
       return one.is_accepted && (part == loader ? is_of_loader : one.experiment.effect == ProfileEffect::Output);
     });

@@ -107,7 +107,7 @@ void Journal::read(const std::string& text, const Json& identity) {
     } catch (const UsageError&) {
       throw;
     } catch (const std::exception&) {
-      throw UsageError(path_.string(), ": line ", number, " is damaged; begin the sweep anew with another --folder");
+      throw UsageError(path_.string(), ": line ", number, " is damaged; start the sweep again with another --folder");
     }
   }
 }
@@ -123,7 +123,7 @@ void Journal::write_line(const Json& line) {
   if (error == 0) error = sync_file(descriptor_);
   if (error != 0)
     throw Error(path_.string(), ": cannot be written: ", std::generic_category().message(error),
-                "; the same command goes on with the sweep");
+                "; the same command resumes it with the sweep");
 }
 
 }  // namespace levin::sweep

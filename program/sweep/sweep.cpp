@@ -69,7 +69,7 @@ class Sweep {
         places_(make_places(plan.jobs, plan.cores, plan.gpus)) {
     for (const TrialEvent& event : journal_.events()) take(event);
     if (plan.retries_failed) forget_failed();
-    if (journal_.is_continued()) out_ << "goes on in " << plan.folder.string() << ": " << progress() << std::endl;
+    if (journal_.is_continued()) out_ << "resumes in " << plan.folder.string() << ": " << progress() << std::endl;
   }
 
   void run() {
@@ -232,7 +232,7 @@ class Sweep {
       const std::optional<RecordedRun> run = run_of(folder_of(job.trial));
       // What is written down of it counts for good.
       if (run && run->is_unread)
-        throw Error("trial ", job.trial, ": ", run->problems.front(), "; the same command goes on with the sweep");
+        throw Error("trial ", job.trial, ": ", run->problems.front(), "; the same command resumes it with the sweep");
       if (run) {
         event.kind = Kind::Ended;
         judge(*run, event);

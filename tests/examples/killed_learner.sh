@@ -24,7 +24,7 @@ for wait in 0.3 0.7 0.2 0.5; do
   wait $learner 2>/dev/null || true
 done
 (learn broken) || { cat "$work/broken.out"; exit 1; }
-resumed=$(grep -c "goes on after" "$work/broken.out" || true)
+resumed=$(grep -c "resumes after" "$work/broken.out" || true)
 [ "$kills" -gt 0 ] && [ "$resumed" -gt 0 ] || { cat "$work/broken.out"; echo "no run was broken off and resumed"; exit 1; }
 cmp "$(weights unbroken)" "$(weights broken | head -1)"
 [ "$(tail -1 "$work/unbroken.out" | sed 's/"seconds": [^,]*//')" = "$(tail -1 "$work/broken.out" | sed 's/"seconds": [^,]*//')" ]

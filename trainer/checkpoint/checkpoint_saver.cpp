@@ -78,7 +78,7 @@ void CheckpointSaver::report(const std::exception& error) const {
   else
     throw Error("a checkpoint was not saved: ", error.what(),
                 "; free space or choose another folder, and continue with ckpt_path ", source_.run_folder().string(),
-                " (--ckpt-path). With checkpoint_errors \"warn\" the training would go on");
+                " (--ckpt-path). With checkpoint_errors \"warn\" the training would continue");
 }
 
 }  // namespace levin

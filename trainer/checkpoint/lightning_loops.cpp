@@ -92,7 +92,8 @@ TrainerState state_of_lightning(const State& checkpoint, int64_t optimizers) {
   const State* loops = checkpoint.find("loops");
   if (loops == nullptr)
     throw UsageError(
-        "it has no \"loops\": written by PyTorch Lightning before 1.5; a run cannot go on from it. Its weights can be "
+        "it has no \"loops\": written by PyTorch Lightning before 1.5; a run cannot be resumed from it. Its weights "
+        "can be "
         "read: model.weights, or levin::load_weights");
   const State& fit = loops->at("fit_loop");
   const State& epochs = fit.at("epoch_progress");

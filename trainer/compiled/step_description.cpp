@@ -184,7 +184,7 @@ void check_inputs(const StepDescription& description, const std::vector<StepInpu
 }
 
 std::string recompile_advice(const std::filesystem::path& path) {
-  return "; make it anew: levin compile --config <config of the run> --out " + path.string();
+  return "; make it again: levin compile --config <config of the run> --out " + path.string();
 }
 
 }  // namespace levin::compiled

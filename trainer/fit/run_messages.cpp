@@ -47,7 +47,7 @@ void print_start(RunContext& run, const Placement& placement, const std::string&
   if (parts.options.precision != Precision()) line += std::string(", precision ") + parts.precision.name();
   if (!run.run_folder().empty()) line += ", run folder " + run.run_folder().path().string();
   if (run.resumption().is_resumed())
-    line += c10::str(", goes on after ", counted(run.counters().global_step, "step"), " and ",
+    line += c10::str(", resumes after ", counted(run.counters().global_step, "step"), " and ",
                      counted(run.counters().epoch, "epoch"), " of ", from);
   console::info(line);
 }
@@ -86,10 +86,10 @@ void print_starts_over(const RunContext& run, const std::string& ckpt_path, cons
                        const std::filesystem::path& runs) {
   if (!says(run.parts())) return;
   if (ckpt_path == "last")
-    console::info(
-        c10::str("ckpt_path \"last\": there is no checkpoint below ", runs.string(), "; the run begins anew"));
+    console::info(c10::str("ckpt_path \"last\": there is no checkpoint below ", runs.string(),
+                           "; the run starts from the beginning"));
   else if (start.restarts > 0 && !start.id.empty())
-    console::info("it was restarted, and has saved no checkpoint yet: the run begins anew");
+    console::info("it was restarted, and has saved no checkpoint yet: the run starts from the beginning");
 }
 
 void print_weights_file(const RunContext& run, Stage stage, const std::filesystem::path& file) {

@@ -33,7 +33,7 @@ std::vector<std::shared_ptr<Logger>> LoggerChoice::make(const std::filesystem::p
     } catch (const UsageError&) {
       throw;
     } catch (const std::exception& error) {
-      console::warn(parts[i].class_name() + " cannot be made: " + error.what() + "; the run goes on without it");
+      console::warn(parts[i].class_name() + " cannot be made: " + error.what() + "; the run continues without it");
     }
   }
   return made;

@@ -32,7 +32,7 @@ void LoggerCollection::guarded(const Entry& entry, const std::function<void(Logg
   const auto failed = [&](const std::string& reason) {
     if (std::exchange(entry.has_failed, true)) return;
     console::warn(name_of(*entry.logger) + " fails: " + reason +
-                  "; the run goes on without what this logger cannot write, and says so once");
+                  "; the run continues without what this logger cannot write, and says so once");
   };
   try {
     call(*entry.logger);

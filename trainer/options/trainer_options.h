@@ -70,14 +70,14 @@ struct TrainerOptions {
       LEVIN_OPTION(overfit_batches, 0.0,
                    "Train on the same few batches in each epoch, unshuffled, and validate on as many; 0.0: off");
   CheckInterval val_check_interval = LEVIN_OPTION(
-      val_check_interval, 1.0, "Validate every so many batches, at this fraction of the epoch, or after this time");
+      val_check_interval, 1.0, "Validate every n batches, at this fraction of the epoch, or after this time");
   std::optional<int64_t> check_val_every_n_epoch =
       LEVIN_OPTION(check_val_every_n_epoch, 1,
-                   "Validate only in every so many epochs; null: val_check_interval counts on over epochs", {.min = 1});
+                   "Validate only every n epochs; null: val_check_interval counts across epochs", {.min = 1});
   int64_t num_sanity_val_steps =
       LEVIN_OPTION(num_sanity_val_steps, 2, "Validation batches to try before training; -1: all", {.min = -1});
   int64_t log_every_n_steps =
-      LEVIN_OPTION(log_every_n_steps, 50, "Log step values every so many train batches; 0: never", {.min = 0});
+      LEVIN_OPTION(log_every_n_steps, 50, "Log step values every n training batches; 0: never", {.min = 0});
   std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {},
                                                           "Save checkpoints; without a ModelCheckpoint of the "
                                                           "newest epoch; unset means true");
@@ -101,8 +101,8 @@ struct TrainerOptions {
   bool detect_anomaly = LEVIN_OPTION(detect_anomaly, false, "Let autograd look for NaN in backward");
   bool barebones = LEVIN_OPTION(barebones, false, "Only train: no logs, bar, checkpoints, summary or sanity check");
   bool sync_batchnorm = LEVIN_OPTION(sync_batchnorm, false, "BatchNorm statistics over all ranks");
-  int64_t reload_dataloaders_every_n_epochs = LEVIN_OPTION(
-      reload_dataloaders_every_n_epochs, 0, "Ask for new loaders every so many epochs; 0: never", {.min = 0});
+  int64_t reload_dataloaders_every_n_epochs =
+      LEVIN_OPTION(reload_dataloaders_every_n_epochs, 0, "Ask for new loaders every n epochs; 0: never", {.min = 0});
   std::string default_root_dir = LEVIN_OPTION(default_root_dir, ".", "Folder that holds the runs' folders");
 
   // Spellings of early PyTorch Lightning versions.

@@ -48,7 +48,8 @@ void check_resumable(const State& checkpoint) {
   weights_of(checkpoint);
   if (checkpoint.find("optimizer_states") == nullptr || checkpoint.find("lr_schedulers") == nullptr)
     throw UsageError(
-        "it holds weights only, and a run cannot go on from it; begin a new run with these weights (model.weights, or "
+        "it holds weights only, and a run cannot be resumed from it; start a new run with these weights "
+        "(model.weights, or "
         "levin::load_weights)");
   if (const State* own = checkpoint.find("levin")) {
     const int64_t version = own->at("format_version").to_int();
@@ -192,7 +193,7 @@ void keep_global_batch(RunContext& run, int64_t ranks_before) {
   if (ranks == ranks_before) return;
   const auto refuse = [&](const std::string& why) {
     throw UsageError("trainer.keep_global_batch: ", why, ", and ", ranks_before, " ranks are now ", ranks,
-                     "; go on with ", ranks_before, " ranks, or set keep_global_batch to false");
+                     "; resume with ", ranks_before, " ranks, or set keep_global_batch to false");
   };
   if (counters.window.position != 0) refuse("it was saved in the middle of an accumulation window");
   if (counters.batch_phase == BatchPhase::Validating) refuse("it was saved in the middle of a validation");

@@ -50,10 +50,11 @@ State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State
   return divided != nullptr ? strategy.divided_optimizer_state(optimizer, *divided)
                             : strategy.optimizer_state(optimizer);
 } catch (const UsageError& error) {
-  run.warn_once("checkpoint optimizer state",
-                std::string("checkpoints lack an optimizer's state, and a run that goes on from one begins with a new "
-                            "one: ") +
-                    error.what());
+  run.warn_once(
+      "checkpoint optimizer state",
+      std::string("checkpoints lack an optimizer's state, and a run that is resumed from one starts with a new "
+                  "one: ") +
+          error.what());
   return State();
 }
 

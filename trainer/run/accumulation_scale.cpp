@@ -9,7 +9,7 @@ int64_t AccumulationScale::on_ranks(int64_t k, int64_t ranks) const {
   if (k * times_ % by_ != 0)
     throw UsageError("trainer.keep_global_batch: ", k, " batches of each rank in a step cannot be divided among ",
                      ranks, " ranks, which are ", static_cast<double>(by_) / static_cast<double>(times_),
-                     " times as many as it was meant for; go on with as many as the run began with");
+                     " times as many as it was meant for; resume with as many as the run started with");
   return k * times_ / by_;
 }
 

@@ -219,7 +219,7 @@ std::optional<ReadCheckpoint> newest_checkpoint(const fs::path& folder, Checkpoi
   // A run that began anew would be the loss of the one that is there.
   if (!unread.empty())
     throw UsageError(unread, "; there is no other checkpoint below ", folder.string(),
-                     ". Try again once the system reads the file, or begin anew without ckpt_path");
+                     ". Try again once the system reads the file, or start again without ckpt_path");
   return {};
 }
 

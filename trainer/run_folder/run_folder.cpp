@@ -154,7 +154,7 @@ void RunFolder::make_again_if_removed() const {
   fs::create_directories(path_, error);
   if (error) return;  // the next write says why
   console::warn(path_.string() +
-                ": the run's folder was removed while the run went on; it is made again for what the run "
+                ": the run's folder was removed during the run; it is made again for what the run "
                 "writes at its end");
   write_run_record(path_, record_);
 }

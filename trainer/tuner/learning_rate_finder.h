@@ -15,7 +15,7 @@ struct LearningRateFinderOptions {
   std::string mode = LEVIN_OPTION(mode, "exponential", "How the rate grows", {.choices = {"exponential", "linear"}});
   std::optional<double> early_stop_threshold =
       LEVIN_OPTION(early_stop_threshold, 4.0,
-                   "End where the smoothed loss is so many times the best, or not finite; unset: never", {.min = 0});
+                   "End where the smoothed loss is n times the best, or not finite; unset: never", {.min = 0});
   bool update_attr = LEVIN_OPTION(update_attr, true, "Fit with the suggested rate");
 };
 

@@ -21,7 +21,7 @@ struct LRFindOptions {
   std::string mode = LEVIN_OPTION(mode, "exponential", "How the rate grows", {.choices = {"exponential", "linear"}});
   std::optional<double> early_stop_threshold =
       LEVIN_OPTION(early_stop_threshold, 4.0,
-                   "End where the smoothed loss is so many times the best, or not finite; unset: never", {.min = 0});
+                   "End where the smoothed loss is n times the best, or not finite; unset: never", {.min = 0});
   bool update_attr =
       LEVIN_OPTION(update_attr, true, "Use the suggested rate in the trainer's fits, or give it to set_lr");
   int64_t skip_begin = LEVIN_OPTION(skip_begin, 10, "First steps that are not suggested", {.min = 0});

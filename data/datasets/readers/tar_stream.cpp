@@ -113,7 +113,7 @@ void TarStream::load_state_dict(const State& state) {
   for (const auto& [key, value] : mine.to_dict()) {
     if (state.at(key).to_int() == value.to_int()) continue;
     throw Error("TarDataset: the state was saved with ", levin::to_text(key), " = ", state.at(key).to_int(),
-                ", now it is ", value.to_int(), "; go on with the same shards, ranks and shuffle_buffer");
+                ", now it is ", value.to_int(), "; resume with the same shards, ranks and shuffle_buffer");
   }
   turn_ = state.at("turn").to_int();
   offset_ = state.at("offset").to_int();

@@ -27,7 +27,7 @@ int64_t continued_total_steps(const char* scheduler, int64_t saved, int64_t plan
   const std::string lengths = c10::str(scheduler, ": the schedule of the checkpoint is made for ", saved,
                                        " steps, this run's options for ", planned);
   if (planned < saved) {
-    console::warn(lengths + "; it goes on as it was begun, and is not at its end when the run is");
+    console::warn(lengths + "; it keeps its length, and is not at its end when the run is");
     return saved;
   }
   if (when_longer == "stretch") {
@@ -35,16 +35,15 @@ int64_t continued_total_steps(const char* scheduler, int64_t saved, int64_t plan
     return planned;
   }
   if (when_longer == "hold") {
-    console::info(c10::str(lengths, "; it goes on as it was begun, and the last rates stay from step ", saved, " on"));
+    console::info(c10::str(lengths, "; it keeps its length, and the last rates stay from step ", saved, " on"));
     return saved;
   }
   const std::string choices =
-      "when_longer \"hold\" keeps its last rates for the steps beyond, \"stretch\" goes on along a schedule of the "
+      "when_longer \"hold\" keeps its last rates for the steps beyond, \"stretch\" continues along a schedule of the "
       "whole "
       "run; or begin a new run from the weights (model.weights)";
-  if (last_epoch >= saved) throw UsageError(lengths, ", and it is at its end; choose how to go on: ", choices);
-  console::warn(lengths + "; it goes on as it was begun, and the run ends with an error behind its last step; " +
-                choices);
+  if (last_epoch >= saved) throw UsageError(lengths, ", and it is at its end; choose what follows: ", choices);
+  console::warn(lengths + "; it keeps its length, and the run ends with an error behind its last step; " + choices);
   return saved;
 }
 

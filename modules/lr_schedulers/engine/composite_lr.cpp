@@ -31,7 +31,7 @@ void CompositeLR::undo_initial_step() {
 }
 
 void CompositeLR::restart() {
-  throw UsageError("a SequentialLR or ChainedScheduler cannot begin anew; let it stand first in a SequentialLR");
+  throw UsageError("a SequentialLR or ChainedScheduler cannot restart; let it stand first in a SequentialLR");
 }
 
 }  // namespace levin

@@ -321,7 +321,7 @@ void GradientReducer::load_state_dict(const State& state) {
   if (seen.size() != parameters_.size() || (!seen.empty() && *seen.rbegin() >= parameters_.size()))
     throw UsageError("ddp: the saved buckets hold ", seen.size(), " trained parameters, the module has ",
                      parameters_.size(),
-                     "; parameters that were unfrozen or frozen during the run must be so when it goes on; see "
+                     "; parameters that were unfrozen or frozen during the run must be so when it is resumed; see "
                      "\"Parameters that join later\" (docs/optimizers.md)");
   make_engine(std::move(buckets));
   if (const State* stay = state.find("buckets_stay"); stay != nullptr && stay->to_bool())

@@ -85,7 +85,7 @@ TEST_CASE("a state of other shards, ranks or another buffer is refused") {
   const State state = *TarDataset({shards.pattern}).open({})->state_dict();
   const TarDataset one({(shards.folder / "s-00.tar").string()});
   CHECK(error_text([&] { one.open({})->load_state_dict(state); }) ==
-        "TarDataset: the state was saved with shards = 2, now it is 1; go on with the same shards, ranks and "
+        "TarDataset: the state was saved with shards = 2, now it is 1; resume with the same shards, ranks and "
         "shuffle_buffer");
   CHECK(
       contains(error_text([&] { TarDataset({shards.pattern}).open({.rank = 1, .world = 2})->load_state_dict(state); }),

@@ -150,7 +150,7 @@ TEST_CASE("tries end when none brings a new byte; what came is kept and used by 
     });
     const std::string error = target.error(server.url("/a"));
     CHECK(error.starts_with(server.url("/a") + ": "));
-    CHECK(error.ends_with("; try again, which goes on from what is in " + target.part.string() +
+    CHECK(error.ends_with("; try again, which resumes from what is in " + target.part.string() +
                           ", or download it by hand to " + target.path.string()));
     CHECK(server.requests().size() == 1 + 2);
     CHECK(read_bytes(target.part) == target.whole.substr(0, 100000));

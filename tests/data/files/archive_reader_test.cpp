@@ -161,7 +161,7 @@ TEST_CASE("a member's beginning is unpacked alone, and read again with the rest"
 }
 
 TEST_CASE(
-    "a member that goes on after its size, or claims more than the archive can hold, is refused before it is "
+    "a member that resumes after its size, or claims more than the archive can hold, is refused before it is "
     "unpacked") {
   ArchiveFile archive;
   const auto zip = [](uint64_t claimed) {

@@ -79,7 +79,7 @@ TEST_CASE("a finished OneCycleLR run continues only by a choice, which the error
   CHECK(
       contains(refused.lines,
                "OneCycleLR: the schedule of the checkpoint is made for 20 steps, this run's options for 30, and it is "
-               "at its end; choose how to go on: when_longer \"hold\" keeps its last rates"));
+               "at its end; choose what follows: when_longer \"hold\" keeps its last rates"));
   const Said held = again({"--model.lr_scheduler.when_longer", "hold"});
   INFO(held.lines);
   CHECK(contains(held.lines, "the last rates stay from step 20 on"));

@@ -43,7 +43,7 @@ TEST_CASE(
   const std::string config = read_bytes(fits.run(0) / "config.json");
   REQUIRE(fits.start({}, job("7", 1)).wait() == 0);
   INFO(fits.log());
-  CHECK(contains(fits.log(), "has saved no checkpoint yet: the run begins anew"));
+  CHECK(contains(fits.log(), "has saved no checkpoint yet: the run starts from the beginning"));
   CHECK(read_bytes(fits.run(0) / "config.json") == config);
   ProgramFit unbroken(2);
   REQUIRE(unbroken.start({}).wait() == 0);
@@ -61,7 +61,7 @@ TEST_CASE("each task of an array resumes its own run, though all share one root"
   for (size_t i = 0; i < seeds.size(); ++i) {
     REQUIRE(fits.start({"--seed", seeds[i]}, task(seeds[i], 1)).wait() == 0);
     INFO(fits.log());
-    CHECK(contains(fits.log(), ", goes on after "));
+    CHECK(contains(fits.log(), ", resumes after "));
     ProgramFit unbroken;
     REQUIRE(unbroken.start({"--seed", seeds[i]}).wait() == 0);
     CHECK(weights(fits, static_cast<int>(i)) == weights(unbroken, 0));
@@ -94,7 +94,7 @@ TEST_CASE("a queued job prefers its own checkpoint to the file that its command 
   }
   REQUIRE(fits.start(command, job("7", 1)).wait() == 0);
   INFO(fits.log());
-  CHECK(contains(fits.log(), fits.run(1).string() + ", goes on after "));
+  CHECK(contains(fits.log(), fits.run(1).string() + ", resumes after "));
   CHECK(contains(fits.log(), " of " + (fits.run(1) / "checkpoints").string()));
   CHECK_FALSE(fs::exists(fits.run(2)));
   REQUIRE(fits.start(command).wait() == 0);
@@ -134,7 +134,7 @@ TEST_CASE("a folder as ckpt_path stands for that run's newest checkpoint in ever
   REQUIRE(fits.start({"--ckpt-path", folder, "--max-epochs", "2"}).wait() == 0);
   INFO(fits.log());
   CHECK(contains(fits.log(), "the config differs from the checkpoint's: trainer.max_epochs: 2 (it was 1)"));
-  CHECK(contains(fits.log(), "run folder " + folder + ", goes on after 100 steps and 1 epoch of " + folder));
+  CHECK(contains(fits.log(), "run folder " + folder + ", resumes after 100 steps and 1 epoch of " + folder));
   CHECK_FALSE(fs::exists(fits.run(2)));
   CHECK(fits.start({"--ckpt-path", (fits.folder / "empty").string()}).wait() == 2);
 }

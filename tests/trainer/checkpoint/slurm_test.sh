@@ -116,7 +116,7 @@ run=$folder/job/run/version_0
 
 echo "the job's output:"
 cat "$folder/job-$job.txt"
-grep -q "goes on after .* of $run/checkpoints/" "$folder/job-$job.txt"
+grep -q "resumes after .* of $run/checkpoints/" "$folder/job-$job.txt"
 [[ -f $run/checkpoints/hpc_ckpt_1.ckpt ]]
 cmp "$run/weights.pt" "$folder/unbroken/run/version_0/weights.pt"
 echo "job $job was queued again and ended as the run that was not disturbed"

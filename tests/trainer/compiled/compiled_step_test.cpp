@@ -450,7 +450,7 @@ TEST_CASE("packages that are not for the run are refused, with the command that 
   levin::TrainerOptions options = options_in(folder);
   options.compiled_step = path;
   CHECK(contains(error_of(options, 0.3), "compiled from another training_step"));
-  CHECK(contains(error_of(options, 0, 2), "make it anew: levin compile --config"));
+  CHECK(contains(error_of(options, 0, 2), "make it again: levin compile --config"));
   ToyModule other;
   CHECK(contains(error_text([&] { levin::Trainer(options).fit(other, data().loader(8)); }), "another module"));
   std::string bytes = read_bytes(path);

@@ -229,7 +229,7 @@ TEST_CASE("a package for another machine is refused") {
   levin::compiled::check_machine(description, "step.pt2");
   description.cpu.push_back("avx1024");
   CHECK(contains(error_text([&] { levin::compiled::check_machine(description, "step.pt2"); }),
-                 "another CPU; this one lacks avx1024; make it anew: levin compile"));
+                 "another CPU; this one lacks avx1024; make it again: levin compile"));
   description.torch = "1.2.3";
   CHECK(contains(error_text([&] { levin::compiled::check_machine(description, "step.pt2"); }), "LibTorch 1.2.3"));
 }

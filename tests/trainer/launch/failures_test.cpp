@@ -300,7 +300,7 @@ TEST_CASE("ranks that torchrun starts again resume from the newest checkpoint") 
   REQUIRE(::kill(ranks.at(1), SIGKILL) == 0);
   CHECK(process.wait() == 0);
   INFO(fits.log("broken"));
-  CHECK(contains(fits.log("broken"), ", goes on after "));
+  CHECK(contains(fits.log("broken"), ", resumes after "));
   CHECK(read_bytes(fits.run("broken") / "weights.pt") == read_bytes(fits.run("unbroken") / "weights.pt"));
 }
 
@@ -333,7 +333,7 @@ TEST_CASE(
     CHECK(contains(run.log, "levin: rank " + std::to_string(rank) + " ("));
     CHECK(contains(run.log, "was ended by SIGKILL"));
     CHECK(contains(run.log, "started again from their newest checkpoint (restart 1 of 1)"));
-    CHECK(contains(run.log, "goes on after 5 steps and 1 epoch"));
+    CHECK(contains(run.log, "resumes after 5 steps and 1 epoch"));
     CHECK(end(run) == end(plain));
     for (const auto& file : fs::recursive_directory_iterator(run.folder.path()))
       if (file.path().extension() == ".ckpt") CHECK_NOTHROW(levin::load_state(file.path()));
@@ -345,7 +345,7 @@ TEST_CASE(
   const Behaviour plain("plain"), run("dies_before_saving", "plain");
   INFO(run.log << run.out);
   CHECK(run.code == 0);
-  CHECK(contains(run.log, "has saved no checkpoint yet: the run begins anew"));
+  CHECK(contains(run.log, "has saved no checkpoint yet: the run starts from the beginning"));
   CHECK(contains(run.out, "rank 0: completed  after 10 steps"));
   const auto weights = [](const Behaviour& of, const char* version) {
     return read_bytes(of.folder / "levin_logs" / version / "weights.pt");

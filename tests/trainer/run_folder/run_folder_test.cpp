@@ -129,7 +129,7 @@ TEST_CASE("a folder that was removed while its run went on is made again for the
   std::filesystem::remove_all(run.path());
   run.make_again_if_removed();
   CHECK(std::filesystem::exists(run.path() / "run.json"));
-  CHECK(contains(captured.text(), "the run's folder was removed while the run went on"));
+  CHECK(contains(captured.text(), "the run's folder was removed during the run"));
   RunFolder().make_again_if_removed();
 }
 
