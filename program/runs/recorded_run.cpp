@@ -135,10 +135,14 @@ void read_table(const std::string& text, RecordedRun& run) try {
 }
 
 void read_metrics(RecordedRun& run) {
-  if (const std::optional<FileBytes> lines = bytes_of(run.folder / kLines, run))
-    read_lines(lines->text(), run);
-  else if (const std::optional<FileBytes> table = bytes_of(run.folder / kTable, run))
+  const std::optional<FileBytes> lines = bytes_of(run.folder / kLines, run);
+  // One logger may have failed where the other has not.
+  std::optional<FileBytes> table = {};
+  if (!lines || lines->text().empty()) table = bytes_of(run.folder / kTable, run);
+  if (table)
     read_table(std::string(table->text()), run);
+  else if (lines)
+    read_lines(lines->text(), run);
   else
     run.problems.push_back("there is neither metrics.jsonl nor metrics.csv");
 }

@@ -89,9 +89,12 @@ TEST_CASE("levin ls tells completed, killed and running runs, with their best me
 TEST_CASE("a run is read alike from the lines and from the table of its metrics") {
   const TemporaryFolder folder;
   const levin::runs::RecordedRun lines = levin::runs::read_run(train(folder, 0.05));
-  const levin::runs::RecordedRun table = levin::runs::read_run(train(folder, 0.05, "CSVLogger"));
+  const fs::path of_table = train(folder, 0.05, "CSVLogger");
+  const levin::runs::RecordedRun table = levin::runs::read_run(of_table);
   CHECK(lines.problems.empty());
   CHECK(table.problems.empty());
+  std::ofstream(of_table / "metrics.jsonl");  // of a logger that failed at the start
+  CHECK(levin::runs::read_run(of_table).metrics.size() == table.metrics.size());
   REQUIRE(table.metrics.size() == lines.metrics.size());
   for (const auto& [name, series] : lines.metrics) {
     CHECK(table.metrics.at(name).steps == series.steps);
