@@ -1,6 +1,6 @@
 """Where the system starts only so many processes and threads (ulimit -u), a run says so, and what it has saved is whole.
 
-usage: thread_limit_test.py LEVIN [--most N]
+usage: thread_limit_test.py LEVIN [--most N] [--kinds KIND...]
 
 Runs one process and two ranks under each limit from 1 on, as a user of its own, until a run ends well.
 """
@@ -88,6 +88,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("levin")
     parser.add_argument("--most", type=int, default=40, help="the largest limit that is tried")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), help="what is run")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         print("SKIPPED: only root can become another user, and is not limited itself")
@@ -97,7 +98,7 @@ def main():
         print("SKIPPED: another user cannot run the program where it lies")
         sys.exit(SKIPPED)
     failures = Failures()
-    for kind in KINDS:
+    for kind in arguments.kinds:
         limit = 1
         while not run(levin, kind, limit, failures):
             limit += 1
