@@ -7,8 +7,8 @@
 
 namespace levin {
 
-/// System calls on files that a signal does not end: they are made again after EINTR, which network file systems and
-/// FUSE return, and go on after a write of a part. All but `open_file` return 0, or the errno.
+/// System calls on files that a signal does not interrupt: each retries after EINTR, which network file systems and
+/// FUSE return, and after a partial write. All but `open_file` return 0, or the errno.
 
 /// As open(2).
 int open_file(const char* path, int flags, ::mode_t mode = 0);

@@ -3,6 +3,7 @@
 #include <archive_entry.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
+#include <levin/core/state/format/zip_format.h>
 #include <levin/core/system/error.h>
 #include <levin/data/files/bytes_view.h>
 #include <levin/data/files/utf8.h>
@@ -16,8 +17,6 @@
 namespace levin::data {
 namespace {
 
-/// The highest compression ratio of deflate.
-constexpr int64_t kMostInflation = 1032;
 /// The block size of reads, which holds the headers between two members. Smaller members are copied, since they mostly
 /// lie in the same block.
 constexpr int64_t kBlock = 4096, kLeastView = kBlock;
@@ -161,7 +160,7 @@ std::string_view ArchiveReader::peek(int64_t bytes) {
 
 at::Tensor ArchiveReader::read_copied() {
   const int64_t expected = size();
-  if (expected / kMostInflation > file_->size()) {
+  if (expected / static_cast<int64_t>(zip::kMostDeflated) > file_->size()) {
     fail("claims " + std::to_string(expected) + " bytes, more than the archive can hold");
   }
   std::shared_ptr<at::DataPtr> memory;

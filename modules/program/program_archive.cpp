@@ -23,7 +23,7 @@ constexpr const char* kWeights = "data/weights/";
 constexpr const char* kConstants = "data/constants/";
 constexpr const char* kModel = "models/model.json";
 
-/// A tensor may show its memory as at most so many times as large.
+/// The most that an expanded tensor may be larger than its memory.
 constexpr uint64_t kMostExpansion = 1100;
 
 /// Opens a file that may be a program; the message tells other formats apart.

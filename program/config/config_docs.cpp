@@ -16,7 +16,8 @@ A config is a JSON object with `seed`, `name`, `trainer`, `model` and `data`. Pa
 `"class"` and their options flat beside it; `"AdamW"` alone is brief for `{"class": "AdamW"}`.
 
 - **Where values come from.** Files (`--config a.json b.json`), then the environment, then flags; later ones win.
-  Objects are merged key by key, lists replace lists, and an object that names another `"class"` replaces the earlier one and starts from that class's defaults.
+  Objects are merged key by key, lists replace lists, and an object that names another `"class"`
+  replaces the earlier one and starts from that class's defaults.
 - **Bases.** `"base": "all.json"`, or a list of files, at the top of a file names configs that the file overrides; their paths
   begin at its folder. Comments stand behind `//` or between `/*` and `*/`.
 - **Lists.** `"callbacks+=": [...]` in a file adds to the list of earlier files, as `--callbacks+=Timer` does. If a flag of a

@@ -42,7 +42,7 @@ class HttpConnection {
   void ask() { stage_ = Stage::Asked; }
   /// Answers, as far as the client takes it at once.
   void answer(const HttpAnswer& answer, Clock::time_point now);
-  /// Goes on with what can be done, if poll has found something; true as from `read`.
+  /// Reads or writes what can be done at once, if poll has found something. Returns what `read` returns.
   bool go_on(Clock::time_point now);
   /// Gives up what takes too long.
   void expire(Clock::time_point now);

@@ -99,7 +99,7 @@ class Connections {
       for (pollfd& one : polled_) one.revents = 0;  // a signal
   }
 
-  /// Takes new connections, a few at a time, so that the others go on.
+  /// Accepts new connections, a few at a time, so that the others are served meanwhile.
   void accept(Clock::time_point now) {
     can_accept_ = true;
     for (size_t i = 0; i < kMostAcceptedAtOnce; ++i) {

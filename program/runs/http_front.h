@@ -19,13 +19,12 @@ struct HttpHandlers {
   AnswerThread::Make make = {};
 };
 
-/// A server of HTTP that holds little for whoever connects, and nothing for long:
+/// An HTTP server that keeps little memory for each client, and none of it for long:
 ///
 /// - a connection is for one request, whose body is never kept; the header has at most 16 KB and ten seconds, however
 ///   it arrives; an answer of which nothing is taken for ten seconds, or not all of it in a minute, is given up;
 /// - there are at most 256 connections, 64 of an address. One more takes the place of another: of one that was
-/// answered,
-///   else, of the address that has the most, of the oldest that has not sent its header, else of the oldest;
+///   answered, else, of the address that has the most, of the oldest that has not sent its header, else of the oldest;
 /// - answers that wait to be taken have at most 64 MB together.
 class HttpFront {
  public:
@@ -35,7 +34,7 @@ class HttpFront {
   int64_t port() const { return listener_.port(); }
 
   /// Serves until `ends` returns true, which is asked ten times a second, and closes all connections. Returns false if
-  /// an answer is still being made a second later, in a thread that goes on.
+  /// an answer is still being made a second later; its thread then continues.
   bool serve(const HttpHandlers& handlers, const std::function<bool()>& ends) const;
 
  private:

@@ -2,17 +2,16 @@
 #include <levin/core/ranks/gather_states.h>
 #include <levin/core/state/checkpoint_parts.h>
 #include <levin/core/state/find_state_dict.h>
-#include <levin/core/state/leftover_files.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/state/unread_file_error.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
-#include <levin/core/system/file_calls.h>
 #include <levin/trainer/checkpoint/lazy_tensor.h>
+#include <levin/trainer/run_folder/read_run_json.h>
 #include <levin/trainer/run_folder/run_record.h>
+#include <levin/trainer/run_folder/run_versions.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
@@ -89,18 +88,6 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(fs::symlink_status(path, error));
 }
 
-/// Returns N for a folder version_<N>.
-std::optional<int64_t> version_of(const fs::path& folder) {
-  constexpr std::string_view kPrefix = "version_";
-  const std::string name = folder.filename().string();
-  if (name.rfind(kPrefix, 0) != 0) return {};
-  int64_t version = 0;
-  const char* const end = name.data() + name.size();
-  const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, version);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return {};
-  return version;
-}
-
 /// Returns the folders in `runs` that the fit `start` has written, newest first.
 std::vector<fs::path> own_run_folders(const fs::path& runs, const std::string& start) {
   std::vector<std::pair<int64_t, fs::path>> found;
@@ -125,10 +112,8 @@ void remove_leftovers_of_runs(const fs::path& runs) {
   for (const fs::directory_entry& entry : entries_of(runs)) {
     const fs::path checkpoints = entry.path() / "checkpoints";
     if (!version_of(entry.path()) || !is_folder(entry.path()) || RunLock::holder(entry.path())) continue;
-    remove_leftovers(entry.path(), "");
-    if (!is_folder(checkpoints)) continue;
-    remove_leftovers(checkpoints, "");
-    remove_leftover_parts(checkpoints);
+    remove_leftovers_of_run(entry.path());
+    if (is_folder(checkpoints)) remove_leftover_parts(checkpoints);
   }
 }
 
@@ -256,11 +241,7 @@ fs::path run_folder_of(const ReadCheckpoint& checkpoint, const fs::path& runs) {
 }
 
 bool ended_in_order(const fs::path& run_folder) {
-  const fs::path file = run_folder / "summary.json";
-  std::string text;
-  if (const int error = read_file(file, text); is_of_system(error))
-    throw UsageError(file.string(), ": cannot be read: ", std::generic_category().message(error));
-  const auto summary = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json summary = read_run_json(run_folder / "summary.json");
   return summary.is_object() && summary.value("status", "failed") != "failed";
 }
 

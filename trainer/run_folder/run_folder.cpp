@@ -1,16 +1,15 @@
 #include <levin/trainer/run_folder/run_folder.h>
 #include <levin/core/state/atomic_file.h>
-#include <levin/core/state/leftover_files.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/trainer/run_folder/run_environment.h>
 #include <levin/trainer/run_folder/run_summary.h>
+#include <levin/trainer/run_folder/run_versions.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -22,7 +21,6 @@ namespace levin {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kPrefix = "version_";
 constexpr const char* kConfig = "config.json";
 constexpr const char* kSummary = "summary.json";
 /// Of so many newest versions a new run removes what killed processes have left.
@@ -40,28 +38,10 @@ std::vector<int64_t> versions_in(const fs::path& parent) {
   fs::directory_iterator entries(parent, error);
   if (error) cannot_create(parent, error.message());
   for (const fs::directory_entry& entry : entries) {
-    const std::string name = entry.path().filename().string();
-    if (name.compare(0, kPrefix.size(), kPrefix) != 0) continue;
-    int64_t version = 0;
-    const char* end = name.data() + name.size();
-    const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, version);
-    if (parsed.ec == std::errc() && parsed.ptr == end) versions.push_back(version);
+    if (const std::optional<int64_t> version = version_of(entry.path())) versions.push_back(*version);
   }
   std::ranges::sort(versions, std::ranges::greater());
   return versions;
-}
-
-fs::path folder_of_version(const fs::path& parent, int64_t version) {
-  return parent / (std::string(kPrefix) + std::to_string(version));
-}
-
-/// Removes the temporary files that a killed process has left in the folder of a run, of whatever kind.
-void remove_leftovers_of_run(const fs::path& run, bool is_locked_by_us) {
-  for (const fs::path& folder : {run, run / "checkpoints"}) {
-    std::error_code ignored;
-    if (fs::symlink_status(folder, ignored).type() == fs::file_type::directory)
-      remove_leftovers(folder, "", /*keeps_links=*/!is_locked_by_us);
-  }
 }
 
 fs::path make_next_folder(const fs::path& default_root_dir, const std::string& name) {
@@ -76,7 +56,7 @@ fs::path make_next_folder(const fs::path& default_root_dir, const std::string& n
   const std::vector<int64_t> versions = versions_in(parent);
   // A run that was killed before its first checkpoint is not resumed.
   for (size_t i = 0; i < std::min(versions.size(), kVersionsSwept); ++i)
-    remove_leftovers_of_run(folder_of_version(parent, versions[i]), /*is_locked_by_us=*/false);
+    remove_leftovers_of_run(folder_of_version(parent, versions[i]), /*keeps_links=*/true);
   for (int64_t version = versions.empty() ? 0 : versions.front() + 1;; ++version) {
     fs::path folder = folder_of_version(parent, version);
     if (::mkdir(folder.c_str(), 0777) == 0) return folder;
@@ -113,7 +93,7 @@ RunFolder RunFolder::resume(FoundCheckpoint& found, const std::string& start) {
   resumed.path_ = found.run_folder.lexically_normal();
   resumed.lock_ = std::move(found.lock);
   resumed.is_resumed_ = true;
-  remove_leftovers_of_run(resumed.path_, /*is_locked_by_us=*/true);
+  remove_leftovers_of_run(resumed.path_, /*keeps_links=*/false);
   const std::optional<RunRecord> record = read_run_record(resumed.path_);
   resumed.record_ = record ? *record : new_run_record();
   const std::optional<int64_t> stopped_at = step_of_stop_request(found.checkpoint.state);

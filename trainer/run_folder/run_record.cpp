@@ -1,12 +1,10 @@
 #include <levin/trainer/run_folder/run_record.h>
 #include <levin/core/state/atomic_file.h>
-#include <levin/core/system/error.h>
-#include <levin/core/system/file_calls.h>
 #include <levin/core/system/random_id.h>
+#include <levin/trainer/run_folder/read_run_json.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 namespace levin {
 namespace {
@@ -28,12 +26,8 @@ bool RunRecord::has_start(const std::string& start) const {
 RunRecord new_run_record() { return {.id = random_id()}; }
 
 std::optional<RunRecord> read_run_record(const std::filesystem::path& run_folder) {
-  const std::filesystem::path file = run_folder / kRunRecordFile;
-  std::string text;
-  // A run that went on with another id would not find its checkpoints elsewhere.
-  if (const int error = read_file(file, text); is_of_system(error))
-    throw UsageError(file.string(), ": cannot be read: ", std::generic_category().message(error));
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  // A run that continued with another id would not find its checkpoints elsewhere.
+  const nlohmann::json json = read_run_json(run_folder / kRunRecordFile);
   if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) return {};
   RunRecord record{json["id"].get<std::string>(), texts_of(json, "starts"), texts_of(json, "checkpoint_folders")};
   if (const auto after = json.find("trained_on_after"); after != json.end() && after->is_number_integer())
