@@ -12,7 +12,8 @@ struct EarlyStoppingOptions {
   double min_delta = LEVIN_OPTION(min_delta, 0, "Smallest change that counts as an improvement", {.min = 0});
   int64_t patience = LEVIN_OPTION(patience, 3, "Checks without improvement before the run ends", {.min = 0});
   bool verbose = LEVIN_OPTION(verbose, false, "Print each improvement");
-  std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
+  std::string mode =
+      LEVIN_OPTION(mode, "min", "min: lower is better; max: higher is better", {.choices = {"min", "max"}});
   bool strict = LEVIN_OPTION(strict, true, "Throw if the metric was not logged; false: continue");
   bool check_finite = LEVIN_OPTION(check_finite, true, "End the run when the metric is NaN or infinite");
   std::optional<double> stopping_threshold =

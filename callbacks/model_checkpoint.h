@@ -24,7 +24,8 @@ struct ModelCheckpointOptions {
   bool save_on_exception = LEVIN_OPTION(save_on_exception, false, "Save when an exception ends the run");
   bool save_weights_only =
       LEVIN_OPTION(save_weights_only, false, "Save the weights alone, without what resuming needs");
-  std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more is better", {.choices = {"min", "max"}});
+  std::string mode =
+      LEVIN_OPTION(mode, "min", "min: lower is better; max: higher is better", {.choices = {"min", "max"}});
   bool auto_insert_metric_name =
       LEVIN_OPTION(auto_insert_metric_name, true, "{epoch} in filename becomes epoch=3, not 3");
   std::optional<int64_t> every_n_train_steps =

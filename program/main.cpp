@@ -301,7 +301,7 @@ std::terminate_handler g_terminate = nullptr;
   if (!can_start_threads(1))
     std::fputs(
         "levin: error: this process ends, since the system starts no more threads for this user, container or machine "
-        "(ulimit -u, pids.max); checkpoints that were written are whole, and `--ckpt-path last` goes on from the "
+        "(ulimit -u, pids.max); checkpoints that were written are whole, and `--ckpt-path last` resumes from the "
         "newest\n",
         stderr);
   if (g_terminate != nullptr) g_terminate();

@@ -100,7 +100,7 @@ void CsvReader::check_length() const {
   }
   if (fields_.size() > kMostCsvFields) {
     fail("the line has more than " + std::to_string(kMostCsvFields) +
-         " fields; look whether the file has line ends, and save so many numbers as an array (.npy)");
+         " fields; look whether the file has line ends, and save that many numbers as an array (.npy)");
   }
 }
 

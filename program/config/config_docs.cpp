@@ -13,7 +13,7 @@ constexpr const char* kIntroduction = R"(# Configuration
 Made by `levin config docs` from the options in the source; a test checks that it is current.
 
 A config is a JSON object with `seed`, `name`, `trainer`, `model` and `data`. Parts that are chosen by name carry a
-`"class"` and their options flat beside it; `"AdamW"` alone is brief for `{"class": "AdamW"}`.
+`"class"` and their options flat beside it; `"AdamW"` is short for `{"class": "AdamW"}`.
 
 - **Where values come from.** Files (`--config a.json b.json`), then the environment, then flags; later ones win.
   Objects are merged key by key, lists replace lists, and an object that names another `"class"`

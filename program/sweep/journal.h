@@ -16,7 +16,7 @@ struct TrialEvent {
     Ended,   ///< it has ended a rung in order
     Failed,  ///< it will not be continued
     Lost,    ///< its process was ended by a signal, and it will be continued
-    Again,   ///< what was before is forgotten: it begins anew
+    Again,   ///< what was before is forgotten: it restarts from the beginning
   };
   Kind kind = Kind::Ended;
   int64_t trial = 0;

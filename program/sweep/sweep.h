@@ -25,7 +25,7 @@ struct SweepPlan {
   int64_t jobs = 1;                    ///< trials at once
   int64_t cores = 1;                   ///< for all of them
   std::vector<std::string> gpus = {};  ///< each job gets one, in turn
-  bool retries_failed = false;         ///< trials that failed in an earlier session begin anew
+  bool retries_failed = false;         ///< trials that failed in an earlier session restart from the beginning
   /// Returns the words of the fit of a trial, behind the program's name.
   std::function<std::vector<std::string>(size_t trial)> words = {};
 };

@@ -145,8 +145,8 @@ class Start {
     if (signal_number != SIGTERM && signal_number != SIGINT && signal_number != SIGHUP) return;
     // A stopped rank could not react, and the others would wait for it.
     for (const RankProcess& rank : ranks_) rank.send(SIGCONT);
-    const std::string said = signal_name(signal_number) + (asked_by_ == 0 ? " goes on" : " goes on again") +
-                             " to the " + run_.called + "s; ";
+    const std::string said =
+        signal_name(signal_number) + (asked_by_ == 0 ? "" : " again") + " is sent to the " + run_.called + "s; ";
     if (asked_by_ == 0) {
       asked_by_ = signal_number;
       console::info(said + "a second signal ends them at once");

@@ -19,7 +19,8 @@ struct WebhookLoggerOptions {
   std::vector<std::string> events = LEVIN_OPTION(events, {"start", "end", "failure", "best"}, "What to tell",
                                                  {.choices = {"start", "end", "failure", "best"}});
   std::string monitor = LEVIN_OPTION(monitor, "", "The metric whose best value is told; empty: none");
-  std::string mode = LEVIN_OPTION(mode, "min", "Whether less or more of it is better", {.choices = {"min", "max"}});
+  std::string mode =
+      LEVIN_OPTION(mode, "min", "min: lower is better; max: higher is better", {.choices = {"min", "max"}});
   std::vector<std::string> headers = LEVIN_OPTION(headers, {}, "Headers of the requests, each \"Name: value\"");
   std::string secret =
       LEVIN_OPTION(secret, "", "Signs messages: X-Levin-Signature is sha256= and the HMAC of the body; empty: none");

@@ -20,17 +20,14 @@
 
 namespace levin {
 
-/// The ranks of a run as a mesh of two dimensions. Ranks that follow each other are a tensor group.
+/// The ranks of a run as a mesh of two dimensions. Consecutive ranks are a tensor group.
 struct MeshOptions {
   int64_t shard = LEVIN_OPTION(shard, 0,
                                "fsdp: ranks that divide parameters, gradients and optimizer state among each other; 0: "
                                "all that hold the same part of the layers",
                                {.min = 0});
   int64_t tensor = LEVIN_OPTION(
-      tensor, 1,
-      "Ranks that divide layers among each other, and compute the same batches (tensor parallelism); ranks "
-      "that follow each other do",
-      {.min = 1});
+      tensor, 1, "Size of a tensor-parallel group: consecutive ranks, which compute the same batches", {.min = 1});
 };
 
 /// The options of a Trainer: PyTorch Lightning's in the order of its constructor, then the spellings of its early
@@ -45,11 +42,11 @@ struct TrainerOptions {
   std::string strategy =
       LEVIN_OPTION(strategy, "auto", "How several devices train one model",
                    {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1", "fsdp"}});
-  Devices devices = LEVIN_OPTION(devices, {}, "Which devices; unset means one");
+  Devices devices = LEVIN_OPTION(devices, {}, "Which devices. Unset: one");
   int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
   Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
   LoggerChoice logger =
-      LEVIN_OPTION(logger, {}, "Loggers by name; true: CSVLogger and JSONLinesLogger; false: none; unset means true");
+      LEVIN_OPTION(logger, {}, "Loggers by name; true: CSVLogger and JSONLinesLogger; false: none. Unset: true");
   std::vector<CallbackEntry> callbacks =
       LEVIN_OPTION(callbacks, {}, "Callbacks, in the order in which they are called");
   FastDevRun fast_dev_run =
@@ -79,12 +76,11 @@ struct TrainerOptions {
   int64_t log_every_n_steps =
       LEVIN_OPTION(log_every_n_steps, 50, "Log step values every n training batches; 0: never", {.min = 0});
   std::optional<bool> enable_checkpointing = LEVIN_OPTION(enable_checkpointing, {},
-                                                          "Save checkpoints; without a ModelCheckpoint of the "
-                                                          "newest epoch; unset means true");
-  std::optional<bool> enable_progress_bar =
-      LEVIN_OPTION(enable_progress_bar, {}, "Show the progress; unset means true");
+                                                          "Save checkpoints; if there is no ModelCheckpoint, the "
+                                                          "newest epoch is saved. Unset: true");
+  std::optional<bool> enable_progress_bar = LEVIN_OPTION(enable_progress_bar, {}, "Show the progress. Unset: true");
   std::optional<bool> enable_model_summary =
-      LEVIN_OPTION(enable_model_summary, {}, "Print the layers before training; unset means true");
+      LEVIN_OPTION(enable_model_summary, {}, "Print the layers before training. Unset: true");
   int64_t accumulate_grad_batches =
       LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
   std::optional<double> gradient_clip_val =

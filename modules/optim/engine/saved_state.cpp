@@ -19,7 +19,7 @@ void check_saved_groups(const std::vector<size_t>& group_sizes, const State::Lis
     throw UsageError("the optimizer's state has ", saved.size(), " parameter groups, the optimizer has ",
                      group_sizes.size(),
                      saved.size() > group_sizes.size() ? "; groups that were added during the run must be there when a "
-                                                         "run goes on; see \"Parameters that join later\" "
+                                                         "run resumes; see \"Parameters that join later\" "
                                                          "(docs/optimizers.md)"
                                                        : "");
   for (size_t g = 0; g < saved.size(); ++g) {

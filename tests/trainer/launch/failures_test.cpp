@@ -167,7 +167,7 @@ TEST_CASE("a rank that is stopped does not keep the others from ending after a s
     CHECK(run.wait() == 128 + number);
     INFO(run.fits.log("run"));
     CHECK(contains(run.fits.log("run"),
-                   levin::signal_name(number) + " goes on to the ranks; a second signal ends them at once\n"));
+                   levin::signal_name(number) + " is sent to the ranks; a second signal ends them at once\n"));
     CHECK(contains(run.fits.log("run"), "stopped by " + levin::signal_name(number) + ", saved"));
     CHECK_NOTHROW(levin::load_state(run.fits.run("run") / "checkpoints" / "last.ckpt"));
   }
@@ -180,12 +180,12 @@ TEST_CASE("ranks that ignore a signal are ended by the second") {
     const auto said = [&](const char* text) { return contains(read_bytes(folder / "log"), text); };
     for (const char* rank : {"ignores_0", "ignores_1"}) wait_until([&] { return fs::exists(folder / rank); });
     ::kill(process.id(), number);
-    wait_until([&] { return said("goes on to the ranks"); }, std::chrono::seconds(20));
-    CHECK(said("goes on to the ranks; a second signal ends them at once"));
+    wait_until([&] { return said("is sent to the ranks"); }, std::chrono::seconds(20));
+    CHECK(said("is sent to the ranks; a second signal ends them at once"));
     CHECK(ranks_of(process.id()).size() == 2);
     ::kill(process.id(), number);
     CHECK(process.wait() == 128 + number);
-    CHECK(said("goes on again to the ranks; those that are left in 2 s are killed"));
+    CHECK(said("again is sent to the ranks; those that are left in 2 s are killed"));
     CHECK(ranks_of(process.id()).empty());
   }
 }

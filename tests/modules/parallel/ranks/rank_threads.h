@@ -5,31 +5,40 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-/// Calls `body` in `world_size` threads, each a rank of one process group over Gloo. Rethrows the first rank's
-/// exception, in rank order.
+/// Calls `body` in `world_size` threads, each a rank of one process group over Gloo. Rethrows the earliest exception: a
+/// rank that ends with an error closes its connections, and others then fail for that.
 inline void run_ranks_over_gloo(int64_t world_size, const std::function<void(levin::ProcessGroup&)>& body) {
   const levin::StoreServer store;
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(world_size));
+  std::mutex mutex;
+  std::exception_ptr earliest;
+  const auto record_error = [&] {
+    const std::lock_guard lock(mutex);
+    if (!earliest) earliest = std::current_exception();
+  };
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < world_size; ++rank)
     threads.emplace_back([&, rank] {
       try {
         levin::ProcessGroup group({.rank = rank, .world_size = world_size, .master_port = store.port()}, c10::kCPU,
                                   std::chrono::seconds(30));
-        body(group);
-        group.barrier();  // no rank leaves while another still communicates
+        try {
+          body(group);
+          group.barrier();  // no rank leaves while another still communicates
+        } catch (...) {
+          record_error();  // while the connections are still open
+        }
       } catch (...) {
-        errors[static_cast<size_t>(rank)] = std::current_exception();
+        record_error();
       }
     });
   for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  if (earliest) std::rethrow_exception(earliest);
 }
 
 /// In place of CHECK in the threads of ranks, as Catch is of use in one thread alone: the test fails with an exception
