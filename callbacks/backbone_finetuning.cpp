@@ -50,12 +50,16 @@ void BackboneFinetuning::finetune_function(LightningModule& module, int64_t epoc
   report(lr, *previous_backbone_lr_);
 }
 
-/// Present options are those of configure_optimizers; the backbone's rate is this callback's.
+/// Present options are those of configure_optimizers; the last group's rate is this callback's, if it has added the
+/// group or set the rate since it unfroze the backbone.
 void BackboneFinetuning::on_fit_start(Run& run) {
   BaseFinetuning::on_fit_start(run);
   if (!previous_backbone_lr_ || !run.takes_present_options()) return;
+  const int64_t newest_epoch = run.state().batch_in_epoch > 0 ? run.state().epoch : run.state().epoch - 1;
+  const bool has_set_rate = newest_epoch > options_.unfreeze_backbone_at_epoch;
   for (const auto& optimizer : run.optimizers())
-    if (optimizer->param_groups().size() > 1) optimizer->param_groups().back().options().set_lr(*previous_backbone_lr_);
+    if (has_set_rate || optimizer->param_groups().size() > 1)
+      optimizer->param_groups().back().options().set_lr(*previous_backbone_lr_);
 }
 
 void BackboneFinetuning::report(double lr, double backbone_lr) const {

@@ -125,6 +125,7 @@ void ModelPruning::apply_masks() {
 }
 
 void ModelPruning::on_train_epoch_end(Run& run) {
+  apply_masks();  // the end of a session's epoch may have made a step of the batches before
   // An epoch that is cut short is not at its end.
   if (options_.prune_on_train_epoch_end && run.state().last_batch) prune(run);
 }

@@ -12,7 +12,7 @@
 #include <levin/trainer/compiled/compile_step_source.h>
 #include <levin/trainer/compiled/step_check.h>
 #include <levin/trainer/compiled/step_optimizer.h>
-#include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/compiled/step_source.h>
 #include <levin/trainer/loops/compiled_step.h>
 #include <levin/trainer/run/run_context.h>
 
@@ -75,7 +75,7 @@ fs::path inductor_cache(const PrivateFolder& otherwise) {
 }
 
 /// Runs Python on the program, which writes step.pt2 to `folder`; returns what the script says of it.
-nlohmann::json run_python(const CompileStepOptions& options, const compiled::StepProgram& program,
+nlohmann::json run_python(const CompileStepOptions& options, const compiled::StepSource& program,
                           const std::vector<at::Tensor>& example, const PrivateFolder& folder) {
   std::ofstream(folder / "compile_step.py") << compiled::compile_step_source();
   std::ofstream(folder / "program.json") << program.json.dump();
@@ -125,11 +125,11 @@ class CompileStep : public Callback {
   CompileStep(CompileStepOptions options, CompileStepResult& result) : options_(std::move(options)), result_(result) {}
 
   void on_train_batch_start(Run& run) override {
-    const StepParts parts = dynamic_cast<RunContext&>(run).step_parts();
+    const StepParts parts = dynamic_cast<RunView&>(run).context().step_parts();
     const compiled::TracedParts traced = {
         .module = parts.module, .context = parts.context, .precision = parts.precision};
     const auto start = std::chrono::steady_clock::now();
-    compiled::StepProgram program = compiled::make_step_program(traced, run.batch(), result_.why_fixed);
+    compiled::StepSource program = compiled::make_step_source(traced, run.batch(), result_.why_fixed);
     program.json["levin"] = levin_version();
     const std::unique_ptr<compiled::StepOptimizer> optimizer = optimizer_of(parts, run.batch());
     if (optimizer) program.json["optimizer"] = nlohmann::ordered_json::parse(optimizer->describe().dump());

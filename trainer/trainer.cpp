@@ -127,7 +127,7 @@ std::optional<FoundCheckpoint> Trainer::find_for_evaluation(const std::string& c
   const CheckpointRequest request{.runs = options_.runs_folder(),
                                   .ckpt_path = ckpt_path,
                                   .use = CheckpointUse::Weights,
-                                  .lazily = run.parts().strategy.shards_parameters()};
+                                  .lazily = run.parts.strategy.shards_parameters()};
   std::optional<FoundCheckpoint> found = find_checkpoint(request, run.comm());
   if (ckpt_path == "last" && !found)
     throw UsageError("ckpt_path \"last\": there is no checkpoint below ", request.runs.string());
@@ -182,10 +182,10 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, SaveCheckpointO
   if (!fit_) throw UsageError("Trainer::save_checkpoint: there was no fit yet, or it failed");
   RunContext& run = fit_->run();
   run.check_module_exists("Trainer::save_checkpoint");
-  run.save_checkpoint(std::filesystem::absolute(path), std::move(how));
+  run.view.save_checkpoint(std::filesystem::absolute(path), std::move(how));
   if (!run.has_ended()) return;
-  run.save_if_asked();
-  run.finish_saves();
+  run.saves.save_if_asked();
+  run.saves.finish();
 }
 
 std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& inputs, Stage stage) {
@@ -207,7 +207,7 @@ std::vector<Metrics> Trainer::run_evaluation(ModuleRef module, const RunInputs& 
     parts.teardown();
   });
   profile_ = parts.profile();
-  return run.sink().by_loader();
+  return run.state.sink.by_loader();
 }
 
 std::vector<std::vector<Batch>> Trainer::run_prediction(ModuleRef module, const RunInputs& inputs) {

@@ -189,4 +189,11 @@ class [[nodiscard]] ProfileSpan {
   int64_t began_, inside_;  ///< nanoseconds; `inside_`: of the spans inside this one
 };
 
+/// Calls `part` as an action of the profiler, which may be null, and returns its result.
+template <class Part>
+decltype(auto) measured(Profiler* profiler, Action action, const Part& part) {
+  const ProfileSpan span(profiler, action);
+  return part();
+}
+
 }  // namespace levin

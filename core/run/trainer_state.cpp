@@ -52,7 +52,7 @@ void TrainerState::load_state_dict(const State& state) {
   window.size = saved_window.at("size").to_int();
   window.first_weight = saved_window.at("first_weight").to_double();
   window.sum_of_weights = saved_window.at("sum_of_weights").to_double();
-  batch_phase = static_cast<BatchPhase>(state.at("batch_phase").to_int());
+  batch_phase = BatchPhase(state.at("batch_phase").to_int());
   stepped = state.at("stepped").to_bool();
   last_batch = state.at("last_batch").to_bool();
   time_to_validate = state.at("time_to_validate").to_bool();

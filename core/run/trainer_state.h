@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/run/batch_phase.h>
 #include <levin/core/run/stage.h>
 #include <levin/core/state/state.h>
 
@@ -15,14 +16,6 @@ struct WindowState {
   double sum_of_weights = 0;  ///< of the finished micro-batches
 };
 
-/// The progress of the latest train batch; a checkpoint can be saved in each of these phases.
-enum class BatchPhase : int64_t {
-  Done,        ///< everything is done
-  HooksDone,   ///< its hooks have run and its values are logged; a validation may follow
-  Validating,  ///< inside the validation that follows it
-  Validated,   ///< schedulers that follow a metric still have to step
-};
-
 /// Every counter of a run; each is stored only here.
 struct TrainerState {
   Stage stage = Stage::Fit;
@@ -36,7 +29,7 @@ struct TrainerState {
   /// w0 of all windows if there are several ranks: the run's first weight other than 0; 0 until it is known.
   double reference_weight = 0;
   WindowState window = {};
-  BatchPhase batch_phase = BatchPhase::Done;
+  BatchPhase batch_phase = {};
   bool stepped = false;                    ///< the latest train batch ended with an optimizer step that was not skipped
   bool last_batch = false;                 ///< the latest train batch was the last of its epoch
   bool time_to_validate = false;           ///< the ranks' agreement at the latest window's end

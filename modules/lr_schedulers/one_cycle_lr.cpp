@@ -144,7 +144,10 @@ std::unique_ptr<LRScheduler> OneCycleLR::bind(torch::optim::Optimizer& optimizer
   } else if (options_.total_steps.is_auto()) {
     total_steps = automatic_total_steps("OneCycleLR", config, context);
     // A trial of a few steps is not refused for its length, which nobody chose: it is the beginning of a longer cycle.
-    while (has_empty_phase(phases_of(total_steps, options_.pct_start, options_.three_phase))) total_steps += 1;
+    // A phase is empty at three lengths at most, except that with pct_start = 1 the second one always is.
+    constexpr int kLengths = 3;
+    for (int i = 0; i < kLengths; ++i)
+      total_steps += has_empty_phase(phases_of(total_steps, options_.pct_start, options_.three_phase));
   }
   return std::make_unique<BoundOneCycleLR>(optimizer, context, options_, total_steps);
 }

@@ -154,7 +154,7 @@ void DryRun::on_train_start(Run& run) {
 }
 
 parallel::ShardingPlan DryRun::sharding_plan(Run& run) const {
-  const auto* const fsdp = find_strategy<FsdpStrategy>(dynamic_cast<RunContext&>(run).parts().strategy);
+  const auto* const fsdp = find_strategy<FsdpStrategy>(dynamic_cast<RunView&>(run).context().parts.strategy);
   return parallel::plan_sharding(run.module(), sharding_,
                                  {.ranks = findings_->ranks,
                                   .batches = batches_of_step_,

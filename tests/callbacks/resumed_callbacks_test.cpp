@@ -58,6 +58,7 @@ const Json& cases() {
                                "update_starting_at_epoch": 1}},
     {"epochs": 5, "head_only": true, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 2}},
     {"epochs": 4, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1}},
+    {"epochs": 4, "callback": {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 0}},
     {"epochs": 4, "head_only": true, "accumulate": 2, "callback":
       {"class": "BackboneFinetuning", "unfreeze_backbone_at_epoch": 1, "train_bn": false}},
     {"epochs": 4, "accumulate": 2, "callback":
@@ -85,12 +86,16 @@ TEST_CASE("a fit with averages, or with a backbone that thaws, is resumed from a
     levin::Trainer(options).fit(unbroken, data.loader(8), validation.loader(8));
     CHECK(largest_difference(first, values_of(unbroken)) > 1e-2);
     CHECK(saver->files.size() >= 6);
-    for (const auto& file : saver->files) {
-      INFO(file.filename());
-      BackboneNet resumed = new_net(one);
-      levin::Trainer(options_of(folder, one)).fit(resumed, data.loader(8), validation.loader(8), file.string());
-      CHECK(bit_equal(values_of(resumed), values_of(unbroken)));
-    }
+    // The present options are those of before.
+    for (const auto& file : saver->files)
+      for (const char* const options_to_keep : {"saved", "present"}) {
+        INFO(file.filename() << ", " << options_to_keep);
+        BackboneNet resumed = new_net(one);
+        levin::TrainerOptions again = options_of(folder, one);
+        again.resume_optimizer_options = options_to_keep;
+        levin::Trainer(again).fit(resumed, data.loader(8), validation.loader(8), file.string());
+        CHECK(bit_equal(values_of(resumed), values_of(unbroken)));
+      }
   }
 }
 

@@ -12,13 +12,11 @@
 
 namespace levin {
 
-CheckpointSaver::CheckpointSaver(Source source) : source_(std::move(source)) {}
-
 void CheckpointSaver::share_requests() {
-  if (source_.comm.processes() == 1) return;
+  if (options_.comm.processes() == 1) return;
   const c10::InferenceMode normal_mode(false);
-  if (largest_count(static_cast<int64_t>(requests_.size()), source_.comm) > 0)
-    requests_ = requests_of_all_ranks(requests_, source_.comm);
+  if (largest_count(static_cast<int64_t>(requests_.size()), options_.comm) > 0)
+    requests_ = requests_of_all_ranks(requests_, options_.comm);
 }
 
 void CheckpointSaver::save() {
@@ -27,9 +25,10 @@ void CheckpointSaver::save() {
   const at::NoGradGuard no_grad;
   if (writer_.has_failed()) finish();
   for (const SaveRequest& request : std::exchange(requests_, {})) {
-    const ProfileSpan span(source_.profiler, Action::SaveCheckpoint);
-    CheckpointContents saved = contents(request.how.weights_only);
-    if (!source_.comm.is_global_zero() && !saved.divided) continue;
+    const ProfileSpan span(options_.profiler, Action::SaveCheckpoint);
+    CheckpointContents saved = measured(options_.profiler, Action::CheckpointContents,
+                                        [&] { return source_.contents(request.how.weights_only); });
+    if (!options_.comm.is_global_zero() && !saved.divided) continue;
     finish();
     try {
       save(request, std::move(saved));
@@ -44,27 +43,22 @@ void CheckpointSaver::save() {
 }
 
 void CheckpointSaver::save(const SaveRequest& request, CheckpointContents contents) {
-  const bool is_first = source_.comm.rank() == 0;
+  const bool is_first = options_.comm.rank() == 0;
   CheckpointJob job{.path = request.path, .link_as = request.how.link_as, .then_remove = request.how.then_remove};
   if (!contents.divided) {
     std::filesystem::create_directories(request.path.parent_path());
   } else {
-    job.sharded = ShardedSave::begin(request.path, std::move(contents.tree), source_.comm, source_.timeout);
+    job.sharded = ShardedSave::begin(request.path, std::move(contents.tree), options_.comm, options_.timeout);
     if (!job.sharded) return;  // rank 0 reports why
     contents.tree = job.sharded->part(*std::move(contents.divided));
   }
-  if (is_first && !request.how.weights_only) source_.on_save(request.path);
-  const ProfileSpan copy(source_.profiler, Action::CheckpointCopy);
+  if (is_first && !request.how.weights_only) source_.before_save(request.path);
+  const ProfileSpan copy(options_.profiler, Action::CheckpointCopy);
   writer_.save(contents.tree, std::move(job));
 }
 
-CheckpointContents CheckpointSaver::contents(bool weights_only) {
-  const ProfileSpan span(source_.profiler, Action::CheckpointContents);
-  return source_.contents(weights_only);
-}
-
 void CheckpointSaver::finish() {
-  const ProfileSpan span(source_.profiler, Action::CheckpointWait);
+  const ProfileSpan span(options_.profiler, Action::CheckpointWait);
   try {
     writer_.wait();
   } catch (const std::exception& error) {
@@ -73,7 +67,7 @@ void CheckpointSaver::finish() {
 }
 
 void CheckpointSaver::report(const std::exception& error) const {
-  if (source_.errors_are_warnings)
+  if (options_.errors_are_warnings)
     console::warn(std::string("a checkpoint was not saved: ") + error.what());
   else
     throw Error("a checkpoint was not saved: ", error.what(),

@@ -9,28 +9,36 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <vector>
 
 namespace levin {
 
+/// The run whose checkpoints are saved.
+class CheckpointSource {
+ public:
+  /// Returns the run's checkpoint. Collective: all ranks call it.
+  virtual CheckpointContents contents(bool weights_only) = 0;
+  /// Called for each file from which a run can resume, on rank 0, before the file is written.
+  virtual void before_save(const std::filesystem::path& file) = 0;
+  /// Returns the run's folder, for messages.
+  virtual std::filesystem::path run_folder() const = 0;
+
+ protected:
+  ~CheckpointSource() = default;
+};
+
 /// Collects the requests for checkpoints and saves them when a run is at a position from which it can resume.
 class CheckpointSaver {
  public:
-  /// The run as the saver sees it.
-  struct Source {
+  struct Options {
     Comm& comm;
-    bool errors_are_warnings;  ///< the option checkpoint_errors is "warn"
-    /// Returns the run's checkpoint. Collective: all ranks call it.
-    std::function<CheckpointContents(bool weights_only)> contents;
-    /// Is told of each file from which a run can resume, on rank 0, before the file is written.
-    std::function<void(const std::filesystem::path& file)> on_save;
-    std::function<std::filesystem::path()> run_folder;  ///< for messages
+    bool errors_are_warnings = false;  ///< the option checkpoint_errors is "warn"
     Profiler* profiler = nullptr;
     std::chrono::milliseconds timeout{0};  ///< how long rank 0 waits for the parts of other ranks
   };
 
-  explicit CheckpointSaver(Source source);
+  /// `source` must outlive the object.
+  CheckpointSaver(CheckpointSource& source, Options options) : source_(source), options_(options) {}
 
   /// Requests a checkpoint. Paths are absolute or relative to the working directory.
   void request(SaveRequest request) { requests_.push_back(std::move(request)); }
@@ -50,11 +58,11 @@ class CheckpointSaver {
   void release() { writer_.release(); }
 
  private:
-  CheckpointContents contents(bool weights_only);
   void save(const SaveRequest& request, CheckpointContents contents);
   void report(const std::exception& error) const;
 
-  Source source_;
+  CheckpointSource& source_;
+  Options options_;
   std::vector<SaveRequest> requests_ = {};
   CheckpointWriter writer_ = {};
 };

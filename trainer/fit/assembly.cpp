@@ -119,7 +119,7 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
 }
 
 void Assembly::keep_freed_memory() {
-  // Who divides a model among ranks wants its memory, so that gaps of the size of parameters cost more than time.
+  // With a sharded model memory matters more than time: keep only small freed blocks.
   constexpr size_t kLargestBesideShards = size_t{4} << 20;
   if (strategy_->shards_parameters())
     heap_.emplace(kLargestBesideShards);
@@ -152,19 +152,15 @@ void Assembly::add_callbacks() {
     if (options.saves_checkpoints() || !saves_checkpoints(entry)) add(entry);
   if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());
   if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
+  const auto of_module = [&] { return module_.configure_callbacks(); };
   if (!parts_.trial)
-    for (const CallbackEntry& entry : callbacks_of_module()) add(entry);
+    for (const CallbackEntry& entry : measured(profiler_.get(), Action::ConfigureCallbacks, of_module)) add(entry);
   if (options.mesh.tensor > 1) refuse_copies_of_parts(parts_.callbacks);
   if (parts_.stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
   parts_.hooks.add(profiled(module_, "[LightningModule]", class_name(module_)), parts_.module.overrides.hooks);
   for (const CallbackEntry& entry : parts_.callbacks)
     if (entry.callback->is_monitoring()) parts_.hooks.add(profiled(entry), entry.hooks.only(kHookOfMonitors));
-}
-
-std::vector<CallbackEntry> Assembly::callbacks_of_module() {
-  const ProfileSpan span(profiler_.get(), Action::ConfigureCallbacks);
-  return module_.configure_callbacks();
 }
 
 Hooks& Assembly::profiled(Hooks& hooks, const char* kind, const std::string& name) {
@@ -210,7 +206,7 @@ void Assembly::setup(const ReadCheckpoint* checkpoint) {
 }
 
 void Assembly::setup_module() {
-  parts_.hooks.setup(run_);
+  parts_.hooks.setup(run_.view);
   strategy_->configure_model(module_);
   if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
     throw UsageError(
@@ -225,13 +221,9 @@ void Assembly::place() {
   if (parts_.channels_last) to_channels_last(module_);
 }
 
-OptimizerConfig Assembly::optimizers_of_module() {
-  const ProfileSpan span(profiler_.get(), Action::ConfigureOptimizers);
-  return module_.configure_optimizers();
-}
-
 void Assembly::configure_optimizers(const FoundRate& found) {
-  OptimizerConfig config = optimizers_of_module();
+  OptimizerConfig config =
+      measured(profiler_.get(), Action::ConfigureOptimizers, [&] { return module_.configure_optimizers(); });
   for (OptimizerEntry& entry : config.entries) {
     if (!entry.optimizer)
       throw UsageError("configure_optimizers: optimizer ", parts_.optimizers.size(),
@@ -257,8 +249,8 @@ void Assembly::configure_optimizers(const FoundRate& found) {
   precision_->attach(parts_.optimizers);
   for (OptimizerEntry& entry : config.entries) {
     if (!entry.scheduler) continue;
-    parts_.schedulers.push_back(
-        entry.scheduler->bind(*entry.optimizer, {.total_steps = [this] { return run_.estimated_stepping_batches(); }}));
+    parts_.schedulers.push_back(entry.scheduler->bind(
+        *entry.optimizer, {.total_steps = [this] { return run_.view.estimated_stepping_batches(); }}));
     parts_.scheduler_configs.push_back(entry.scheduler->config);
   }
 }
@@ -276,27 +268,27 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
   if (parts_.trial || !options.has_run_folder()) return;
   const bool resumes = found != nullptr && found->resumes_in_place;
   if (parts_.is_rank_zero())
-    run_.set_run_folder(resumes ? RunFolder::resume(*found, start)
-                                : RunFolder::create(options.default_root_dir, options.name, start));
-  const std::string path = broadcast_text(run_.folder().string(), run_.comm());
+    run_.state.folder =
+        resumes ? RunFolder::resume(*found, start) : RunFolder::create(options.default_root_dir, options.name, start);
+  const std::string path = broadcast_text(run_.view.folder().string(), run_.comm());
   if (!parts_.is_rank_zero()) {
-    run_.set_run_folder(RunFolder::of_rank_zero(path, resumes));
+    run_.state.folder = RunFolder::of_rank_zero(path, resumes);
     return;
   }
-  run_.run_folder().write_config(run_.config().json);
-  add_session_environment(run_.folder(), {.where = parts_.strategy.where(),
-                                          .strategy = parts_.strategy.name(),
-                                          .precision = parts_.precision.name(),
-                                          .ranks = run_.comm().processes()});
-  parts_.loggers = std::make_shared<LoggerCollection>(options.logger.make(run_.folder()), parts_.profiler);
-  parts_.loggers->log_hyperparameters(run_.config().hyperparameters);
+  run_.state.folder.write_config(run_.state.config.json);
+  add_session_environment(run_.view.folder(), {.where = parts_.strategy.where(),
+                                               .strategy = parts_.strategy.name(),
+                                               .precision = parts_.precision.name(),
+                                               .ranks = run_.comm().processes()});
+  parts_.loggers = std::make_shared<LoggerCollection>(options.logger.make(run_.view.folder()), parts_.profiler);
+  parts_.loggers->log_hyperparameters(run_.state.config.hyperparameters);
   parts_.loggers->log_graph(run_.module());
 }
 
 void Assembly::begin_profile(Action step) {
   if (!profiler_) return;
   profiler_->begin({.stage = parts_.stage,
-                    .folder = run_.folder(),
+                    .folder = run_.view.folder(),
                     .device = strategy_->device(),
                     .module = &module_,
                     .rank = run_.comm().rank(),
@@ -312,7 +304,7 @@ void Assembly::teardown() {
     const ProfileSpan span(profiler_.get(), Action::DataTeardown);
     data->teardown(parts_.stage);
   }
-  parts_.hooks.teardown(run_);
+  parts_.hooks.teardown(run_.view);
   strategy_->give_back();
   if (profiler_) profiler_->finish();
 }
@@ -346,7 +338,7 @@ void Assembly::guarded(const std::function<void()>& body) {
 void Assembly::failed(const std::exception& error) {
   std::optional<ProcessGroup::CollectivesBlock> others_are_elsewhere;
   if (ranks_ != nullptr) others_are_elsewhere.emplace(*ranks_);
-  run_.sink().leave_ranks();
+  run_.state.sink.leave_ranks();
   run_.leave_loop();
   // The original exception is rethrown later, and each part is called even if another one throws.
   const auto call = [](const char* part, const std::function<void()>& body) {
@@ -359,8 +351,8 @@ void Assembly::failed(const std::exception& error) {
     }
   };
   for (Hooks* receiver : parts_.hooks.receivers(Hook::on_exception))
-    call("on_exception", [&] { receiver->on_exception(run_, error); });
-  call("the save after the exception", [&] { run_.save_after_exception(); });
+    call("on_exception", [&] { receiver->on_exception(run_.view, error); });
+  call("the save after the exception", [&] { run_.saves.save_after_exception(); });
   parts_.loggers->log_exception(error.what());
   parts_.loggers->finalize("failed");
   if (profiler_) call("the profiler", [&] { profiler_->finish(); });

@@ -88,9 +88,7 @@ class Assembly {
   void seed_run();
   void add_callbacks();
   void add(const CallbackEntry& entry);
-  std::vector<CallbackEntry> callbacks_of_module();
-  OptimizerConfig optimizers_of_module();
-  /// Returns the hooks as the dispatch calls them: themselves, or measured.
+  /// Wraps the hooks for profiling, if a profiler is on.
   Hooks& profiled(Hooks& hooks, const char* kind, const std::string& name);
   Hooks& profiled(const CallbackEntry& entry);
   template <class C>

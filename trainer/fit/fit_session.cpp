@@ -22,7 +22,7 @@ namespace {
 /// Returns the first ModelCheckpoint with a best score, or else the first that has a best path; null without one.
 const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
   const ModelCheckpoint* found = nullptr;
-  for (const CallbackEntry& entry : run.parts().callbacks) {
+  for (const CallbackEntry& entry : run.parts.callbacks) {
     const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get());
     if (one != nullptr && one->best_model_score()) return one;
     if (one != nullptr && found == nullptr && !one->best_model_path().empty()) found = one;
@@ -32,27 +32,27 @@ const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
 
 /// Returns the number of epochs; those that a callback has added to max_epochs do not count.
 int64_t trained_epochs(const RunContext& run) {
-  const int64_t epochs = run.counters().epoch + (run.counters().batch_in_epoch > 0);
-  const std::optional<int64_t> limit = run.parts().options.epoch_limit();
+  const int64_t epochs = run.state.counters.epoch + (run.state.counters.batch_in_epoch > 0);
+  const std::optional<int64_t> limit = run.parts.options.epoch_limit();
   const int64_t beyond = limit ? std::max<int64_t>(epochs - *limit, 0) : 0;
-  return epochs - std::min(beyond, run.extra_epochs());
+  return epochs - std::min(beyond, run.state.extra_epochs);
 }
 
 /// Returns the result of a run that has ended or is about to end.
 RunResult result_of(const RunContext& run) {
-  const TrainerState& counters = run.counters();
+  const TrainerState& counters = run.state.counters;
   const ModelCheckpoint* best = best_checkpoint_of(run);
-  return {.status = run.stops().reason() ? "stopped" : "completed",
-          .stop_reason = run.stops().reason().value_or(""),
+  return {.status = run.state.stops.reason() ? "stopped" : "completed",
+          .stop_reason = run.state.stops.reason().value_or(""),
           .epochs = trained_epochs(run),
           .global_step = counters.global_step,
           .batches = counters.batches_seen,
-          .non_finite_step = run.non_finite_step(),
-          .wall_seconds = run.clock().seconds(),
-          .metrics = run.metrics(),
+          .non_finite_step = run.view.non_finite_step(),
+          .wall_seconds = run.state.clock.seconds(),
+          .metrics = run.view.metrics(),
           .best_checkpoint = best ? best->best_model_path() : std::filesystem::path(),
           .best_score = best ? best->best_model_score() : std::nullopt,
-          .folder = run.run_folder().path()};
+          .folder = run.state.folder.path()};
 }
 
 /// Returns what the run's data module has learned; none without one.
@@ -68,13 +68,13 @@ FitSession::FitSession(Assembly& assembly, Request request)
       request_(std::move(request)),
       given_(request_.inputs.loaders(run_.module(), Stage::Fit)) {
   const RunScope scope = assembly_.scope();
-  run_.set_estimate([this] { return estimated_steps(); });
+  run_.set_driver(this);
   const StartIdentity& start = request_.start;
   const std::string& ckpt_path = request_.inputs.ckpt_path;
   found_ = find_checkpoint({.runs = request_.runs,
                             .ckpt_path = ckpt_path,
                             .restarted = start.restarts > 0 ? start.id : "",
-                            .lazily = run_.parts().strategy.shards_parameters()},
+                            .lazily = run_.parts.strategy.shards_parameters()},
                            run_.comm());
   if (!found_) print_starts_over(run_, ckpt_path, start, request_.runs);
 }
@@ -92,8 +92,8 @@ void FitSession::guarded(const std::function<void()>& part) {
 void FitSession::begin() {
   guarded([&] {
     warn_of_eval_mode(run_);
-    const bool validates = run_.parts().module.overrides.has(ModuleMethod::validation_step);
-    if (!request_.inputs.evaluation.empty() && !validates && run_.parts().is_rank_zero() && !run_.parts().trial)
+    const bool validates = run_.parts.module.overrides.has(ModuleMethod::validation_step);
+    if (!request_.inputs.evaluation.empty() && !validates && run_.parts.is_rank_zero() && !run_.parts.trial)
       console::warn(
           "fit is given a loader to validate with, and the module overrides no validation_step: nothing is "
           "validated");
@@ -101,7 +101,7 @@ void FitSession::begin() {
     restore();
     print_start(run_, assembly_.placement(), resumed_from_.string());
     assembly_.begin_profile(request_.profiled_step);
-    run_.parts().hooks.on_fit_start(run_);
+    run_.parts.hooks.on_fit_start(run_.view);
   });
 }
 
@@ -115,18 +115,18 @@ void FitSession::train() {
 RunResult FitSession::end() {
   const RunScope scope = assembly_.scope();
   guarded([&] {
-    run_.parts().hooks.on_fit_end(run_);
-    run_.save_if_asked();
-    run_.finish_saves();
+    run_.parts.hooks.on_fit_end(run_.view);
+    run_.saves.save_if_asked();
+    run_.saves.finish();
     assembly_.teardown();
   });
   RunResult result = result_of(run_);
-  run_.parts().loggers->finalize(result.status);
-  if (run_.parts().is_rank_zero()) {
-    run_.run_folder().make_again_if_removed();
+  run_.parts.loggers->finalize(result.status);
+  if (run_.parts.is_rank_zero()) {
+    run_.state.folder.make_again_if_removed();
     if (!result.folder.empty())
       save_trained_weights(run_.module(), learned_of_data(run_), result.folder / "weights.pt");
-    run_.run_folder().write_summary(result);
+    run_.state.folder.write_summary(result);
   }
   if (request_.prints_end) print_end(run_, result);
   assembly_.end();
@@ -137,26 +137,26 @@ RunResult FitSession::end() {
 
 void FitSession::setup() {
   assembly_.setup(found_ ? &found_->checkpoint : nullptr);
-  run_.set_configure_optimizers([&] {
-    if (found_) assembly_.place();  // on_load_checkpoint may have resized parameters
-    assembly_.configure_optimizers(request_.found_rate);
-  });
+  run_.await_optimizers();
   if (found_) announce_checkpoint(run_, found_->checkpoint.state, found_->checkpoint.file.string());
   run_.optimizers();
-  run_.set_config(assembly_.config_of_run(request_.config));
+  run_.state.config = assembly_.config_of_run(request_.config);
   check_same_run(run_);
+}
+
+void FitSession::configure_optimizers() {
+  if (found_) assembly_.place();  // on_load_checkpoint may have resized parameters
+  assembly_.configure_optimizers(request_.found_rate);
 }
 
 /// The run's config records what counts: options that a resumed run keeps are those of its checkpoint.
 void FitSession::keep_saved_config(const State& checkpoint) {
   const State* const own = checkpoint.find("levin");
-  if (own == nullptr || run_.takes_present_options()) return;
-  const ResumedConfig kept = config_of_resumed_run(own->at("config").to_string(), run_.config().json);
+  if (own == nullptr || run_.view.takes_present_options()) return;
+  const ResumedConfig kept = config_of_resumed_run(own->at("config").to_string(), run_.state.config.json);
   if (kept.without_effect.empty()) return;
-  RunConfig config = run_.config();
-  config.json = kept.json;
-  run_.set_config(std::move(config));
-  if (run_.parts().is_rank_zero())
+  run_.state.config.json = kept.json;
+  if (run_.parts.is_rank_zero())
     for (const std::string& sentence : kept.without_effect) console::warn(sentence);
 }
 
@@ -166,7 +166,7 @@ void FitSession::restore() {
   if (!found_) return;
   const State& checkpoint = found_->checkpoint.state;
   resumed_from_ = found_->checkpoint.file;
-  if (!found_->resumes_in_place) run_.resumption().set_file(std::filesystem::absolute(resumed_from_));
+  if (!found_->resumes_in_place) run_.state.resumption.set_file(std::filesystem::absolute(resumed_from_));
   apply_checkpoint(run_, checkpoint, resumed_from_.string(), found_->keeps_stop_request);
   print_config_changes(run_, checkpoint);
   found_.reset();
@@ -176,9 +176,9 @@ std::exception_ptr FitSession::report(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const LostRankError& lost) {
-    const LostRankError with_place(lost.what(), describe_position(run_.state()));
+    const LostRankError with_place(lost.what(), describe_position(run_.state.counters));
     report_failure(with_place);
-    write_newest_calls(*assembly_.ranks(), run_.folder());
+    write_newest_calls(*assembly_.ranks(), run_.view.folder());
     return std::make_exception_ptr(with_place);
   } catch (const std::exception& failure) {
     report_failure(failure);
@@ -189,21 +189,21 @@ std::exception_ptr FitSession::report(std::exception_ptr error) {
 }
 
 void FitSession::end_failed() {
-  if (run_.parts().trial) run_.sink().reset_metrics();
-  if (!run_.parts().is_rank_zero()) return;
+  if (run_.parts.trial) run_.state.sink.reset_metrics();
+  if (!run_.parts.is_rank_zero()) return;
   RunResult result = result_of(run_);
   result.status = "failed";
-  run_.run_folder().write_summary(result);
+  run_.state.folder.write_summary(result);
   // If the id is not unique, the folder is kept: a restart finds it before those of earlier starts with the same id.
-  if (run_.state().batches_seen == 0 && request_.start.is_unique) run_.run_folder().remove_if_bare();
+  if (run_.state.counters.batches_seen == 0 && request_.start.is_unique) run_.state.folder.remove_if_bare();
 }
 
 data::Loaders FitSession::make_train_loaders() {
   data::Loaders loaders = given_.train();
-  const ResolvedOptions& options = run_.parts().options;
+  const ResolvedOptions& options = run_.parts.options;
   const bool ends_by_itself = options.max_steps >= 0 || options.max_time;
   if (loaders.empty() && ends_by_itself) loaders = EmptyBatches();
-  return ready_for_training(run_.parts(), loaders);
+  return ready_for_training(run_.parts, loaders);
 }
 
 data::Loaders FitSession::take_train_loaders() {
@@ -212,14 +212,15 @@ data::Loaders FitSession::take_train_loaders() {
 }
 
 std::optional<int64_t> FitSession::estimated_steps() {
-  const RunParts& parts = run_.parts();
-  if (!run_.train_batches()) {
+  const RunParts& parts = run_.parts;
+  if (!run_.state.loaders.train_batches) {
     made_early_ = make_train_loaders();
-    run_.set_train_batches(batches_per_epoch(parts.options, RankedLoader((*made_early_)[0], run_.comm())));
+    run_.state.loaders.train_batches.emplace(
+        batches_per_epoch(parts.options, RankedLoader((*made_early_)[0], run_.comm())));
   }
-  const auto here = [this](int64_t k) { return run_.accumulation_scale().on_ranks(k, run_.comm().world_size()); };
-  return levin::estimated_steps(parts.options, *run_.train_batches(),
-                                batches_of_step(run_.state().accumulate_grad_batches, parts.callbacks, here));
+  const auto here = [this](int64_t k) { return run_.state.accumulation_scale.on_ranks(k, run_.comm().world_size()); };
+  return levin::estimated_steps(parts.options, *run_.state.loaders.train_batches,
+                                batches_of_step(run_.state.counters.accumulate_grad_batches, parts.callbacks, here));
 }
 
 }  // namespace levin

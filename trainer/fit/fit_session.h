@@ -2,6 +2,7 @@
 #include <levin/trainer/fit/assembly.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/loops/fit_loop.h>
+#include <levin/trainer/run/fit_driver.h>
 #include <levin/trainer/run/run_inputs.h>
 #include <levin/trainer/run_folder/find_checkpoint.h>
 #include <levin/trainer/run_folder/run_result.h>
@@ -19,7 +20,7 @@ namespace levin {
 /// If one of these functions or a part given to `guarded` throws, the fit has failed: on_exception is called, the
 /// failure is reported to the supervisor, the summary of a failed run is written, and the exception is rethrown. Only
 /// the destructor may follow.
-class FitSession {
+class FitSession final : private FitDriver {
  public:
   struct Request {
     const RunInputs& inputs;
@@ -29,6 +30,7 @@ class FitSession {
     std::filesystem::path runs;                          ///< the folder of all runs of this name
     Action profiled_step = Action::TrainDataloaderNext;  ///< begins a step for profilers
     bool prints_end = true;                              ///< false: the caller prints how the fit ended
+    std::function<State()> host_states = {};             ///< of a session; see FitDriver
   };
 
   /// `assembly` must outlive the session, and the inputs too. Finds the checkpoint to resume from: a restarted fit
@@ -54,7 +56,9 @@ class FitSession {
   data::Loaders make_train_loaders();
   /// Returns the training loaders, which exist already if their size was needed.
   data::Loaders take_train_loaders();
-  std::optional<int64_t> estimated_steps();
+  void configure_optimizers() override;
+  std::optional<int64_t> estimated_steps() override;
+  State host_states() const override { return request_.host_states ? request_.host_states() : State(); }
 
   Assembly& assembly_;
   RunContext& run_;

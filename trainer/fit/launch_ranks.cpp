@@ -138,13 +138,13 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Resol
 }
 
 void check_same_run(const RunContext& run) {
-  Comm& comm = run.parts().comm();
+  Comm& comm = run.parts.comm();
   if (comm.processes() == 1) return;
   check_same_program(comm);
-  const std::string& own = run.config().json;
+  const std::string& own = run.state.config.json;
   const std::string first = broadcast_text(own, comm);
-  const std::string digest = broadcast_text(run.config().digest, comm);
-  if (first == own && digest == run.config().digest) return;
+  const std::string digest = broadcast_text(run.state.config.digest, comm);
+  if (first == own && digest == run.state.config.digest) return;
   if (first == own)
     throw UsageError("rank ", comm.rank(),
                      " has other values in the environment for the config's ${env:...} than rank 0; start all ranks "
@@ -164,7 +164,7 @@ void check_same_run(const RunContext& run) {
 
 std::string describe_position(const TrainerState& counters) {
   return c10::str(" (in step ", counters.global_step + 1, ", batch ", counters.batch_in_epoch, " of epoch ",
-                  counters.epoch, counters.stage == Stage::Fit ? "" : ", in validation", ")");
+                  counters.epoch, counters.batch_phase == BatchPhase::Validating ? ", in validation" : "", ")");
 }
 
 void write_newest_calls(const ProcessGroup& ranks, const std::filesystem::path& folder) {

@@ -22,7 +22,7 @@ bool says(const RunParts& parts) { return !parts.options.quiet && !parts.trial &
 }  // namespace
 
 void warn_of_eval_mode(RunContext& run) {
-  if (run.parts().trial || !run.parts().is_rank_zero()) return;
+  if (run.parts.trial || !run.parts.is_rank_zero()) return;
   const LightningModule& module = run.module();
   int64_t count = module.is_training() ? 0 : 1;
   std::string first = count > 0 ? "the module itself" : "";
@@ -39,16 +39,16 @@ void warn_of_eval_mode(RunContext& run) {
 }
 
 void print_start(RunContext& run, const Placement& placement, const std::string& from) {
-  const RunParts& parts = run.parts();
+  const RunParts& parts = run.parts;
   if (parts.options.barebones || !says(parts)) return;
   std::string line = c10::str("fit on ", parts.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
                               " on ", counted(cores_of_process(), "core"), ", strategy ", parts.strategy.name(), " (",
                               placement.strategy.why, ")");
   if (parts.options.precision != Precision()) line += std::string(", precision ") + parts.precision.name();
-  if (!run.run_folder().empty()) line += ", run folder " + run.run_folder().path().string();
-  if (run.resumption().is_resumed())
-    line += c10::str(", resumes after ", counted(run.counters().global_step, "step"), " and ",
-                     counted(run.counters().epoch, "epoch"), " of ", from);
+  if (!run.state.folder.empty()) line += ", run folder " + run.state.folder.path().string();
+  if (run.state.resumption.is_resumed())
+    line += c10::str(", resumes after ", counted(run.state.counters.global_step, "step"), " and ",
+                     counted(run.state.counters.epoch, "epoch"), " of ", from);
   console::info(line);
 }
 
@@ -66,14 +66,14 @@ std::string result_line(const RunResult& result) {
 }
 
 void print_end(const RunContext& run, const RunResult& result) {
-  if (!run.parts().options.barebones && says(run.parts())) console::info(result_line(result));
+  if (!run.parts.options.barebones && says(run.parts)) console::info(result_line(result));
 }
 
 void print_config_changes(const RunContext& run, const State& checkpoint) {
   constexpr size_t kMost = 10;
   const State* own = checkpoint.find("levin");
-  if (own == nullptr || !says(run.parts())) return;
-  std::vector<std::string> changes = config_changes(own->at("config").to_string(), run.config().json);
+  if (own == nullptr || !says(run.parts)) return;
+  std::vector<std::string> changes = config_changes(own->at("config").to_string(), run.state.config.json);
   if (changes.empty()) return;
   const size_t more = changes.size() - std::min(changes.size(), kMost);
   if (more > 0) changes.resize(kMost);
@@ -84,7 +84,7 @@ void print_config_changes(const RunContext& run, const State& checkpoint) {
 
 void print_starts_over(const RunContext& run, const std::string& ckpt_path, const StartIdentity& start,
                        const std::filesystem::path& runs) {
-  if (!says(run.parts())) return;
+  if (!says(run.parts)) return;
   if (ckpt_path == "last")
     console::info(c10::str("ckpt_path \"last\": there is no checkpoint below ", runs.string(),
                            "; the run starts from the beginning"));
@@ -93,7 +93,7 @@ void print_starts_over(const RunContext& run, const std::string& ckpt_path, cons
 }
 
 void print_weights_file(const RunContext& run, Stage stage, const std::filesystem::path& file) {
-  if (says(run.parts())) console::info(c10::str(to_string(stage), ": weights of ", file.string()));
+  if (says(run.parts)) console::info(c10::str(to_string(stage), ": weights of ", file.string()));
 }
 
 }  // namespace levin

@@ -3,8 +3,8 @@
 #include <levin/core/system/error.h>
 #include <levin/data/loading/batch_weight.h>
 #include <levin/modules/optim/engine/repeats_closure.h>
+#include <levin/trainer/strategies/step_error.h>
 
-#include <string_view>
 #include <utility>
 
 namespace levin {
@@ -35,8 +35,9 @@ AutomaticStep::AutomaticStep(const StepParts& parts)
                                                                                 : GradientClipAlgorithm::Norm),
       zero_grad_overridden_(parts.overrides.has(ModuleMethod::optimizer_zero_grad)),
       returns_mean_(size() == 1 && optim::detail::repeats_closure(raw(0))),
-      captured_(make_captured_step(parts)),
-      compiled_(make_compiled_step(parts)) {
+      in_parts_([this](const Batch& batch) { return run_in_parts(batch); }),
+      own_program_(make_step_program(parts)),
+      program_(own_program_.get()) {
   if (size() > 1)
     throw UsageError("configure_optimizers returned ", size(),
                      " optimizers, and automatic optimization drives one; set automatic_optimization = false in the "
@@ -44,13 +45,14 @@ AutomaticStep::AutomaticStep(const StepParts& parts)
 }
 
 TrainingStep::Outcome AutomaticStep::run(const Batch& batch, int64_t batch_idx, bool last_of_epoch,
-                                         const BatchOnRanks& on_ranks) {
+                                         const BatchOnRanks& on_ranks, StepProgram* program) {
   batch_ = &batch;
   batch_idx_ = batch_idx;
   is_idle_ = on_ranks.is_idle;
   counts_ = !is_idle_;
+  choose_program(program);
   enter(last_of_epoch);
-  if (forward_only_ || (!replay() && !run_whole())) run_micro_batch();
+  if (!run_whole()) run_micro_batch();
   return leave();
 }
 
@@ -92,49 +94,38 @@ void AutomaticStep::run_micro_batch() {
         "optimizer.step(closure), or call it");
 }
 
-bool AutomaticStep::replay() {
-  // Only a window of one batch is a step from its beginning to its end.
-  if (!captured_ || window_.size() != 1) return false;
-  const std::optional<CapturedStep::Outcome> outcome = captured_->run(*batch_, [this](const Batch& batch) {
-    const Batch* const given = std::exchange(batch_, &batch);
-    optimizers_.set_capturing(true);
-    const auto as_before = c10::make_scope_exit([&] {
-      batch_ = given;
-      optimizers_.set_capturing(false);
-    });
-    run_micro_batch();
-    if (!output_.loss.defined() || output_.weight || output_.weight_tensor.defined())
-      throw UsageError(
-          "trainer.cuda_graphs: training_step must return a loss in each step, and no weight; set cuda_graphs to "
-          "false");
-    CapturedStep::Output left = {.loss = output_.loss.detach(), .found_inf = optimizers_.found_inf(0)};
-    optimizers_.end_step();
-    return left;
-  });
-  if (!outcome) return false;
-  set_output(outcome->loss);
-  count_whole_step(/*updated=*/!outcome->skipped);
-  return true;
+void AutomaticStep::choose_program(StepProgram* given) {
+  program_ = own_program_.get();
+  if (given == nullptr && !forward_only_) return;
+  // A callback that asks for batches that only run forward (SWA) has changed what forward does: how batch norms
+  // average.
+  program_->count_other(given != nullptr ? "the host computed the loss" : "batches only ran forward");
+  program_ = given != nullptr ? given : &eager_;
 }
 
 bool AutomaticStep::run_whole() {
-  if (!compiled_ || !compiled_->makes_optimizer_steps()) return false;
-  if (window_.size() != 1) {
-    compiled_->count_eager("several batches made one step");
-    return false;
-  }
-  if (!compiled_->takes(*batch_)) return false;
-  optimizers_.zero_grad(0);  // of an eager step before
-  run_training_step(compiled_->as_batch(), batch_idx_);
-  count_whole_step(/*updated=*/true);
-  return true;
-}
-
-void AutomaticStep::count_whole_step(bool updated) {
+  const auto step =
+      program_->run_whole({.batch = *batch_, .batch_idx = batch_idx_, .window = window_.size()}, in_parts_);
+  if (!step) return false;
+  set_output(step->output);
   total_weight_ = static_cast<double>(weight_of_batch(*batch_));
   window_.add(total_weight_);
   stepped_ = true;
-  updated_ = updated;
+  updated_ = !step->skipped;
+  return true;
+}
+
+StepProgram::PartsOutput AutomaticStep::run_in_parts(const Batch& batch) {
+  const Batch* const given = std::exchange(batch_, &batch);
+  optimizers_.set_capturing(true);
+  const auto as_before = c10::make_scope_exit([&] {
+    batch_ = given;
+    optimizers_.set_capturing(false);
+  });
+  run_micro_batch();
+  StepProgram::PartsOutput left = {.output = output_, .found_inf = optimizers_.found_inf(0)};
+  optimizers_.end_step();
+  return left;
 }
 
 void AutomaticStep::refuse_second_closure() const {
@@ -149,7 +140,8 @@ void AutomaticStep::refuse_second_closure() const {
 
 at::Tensor AutomaticStep::compute_gradients() {
   if (std::exchange(closure_ran_, true)) refuse_second_closure();
-  const at::Tensor loss = batch_ != nullptr ? run_forward() : at::Tensor();
+  const at::Tensor loss =
+      batch_ != nullptr ? compute_loss(program_->loss_of(*batch_), *batch_, batch_idx_) : at::Tensor();
   if (window_.is_first())
     for (size_t i = 0; i < size(); ++i) call_zero_grad(i);
   const double own = loss.defined() && !forward_only_ ? weight_of_output() : 0;  // an idle rank's too
@@ -170,17 +162,8 @@ at::Tensor AutomaticStep::compute_gradients() {
   return returns_mean_ ? sync.mean_loss(loss, weight) : loss;
 }
 
-at::Tensor AutomaticStep::run_forward() {
-  // Who lets batches only run forward has changed what forward does: how batch norms average.
-  if (compiled_ && forward_only_) compiled_->count_eager("batches only ran forward");
-  const bool is_compiled =
-      compiled_ && !forward_only_ && !compiled_->makes_optimizer_steps() && compiled_->takes(*batch_);
-  return run_training_step(is_compiled ? compiled_->as_batch() : *batch_, batch_idx_);
-}
-
 void AutomaticStep::run_backward(const at::Tensor& loss, double weight) {
-  if (compiled_ && compiled_->has_gradients()) {
-    compiled_->give_gradients(window_.loss_share(weight) / static_cast<double>(window_.size()));
+  if (program_->add_gradients(window_.loss_share(weight) / static_cast<double>(window_.size()))) {
     parts_.hooks.on_after_backward(parts_.run);
     return;
   }
@@ -188,14 +171,7 @@ void AutomaticStep::run_backward(const at::Tensor& loss, double weight) {
   try {
     call_backward(optimizers_.scale(scaled(loss, weight)), /*sync=*/window_.is_last());
   } catch (const c10::Error& error) {
-    if (std::string_view(error.what_without_backtrace()).find("backward through the graph a second time") ==
-        std::string_view::npos)
-      throw;
-    throw UsageError(
-        "training_step: the graph of the loss was gone through by a backward before this one. If training_step calls "
-        "loss.backward() itself: return the loss instead, and the trainer calls backward, or set "
-        "automatic_optimization = false in the module's constructor. If the loss holds tensors of an earlier step: "
-        "detach() them");
+    throw_explained_backward(error, parts_.strategy.device());
   }
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <levin/trainer/loops/accumulation_window.h>
-#include <levin/trainer/loops/captured_step.h>
-#include <levin/trainer/loops/compiled_step.h>
+#include <levin/trainer/loops/step_program.h>
 #include <levin/trainer/loops/training_step.h>
 
 #include <cstdint>
@@ -26,10 +25,11 @@ class AutomaticStep final : public TrainingStep {
   /// Throws levin::UsageError if the module has several optimizers.
   explicit AutomaticStep(const StepParts& parts);
 
-  Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) override;
+  Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks,
+              StepProgram* program) override;
   Outcome finish_window() override;
   void set_forward_only(bool forward_only) override { forward_only_ = forward_only; }
-  std::string summary() const override { return compiled_ ? compiled_->summary() : std::string(); }
+  std::string summary() const override { return own_program_->summary(); }
 
   void step(size_t index, const Closure& closure) override;
   void backward(const at::Tensor& loss) override;
@@ -41,17 +41,15 @@ class AutomaticStep final : public TrainingStep {
   void enter(bool last_of_epoch);
   Outcome leave();
   void run_micro_batch();
-  /// Makes the step as a replay of its graph; returns false if the step must run as it is.
-  bool replay();
-  /// Makes the step by a package that holds the optimizer's too; returns false if the step must run as it is.
+  /// Chooses what runs a batch: `given`, or the run's program unless the batch only runs forward.
+  void choose_program(StepProgram* given);
+  /// Makes the whole step by the program; returns false if it must run in parts.
   bool run_whole();
-  /// Counts a step that a graph or a package made, from the batch's forward to the optimizer.
-  void count_whole_step(bool updated);
+  /// Makes the step of a batch in parts, for a program that captures it.
+  StepProgram::PartsOutput run_in_parts(const Batch& batch);
   /// Runs the batch forward and backward, as the optimizer's closure; returns the loss.
   at::Tensor compute_gradients();
   void refuse_second_closure() const;
-  /// Runs training_step, or the compiled step.
-  at::Tensor run_forward();
   /// Backward of the micro-batch's loss, of this weight.
   void run_backward(const at::Tensor& loss, double weight);
   double weight_of_output();
@@ -65,8 +63,10 @@ class AutomaticStep final : public TrainingStep {
   GradientClipAlgorithm gradient_clip_algorithm_;
   bool zero_grad_overridden_;
   bool returns_mean_;  ///< the optimizer decides by the loss (LBFGS), which is therefore the same on all ranks
-  std::unique_ptr<CapturedStep> captured_;  ///< null without cuda_graphs
-  std::unique_ptr<CompiledStep> compiled_;  ///< null without compiled_step
+  const StepProgram::InParts in_parts_;
+  const std::unique_ptr<StepProgram> own_program_;
+  StepProgram eager_ = {};
+  StepProgram* program_;  ///< of the newest batch
 
   const Batch* batch_ = nullptr;  ///< null while a window ends without a further micro-batch
   int64_t batch_idx_ = 0;

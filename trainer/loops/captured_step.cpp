@@ -50,6 +50,11 @@ void check_log(const StepLog& log, c10::Device device) {
                            : "of a number: a replay would log it again as it was; log a tensor on the GPU"));
 }
 
+void check_output(const StepOutput& output) {
+  if (!output.loss.defined() || output.weight || output.weight_tensor.defined())
+    refuse("training_step must return a loss in each step, and no weight");
+}
+
 }  // namespace
 
 /// The graph for one batch shape, and the memory that the graph reads and writes.
@@ -60,7 +65,7 @@ struct CapturedStep::Shape {
   std::vector<at::Tensor> inputs = {};                            ///< of `batch`
   std::vector<std::pair<at::Tensor, at::Tensor>> gradients = {};  ///< pairs of parameter and gradient
   StepLog log = {};
-  Output output = {};
+  PartsOutput left = {};
 };
 
 CapturedStep::CapturedStep(const Parts& parts, MakeGraph make_graph)
@@ -80,7 +85,9 @@ CapturedStep::Shape* CapturedStep::find(const Batch& batch) {
   return nullptr;
 }
 
-std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const Step& step) {
+std::optional<StepProgram::WholeStep> CapturedStep::run_whole(const Input& input, const InParts& in_parts) {
+  if (input.window != 1) return {};  // only such a window is a step from its beginning to its end
+  const Batch& batch = input.batch;
   check_device(batch, parts_.device);
   if (++steps_ <= kStepsBefore) return {};
   Shape* const shape = find(batch);
@@ -88,21 +95,21 @@ std::optional<CapturedStep::Outcome> CapturedStep::run(const Batch& batch, const
   const bool other_parameters = watch_.has_changed();
   if (!parts_.optimizer.prepare_replay() || other_parameters)
     for (auto& [key, other] : shapes_) other->graph.reset();
-  if (!shape->graph) capture(*shape, batch, step);
+  if (!shape->graph) capture(*shape, batch, in_parts);
   const std::vector<at::Tensor> inputs = tensors_of(batch);
   for (size_t i = 0; i < inputs.size(); ++i) shape->inputs[i].copy_(inputs[i], /*non_blocking=*/true);
   for (auto& [parameter, gradient] : shape->gradients) parameter.mutable_grad() = gradient;
   shape->graph->replay();
   for (const StepLog::Entry& entry : shape->log.entries())
     parts_.context.sink->log(entry.name, entry.tensor, entry.options);
-  const Output& output = shape->output;
+  const PartsOutput& left = shape->left;
   // Host sync, only with a loss scale: schedulers must know whether the step was skipped.
-  const bool skipped = output.found_inf.defined() && output.found_inf.item<float>() != 0;
+  const bool skipped = left.found_inf.defined() && left.found_inf.item<float>() != 0;
   if (!skipped) parts_.optimizer.count_replay();
-  return Outcome{output.loss, skipped};
+  return WholeStep{left.output, skipped};
 }
 
-void CapturedStep::capture(Shape& shape, const Batch& batch, const Step& step) {
+void CapturedStep::capture(Shape& shape, const Batch& batch, const InParts& in_parts) {
   shape.batch = batch.clone();
   shape.inputs = tensors_of(shape.batch);
   parts_.optimizer.zero_grad();
@@ -116,7 +123,9 @@ void CapturedStep::capture(Shape& shape, const Batch& batch, const Step& step) {
   try {
     graph->capture([&] {
       shape.log.begin(shape.batch.size(), /*reads_cpu=*/false);
-      shape.output = step(shape.batch);
+      shape.left = in_parts(shape.batch);
+      check_output(shape.left.output);
+      shape.left.output.loss = shape.left.output.loss.detach();
     });
   } catch (const UsageError&) {
     throw;
@@ -134,7 +143,6 @@ void CapturedStep::capture(Shape& shape, const Batch& batch, const Step& step) {
 }
 
 std::unique_ptr<CapturedStep> make_captured_step(const StepParts& parts) {
-  if (!parts.options.cuda_graphs) return nullptr;
   const c10::Device device = parts.strategy.device();
   if (!device.is_cuda()) refuse(c10::str("the run is on ", device, ", and steps are captured on a GPU"));
   if (!parts.strategy.can_be_captured())

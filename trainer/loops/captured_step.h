@@ -5,7 +5,7 @@
 #include <levin/modules/optim/engine/parameter_watch.h>
 #include <levin/modules/optim/optimizer.h>
 #include <levin/trainer/logging/step_log.h>
-#include <levin/trainer/run/step_parts.h>
+#include <levin/trainer/loops/step_program.h>
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ namespace levin {
 /// replayed. A replay reads the batch, the rates and the step counts from fixed memory, into which they are copied
 /// first. Tensors that the step logged are logged again after each replay; other host code of the step does not run
 /// again. Batches beyond `kMostShapes` shapes run eagerly, with one warning.
-class CapturedStep {
+class CapturedStep final : public StepProgram {
  public:
   static constexpr size_t kMostShapes = 8;
   static constexpr int64_t kStepsBefore = 3;
@@ -34,30 +34,20 @@ class CapturedStep {
     optim::Optimizer& optimizer;
     c10::Device device;
   };
-  /// The results of a step on the device: the detached loss and, with a loss scale, whether the step must be skipped
-  /// (float32 [1], not 0).
-  struct Output {
-    at::Tensor loss = {}, found_inf = {};
-  };
-  struct Outcome {
-    at::Tensor loss = {};  ///< lives until the next replay
-    bool skipped = false;
-  };
-  using Step = std::function<Output(const Batch& batch)>;
   using MakeGraph = std::function<std::unique_ptr<DeviceGraph>()>;
 
   /// While the object exists, the thread computes on its own stream. All of `parts` must outlive the object.
   explicit CapturedStep(const Parts& parts, MakeGraph make_graph = make_cuda_graph);
 
-  /// Makes a step by a replay; returns nullopt if this batch's step must run eagerly. `step` is the function that is
-  /// captured. Throws levin::UsageError for what cannot be captured: logged numbers and metrics, tensors on another
-  /// device, a host sync.
-  std::optional<Outcome> run(const Batch& batch, const Step& step);
+  /// Makes a step by a replay, whose loss lives until the next one; returns nullopt if this batch's step must run
+  /// eagerly. `in_parts` is what is captured. Throws levin::UsageError for what cannot be captured: logged numbers and
+  /// metrics, tensors on another device, a host sync, a step without a loss or with a weight.
+  std::optional<WholeStep> run_whole(const Input& input, const InParts& in_parts) override;
 
  private:
   struct Shape;
   Shape* find(const Batch& batch);
-  void capture(Shape& shape, const Batch& batch, const Step& step);
+  void capture(Shape& shape, const Batch& batch, const InParts& in_parts);
 
   Parts parts_;
   MakeGraph make_graph_;
@@ -68,8 +58,8 @@ class CapturedStep {
   bool warned_ = false;
 };
 
-/// Returns the CapturedStep of a run with the option cuda_graphs, else null. Throws levin::UsageError if the run's
-/// steps cannot be captured: an overridden hook inside the step, several devices, an optimizer that computes on the
+/// Returns the CapturedStep of a run with the option cuda_graphs. Throws levin::UsageError if the run's steps cannot be
+/// captured: an overridden hook inside the step, several devices, an optimizer that computes on the
 /// host.
 std::unique_ptr<CapturedStep> make_captured_step(const StepParts& parts);
 

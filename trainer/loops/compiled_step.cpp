@@ -5,9 +5,8 @@
 #include <levin/core/ranks/torch_compat/autograd_node.h>
 #include <levin/core/system/error.h>
 #include <levin/data/loading/batch_tensors.h>
-#include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/compiled/step_source.h>
 #include <levin/trainer/loops/overridden_inside.h>
-#include <levin/trainer/strategies/own_loss.h>
 #include <torch/csrc/autograd/function.h>
 
 #include <algorithm>
@@ -84,7 +83,6 @@ CompiledStep::CompiledStep(const StepParts& parts, std::filesystem::path path, c
       path_(std::move(path)),
       description_(std::move(description)),
       code_(std::move(code)),
-      as_batch_(OwnLoss{[this] { return run(); }}),
       needs_no_graph_(parts.strategy.comm().world_size() == 1 && !parts.overrides.has(ModuleMethod::backward) &&
                       !parts.hooks.anyone_overrides(Hook::on_before_backward)) {}
 
@@ -175,16 +173,33 @@ bool CompiledStep::take_batch(const Batch& batch) {
   return fits && i == inputs_.size();
 }
 
-void CompiledStep::count_eager(const std::string& why) {
-  if (eager_batches_++ == 0) why_eager_ = why;
-}
-
 bool CompiledStep::run_eagerly(const std::string& why) {
-  count_eager(why);
+  if (eager_batches_++ == 0) why_eager_ = why;
   return false;
 }
 
-StepOutput CompiledStep::run() {
+void CompiledStep::count_other(const char* why) { run_eagerly(why); }
+
+std::optional<StepProgram::WholeStep> CompiledStep::run_whole(const Input& input, const InParts& /*in_parts*/) {
+  if (!makes_optimizer_steps()) return {};
+  if (input.window != 1) {
+    run_eagerly("several batches made one step");
+    return {};
+  }
+  if (!takes(input.batch)) return {};
+  parts_.optimizers.front()->zero_grad();  // of an eager step before
+  WholeStep step;
+  parts_.precision.forward_context(
+      [&] { step.output = parts_.strategy.run_step(*this, input.batch, input.batch_idx); });
+  return step;
+}
+
+StepFunction& CompiledStep::loss_of(const Batch& batch) {
+  if (makes_optimizer_steps() || !takes(batch)) return eager_;
+  return *this;
+}
+
+StepOutput CompiledStep::operator()(LightningModule& /*module*/, const Batch& /*batch*/, int64_t /*batch_idx*/) {
   std::vector<at::Tensor> results;
   {
     // The code records nothing, and its precision is compiled in.
@@ -222,7 +237,8 @@ std::string CompiledStep::summary() const {
   return text;
 }
 
-void CompiledStep::give_gradients(double factor) {
+bool CompiledStep::add_gradients(double factor) {
+  if (gradients_.empty()) return false;
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (has_hooks(accumulators_[i])) {
@@ -238,6 +254,7 @@ void CompiledStep::give_gradients(double factor) {
       gradient = std::move(gradients_[i].mul_(factor));
   }
   gradients_.clear();
+  return true;
 }
 
 std::string why_not_with_optimizer(const StepParts& parts) {
@@ -255,7 +272,6 @@ std::string why_not_with_optimizer(const StepParts& parts) {
 
 std::unique_ptr<CompiledStep> make_compiled_step(const StepParts& parts) {
   const std::filesystem::path path = parts.options.compiled_step;
-  if (path.empty()) return nullptr;
   const c10::Device device = parts.strategy.device();
   if (!device.is_cpu()) refuse_run(c10::str("the run is on ", device, ", and steps are compiled for the CPU"));
   if (parts.precision.scaler() != nullptr)

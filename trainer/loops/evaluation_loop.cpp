@@ -7,6 +7,7 @@
 #include <levin/trainer/loops/idle_evaluation.h>
 #include <levin/trainer/loops/modes_restored.h>
 #include <levin/trainer/loops/rank_agreement.h>
+#include <levin/trainer/loops/stage_scope.h>
 
 #include <algorithm>
 #include <utility>
@@ -62,9 +63,9 @@ const EvaluationLoop::StageHooks& EvaluationLoop::stage_hooks(Stage stage) {
 
 EvaluationLoop::EvaluationLoop(RunContext& run, Stage stage, std::function<data::Loaders()> source)
     : run_(run),
-      parts_(run.parts()),
-      counters_(run.counters()),
-      sink_(run.sink()),
+      parts_(run.parts),
+      counters_(run.state.counters),
+      sink_(run.state.sink),
       stage_(stage),
       hooks_(stage_hooks(stage)),
       source_(std::move(source)) {}
@@ -81,7 +82,7 @@ void EvaluationLoop::load() {
     divide_among_ranks(parts_, *loaders_);
     for (const auto& loader : *loaders_) ranked_.emplace_back(*loader, run_.comm());
   }
-  run_.set_evaluation_loaders(*loaders_);
+  run_.state.loaders.evaluation = &*loaders_;
 }
 
 void EvaluationLoop::unload() {
@@ -89,7 +90,18 @@ void EvaluationLoop::unload() {
   loaders_.reset();
 }
 
-bool EvaluationLoop::run() { return evaluate(stage_, {}); }
+bool EvaluationLoop::run() {
+  if (!run_.view.fitting() || stage_ != Stage::Validate) return evaluate(stage_, {});
+  const bool resumed = counters_.batch_phase == BatchPhase::Validating;
+  if (!resumed && counters_.window.position == 0)
+    measured(parts_.profiler, Action::ValidationModelZeroGrad, [&] { run_.module().on_validation_model_zero_grad(); });
+  counters_.batch_phase.begin_validation();
+  if (!evaluate(stage_, {}, resumed)) return false;
+  counters_.batch_phase.end_validation();
+  counters_.validated_seconds = run_.state.clock.seconds();
+  counters_.validations += 1;
+  return true;
+}
 
 void EvaluationLoop::run_sanity_check() {
   const RngGuard generator_as_before;
@@ -98,43 +110,30 @@ void EvaluationLoop::run_sanity_check() {
   sink_.forget_evaluation();
 }
 
-bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most) {
+bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most, bool resumed) {
   const ProfileSpan span(parts_.profiler, stage == Stage::SanityCheck ? Action::SanityCheck : hooks_.whole);
-  parts_.strategy.begin_evaluation();
-  const bool inference = parts_.options.inference_mode;
-  const c10::InferenceMode inference_mode(inference);
+  const c10::InferenceMode inference_mode(parts_.options.inference_mode);
   const at::NoGradGuard no_grad;
-  const bool in_fit = run_.fitting() && stage == Stage::Validate;
-  const bool resumed = in_fit && counters_.batch_phase == BatchPhase::Validating;
-  const Stage outer_stage = counters_.stage;
-  const std::optional<int64_t> outer_batches = run_.num_batches();
-  run_.enter(stage, 0);
+  const StageScope in_stage(run_, stage);
   sink_.use_evaluation_table(0, loaders_->size() > 1);
-
   LightningModule& module = run_.module();
   ModesRestored modes(module, hooks_.model_train);
-  {
-    const ProfileSpan set_eval(parts_.profiler, hooks_.set_eval);
-    (module.*hooks_.model_eval)();
-  }
-  if (in_fit) counters_.batch_phase = BatchPhase::Validating;
+  measured(parts_.profiler, hooks_.set_eval, [&] { (module.*hooks_.model_eval)(); });
   if (!resumed) {
     counters_.evaluation_loader = counters_.evaluation_batch = 0;
-    (parts_.hooks.*hooks_.start)(run_);
-    (parts_.hooks.*hooks_.epoch_start)(run_);
+    (parts_.hooks.*hooks_.start)(run_.view);
+    (parts_.hooks.*hooks_.epoch_start)(run_.view);
   }
+  parts_.strategy.begin_evaluation();  // of the weights that callbacks may have put in place
   const bool finished = evaluate_loaders(at_most);
   if (finished) {
-    (parts_.hooks.*hooks_.epoch_end)(run_);
-    const Metrics reduced = read_epoch();
+    (parts_.hooks.*hooks_.epoch_end)(run_.view);
+    const Metrics reduced =
+        measured(parts_.profiler, Action::ReadMetrics, [&] { return sink_.read_evaluation_epoch(); });
     if (stage != Stage::SanityCheck) run_.log_row(reduced);
-    (parts_.hooks.*hooks_.end)(run_);
+    (parts_.hooks.*hooks_.end)(run_.view);
   }
   modes.restore();
-
-  sink_.use_train_table();
-  run_.enter(outer_stage, 0);
-  run_.set_num_batches(outer_batches);
   return finished;
 }
 
@@ -143,13 +142,14 @@ bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
   for (auto i = static_cast<size_t>(counters_.evaluation_loader); i < loaders_->size(); ++i) {
     data::Loader& loader = (*loaders_)[i];
     // Before its first batch a loader has the state of another epoch, so it is not restored.
-    if (const State* const places = run_.resumption().places(); places != nullptr && counters_.evaluation_batch > 0) {
+    if (const State* const places = run_.state.resumption.places();
+        places != nullptr && counters_.evaluation_batch > 0) {
       ranked_[i].check_ranks(*places, "evaluation_loaders_in_step");
       loader.load_state_dict(places->at("evaluation_loaders").items().at(i));
     } else {
       loader.set_epoch(counters_.epoch);
     }
-    run_.resumption().drop_places();
+    run_.state.resumption.drop_places();
     if (!evaluate_loader(ranked_[i], static_cast<int64_t>(i), at_most)) return false;
   }
   return true;
@@ -161,7 +161,7 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
   const char* name = stage_ == Stage::Test ? hooks_.limit_name : options.limit_or_overfit(hooks_.limit_name);
   std::optional<int64_t> limit = (options.*hooks_.limit).of(loader.size(), name);
   if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
-  run_.set_num_batches(limit);
+  run_.state.loaders.batches = limit;
   run_.enter(counters_.stage, index);
   counters_.evaluation_loader = index;
   sink_.use_evaluation_table(index, loaders_->size() > 1);
@@ -169,7 +169,7 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
   std::optional<ValidationAgreement> agreement;
   if (ranks_ != nullptr && counters_.stage == Stage::Validate) agreement.emplace(*ranks_);
   while (!limit || batches_done < *limit) {
-    std::optional<data::LoadedBatch> loaded = next_batch(loader);
+    auto loaded = measured(parts_.profiler, hooks_.next, [&] { return loader.next(); });
     if (!loaded) break;
     // If this rank's batch is absent, only the hooks of other ranks run and may ask for a save.
     const bool all_have_one = loader.is_in_step() && !loaded->last;
@@ -180,22 +180,12 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
                           [&](const Batch& idle) { run_step(idle, batches_done, index); });
     batches_done += 1;
     if (counters_.stage == Stage::SanityCheck) continue;
-    all_have_one ? run_.save_if_asked() : run_.save_if_any_rank_asks();
-    const bool goes_on = agreement ? agreement->goes_on() : received_signal() == 0 || !run_.stops().reason();
+    all_have_one ? run_.saves.save_if_asked() : run_.saves.save_if_any_rank_asks();
+    const bool goes_on = agreement ? agreement->goes_on() : received_signal() == 0 || !run_.state.stops.reason();
     if (!goes_on) return false;
   }
   batches_done = 0;
   return true;
-}
-
-std::optional<data::LoadedBatch> EvaluationLoop::next_batch(RankedLoader& loader) {
-  const ProfileSpan span(parts_.profiler, hooks_.next);
-  return loader.next();
-}
-
-Metrics EvaluationLoop::read_epoch() {
-  const ProfileSpan span(parts_.profiler, Action::ReadMetrics);
-  return sink_.read_evaluation_epoch();
 }
 
 void EvaluationLoop::run_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
@@ -204,12 +194,12 @@ void EvaluationLoop::run_step(const Batch& batch, int64_t batch_idx, int64_t dat
 }
 
 void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {
-  const BatchInHand in_hand(run_, batch, batch_idx,
+  const BatchInHand in_hand(run_.state, batch, batch_idx,
                             BatchInHand::Logging{.step = batch_idx, .on_step_by_default = false});
-  (parts_.hooks.*hooks_.batch_start)(run_);
+  (parts_.hooks.*hooks_.batch_start)(run_.view);
   run_step(batch, batch_idx, dataloader_idx);
   ModuleAccess::refuse_two_forms(run_.module(), hooks_.method, batch, batch_idx);
-  (parts_.hooks.*hooks_.batch_end)(run_);
+  (parts_.hooks.*hooks_.batch_end)(run_.view);
   if (counters_.stage != Stage::SanityCheck && sink_.anything_to_read_each_evaluation_step())
     run_.log_row(sink_.read_own_step());
 }

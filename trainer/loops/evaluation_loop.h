@@ -32,19 +32,19 @@ class EvaluationLoop {
   void agree_by(RankAgreement& ranks) { ranks_ = &ranks; }
   /// Drops the loaders; `load` asks for new ones.
   void unload();
-  /// Runs all batches up to the limit and logs the reduced values. If the run was resumed inside a validation, runs its
-  /// remaining batches. Returns false if a signal ended the validation early; its position can be saved.
+  /// Runs all batches up to the limit and logs the reduced values. In a fit the gradients are dropped before it, unless
+  /// a window is open. If the run was resumed inside a validation, runs its remaining batches. Returns false if a
+  /// signal ended the validation early; its position can be saved.
   bool run();
   /// Runs at most num_sanity_val_steps batches of each loader. Logs and keeps nothing, and restores the random number
   /// generator.
   void run_sanity_check();
 
  private:
-  bool evaluate(Stage stage, std::optional<int64_t> at_most);
+  /// `resumed`: the evaluation had begun before the run was saved.
+  bool evaluate(Stage stage, std::optional<int64_t> at_most, bool resumed = false);
   bool evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most);
   bool evaluate_loaders(std::optional<int64_t> at_most);
-  std::optional<data::LoadedBatch> next_batch(RankedLoader& loader);
-  Metrics read_epoch();
   void run_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   void evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx);
 

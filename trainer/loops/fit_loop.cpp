@@ -12,8 +12,8 @@ namespace levin {
 
 FitLoop::FitLoop(RunContext& run, LoaderSource source)
     : run_(run),
-      parts_(run.parts()),
-      counters_(run.counters()),
+      parts_(run.parts),
+      counters_(run.state.counters),
       source_(std::move(source)),
       schedule_(parts_.options),
       steps_(run, schedule_),
@@ -22,32 +22,32 @@ FitLoop::FitLoop(RunContext& run, LoaderSource source)
 void FitLoop::run() {
   if (nothing_to_do()) {
     // A later checkpoint must hold the random numbers that the run ended with.
-    if (const State* places = run_.resumption().places()) load_rng_state(places->at("rng"));
+    if (const State* places = run_.state.resumption.places()) load_rng_state(places->at("rng"));
     return;
   }
   const at::AutoGradMode gradients(true);
   steps_.begin();
   if (run_.comm().processes() > 1) validation_.agree_by(steps_.agreement());
-  if (!run_.resumption().is_resumed() && validation_.enabled() && parts_.options.num_sanity_val_steps != 0) {
-    parts_.hooks.on_sanity_check_start(run_);
+  if (!run_.state.resumption.is_resumed() && validation_.enabled() && parts_.options.num_sanity_val_steps != 0) {
+    parts_.hooks.on_sanity_check_start(run_.view);
     validation_.load();
     if (validation_.enabled()) validation_.run_sanity_check();
-    parts_.hooks.on_sanity_check_end(run_);
+    parts_.hooks.on_sanity_check_end(run_.view);
   }
   load_loaders();
   warn_of_steps_beyond_epochs();
-  if (run_.resumption().is_resumed()) loader_->resume();
-  parts_.hooks.on_train_start(run_);
+  if (run_.state.resumption.is_resumed()) loader_->resume();
+  parts_.hooks.on_train_start(run_.view);
   // Restored last, because the code above may draw random numbers.
-  if (const State* places = run_.resumption().places()) load_rng_state(places->at("rng"));
-  if (counters_.batch_phase != BatchPhase::Validating) run_.resumption().drop_places();
+  if (const State* places = run_.state.resumption.places()) load_rng_state(places->at("rng"));
+  if (counters_.batch_phase != BatchPhase::Validating) run_.state.resumption.drop_places();
   steps_.agreement().now();
   for (bool resumed = steps_.is_inside_epoch(); !interrupted_ && (resumed || !steps_.is_over()); resumed = false) {
     if (!resumed) reload_loaders_if_due();
     run_epoch(resumed);
   }
   steps_.end();
-  run_.save_if_asked();
+  run_.saves.save_if_asked();
 }
 
 bool FitLoop::nothing_to_do() const {
@@ -70,14 +70,14 @@ void FitLoop::reload_loaders_if_due() {
 }
 
 void FitLoop::warn_of_steps_beyond_epochs() {
-  const std::optional<int64_t> least = parts_.options.min_steps, most = run_.estimated_stepping_batches();
+  const std::optional<int64_t> least = parts_.options.min_steps, most = run_.view.estimated_stepping_batches();
   if (least && most && *least > *most)
     console::warn(
         c10::str("trainer.min_steps: ", *least, " has no effect: trainer.max_epochs ends the fit after step ", *most));
 }
 
 void FitLoop::run_epoch(bool resumed) {
-  run_.sink().use_train_table();
+  run_.state.sink.use_train_table();
   if (resumed)
     validate_and_finish_batch();
   else
@@ -88,8 +88,9 @@ void FitLoop::run_epoch(bool resumed) {
 
 void FitLoop::train_batches() {
   const ProfileSpan span(parts_.profiler, Action::RunTrainingEpoch);
+  const auto next_batch = [&] { return loader_->next(); };
   while (!counters_.last_batch && !interrupted_ && !steps_.is_over()) {
-    if (std::optional<data::LoadedBatch> next = next_batch()) {
+    if (auto next = measured(parts_.profiler, Action::TrainDataloaderNext, next_batch)) {
       const BatchPlace place = loader_->place(*next);
       steps_.run_batch(std::move(next->batch), place);
     } else {
@@ -100,11 +101,6 @@ void FitLoop::train_batches() {
   }
 }
 
-std::optional<data::LoadedBatch> FitLoop::next_batch() {
-  const ProfileSpan span(parts_.profiler, Action::TrainDataloaderNext);
-  return loader_->next();
-}
-
 void FitLoop::begin_epoch() {
   loader_->set_epoch(counters_.epoch);
   steps_.begin_epoch();
@@ -112,18 +108,10 @@ void FitLoop::begin_epoch() {
 
 void FitLoop::validate_and_finish_batch() {
   const bool window_done = counters_.window.position == 0;
-  if (counters_.batch_phase == BatchPhase::HooksDone && validation_due(window_done, counters_.last_batch)) {
-    if (window_done) zero_grad_for_validation();
-    validate();
-  } else if (counters_.batch_phase == BatchPhase::Validating) {
-    validate();
-  }
+  const bool is_due =
+      counters_.batch_phase == BatchPhase::HooksDone && validation_due(window_done, counters_.last_batch);
+  if (is_due || counters_.batch_phase == BatchPhase::Validating) validate();
   if (!interrupted_) steps_.finish_batch();
-}
-
-void FitLoop::zero_grad_for_validation() {
-  const ProfileSpan span(parts_.profiler, Action::ValidationModelZeroGrad);
-  run_.module().on_validation_model_zero_grad();
 }
 
 void FitLoop::validate() {
@@ -131,17 +119,14 @@ void FitLoop::validate() {
     interrupted_ = true;
     return;
   }
-  counters_.validated_seconds = run_.clock().seconds();
-  counters_.validations += 1;
-  counters_.batch_phase = BatchPhase::Validated;
-  run_.save_if_asked();
+  run_.saves.save_if_asked();
   steps_.agreement().now();
 }
 
 bool FitLoop::validation_due(bool window_done, bool last) const {
   if (!validation_.enabled()) return false;
   // A run that ends early is validated once more, unless a signal asks it to end soon.
-  if (window_done && run_.stops().are_agreed() && steps_.is_over())
+  if (window_done && run_.state.stops.are_agreed() && steps_.is_over())
     return received_signal() == 0 && schedule_.counts_this_epoch(counters_);
   return schedule_.due(counters_, last, window_done && counters_.time_to_validate);
 }

@@ -40,12 +40,10 @@ class FitLoop {
   void warn_of_steps_beyond_epochs();
   void run_epoch(bool resumed);
   void train_batches();
-  std::optional<data::LoadedBatch> next_batch();
   void begin_epoch();
   /// Runs the validation if one is due after a batch, then finishes the batch. A run that was saved after the batch's
   /// hooks resumes here.
   void validate_and_finish_batch();
-  void zero_grad_for_validation();
   void validate();
   bool validation_due(bool window_done, bool last) const;
 

@@ -20,7 +20,8 @@ struct BatchPlace {
   int64_t samples = 0;
   bool last = false;  ///< no batch follows in this epoch
   BatchOnRanks on_ranks = {};
-  at::Tensor* loss = nullptr;  ///< is set to the batch's loss, without its graph; undefined if there is none
+  StepProgram* program = nullptr;  ///< runs the batch in place of the run's program; null: the run's
+  bool wants_loss = false;         ///< the outcome holds the batch's loss
 };
 
 /// The training of a fit, one batch at a time, for a driver that has the batches: FitLoop takes them from loaders, and
@@ -42,8 +43,7 @@ struct BatchPlace {
 ///           save if asked
 ///         a validation, if the driver has one
 ///         finish_batch                          schedulers that follow a metric
-///       end_epoch                               on_train_epoch_end, values of the epoch reduced and logged, save if
-///       asked
+///       end_epoch                               on_train_epoch_end, values of the epoch logged, save if asked
 class FitSteps {
  public:
   /// `run` and `schedule` must outlive the object.
@@ -87,8 +87,6 @@ class FitSteps {
   TrainingStep::Outcome run_idle(const Batch& batch, const BatchPlace& place, int64_t batch_idx);
   void advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome);
   void log_if_due(bool stepped);
-  Metrics read_step();
-  Metrics read_epoch();
   void watch_loss(bool read_device);
 
   RunContext& run_;

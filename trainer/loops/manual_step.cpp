@@ -51,12 +51,12 @@ ManualStep::ManualStep(const StepParts& parts) : TrainingStep(parts) {
 }
 
 TrainingStep::Outcome ManualStep::run(const Batch& batch, int64_t batch_idx, bool /*last_of_epoch*/,
-                                      const BatchOnRanks& on_ranks) {
+                                      const BatchOnRanks& on_ranks, StepProgram* program) {
   on_ranks_ = on_ranks;
   counts_ = !on_ranks.is_idle;
   stepped_ = updated_ = false;
   parts_.counters.window = {};
-  run_training_step(batch, batch_idx);
+  compute_loss(program != nullptr ? *program : eager_, batch, batch_idx);
   optimizers_.end_step();
   return {.window_done = true, .stepped = stepped_, .skipped = stepped_ && !updated_, .weight = given_weight()};
 }

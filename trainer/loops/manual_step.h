@@ -12,7 +12,8 @@ class ManualStep final : public TrainingStep {
  public:
   explicit ManualStep(const StepParts& parts);
 
-  Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) override;
+  Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks,
+              StepProgram* program) override;
   Outcome finish_window() override { return {.window_done = true}; }
 
   void step(size_t index, const Closure& given) override;
@@ -23,6 +24,7 @@ class ManualStep final : public TrainingStep {
   Closure on_all_ranks(size_t index, const Closure& closure);
   at::Tensor share_of_mean(const at::Tensor& loss) const;
 
+  StepProgram eager_ = {};
   BatchOnRanks on_ranks_ = {};
   bool stepped_ = false, updated_ = false;
 };

@@ -17,24 +17,24 @@ constexpr double kSecondsBetweenQuestions = 0.1;
 }  // namespace
 
 RankAgreement::RankAgreement(RunContext& run, const ValidationSchedule& schedule)
-    : run_(run), parts_(run.parts()), schedule_(schedule) {
+    : run_(run), parts_(run.parts), schedule_(schedule) {
   if (run.comm().processes() > 1) signals_.emplace();
-  const double margin = run.parts().options.wall_margin.seconds();
+  const double margin = run.parts.options.wall_margin.seconds();
   if (const std::optional<double> left = slurm_seconds_left(); left && margin > 0)
-    session_end_ = run.clock().seconds() + *left - margin;
+    session_end_ = run.state.clock.seconds() + *left - margin;
 }
 
 void RankAgreement::at_end_of_window() {
-  if (parts_.options.max_time && run_.state().elapsed_seconds >= parts_.options.max_time->seconds())
-    run_.request_stop("max_time was reached");
-  if (session_end_ && run_.state().elapsed_seconds >= *session_end_) {
-    run_.stops().request_end_of_session("the SLURM job's time limit is near");
+  if (parts_.options.max_time && run_.state.counters.elapsed_seconds >= parts_.options.max_time->seconds())
+    run_.view.request_stop("max_time was reached");
+  if (session_end_ && run_.state.counters.elapsed_seconds >= *session_end_) {
+    run_.state.stops.request_end_of_session("the SLURM job's time limit is near");
   }
   // Under manual optimization there is no message with the weights of a window.
   const bool automatic = run_.module().automatic_optimization;
   RankSync& sync = parts_.strategy.rank_sync();
   const uint64_t agreed = automatic ? sync.agree(requests()) : sync.agree_now(requests());
-  run_.counters().time_to_validate = agreed & kValidate;
+  run_.state.counters.time_to_validate = agreed & kValidate;
   take(agreed);
 }
 
@@ -42,21 +42,21 @@ void RankAgreement::now() { take(parts_.strategy.rank_sync().agree_now(requests(
 
 uint64_t RankAgreement::requests() const {
   uint64_t bits = signals_ ? held_signals() & kSignals : 0;
-  if (run_.stops().reason()) bits |= kStop;
-  if (schedule_.time_is_up(run_.state())) bits |= kValidate;
-  if (run_.asks_all_ranks_to_save()) bits |= kSave;
+  if (run_.state.stops.reason()) bits |= kStop;
+  if (schedule_.time_is_up(run_.state.counters)) bits |= kValidate;
+  if (run_.saves.asks_all_ranks()) bits |= kSave;
   return bits;
 }
 
 void RankAgreement::take(uint64_t agreed) {
   if (signals_) release_signals(agreed & kSignals);
-  if (agreed & kSave) run_.take_asked_saves();
+  if (agreed & kSave) run_.saves.take_asked();
   if ((agreed & kStop) == 0) return;
-  run_.stops().agree();
-  if (!run_.stops().reason()) run_.request_stop("another rank asked to stop");
+  run_.state.stops.agree();
+  if (!run_.state.stops.reason()) run_.view.request_stop("another rank asked to stop");
 }
 
-bool RankAgreement::ends_here() const { return received_signal() != 0 && run_.state().window.position == 0; }
+bool RankAgreement::ends_here() const { return received_signal() != 0 && run_.state.counters.window.position == 0; }
 
 int64_t RankAgreement::in_validation(int64_t interval) {
   uint64_t bits = requests();

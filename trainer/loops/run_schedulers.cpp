@@ -7,14 +7,14 @@
 namespace levin {
 
 void RunSchedulers::step(Interval interval, bool following_metric) {
-  const RunParts& parts = run_.parts();
+  const RunParts& parts = run_.parts;
   if (parts.trial) return;
   if (LRScheduler* const other = replacement()) {
     if (interval == Interval::Epoch && !following_metric) step_one(*other, {});
     return;
   }
   if (!run_.module().automatic_optimization) return;  // the module steps its schedulers
-  TrainerState& counters = run_.counters();
+  TrainerState& counters = run_.state.counters;
   counters.metric_steps.resize(parts.schedulers.size());
   const char* wanted = interval == Interval::Step ? "step" : "epoch";
   // Schedulers that follow a metric step after the validation, when global_step has already advanced.
@@ -37,7 +37,7 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
 }
 
 void RunSchedulers::step_one(LRScheduler& scheduler, std::optional<double> metric) {
-  const ProfileSpan span(run_.parts().profiler, Action::LRSchedulerStep);
+  const ProfileSpan span(run_.parts.profiler, Action::LRSchedulerStep);
   run_.module().lr_scheduler_step(scheduler, metric);
 }
 
@@ -48,17 +48,17 @@ LRScheduler* RunSchedulers::replacement() const {
 }
 
 bool RunSchedulers::awaits_validation(const LRSchedulerConfig& config, int64_t stepped_at) const {
-  if (run_.counters().validations > stepped_at) return false;
-  if (run_.sink().is_of_evaluation(config.monitor)) return true;
-  const data::Loaders* loaders = run_.evaluation_loaders();
+  if (run_.state.counters.validations > stepped_at) return false;
+  if (run_.state.sink.is_of_evaluation(config.monitor)) return true;
+  const data::Loaders* loaders = run_.state.loaders.evaluation;
   const bool validates = loaders != nullptr && !loaders->empty();
-  return run_.counters().validations == 0 && validates && !run_.metric(config.monitor);
+  return run_.state.counters.validations == 0 && validates && !run_.view.metric(config.monitor);
 }
 
 std::optional<double> RunSchedulers::monitored(const LRSchedulerConfig& config) {
-  const std::optional<double> metric = run_.metric(config.monitor);
+  const std::optional<double> metric = run_.view.metric(config.monitor);
   if (metric) return metric;
-  const std::string message = "lr_scheduler.monitor: " + absent_metric(config.monitor, run_.metrics());
+  const std::string message = "lr_scheduler.monitor: " + absent_metric(config.monitor, run_.view.metrics());
   if (config.strict) throw UsageError(message, "; with lr_scheduler.strict = false the step is skipped");
   run_.warn_once("lr_scheduler.monitor " + config.monitor, message + "; the scheduler does not step");
   return {};

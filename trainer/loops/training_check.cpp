@@ -38,13 +38,13 @@ std::string hooks_with_gradients(const RunParts& parts) {
 }  // namespace
 
 TrainingCheck::TrainingCheck(RunContext& run)
-    : run_(run), steps_before_(run.state().global_step), asked_before_(detail::calls_of_gradients_of()) {}
+    : run_(run), steps_before_(run.state.counters.global_step), asked_before_(detail::calls_of_gradients_of()) {}
 
 void TrainingCheck::after_batch(const TrainingStep::Outcome& outcome) {
   batches_ += 1;
   if (has_stepped_ || !outcome.stepped) return;
   has_stepped_ = true;
-  const RunParts& parts = run_.parts();
+  const RunParts& parts = run_.parts;
   if (parts.trial || !parts.is_rank_zero()) return;
   if (any_has<parallel::ShardedOptimizer>(parts))
     check_hooks();
@@ -54,15 +54,15 @@ void TrainingCheck::after_batch(const TrainingStep::Outcome& outcome) {
 
 void TrainingCheck::check_hooks() const {
   if (detail::calls_of_gradients_of() > asked_before_) return;
-  const std::string hooks = hooks_with_gradients(run_.parts());
+  const std::string hooks = hooks_with_gradients(run_.parts);
   if (hooks.empty()) return;
-  console::warn(c10::str("strategy ", run_.parts().options.strategy, " divides gradients among the ranks, and ", hooks,
+  console::warn(c10::str("strategy ", run_.parts.options.strategy, " divides gradients among the ranks, and ", hooks,
                          " did not ask for them by levin::gradients_of(run.module(), optimizer); a hook that reads "
                          "parameter.grad() sees a part or nothing there"));
 }
 
 void TrainingCheck::check_gradients() const {
-  const RunParts& parts = run_.parts();
+  const RunParts& parts = run_.parts;
   std::unordered_set<const void*> stepped, own;
   for (const auto& optimizer : parts.optimizers)
     for (const at::Tensor& parameter : optim::detail::parameters_of(*optimizer))
@@ -94,8 +94,8 @@ void TrainingCheck::check_gradients() const {
 }
 
 void TrainingCheck::at_end() const {
-  const RunParts& parts = run_.parts();
-  const TrainerState& state = run_.state();
+  const RunParts& parts = run_.parts;
+  const TrainerState& state = run_.state.counters;
   const bool has_window = batches_ >= state.accumulate_grad_batches;
   if (parts.trial || parts.optimizers.empty() || !has_window || state.global_step > steps_before_) return;
   console::warn(

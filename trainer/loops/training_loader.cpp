@@ -36,17 +36,17 @@ TrainingLoader::TrainingLoader(RunContext& run, data::Loaders loaders)
     : run_(run),
       loaders_(std::move(loaders)),
       ranked_(loaders_[0], run.comm()),
-      batches_(batches_per_epoch(run.parts().options, ranked_)),
-      limit_(run.parts().options.limit_train_batches == BatchLimit(1.0) ? std::nullopt : batches_) {
-  run_.set_train_loaders(loaders_);
-  run_.set_train_batches(batches_);
-  run_.set_num_batches(batches_);
+      batches_(batches_per_epoch(run.parts.options, ranked_)),
+      limit_(run.parts.options.limit_train_batches == BatchLimit(1.0) ? std::nullopt : batches_) {
+  run_.state.loaders.train = &loaders_;
+  run_.state.loaders.train_batches.emplace(batches_);
+  run_.state.loaders.batches = batches_;
 }
 
 void TrainingLoader::resume() {
-  if (run_.state().batch_in_epoch == 0) return;
+  if (run_.state.counters.batch_in_epoch == 0) return;
   data::Loader& loader = loaders_[0];
-  const State* const places = run_.resumption().places();
+  const State* const places = run_.state.resumption.places();
   if (places != nullptr) ranked_.check_ranks(*places, "train_loader_in_step");
   const State* saved = places != nullptr ? places->find("train_loader") : nullptr;
   if (saved != nullptr && saved->size() > 0) {
@@ -54,17 +54,17 @@ void TrainingLoader::resume() {
     return;
   }
   // PyTorch Lightning's checkpoints do not hold the loader's position.
-  loader.set_epoch(run_.state().epoch);
-  for (int64_t i = 0; i < run_.state().batch_in_epoch; ++i) loader.next();
+  loader.set_epoch(run_.state.counters.epoch);
+  for (int64_t i = 0; i < run_.state.counters.batch_in_epoch; ++i) loader.next();
 }
 
 std::optional<data::LoadedBatch> TrainingLoader::next() {
-  if (limit_ && run_.state().batch_in_epoch >= *limit_) return {};
+  if (limit_ && run_.state.counters.batch_in_epoch >= *limit_) return {};
   return ranked_.next();
 }
 
 BatchPlace TrainingLoader::place(data::LoadedBatch& newest) {
-  const TrainerState& counters = run_.state();
+  const TrainerState& counters = run_.state.counters;
   BatchOnRanks on_ranks = {.is_idle = newest.absent};
   if (!run_.module().automatic_optimization) on_ranks.ranks_with_batch = ranked_.ranks_with(newest);
   if (on_ranks.is_idle && newest.batch.empty()) newest.batch = ranked_.stand_in(counters.epoch);

@@ -7,8 +7,8 @@
 
 namespace levin {
 
-at::Tensor TrainingStep::run_training_step(const Batch& batch, int64_t batch_idx) {
-  parts_.precision.forward_context([&] { set_output(parts_.strategy.run_step(batch, batch_idx)); });
+at::Tensor TrainingStep::compute_loss(StepFunction& function, const Batch& batch, int64_t batch_idx) {
+  parts_.precision.forward_context([&] { set_output(parts_.strategy.run_step(function, batch, batch_idx)); });
   return output_.loss;
 }
 

@@ -3,6 +3,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lightning_optimizer.h>
 #include <levin/trainer/loops/run_optimizers.h>
+#include <levin/trainer/loops/step_program.h>
 #include <levin/trainer/run/step_parts.h>
 
 #include <cstddef>
@@ -29,10 +30,13 @@ class TrainingStep : public OptimizerDriver {
     bool stepped = false;               ///< an optimizer was asked to step
     bool skipped = false;               ///< no step was made, since gradients were not finite
     std::optional<double> weight = {};  ///< of the batch, if training_step returned one
+    at::Tensor loss = {};               ///< of the batch, without its graph, if the caller has asked for it
   };
 
-  /// Runs one micro-batch. `last_of_epoch`: no batch follows in this epoch, so the window ends here.
-  virtual Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks) = 0;
+  /// Runs one micro-batch. `last_of_epoch`: no batch follows in this epoch, so the window ends here. `program` runs it
+  /// in place of the run's; null: the run's.
+  virtual Outcome run(const Batch& batch, int64_t batch_idx, bool last_of_epoch, const BatchOnRanks& on_ranks,
+                      StepProgram* program = nullptr) = 0;
   /// Ends an open window without a further micro-batch, if an epoch ends where nobody expected it.
   virtual Outcome finish_window() = 0;
 
@@ -56,8 +60,8 @@ class TrainingStep : public OptimizerDriver {
 
  protected:
   explicit TrainingStep(const StepParts& parts) : parts_(parts), optimizers_(parts) {}
-  /// Calls training_step and keeps what it returns; returns the loss.
-  at::Tensor run_training_step(const Batch& batch, int64_t batch_idx);
+  /// Computes the loss of a batch under the precision's context and keeps the output; returns the loss.
+  at::Tensor compute_loss(StepFunction& function, const Batch& batch, int64_t batch_idx);
   void set_output(StepOutput output);
   /// Returns the weight that training_step returned, if it did. Host sync if it is on a device.
   std::optional<double> given_weight() const;

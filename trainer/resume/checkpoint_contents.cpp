@@ -46,7 +46,7 @@ State callback_states(RunContext& run) {
 
 /// Returns none, with a warning, for an optimizer whose state cannot be saved.
 State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State* divided) try {
-  Strategy& strategy = run.parts().strategy;
+  Strategy& strategy = run.parts.strategy;
   return divided != nullptr ? strategy.divided_optimizer_state(optimizer, *divided)
                             : strategy.optimizer_state(optimizer);
 } catch (const UsageError& error) {
@@ -60,17 +60,17 @@ State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State
 
 State optimizer_states(RunContext& run, State* divided) {
   State states = State::list();
-  for (const auto& optimizer : run.parts().optimizers) states.push_back(optimizer_state(run, *optimizer, divided));
+  for (const auto& optimizer : run.parts.optimizers) states.push_back(optimizer_state(run, *optimizer, divided));
   return states;
 }
 
 /// Returns the names of each optimizer's parameters, by which a run with other groups finds their state.
 State optimizer_parameters(RunContext& run, const State& states) {
   State names = State::list();
-  for (size_t i = 0; i < run.parts().optimizers.size(); ++i) {
+  for (size_t i = 0; i < run.parts.optimizers.size(); ++i) {
     // Hooks may have added groups; zero1 and master weights have replaced the tensors.
-    State now = state_of_names(names_of_groups(*run.parts().optimizers[i], run.module()), states.items()[i]);
-    names.push_back(now.is_none() ? state_of_names(run.parts().optimizer_parameters[i], states.items()[i])
+    State now = state_of_names(names_of_groups(*run.parts.optimizers[i], run.module()), states.items()[i]);
+    names.push_back(now.is_none() ? state_of_names(run.parts.optimizer_parameters[i], states.items()[i])
                                   : std::move(now));
   }
   return names;
@@ -78,13 +78,13 @@ State optimizer_parameters(RunContext& run, const State& states) {
 
 State scheduler_states(RunContext& run) {
   State states = State::list();
-  for (const auto& scheduler : run.parts().schedulers) states.push_back(scheduler->state_dict());
+  for (const auto& scheduler : run.parts.schedulers) states.push_back(scheduler->state_dict());
   return states;
 }
 
 /// Returns whether gradients belong to a checkpoint: those of the current window; under manual optimization all.
 bool has_gradients(RunContext& run) {
-  return !run.module().automatic_optimization || run.counters().window.position != 0;
+  return !run.module().automatic_optimization || run.state.counters.window.position != 0;
 }
 
 State gathered_gradients(RunContext& run) {
@@ -117,19 +117,19 @@ bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
 
 /// Returns the state that belongs to one rank. Between validations the evaluation loaders have no position.
 State section_of_rank(RunContext& run) {
-  const bool validating = run.counters().batch_phase == BatchPhase::Validating;
-  State section =
-      State::dict({{"rng", run.rng()},
-                   {"train_loader", loader_states(run.train_loaders())},
-                   {"evaluation_loaders", validating ? loader_states(run.evaluation_loaders()) : State::list()},
-                   {"train_loader_in_step", are_in_step(run.train_loaders(), run.comm())},
-                   {"evaluation_loaders_in_step", are_in_step(run.evaluation_loaders(), run.comm())},
-                   {"gradients", gathered_gradients(run)},
-                   {"gradient_means", has_gradients(run) ? run.parts().strategy.gradient_means() : State()},
-                   {"sum_of_weights", run.counters().window.sum_of_weights},
-                   {"metrics", metric_states(run.module())},
-                   {"logged", run.sink().state_dict(run.module().registered_metrics(),
-                                                    {.train = run.counters().last_batch, .evaluation = validating})}});
+  const bool validating = run.state.counters.batch_phase == BatchPhase::Validating;
+  State section = State::dict(
+      {{"rng", run.rng()},
+       {"train_loader", loader_states(run.state.loaders.train)},
+       {"evaluation_loaders", validating ? loader_states(run.state.loaders.evaluation) : State::list()},
+       {"train_loader_in_step", are_in_step(run.state.loaders.train, run.comm())},
+       {"evaluation_loaders_in_step", are_in_step(run.state.loaders.evaluation, run.comm())},
+       {"gradients", gathered_gradients(run)},
+       {"gradient_means", has_gradients(run) ? run.parts.strategy.gradient_means() : State()},
+       {"sum_of_weights", run.state.counters.window.sum_of_weights},
+       {"metrics", metric_states(run.module())},
+       {"logged", run.state.sink.state_dict(run.module().registered_metrics(),
+                                            {.train = run.state.counters.last_batch, .evaluation = validating})}});
   if (State host = run.host_states(); !host.is_none()) section["host"] = std::move(host);
   return section;
 }
@@ -147,17 +147,17 @@ State sections_of_ranks(RunContext& run, State* divided) {
 State levin_section(RunContext& run, State* divided) {
   State section = State::dict({
       {"format_version", kCheckpointFormat},
-      {"trainer", run.counters().state_dict()},
-      {"accumulate_grad_batches", run.parts().options.accumulate_grad_batches},
-      {"accumulation_scale", run.accumulation_scale().state()},
+      {"trainer", run.state.counters.state_dict()},
+      {"accumulate_grad_batches", run.parts.options.accumulate_grad_batches},
+      {"accumulation_scale", run.state.accumulation_scale.state()},
       {"module_modes", module_modes(run.module())},
       {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
-      {"loggers", run.parts().loggers->state_dict()},
-      {"strategy", run.parts().strategy.state_dict()},
-      {"non_finite_step", run.non_finite_step() ? State(*run.non_finite_step()) : State()},
-      {"stop_reason", run.stops().end_the_run() ? State(*run.stops().reason()) : State()},
-      {"config", run.config().json},
-      {"run", run.run_folder().id()},
+      {"loggers", run.parts.loggers->state_dict()},
+      {"strategy", run.parts.strategy.state_dict()},
+      {"non_finite_step", run.view.non_finite_step() ? State(*run.view.non_finite_step()) : State()},
+      {"stop_reason", run.state.stops.end_the_run() ? State(*run.state.stops.reason()) : State()},
+      {"config", run.state.config.json},
+      {"run", run.state.folder.id()},
       {"saved_at", unix_time()},
   });
   section["ranks"] = sections_of_ranks(run, divided);
@@ -168,7 +168,7 @@ State levin_section(RunContext& run, State* divided) {
 
 void for_each_callback(RunContext& run, const std::function<void(const std::string& key, Callback& callback)>& visit) {
   std::map<std::string, int> seen;
-  for (const CallbackEntry& entry : run.parts().callbacks) {
+  for (const CallbackEntry& entry : run.parts.callbacks) {
     std::string key = entry.callback->state_key();
     if (const int number = seen[key]++; number > 0) key += " " + std::to_string(number + 1);
     visit(key, *entry.callback);
@@ -177,18 +177,18 @@ void for_each_callback(RunContext& run, const std::function<void(const std::stri
 
 CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
   std::optional<State> own;
-  if (run.parts().options.state_dict_type == "sharded") own = State::dict();
+  if (run.parts.options.state_dict_type == "sharded") own = State::dict();
   State* const divided = own ? &*own : nullptr;
-  Strategy& strategy = run.parts().strategy;
-  std::optional<RunContext::DividedWeights> divides_weights;
-  if (divided) divides_weights.emplace(run, *divided);
-  const auto optimizers = static_cast<int64_t>(run.parts().optimizers.size());
+  Strategy& strategy = run.parts.strategy;
+  std::optional<SavePoints::ShardedWeights> divides_weights;
+  if (divided) divides_weights.emplace(run.saves, *divided);
+  const auto optimizers = static_cast<int64_t>(run.parts.optimizers.size());
   State checkpoint =
-      State::dict({{"epoch", lightning_epoch(run.counters())},
-                   {"global_step", lightning_global_step(run.counters(), optimizers)},
+      State::dict({{"epoch", lightning_epoch(run.state.counters)},
+                   {"global_step", lightning_global_step(run.state.counters, optimizers)},
                    {"pytorch-lightning_version", kLightningVersion},
                    {kStateDict, divided ? strategy.divided_weights(*divided, kStateDict) : strategy.weights()},
-                   {"loops", lightning_loops(run.counters(), optimizers)}});
+                   {"loops", lightning_loops(run.state.counters, optimizers)}});
   if (!weights_only) {
     checkpoint["callbacks"] = callback_states(run);
     checkpoint["optimizer_states"] = optimizer_states(run, divided);
@@ -200,14 +200,14 @@ CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
   if (run.data_module() != nullptr)
     if (State learned = data::learned_section(*run.data_module()); !learned.is_none())
       checkpoint[kLearnedFromData] = std::move(learned);
-  if (const std::string& hyperparameters = run.config().hyperparameters; hyperparameters != "{}") {
+  if (const std::string& hyperparameters = run.state.config.hyperparameters; hyperparameters != "{}") {
     checkpoint["hparams_name"] = "kwargs";
     checkpoint["hyper_parameters"] = state_of_json(hyperparameters);
   }
   if (weights_only)
-    run.module().on_save_checkpoint(run, checkpoint);
+    run.module().on_save_checkpoint(run.view, checkpoint);
   else
-    run.parts().hooks.on_save_checkpoint(run, checkpoint);
+    run.parts.hooks.on_save_checkpoint(run.view, checkpoint);
   return {std::move(checkpoint), std::move(own)};
 }
 

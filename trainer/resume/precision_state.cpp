@@ -20,18 +20,18 @@ void load_scaler(optim::GradScaler& scaler, const State& checkpoint) {
 }  // namespace
 
 void save_precision_state(RunContext& run, State& checkpoint) {
-  if (const optim::GradScaler* scaler = run.parts().precision.scaler()) checkpoint[kScalerKey] = scaler->state_dict();
-  for (size_t i = 0; i < run.parts().optimizers.size(); ++i)
-    if (const auto* masters = run.parts().precision.master_weights(i))
+  if (const optim::GradScaler* scaler = run.parts.precision.scaler()) checkpoint[kScalerKey] = scaler->state_dict();
+  for (size_t i = 0; i < run.parts.optimizers.size(); ++i)
+    if (const auto* masters = run.parts.precision.master_weights(i))
       checkpoint["levin"][kMasterWeightsKey].push_back(masters->state_dict());
 }
 
 void load_precision_state(RunContext& run, const State& checkpoint) {
-  if (optim::GradScaler* scaler = run.parts().precision.scaler()) load_scaler(*scaler, checkpoint);
+  if (optim::GradScaler* scaler = run.parts.precision.scaler()) load_scaler(*scaler, checkpoint);
   const State* own = checkpoint.find("levin");
   const State* saved = own != nullptr ? own->find(kMasterWeightsKey) : nullptr;
-  for (size_t i = 0; i < run.parts().optimizers.size(); ++i) {
-    auto* masters = run.parts().precision.master_weights(i);
+  for (size_t i = 0; i < run.parts.optimizers.size(); ++i) {
+    auto* masters = run.parts.precision.master_weights(i);
     if (masters == nullptr) continue;
     if (saved != nullptr && i < saved->size())
       masters->load_state_dict(saved->items()[i]);

@@ -2,7 +2,6 @@
 #include <levin/core/system/error.h>
 #include <levin/data/loading/batch_weight.h>
 #include <levin/trainer/session/session_impl.h>
-#include <levin/trainer/strategies/own_loss.h>
 
 namespace levin {
 
@@ -29,7 +28,10 @@ StepResult Session::step(Batch batch) {
   return impl().step({.batch = std::move(batch), .samples = samples});
 }
 StepResult Session::step(data::LoadedBatch batch) { return impl().step(std::move(batch)); }
-StepResult Session::step_on(std::function<StepOutput()> loss) { return step(Batch(OwnLoss{std::move(loss)})); }
+StepResult Session::step_on(std::function<StepOutput()> loss) {
+  HostLossStep program(std::move(loss));
+  return impl().step({.samples = 1}, &program);
+}
 void Session::end_epoch() { impl().end_epoch(); }
 bool Session::is_over() { return impl().is_over(); }
 std::vector<Metrics> Session::validate(data::Loaders loaders) { return impl().validate(std::move(loaders)); }
@@ -53,11 +55,11 @@ LogOptions of_step(LogOptions options) {
 
 void Session::log(const std::string& name, const at::Tensor& value, LogOptions options) {
   impl().check_running("log");
-  impl_->run().sink().log(name, value, of_step(std::move(options)));
+  impl_->run().state.sink.log(name, value, of_step(std::move(options)));
 }
 void Session::log(const std::string& name, double value, LogOptions options) {
   impl().check_running("log");
-  impl_->run().sink().log(name, value, of_step(std::move(options)));
+  impl_->run().state.sink.log(name, value, of_step(std::move(options)));
 }
 
 bool Session::due_to_save() const { return impl().due_to_save(); }
@@ -81,7 +83,7 @@ at::Generator Session::generator() const { return impl().assembly().generator();
 
 void Session::publish() {
   impl().check_running("publish");
-  impl_->weights->publish(impl_->run().module(), impl_->run().state().global_step);
+  impl_->weights->publish(impl_->run().module(), impl_->run().state.counters.global_step);
 }
 void Session::on_progress(std::function<void(const SessionState&)> callback, double every_seconds) {
   impl().progress = std::move(callback);
@@ -91,7 +93,7 @@ LightningModule& Session::module() {
   impl().run().check_module_exists("Session::module");
   return impl_->run().module();
 }
-Run& Session::run() { return impl().run(); }
+Run& Session::run() { return impl().run().view; }
 LightningOptimizer Session::optimizer(size_t index) { return module().optimizer(index); }
 
 }  // namespace levin

@@ -21,31 +21,31 @@ Session::Impl::Impl(SessionSetup setup)
                        .found_rate = setup.found_rate,
                        .start = setup.start,
                        .runs = options_.runs_folder(),
-                       .profiled_step = Action::RunTrainingBatch}),
+                       .profiled_step = Action::RunTrainingBatch,
+                       .host_states = [this] { return host_states(); }}),
       schedule_(options_),
       steps_(run_, schedule_) {
-  run_.set_train_batches(setup.session.batches_per_epoch);
-  run_.set_host_states([this] { return host_states(); });
+  run_.state.loaders.train_batches.emplace(setup.session.batches_per_epoch);
   fit_.begin();
   guarded([&] { begin(); });
 }
 
 void Session::Impl::begin() {
   const at::AutoGradMode gradients(true);
-  if (run_.state().batch_phase == BatchPhase::Validating)
+  if (run_.state.counters.batch_phase == BatchPhase::Validating)
     throw UsageError(
         "the checkpoint was saved inside a validation of fit, which a session cannot continue; resume it "
         "with fit, or from another checkpoint");
   steps_.begin();
-  run_.sink().use_train_table();
-  run_.parts().hooks.on_train_start(run_);
-  if (const State* places = run_.resumption().places()) {
+  run_.state.sink.use_train_table();
+  run_.parts.hooks.on_train_start(run_.view);
+  if (const State* places = run_.state.resumption.places()) {
     // Restored last, because the code above may draw random numbers.
     load_rng_state(places->at("rng"));
     if (const State* host = places->find("host")) resumed_host_states_ = *host;
   }
   steps_.agreement().now();
-  run_.hold_saves(host_saves_);
+  run_.saves.hold(host_saves_);
   is_over_ = steps_.is_over();
   publish_state();
 }
@@ -70,14 +70,16 @@ BatchPlace Session::Impl::place(data::LoadedBatch& loaded) {
   if (loader_) return loader_->place(loaded);
   return {.samples = loaded.samples,
           .last = loaded.last,
-          .on_ranks = {.is_idle = loaded.absent, .ranks_with_batch = run_.parts().comm().world_size()}};
+          .on_ranks = {.is_idle = loaded.absent, .ranks_with_batch = run_.parts.comm().world_size()}};
 }
 
-StepResult Session::Impl::step(data::LoadedBatch loaded) {
+StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
   if (is_busy_.exchange(true))
     throw UsageError("Session::step: another thread is in a step of this session; one thread trains");
   const auto leave = c10::make_scope_exit([&] { is_busy_ = false; });
   check_running("step");
+  if (program != nullptr && options_.cuda_graphs)
+    throw UsageError("trainer.cuda_graphs: a loss that the host computes cannot be captured; set cuda_graphs to false");
   StepResult result;
   if (control.is_paused()) control.wait_while_paused();
   {
@@ -89,12 +91,14 @@ StepResult Session::Impl::step(data::LoadedBatch loaded) {
         result.trained = false;
         return;
       }
-      if (!has_stepped_) run_.resumption().drop_places();
+      if (!has_stepped_) run_.state.resumption.drop_places();
       has_stepped_ = true;
       if (!steps_.is_inside_epoch()) steps_.begin_epoch();
       BatchPlace place = this->place(loaded);
-      place.loss = &result.loss;
-      const TrainingStep::Outcome outcome = steps_.run_batch(std::move(loaded.batch), place);
+      place.program = program;
+      place.wants_loss = true;
+      TrainingStep::Outcome outcome = steps_.run_batch(std::move(loaded.batch), place);
+      result.loss = std::move(outcome.loss);
       result.stepped = outcome.stepped;
       result.skipped = outcome.skipped;
       result.ended_epoch = at_end_of_epoch();
@@ -107,30 +111,30 @@ StepResult Session::Impl::step(data::LoadedBatch loaded) {
 void Session::Impl::after_step() {
   publish_state();
   if (!progress) return;
-  const double now = run_.clock().seconds();
+  const double now = run_.state.clock.seconds();
   if (now - progress_at_ < progress_every_seconds) return;
   progress_at_ = now;
   progress(control.state());
 }
 
 void Session::Impl::publish_state() {
-  const TrainerState& counters = run_.state();
-  const bool has_new_metrics = rows_shown_ != run_.log_rows();
-  rows_shown_ = run_.log_rows();
+  const TrainerState& counters = run_.state.counters;
+  const bool has_new_metrics = rows_shown_ != run_.state.log_rows;
+  rows_shown_ = run_.state.log_rows;
   control.publish({.epoch = counters.epoch,
                    .global_step = counters.global_step,
                    .batches = counters.batches_seen,
                    .samples = counters.samples_seen,
                    .seconds = counters.elapsed_seconds,
                    .is_over = is_over_},
-                  has_new_metrics ? &run_.metrics() : nullptr);
+                  has_new_metrics ? &run_.view.metrics() : nullptr);
 }
 
 void Session::Impl::take_requests() {
   if (!control.has_requests()) return;
   SessionControl::Requests requests = control.take_requests();
-  if (requests.stop) run_.request_stop(*requests.stop);
-  for (const std::filesystem::path& path : requests.saves) run_.ask_all_ranks_to_save(path);
+  if (requests.stop) run_.view.request_stop(*requests.stop);
+  for (const std::filesystem::path& path : requests.saves) run_.saves.ask_all_ranks(path);
 }
 
 void Session::Impl::finish_turn() {
@@ -172,29 +176,22 @@ std::vector<Metrics> Session::Impl::validate(data::Loaders loaders) {
   check_running("validate");
   const std::lock_guard lock(updates);
   guarded([&] {
-    TrainerState& counters = run_.counters();
-    LightningModule& module = run_.module();
     validation_.emplace(run_, Stage::Validate,
-                        [&] { return loaders.empty() ? module.val_dataloader() : std::move(loaders); });
+                        [&] { return loaders.empty() ? run_.module().val_dataloader() : std::move(loaders); });
     validation_->load();
     if (!validation_->enabled())
       throw UsageError(
           "Session::validate: there is nothing to do: the module needs a validation_step, and a loader must "
           "be given");
-    if (counters.window.position == 0) module.on_validation_model_zero_grad();
     // A session resumes between validations, so a checkpoint that one asks for is saved when it is over.
-    run_.hold_saves(true);
-    const BatchPhase before = counters.batch_phase;
+    run_.saves.hold(true);
     validation_->run();
-    counters.batch_phase = before == BatchPhase::HooksDone ? BatchPhase::Validated : before;
-    counters.validated_seconds = run_.clock().seconds();
-    counters.validations += 1;
-    run_.hold_saves(host_saves_);
-    run_.save_if_asked();
+    run_.saves.hold(host_saves_);
+    run_.saves.save_if_asked();
     steps_.agreement().now();
   });
   publish_state();
-  return run_.sink().by_loader();
+  return run_.state.sink.by_loader();
 }
 
 void Session::Impl::set_loader(data::Loaders loaders) {
@@ -203,9 +200,9 @@ void Session::Impl::set_loader(data::Loaders loaders) {
   if (has_stepped_) throw UsageError("Session::loader: call it before the first step");
   guarded([&] {
     std::optional<RngGuard> as_restored;
-    if (run_.resumption().is_resumed()) as_restored.emplace();
-    loader_.emplace(run_, ready_for_training(run_.parts(), loaders));
-    if (run_.resumption().is_resumed()) loader_->resume();
+    if (run_.state.resumption.is_resumed()) as_restored.emplace();
+    loader_.emplace(run_, ready_for_training(run_.parts, loaders));
+    if (run_.state.resumption.is_resumed()) loader_->resume();
   });
 }
 
@@ -218,7 +215,7 @@ data::LoadedBatch Session::Impl::next_batch() {
       const std::lock_guard lock(updates);
       finish_turn();
       if (is_over_) throw UsageError("Session::loader: the session is over; ask is_over() before each batch");
-      loader_->set_epoch(run_.state().epoch);
+      loader_->set_epoch(run_.state.counters.epoch);
     };
     if (at_end_of_epoch() || !steps_.is_inside_epoch()) in_new_epoch();
     std::optional<data::LoadedBatch> next = loader_->next();
@@ -241,10 +238,10 @@ void Session::Impl::save(const std::filesystem::path& path, SaveCheckpointOption
   check_running("save");
   guarded([&] {
     take_requests();
-    run_.hold_saves(false);
-    if (!path.empty()) run_.save_checkpoint(path, std::move(how));
-    run_.save_if_any_rank_asks();
-    run_.hold_saves(host_saves_);
+    run_.saves.hold(false);
+    if (!path.empty()) run_.view.save_checkpoint(path, std::move(how));
+    run_.saves.save_if_any_rank_asks();
+    run_.saves.hold(host_saves_);
   });
 }
 
@@ -272,8 +269,8 @@ RunResult Session::Impl::finish() {
     finish_turn();
     if (steps_.is_inside_epoch()) steps_.end_epoch();
     steps_.end();
-    run_.hold_saves(false);
-    run_.save_if_any_rank_asks();
+    run_.saves.hold(false);
+    run_.saves.save_if_any_rank_asks();
   });
   is_over_ = true;
   publish_state();

@@ -18,7 +18,8 @@ class Session::Impl {
  public:
   explicit Impl(SessionSetup setup);
 
-  StepResult step(data::LoadedBatch loaded);
+  /// `program` runs the batch in place of the run's program; null: the run's.
+  StepResult step(data::LoadedBatch loaded, StepProgram* program = nullptr);
   void end_epoch();
   std::vector<Metrics> validate(data::Loaders loaders);
   void set_loader(data::Loaders loaders);
@@ -34,7 +35,7 @@ class Session::Impl {
   const RunContext& run() const { return run_; }
   bool is_over();
   bool is_running() const { return phase_ == Phase::Running; }
-  bool due_to_save() const { return run_.has_save_requests(); }
+  bool due_to_save() const { return run_.saves.has_requests(); }
   /// Throws if the session has ended.
   void check_running(const char* call) const;
 
@@ -58,7 +59,7 @@ class Session::Impl {
   void after_step();
   void publish_state();
   /// Returns whether the newest batch was the last of an epoch that has not been ended yet.
-  bool at_end_of_epoch() const { return steps_.is_inside_epoch() && run_.state().last_batch; }
+  bool at_end_of_epoch() const { return steps_.is_inside_epoch() && run_.state.counters.last_batch; }
   State host_states() const;
 
   const ResolvedOptions options_;

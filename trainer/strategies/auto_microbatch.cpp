@@ -13,7 +13,6 @@
 #include <levin/modules/autocast.h>
 #include <levin/trainer/strategies/forward_snapshot.h>
 #include <levin/trainer/strategies/gather_outputs.h>
-#include <levin/trainer/strategies/own_loss.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -68,6 +67,7 @@ at::Tensor weight_of(const StepOutput& output, int64_t samples, const at::Tensor
 /// A batch between its forward and its backward.
 struct AutoMicrobatch::Pass : torch::CustomClassHolder {
   AutoMicrobatch* strategy = nullptr;
+  StepFunction* function = nullptr;
   Batch batch = {};
   int64_t batch_idx = 0;
   std::vector<StepLog> logs = {};
@@ -109,11 +109,11 @@ void AutoMicrobatch::attach(const std::vector<std::shared_ptr<torch::optim::Opti
     throw UsageError("trainer.auto_microbatch: manual optimization splits its batches itself; set it to false");
 }
 
-/// Runs one step of the inner strategy, which logs to `sink`.
-StepOutput AutoMicrobatch::forward(const Batch& batch, int64_t batch_idx, LogSink& sink) {
+/// Runs one step of the inner strategy, of the whole batch or a part of it, which logs to `sink`.
+StepOutput AutoMicrobatch::forward(const Pass& pass, const Batch& batch, LogSink& sink) {
   LogSink* const before = std::exchange(context_->sink, &sink);
   try {
-    StepOutput output = inner().run_step(batch, batch_idx);
+    StepOutput output = inner().run_step(*pass.function, batch, pass.batch_idx);
     context_->sink = before;
     return output;
   } catch (...) {
@@ -142,7 +142,7 @@ StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std
   logs.assign(parts.size(), {});
   if (parts_ == 1) {
     logs[0].begin(pass.batch.size());
-    StepOutput output = forward(pass.batch, pass.batch_idx, logs[0]);
+    StepOutput output = forward(pass, pass.batch, logs[0]);
     pass.loss = output.loss;
     return output;
   }
@@ -153,7 +153,7 @@ StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std
   for (size_t i = 0; i < parts.size(); ++i) {
     samples.push_back(parts[i].size());
     logs[i].begin(samples.back());
-    StepOutput& output = outputs.emplace_back(forward(parts[i], pass.batch_idx, logs[i]));
+    StepOutput& output = outputs.emplace_back(forward(pass, parts[i], logs[i]));
     if (!output.loss.defined()) continue;
     // Shares of the batch keep the numbers in their original range.
     const at::Tensor share = weight_of(output, samples.back(), gradient.options()) / pass.batch.size();
@@ -168,14 +168,14 @@ StepOutput AutoMicrobatch::run_parts(Pass& pass, const at::Tensor& gradient, std
   return gather_outputs(outputs, samples, device());
 }
 
-StepOutput AutoMicrobatch::run_step(const Batch& batch, int64_t batch_idx) {
-  // A loss that the host or a compiled step computes has no batch that could be split.
-  if (batch.get_if<OwnLoss>() != nullptr) return inner().run_step(batch, batch_idx);
+StepOutput AutoMicrobatch::run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) {
+  if (!function.can_run_parts()) return inner().run_step(function, batch, batch_idx);
   parameters_.clear();  // layers may have been unfrozen since the last step
   for (const at::Tensor& parameter : module_->parameters())
     if (parameter.requires_grad()) parameters_.push_back(parameter);
   auto pass = c10::make_intrusive<Pass>();
   pass->strategy = this;
+  pass->function = &function;
   pass->batch = batch;
   pass->batch_idx = batch_idx;
   pass->before.emplace(*module_, metrics_of(*module_, {}));

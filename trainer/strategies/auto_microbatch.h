@@ -22,12 +22,12 @@ class AutoMicrobatch final : public ForwardingStrategy {
   void place(LightningModule& module) override;
   /// Throws levin::UsageError for manual optimization, and for optimizers that evaluate a batch many times.
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
-  StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
 
  private:
   struct Pass;
   struct Backward;
-  StepOutput forward(const Batch& batch, int64_t batch_idx, LogSink& sink);
+  StepOutput forward(const Pass& pass, const Batch& batch, LogSink& sink);
   StepOutput run_parts(Pass& pass, const at::Tensor& gradient, std::vector<StepLog>& logs);
   std::vector<at::Tensor> gradients_of(Pass& pass, const at::Tensor& gradient);
   void split_further(const Batch& batch, const std::exception& error);

@@ -161,11 +161,15 @@ void DataParallelStrategy::merge_metrics(size_t parts) {
   }
 }
 
-StepOutput DataParallelStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+StepOutput DataParallelStrategy::run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) {
+  if (!function.can_run_parts())
+    throw UsageError(
+        "strategy dp runs a step on parts of the batch, by replicas of the module, which the loss of a host program "
+        "does not know; use one device, or ddp");
   std::vector<StepOutput> outputs(devices_.size());
   const std::vector<int64_t> samples =
       run_parts(batch, [&](size_t replica, LightningModule& module, const Batch& part) {
-        const StepOutput& output = outputs[replica] = module.training_step(part, batch_idx);
+        const StepOutput& output = outputs[replica] = function(module, part, batch_idx);
         if (output.weight_tensor.defined())
           logs_[replica].set_weight(output.weight_tensor.item<double>());  // host sync
         else if (output.weight)

@@ -35,7 +35,7 @@ class DataParallelStrategy final : public OneProcessStrategy {
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   /// Returns the batch unchanged: its parts are moved to their devices when the step runs.
   Batch to_device(Batch batch) override { return batch; }
-  StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;

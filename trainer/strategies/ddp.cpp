@@ -6,7 +6,6 @@
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/strategies/idle_batch.h>
-#include <levin/trainer/strategies/own_loss.h>
 #include <levin/trainer/strategies/step_error.h>
 
 #include <utility>
@@ -65,13 +64,13 @@ void DdpStrategy::check_same_rows() {
                    "ranks; reduce what decides it over the ranks, or decide on rank 0 and broadcast");
 }
 
-StepOutput DdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+StepOutput DdpStrategy::run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) {
   std::optional<parallel::SyncBatchNorm> synced;
   if (sync_batchnorm_) synced.emplace(group_);
   follow_parameters();
   if (reducer_) reducer_->synchronize_buffers();
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
-                             [&] { return run_training_step(*module_, batch, batch_idx); });
+                             [&] { return function(*module_, batch, batch_idx); });
 }
 
 void DdpStrategy::run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) {

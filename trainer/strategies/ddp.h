@@ -33,7 +33,7 @@ class DdpStrategy : public Strategy {
   void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
-  StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
   void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) override;
   bool can_be_captured() const override { return false; }
   void begin_evaluation() override;

@@ -29,7 +29,9 @@ class ForwardingStrategy : public Strategy {
   }
   bool can_be_captured() const override { return inner_->can_be_captured(); }
   Batch to_device(Batch batch) override { return inner_->to_device(std::move(batch)); }
-  StepOutput run_step(const Batch& batch, int64_t batch_idx) override { return inner_->run_step(batch, batch_idx); }
+  StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override {
+    return inner_->run_step(function, batch, batch_idx);
+  }
   void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) override {
     inner_->run_idle(metrics, step);
   }

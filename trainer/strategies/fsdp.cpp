@@ -57,10 +57,10 @@ bool FsdpStrategy::follow_parameters() {
   return false;
 }
 
-StepOutput FsdpStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+StepOutput FsdpStrategy::run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) {
   sharded().begin_pass(parallel::ShardedModule::Pass::Training);
   parallel::broadcast_buffers(module(), group(), /*source=*/0);
-  return DdpStrategy::run_step(batch, batch_idx);
+  return DdpStrategy::run_step(function, batch, batch_idx);
 }
 
 void FsdpStrategy::begin_evaluation() {
@@ -72,17 +72,21 @@ void FsdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, 
                                        int64_t dataloader_idx) {
   sharded().begin_pass(parallel::ShardedModule::Pass::Evaluation);
   DdpStrategy::run_evaluation_step(kind, batch, batch_idx, dataloader_idx);
+  sharded().end_pass();
 }
 
 Batch FsdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
   sharded().begin_pass(parallel::ShardedModule::Pass::Evaluation);
-  return DdpStrategy::run_predict_step(batch, batch_idx, dataloader_idx);
+  Batch prediction = DdpStrategy::run_predict_step(batch, batch_idx, dataloader_idx);
+  sharded().end_pass();
+  return prediction;
 }
 
 void FsdpStrategy::backward(const at::Tensor& loss, bool sync) {
   if (!sync && !reduces_each_batch()) {
     sharded().begin_backward_without_sync();
     module().backward(loss);
+    sharded().end_pass();
     return;
   }
   sharded().begin_backward(/*has_loss=*/true);

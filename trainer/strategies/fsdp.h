@@ -26,7 +26,7 @@ class FsdpStrategy final : public DdpStrategy {
   void configure_model(LightningModule& module) override;
   void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
-  StepOutput run_step(const Batch& batch, int64_t batch_idx) override;
+  StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
   void begin_evaluation() override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;

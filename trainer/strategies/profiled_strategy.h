@@ -23,9 +23,9 @@ class ProfiledStrategy final : public ForwardingStrategy {
     const ProfileSpan span(profiler_, Action::BatchToDevice);
     return inner().to_device(std::move(batch));
   }
-  StepOutput run_step(const Batch& batch, int64_t batch_idx) override {
+  StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override {
     const ProfileSpan span(profiler_, Action::TrainingStep);
-    return inner().run_step(batch, batch_idx);
+    return inner().run_step(function, batch, batch_idx);
   }
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
                            int64_t dataloader_idx) override {

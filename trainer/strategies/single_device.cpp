@@ -1,6 +1,5 @@
 #include <levin/trainer/strategies/single_device.h>
 #include <levin/core/system/error.h>
-#include <levin/trainer/strategies/own_loss.h>
 #include <levin/trainer/strategies/step_error.h>
 
 #include <utility>
@@ -12,9 +11,9 @@ void SingleDeviceStrategy::place(LightningModule& module) {
   if (moves_module_) module.to(device_);
 }
 
-StepOutput SingleDeviceStrategy::run_step(const Batch& batch, int64_t batch_idx) {
+StepOutput SingleDeviceStrategy::run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) {
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
-                             [&] { return run_training_step(*module_, batch, batch_idx); });
+                             [&] { return function(*module_, batch, batch_idx); });
 }
 
 void SingleDeviceStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,

@@ -58,6 +58,11 @@ bool is_about_missing_device(std::string_view text) {
          text.find("not linked with support for") != std::string_view::npos;
 }
 
+/// Returns whether detect_anomaly has found gradients that are NaN, in a backward inside of the step.
+bool is_of_anomaly_mode(std::string_view text) {
+  return text.find("returned nan values in its") != std::string_view::npos;
+}
+
 constexpr std::string_view kScriptFailed = "The following operation failed in the TorchScript interpreter.";
 
 /// Returns LibTorch's error text without C++ and script stacks; nothing for an exception that is not LibTorch's.
@@ -87,6 +92,16 @@ std::string up_to_period(const std::string& text) { return first_line(text.subst
                    first_line(text), ")");
 }
 
+/// Throws if LibTorch's error is about an operation that has no kernel for a dtype: "cadd_sparse" not implemented for
+/// 'Half'.
+void check_kernel(const std::string& text, c10::Device device) {
+  if (text.find("\" not implemented for '") == std::string::npos) return;
+  throw UsageError("this LibTorch has no kernel on ", device, " for an operation of the step in its dtype (",
+                   first_line(text),
+                   "): with precision 16-true or bf16-true use 16-mixed or bf16-mixed, which computes such "
+                   "operations in float32");
+}
+
 std::string shapes_of(const Batch& batch) {
   std::string text;
   for_each_tensor(batch, [&](const std::string& name, const at::Tensor& tensor) {
@@ -111,7 +126,7 @@ void check_class_number(const std::string& text, const Batch& batch) {
 void throw_explained(const std::exception& error, const torch::nn::Module& module, const Batch& batch,
                      c10::Device device, const LayerWatch* watch) {
   const std::optional<std::string> text = text_of_libtorch(error);
-  if (!text || is_out_of_memory(error)) throw;
+  if (!text || is_out_of_memory(error) || is_of_anomaly_mode(*text)) throw;
   if (c10::InferenceMode::is_enabled() && is_about_gradients(*text))
     throw UsageError(
         "a validation, test or prediction step asked for gradients, which are off there; set "
@@ -124,6 +139,7 @@ void throw_explained(const std::exception& error, const torch::nn::Module& modul
         "or with batch.input().options(), so that they follow the run, which is on ",
         device, " (", up_to_period(*text), ")");
   if (is_about_devices(*text)) throw_elsewhere(*text, module, batch, device);
+  check_kernel(*text, device);
   check_class_number(*text, batch);
   if (text->find("more than 1 value per channel when training") != std::string::npos)
     throw UsageError("a batch of ", batch.size(), batch.size() == 1 ? " sample" : " samples",
@@ -132,6 +148,19 @@ void throw_explained(const std::exception& error, const torch::nn::Module& modul
   if (watch != nullptr && watch->failed())
     throw UsageError("the batch does not fit the model: ", *watch->failed(), ": ", first_line(*text),
                      " (the batch: ", shapes_of(batch), ")");
+  throw;
+}
+
+void throw_explained_backward(const std::exception& error, c10::Device device) {
+  const std::optional<std::string> text = text_of_libtorch(error);
+  if (!text || is_out_of_memory(error)) throw;
+  if (text->find("backward through the graph a second time") != std::string::npos)
+    throw UsageError(
+        "training_step: the graph of the loss was gone through by a backward before this one. If training_step calls "
+        "loss.backward() itself: return the loss instead, and the trainer calls backward, or set "
+        "automatic_optimization = false in the module's constructor. If the loss holds tensors of an earlier step: "
+        "detach() them");
+  check_kernel(*text, device);
   throw;
 }
 

@@ -17,10 +17,15 @@ struct FirstSteps {
 
 /// Throws levin::UsageError if LibTorch's error is caused by a mistake that can be named: tensors on different devices
 /// (the text names the parameters, buffers and tensors of the batch that are not on `device`), a device that LibTorch
-/// was built without, a class number that the loss does not know, one sample for BatchNorm, and, in a watched step, an
-/// operation that does not fit its tensors. Otherwise rethrows the error; so it must be called in the error's handler.
+/// was built without, an operation without a kernel for the dtype, a class number that the loss does not know, one
+/// sample for BatchNorm, and, in a watched step, an operation that does not fit its tensors. Otherwise rethrows the
+/// error; so it must be called in the error's handler.
 [[noreturn]] void throw_explained(const std::exception& error, const torch::nn::Module& module, const Batch& batch,
                                   c10::Device device, const LayerWatch* watch);
+
+/// Throws levin::UsageError if LibTorch's error in a backward is caused by a mistake that can be named: a graph that is
+/// gone through twice, an operation without a kernel for the dtype. Otherwise rethrows the error.
+[[noreturn]] void throw_explained_backward(const std::exception& error, c10::Device device);
 
 /// Runs a step of `module` and explains LibTorch's errors if the cause is known. `watch`: see FirstSteps.
 template <class Step>

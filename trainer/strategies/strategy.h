@@ -7,6 +7,7 @@
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/strategies/rank_sync.h>
+#include <levin/trainer/strategies/step_function.h>
 
 #include <cstdint>
 #include <functional>
@@ -50,8 +51,8 @@ class Strategy {
   /// Returns whether a step can be captured as a device graph.
   virtual bool can_be_captured() const = 0;
   virtual Batch to_device(Batch batch) = 0;
-  /// Runs training_step, on one device or several.
-  virtual StepOutput run_step(const Batch& batch, int64_t batch_idx) = 0;
+  /// Computes the loss of a batch, on one device or several.
+  virtual StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) = 0;
   /// Calls `step`, which runs a batch that this rank does not have, for the ranks that do: their collectives need all
   /// ranks. The batch counts for nothing, and `metrics` are afterwards as before.
   virtual void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) = 0;

@@ -77,6 +77,7 @@ void ShardedModule::make_groups() {
 void ShardedModule::begin_pass(Pass pass) {
   order_ = pass == Pass::Training ? &training_ : &evaluation_;
   order_->begin();
+  in_pass_ = true;
   for (size_t unit = 0; unit < units_.size(); ++unit)
     if (units_[unit].is_unrounded()) {
       units_[unit].release(/*keeps_memory=*/options_.keep_parameters);
@@ -86,9 +87,10 @@ void ShardedModule::begin_pass(Pass pass) {
 
 void ShardedModule::use(size_t index) {
   ShardedUnit& unit = units_[index];
-  if (used_[index] && unit.is_present()) return;
+  const bool exactly = !in_pass_ && unit.gathers_rounded();
+  if (used_[index] && (exactly ? unit.is_exact() : unit.is_present())) return;
   postponed_.reset();
-  unit.begin_gather();
+  exactly ? unit.gather_exactly() : unit.begin_gather();
   unit.wait();
   used_[index] = true;
   order_->add(index);
@@ -97,7 +99,7 @@ void ShardedModule::use(size_t index) {
     if (next == other) used_[other] = false;  // its next use counts, though it stays
     if (other != index && next != other && !kept_[other]) release(other);
   }
-  prefetch(next);
+  if (!exactly) prefetch(next);
 }
 
 void ShardedModule::prefetch(std::optional<size_t> unit) {
@@ -157,7 +159,10 @@ void ShardedModule::begin_backward(bool has_loss) {
   gradients_->begin_backward(std::move(order));
 }
 
-void ShardedModule::end_backward(bool has_loss) { gradients_->end_backward(has_loss); }
+void ShardedModule::end_backward(bool has_loss) {
+  gradients_->end_backward(has_loss);
+  end_pass();
+}
 
 void ShardedModule::begin_backward_without_sync() { gradients_->begin_backward(); }
 
@@ -193,6 +198,7 @@ void ShardedModule::backward_without_sync(const at::Tensor& loss) {
   if (options_.reduce_each_batch) return backward(loss);
   begin_backward_without_sync();
   loss.backward();
+  end_pass();
 }
 
 void ShardedModule::backward(const at::Tensor& loss) {

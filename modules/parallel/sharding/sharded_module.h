@@ -80,8 +80,10 @@ class ShardedModule final : public ShardedMemory {
   /// Returns the units that the last training batch used, by their places in find_units, where they were not still
   /// whole.
   const std::vector<size_t>& uses() const { return training_.units(); }
-  /// Begins the forward of a batch.
+  /// Begins the forward of a batch, in which operations see parameters rounded to `gather_dtype`.
   void begin_pass(Pass pass);
+  /// Ends the forward and backward of a batch: until the next pass operations see exact parameters.
+  void end_pass() { in_pass_ = false; }
   /// Adds the gradients of `loss` to the window's: on this rank, or, with reduce_each_batch, as `backward` does.
   void backward_without_sync(const at::Tensor& loss);
   /// Computes the gradients of `loss`, and averages those of the window over all ranks. Collective: all ranks call it,
@@ -142,6 +144,7 @@ class ShardedModule final : public ShardedMemory {
   bool holds_all_ = false;       ///< nothing is given back in this backward
   UnitOrder training_ = {}, evaluation_ = {};
   UnitOrder* order_ = &training_;
+  bool in_pass_ = false;
   std::optional<size_t> postponed_ = {};  ///< unit to gather when reductions have given their memory back
   std::unique_ptr<ShardedGradients> gradients_;
   std::vector<MemoryBlock> blocks_ = {};  ///< of trained parameters

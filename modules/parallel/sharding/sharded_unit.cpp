@@ -40,13 +40,13 @@ void ShardedUnit::begin_use() {
 void ShardedUnit::end_use(bool written) noexcept {
   --uses_;
   if (!written) return;
-  is_exact_ = true;
+  is_written_ = true;
   const at::NoGradGuard no_grad;
   for (ShardedBlock& block : blocks_) {
     at::Tensor& own = block.memory().own;
     const at::Tensor now = block.shard_of_rank(block.whole());
     // What the operation left alone keeps the values that the gather rounded.
-    const auto dtype = narrow_dtype(block);
+    const auto dtype = is_exact_ ? std::nullopt : narrow_dtype(block);
     own.copy_(dtype ? at::where(now == own.to(*dtype).to(own.scalar_type()), own, now) : now);
   }
 }
@@ -69,6 +69,7 @@ void ShardedUnit::gather_into_blocks(bool exact) {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
   is_exact_ = exact;
+  is_written_ = false;
   group_.guarded(call_.c_str(), [&] {
     for (ShardedBlock& block : blocks_) {
       const auto dtype = exact ? std::nullopt : narrow_dtype(block);

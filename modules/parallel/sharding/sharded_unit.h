@@ -41,8 +41,12 @@ class ShardedUnit final : public WatchedMemory {
   /// Gathers the unit with the shards' own values, also if it is present with rounded ones. Collective: all ranks call
   /// it.
   void gather_exactly();
-  /// Whether the unit is present with values that `begin_gather` would round: gathered exactly, or written.
-  bool is_unrounded() const { return is_present() && is_exact_ && gathers_rounded(); }
+  /// Returns whether `begin_gather` rounds what it gathers.
+  bool gathers_rounded() const;
+  /// Returns whether the unit is present with the shards' own values.
+  bool is_exact() const { return is_present() && (is_exact_ || !gathers_rounded()); }
+  /// Returns whether the unit is present with values that `begin_gather` would round: gathered exactly, or written.
+  bool is_unrounded() const { return is_present() && (is_exact_ || is_written_) && gathers_rounded(); }
   /// Waits until the unit is whole.
   void wait();
   /// Drops the whole unit, and waits for it first if it is on its way; the shards stay. `keeps_memory`: the buffer
@@ -54,7 +58,6 @@ class ShardedUnit final : public WatchedMemory {
  private:
   enum class State { Away, Coming, Whole };
   std::optional<at::ScalarType> narrow_dtype(const ShardedBlock& block) const;
-  bool gathers_rounded() const;
   void begin(bool exact);
   void gather_into_blocks(bool exact);
 
@@ -70,6 +73,7 @@ class ShardedUnit final : public WatchedMemory {
   at::Tensor buffer_ = {};
   State state_ = State::Away;
   bool is_exact_ = true;               ///< what is present, or on its way, has not been rounded
+  bool is_written_ = false;            ///< an operation has written into what is present
   std::vector<at::Tensor> sent_ = {};  ///< this rank's shards in narrower dtypes, until the gather ends
   int uses_ = 0;
   PendingWorks works_ = {};

@@ -209,6 +209,7 @@ TEST_CASE("bad arguments are usage errors that name the option") {
       {[&] { OneCycleLR({.max_lr = 1, .total_steps = 10, .pct_start = 0.1}).bind(*one, {}); }, "has no length"},
       {[&] { OneCycleLR({.max_lr = {1, 2, 3}, .total_steps = 9}).bind(*two, {}); },
        "OneCycleLR.max_lr: expected one number, or one for each of"},
+      {[&] { OneCycleLR({.max_lr = 1, .pct_start = 1}, {.interval = "step"}).bind(*one, run_of(9)); }, "has no length"},
       {[&] { OneCycleLR({.max_lr = 1}).bind(*one, run_of(9)); }, "set interval to \"step\""},
       {[&] { OneCycleLR({.max_lr = 1}, {.interval = "step"}).bind(*one, run_of({})); }, "needs a run of known length"},
       {[] { WarmupCosine({}); }, "WarmupCosine.warmup_steps: missing"},

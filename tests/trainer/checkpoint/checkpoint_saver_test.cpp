@@ -13,21 +13,20 @@ using namespace levin;
 
 namespace {
 
-struct SavedRun {
+struct SavedRun final : CheckpointSource {
   explicit SavedRun(bool errors_are_warnings)
-      : saver({.comm = comm,
-               .errors_are_warnings = errors_are_warnings,
-               .contents =
-                   [this](bool weights_only) {
-                     contents += 1;
-                     return State::dict({{"weights_only", weights_only}});
-                   },
-               .on_save = [this](const std::filesystem::path& file) { announced.push_back(file); },
-               .run_folder = [this] { return folder.path(); }}) {}
+      : saver(*this, {.comm = comm, .errors_are_warnings = errors_are_warnings}) {}
+
+  CheckpointContents contents(bool weights_only) override {
+    times += 1;
+    return State::dict({{"weights_only", weights_only}});
+  }
+  void before_save(const std::filesystem::path& file) override { announced.push_back(file); }
+  std::filesystem::path run_folder() const override { return folder.path(); }
 
   TemporaryFolder folder;
   SingleProcessComm comm = {};
-  int contents = 0;
+  int times = 0;
   std::vector<std::filesystem::path> announced = {};
   CheckpointSaver saver;
 };
@@ -40,10 +39,10 @@ TEST_CASE("requests wait until the run is at a position to save, and each is sav
   run.saver.request({run.folder.path() / "a" / "whole.ckpt", {}});
   run.saver.request({run.folder.path() / "weights.ckpt", {.weights_only = true}});
   CHECK(run.saver.has_work());
-  CHECK(run.contents == 0);
+  CHECK(run.times == 0);
   run.saver.save();
   run.saver.finish();
-  CHECK(run.contents == 2);
+  CHECK(run.times == 2);
   CHECK_FALSE(run.saver.has_work());
   CHECK_FALSE(load_state(run.folder.path() / "a" / "whole.ckpt").at("weights_only").to_bool());
   CHECK(load_state(run.folder.path() / "weights.ckpt").at("weights_only").to_bool());

@@ -35,23 +35,30 @@ State slice_of(int64_t count, const levin::Comm& comm) {
   return levin::tensor_slice(whole, comm.rank() * each, whole.narrow(0, comm.rank() * each, each));
 }
 
+/// A run whose checkpoint holds `count` numbers that its ranks share.
+struct Numbers final : levin::CheckpointSource {
+  Numbers(int64_t count_, const levin::Comm& comm_, fs::path folder_)
+      : count(count_), comm(comm_), folder(std::move(folder_)) {}
+  levin::CheckpointContents contents(bool) override {
+    return {State::dict({{"value", levin::divided_mark("v")}, {"epoch", count}}),
+            State::dict({{"v", slice_of(count, comm)}})};
+  }
+  void before_save(const fs::path&) override {}
+  fs::path run_folder() const override { return folder; }
+  int64_t count;
+  const levin::Comm& comm;
+  fs::path folder;
+};
+
 /// Saves `count` numbers from two ranks, each of which calls `body` with its request.
 struct TwoRanks {
   explicit TwoRanks(int64_t count = 10) : count_(count) {}
 
   void save(const fs::path& file, const levin::SaveCheckpointOptions& how = {}, double timeout = 20) const {
     levin::run_ranks(2, [&](levin::Comm& comm) {
-      levin::CheckpointSaver saver({.comm = comm,
-                                    .errors_are_warnings = false,
-                                    .contents =
-                                        [&](bool) {
-                                          return levin::CheckpointContents(
-                                              State::dict({{"value", levin::divided_mark("v")}, {"epoch", count_}}),
-                                              State::dict({{"v", slice_of(count_, comm)}}));
-                                        },
-                                    .on_save = [](const fs::path&) {},
-                                    .run_folder = [&] { return file.parent_path(); },
-                                    .timeout = std::chrono::milliseconds(static_cast<int64_t>(1000 * timeout))});
+      Numbers numbers(count_, comm, file.parent_path());
+      levin::CheckpointSaver saver(
+          numbers, {.comm = comm, .timeout = std::chrono::milliseconds(static_cast<int64_t>(1000 * timeout))});
       saver.request({file, how});
       saver.save();
       saver.finish();

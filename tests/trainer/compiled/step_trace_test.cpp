@@ -3,7 +3,7 @@
 #include <levin/core/system/version.h>
 #include <levin/trainer/compiled/machine.h>
 #include <levin/trainer/compiled/step_description.h>
-#include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/compiled/step_source.h>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -11,7 +11,7 @@
 
 namespace {
 
-using levin::compiled::StepProgram, levin::compiled::StepTrace;
+using levin::compiled::StepSource, levin::compiled::StepTrace;
 using Json = nlohmann::ordered_json;
 
 /// A module whose step the test writes.
@@ -35,8 +35,8 @@ struct Bench {
   ~Bench() { levin::ModuleAccess::set_context(module, nullptr); }
   levin::compiled::TracedParts parts() { return {module, context, precision}; }
   StepTrace trace(int64_t samples = 8) { return levin::compiled::trace_step(parts(), batch_of(samples), 0); }
-  StepProgram program(int64_t samples = 8) {
-    return levin::compiled::make_step_program(parts(), batch_of(samples), why_fixed);
+  StepSource program(int64_t samples = 8) {
+    return levin::compiled::make_step_source(parts(), batch_of(samples), why_fixed);
   }
   std::string refusal() {
     return error_text<levin::UsageError>([&] { program(); });
@@ -106,7 +106,7 @@ TEST_CASE("sizes that follow the batch are found, though C++ reads them as numbe
     const torch::Tensor output = module.net->forward(batch.input()).view({batch.input().size(0), -1});
     return levin::StepOutput((output - batch.target()).square().sum() / torch::ones({}));
   });
-  const StepProgram program = bench.program(8);
+  const StepSource program = bench.program(8);
   CHECK(bench.why_fixed.empty());
   CHECK_FALSE(program.json["fixed"].get<bool>());
   bool found = false;
@@ -122,7 +122,7 @@ TEST_CASE("a step that is another one for another size of batch has one size") {
     const torch::Tensor loss = module.loss_of(batch);
     return levin::StepOutput(batch.size() > 8 ? loss.sqrt() : loss);
   });
-  const StepProgram program = bench.program(8);
+  const StepSource program = bench.program(8);
   CHECK(program.json["fixed"].get<bool>());
   CHECK(contains(bench.why_fixed, "another number of samples"));
   for (const Json& input : program.json["inputs"])
@@ -133,7 +133,7 @@ TEST_CASE("a step that fails with another number of samples has one size, and th
   Bench bench([](Stepped& module, const levin::Batch& batch) {
     return levin::StepOutput(module.loss_of(batch) * batch.input().view({8, 4}).sum());
   });
-  const StepProgram program = bench.program(8);
+  const StepSource program = bench.program(8);
   CHECK(program.json["fixed"].get<bool>());
   CHECK(bench.why_fixed == "training_step does not take 9 samples");
 }
@@ -204,7 +204,7 @@ TEST_CASE("what ran without gradients is recorded so, and sparse gradients are r
     }
     return levin::StepOutput(module.loss_of(batch) * scale.sinh());
   });
-  const StepProgram program = bench.program();
+  const StepSource program = bench.program();
   int without = 0;
   for (const Json& call : program.json["calls"]) {
     const bool is_without = call.contains("no_grad");

@@ -28,17 +28,17 @@ struct Bench {
   ~Bench() { levin::ModuleAccess::set_context(module, nullptr); }
 
   /// One training step, as AutomaticStep makes it.
-  CapturedStep::Output make_step(const levin::Batch& batch) {
+  levin::StepProgram::PartsOutput make_step(const levin::Batch& batch) {
     optimizer.zero_grad();
     const torch::Tensor loss = module.training_step(batch, 0).loss;
     loss.backward();
     if (check_finite) found_inf = (~torch::isfinite(loss.detach())).to(torch::kFloat).reshape({1});
     if (check_finite) optimizer.set_found_inf(found_inf);
     optimizer.step();
-    return {loss.detach(), found_inf};
+    return {{loss.detach()}, found_inf};
   }
-  std::optional<CapturedStep::Outcome> run(const levin::Batch& batch) {
-    auto outcome = captured.run(batch, step);
+  std::optional<levin::StepProgram::WholeStep> run(const levin::Batch& batch) {
+    auto outcome = captured.run_whole({batch, 0, 1}, step);
     if (!outcome) make_step(batch);
     return outcome;
   }
@@ -51,7 +51,7 @@ struct Bench {
   Sink sink;
   levin::StepContext context;
   int captures = 0, replays = 0;
-  CapturedStep::Step step = [this](const levin::Batch& batch) { return make_step(batch); };
+  levin::StepProgram::InParts step = [this](const levin::Batch& batch) { return make_step(batch); };
   std::unique_ptr<levin::DeviceGraph> make_graph();
   CapturedStep captured{{module, context, optimizer, torch::kCPU}, [this] { return make_graph(); }};
 };
@@ -117,7 +117,7 @@ void ends_as_without_graphs(const std::function<O(ToyModule&)>& make) {
     loss.backward();
     expected.step();
     const auto outcome = bench.run(batch);
-    if (outcome) CHECK(std::abs(outcome->loss.template item<double>() - loss.item<double>()) < 1e-5);
+    if (outcome) CHECK(std::abs(outcome->output.loss.template item<double>() - loss.item<double>()) < 1e-5);
     REQUIRE(bench.sink.rows.size() == static_cast<size_t>(i + 1));
     CHECK(std::abs(bench.sink.rows.back().second - loss.item<double>()) < 1e-5);
   }

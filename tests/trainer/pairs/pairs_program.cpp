@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -37,9 +38,16 @@ struct Made {
   std::shared_ptr<levin::data::DataModule> data;
 };
 
+/// Returns the ranks that divide the data among each other.
+int64_t data_parallel_ranks(const levin::TrainerOptions& options) {
+  const char* const ranks = std::getenv("WORLD_SIZE");
+  return ranks != nullptr ? std::stoll(ranks) / options.mesh.tensor : 1;
+}
+
 int run_session(const std::string& file, const std::string& ckpt_path, bool host_computes) {
   Made made(file);
   const levin::data::Loaders measured = made.data->train_dataloader();
+  for (const auto& loader : measured) loader->shard(0, data_parallel_ranks(made.options.trainer));
   levin::Trainer trainer(made.options.trainer);
   const std::optional<int64_t> size = measured.size() == 1 ? measured[0].size() : std::nullopt;
   levin::Session session = trainer.start(

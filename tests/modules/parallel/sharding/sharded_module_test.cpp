@@ -306,7 +306,10 @@ TEST_CASE("three and four ranks end in float32 within a millionth of ddp, with a
     }
 }
 
-TEST_CASE("what an operation writes into gathered parameters is kept, and what it leaves alone stays exact") {
+TEST_CASE(
+    "what an operation writes into gathered parameters is kept, what it leaves alone stays exact, and so is what is "
+    "read "
+    "between batches") {
   run_ranks_over_gloo(2, [](levin::ProcessGroup& group) {
     torch::nn::Linear net(3, 1);
     const Tensor values = torch::tensor({{1.001F, 2.001F, 3.001F}});
@@ -318,9 +321,12 @@ TEST_CASE("what an operation writes into gathered parameters is kept, and what i
       sharded.begin_pass(ShardedModule::Pass::Evaluation);
       RANK_CHECK(group, torch::equal(net->weight.clone(), rounded(values, torch::kBFloat16)));
       net->weight.clamp_(0, 2.5);
+      sharded.end_pass();
+      RANK_CHECK(group, torch::equal(net->weight.clone(), torch::tensor({{1.001F, 2.001F, 2.5F}})));
+      net->weight.clamp_(0, 2);  // the rounded value of the second
     }
     sharded.restore();
-    RANK_CHECK(group, torch::equal(net->weight, torch::tensor({{1.001F, 2.001F, 2.5F}})));
+    RANK_CHECK(group, torch::equal(net->weight, torch::tensor({{1.001F, 2.0F, 2.0F}})));
   });
 }
 

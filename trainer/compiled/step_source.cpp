@@ -1,4 +1,4 @@
-#include <levin/trainer/compiled/step_program.h>
+#include <levin/trainer/compiled/step_source.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/remainder.h>
 #include <c10/util/StringUtil.h>
@@ -90,7 +90,7 @@ std::optional<Batch> resized(const Batch& batch, int64_t size) {
   return rows_of(batch, at::remainder(at::arange(size), batch.size()));
 }
 
-StepProgram make_step_program(const TracedParts& parts, const Batch& batch, std::string& why_fixed) {
+StepSource make_step_source(const TracedParts& parts, const Batch& batch, std::string& why_fixed) {
   const int64_t size = batch.size();
   const StepTrace trace = trace_step(parts, batch, 0);
   Json json = to_json(trace);

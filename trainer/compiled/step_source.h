@@ -11,7 +11,7 @@ namespace levin::compiled {
 
 /// What Python needs to make a compiled step: the graph of a training step, and all that the package will say of
 /// itself.
-struct StepProgram {
+struct StepSource {
   nlohmann::ordered_json json = {};
   std::vector<at::Tensor> constants = {};
 };
@@ -22,7 +22,7 @@ struct StepProgram {
 ///
 /// Throws as trace_step, and if two traces of one size differ: the step then computes with numbers that it reads from
 /// tensors, or with its own.
-StepProgram make_step_program(const TracedParts& parts, const Batch& batch, std::string& why_fixed);
+StepSource make_step_source(const TracedParts& parts, const Batch& batch, std::string& why_fixed);
 
 /// Returns `one` with {"s": [a, b]} for integers that differ from those of `other` by a * N + b, where N is `sizes[0]`
 /// and `sizes[1]`; nullopt if the two differ in another way.
