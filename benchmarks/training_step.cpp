@@ -192,11 +192,11 @@ double fit(const TrainingCase& which, const TrainingData& data, int64_t steps, c
   if (how.session && how.one_batch) {
     const levin::Batch batch = first_batch(which, data);
     levin::Session session = trainer.start(module);
-    while (!session.is_over()) session.step(batch);
+    while (session.next()) session.step(batch);
   } else if (how.session) {
     levin::Session session = trainer.start(module);
     levin::SessionLoader batches = session.loader(loader);
-    while (!session.is_over()) session.step(batches.next());
+    while (session.next()) session.step(batches.next());
   } else {
     trainer.fit(module, loader);
   }

@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
   levin::Session session = trainer.start(module);
   levin::Comm& ranks = session.run().comm();
   const auto own = all.slice(0, ranks.rank(), {}, ranks.world_size());
-  while (!session.is_over()) {
+  while (session.next()) {
     const auto loss = session.step([&] { return module.residual(own).square().mean(); }).loss;
     if (trainer.is_global_zero())
       std::cout << "step " << session.state().global_step << ", loss " << loss.item<double>() << std::endl;

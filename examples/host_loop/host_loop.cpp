@@ -82,7 +82,7 @@ class Worker {
   }
   void train() {
     at::set_num_threads(1);
-    while (!session_.is_over()) {
+    while (session_.next()) {
       session_.step(pendulum_.measure());
       if (session_.state().batches % 10 == 0) session_.publish();
       if (session_.due_to_save()) session_.save();  // here the pendulum fits the weights

@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   levin::seed_everything(3);
   Splats splats;
   levin::Session session = levin::Trainer(options).start(splats, {.ckpt_path = "last"});
-  while (!session.is_over()) session.step();
+  while (session.next()) session.step();
   const levin::RunResult result = session.finish();
   write_picture(folder / "target.png", splats.target);
   write_picture(folder / "splats.png", splats.render());

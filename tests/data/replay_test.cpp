@@ -313,11 +313,11 @@ TEST_CASE("a session with a replay buffer continues to the bit") {
       levin::Session session =
           levin::Trainer(replay_run(root, 90)).start(module, {.ckpt_path = ckpt_path, .host_saves = true});
       session.register_state("replay", module->replay);
-      for (int64_t i = 0; !session.is_over() && i != stop_after; ++i) {
+      for (int64_t i = 0; session.next() && i != stop_after; ++i) {
         module->collect();
         session.step(module->replay.sample(8));
       }
-      if (!session.is_over()) session.save("middle.ckpt");
+      if (session.next()) session.save("middle.ckpt");
       session.finish();
       return module;
     };

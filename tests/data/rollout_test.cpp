@@ -252,11 +252,11 @@ TEST_CASE("fit trains on rollouts, one an epoch, and is resumed to the bit; a se
     torch::manual_seed(ckpt_path.empty() ? 1 : 2);
     auto module = std::make_shared<Actor>();
     levin::Session session = levin::Trainer(options_of(root, 40)).start(module, {.ckpt_path = ckpt_path});
-    for (int64_t i = 0; !session.is_over() && i != stop_after; ++i) {
+    for (int64_t i = 0; session.next() && i != stop_after; ++i) {
       if (!module->rollout.is_ready()) module->collect();
       session.step(module->rollout.next());
     }
-    if (!session.is_over()) session.save("middle.ckpt");
+    if (session.next()) session.save("middle.ckpt");
     session.finish();
     return module;
   };

@@ -8,7 +8,11 @@ namespace levin {
 Session::Session(SessionSetup setup) : impl_(std::make_unique<Impl>(std::move(setup))) {}
 Session::Session(Session&& other) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept {
-  std::swap(impl_, other.impl_);
+  if (this == &other) return *this;
+  {
+    const Session replaced(std::move(*this));
+  }
+  impl_ = std::move(other.impl_);
   return *this;
 }
 Session::~Session() {
@@ -33,7 +37,8 @@ StepResult Session::step_on(std::function<StepOutput()> loss) {
   return impl().step({.samples = 1}, &program);
 }
 void Session::end_epoch() { impl().end_epoch(); }
-bool Session::is_over() { return impl().is_over(); }
+bool Session::next() { return impl().next(); }
+bool Session::is_over() const { return impl().is_over(); }
 std::vector<Metrics> Session::validate(data::Loaders loaders) { return impl().validate(std::move(loaders)); }
 SessionLoader Session::loader(data::Loaders loaders) {
   impl().set_loader(std::move(loaders));

@@ -55,7 +55,7 @@ class SessionLoader;
 /// A fit whose batches the host program hands over, one at a time. Trainer::start begins it.
 ///
 ///     levin::Session session = trainer.start(*model);
-///     while (app.running() && !session.is_over()) {
+///     while (app.running() && session.next()) {
 ///       levin::StepResult result = session.step(batch);
 ///       session.log("reward", reward);
 ///     }
@@ -66,7 +66,7 @@ class SessionLoader;
 /// bits as Trainer::fit.
 ///
 /// Epochs: a LoadedBatch that is the last of its epoch, or end_epoch, ends the epoch. Hooks and schedulers of the
-/// epoch's end run in the next call of is_over or step, so that the host can validate before them. If the host uses
+/// epoch's end run in the following call of next or step, so that the host can validate before them. If the host uses
 /// neither, the whole session is one epoch.
 ///
 /// All calls must come from one thread, except request_stop, request_save, pause, resume, state, warnings, published
@@ -75,6 +75,7 @@ class SessionLoader;
 class Session {
  public:
   Session(Session&& other) noexcept;
+  /// Finishes the session that is replaced, as the destructor does.
   Session& operator=(Session&& other) noexcept;
   /// Finishes the session, unless finish was called. While an exception unwinds the stack, the run counts as failed.
   ~Session();
@@ -95,9 +96,12 @@ class Session {
   /// Ends the epoch after the newest batch: an open accumulation window gets its step. Throws levin::UsageError if the
   /// epoch has no batch. Collective: all ranks call it.
   void end_epoch();
-  /// Completes the newest batch, including the end of its epoch if it was the last, and returns whether training ends
-  /// here: at a limit (max_steps, max_epochs, max_time) or at a request to stop. Collective: all ranks call it.
-  bool is_over();
+  /// Completes the newest batch, including the end of its epoch if it was the last, and returns whether another batch
+  /// is wanted: not at a limit (max_steps, max_epochs, max_time) and not after a request to stop. Collective: all ranks
+  /// call it.
+  bool next();
+  /// Returns whether training has ended, as of the newest `next`, `step`, `end_epoch` or `finish`.
+  bool is_over() const;
 
   /// Runs the module's validation_step on these loaders, or on those of val_dataloader(), and returns the metrics of
   /// each. Collective: all ranks call it.

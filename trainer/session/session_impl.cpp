@@ -144,9 +144,9 @@ void Session::Impl::finish_turn() {
   is_over_ = steps_.is_over();
 }
 
-bool Session::Impl::is_over() {
-  if (!is_running()) return true;
-  check_running("is_over");
+bool Session::Impl::next() {
+  if (!is_running()) return false;
+  check_running("next");
   {
     const std::lock_guard lock(updates);
     guarded([&] {
@@ -155,7 +155,7 @@ bool Session::Impl::is_over() {
     });
   }
   if (is_over_) publish_state();
-  return is_over_;
+  return !is_over_;
 }
 
 void Session::Impl::end_epoch() {
@@ -214,7 +214,7 @@ data::LoadedBatch Session::Impl::next_batch() {
     const auto in_new_epoch = [&] {
       const std::lock_guard lock(updates);
       finish_turn();
-      if (is_over_) throw UsageError("Session::loader: the session is over; ask is_over() before each batch");
+      if (is_over_) throw UsageError("Session::loader: the session is over; ask Session::next() before each batch");
       loader_->set_epoch(run_.state.counters.epoch);
     };
     if (at_end_of_epoch() || !steps_.is_inside_epoch()) in_new_epoch();

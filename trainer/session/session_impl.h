@@ -33,7 +33,8 @@ class Session::Impl {
   RunContext& run() { return run_; }
   const Assembly& assembly() const { return assembly_; }
   const RunContext& run() const { return run_; }
-  bool is_over();
+  bool next();
+  bool is_over() const { return !is_running() || is_over_; }
   bool is_running() const { return phase_ == Phase::Running; }
   bool due_to_save() const { return run_.saves.has_requests(); }
   /// Throws if the session has ended.

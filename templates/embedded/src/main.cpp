@@ -62,7 +62,7 @@ int run(const Arguments& arguments) {
   levin::Session session =
       levin::Trainer(options).start(module, {.ckpt_path = arguments.resumes ? "last" : "", .host_saves = true});
   session.register_state("pendulum", pendulum);
-  while (!session.is_over()) {
+  while (session.next()) {
     const levin::StepResult result = session.step(pendulum.measure());
     const int64_t steps = session.state().global_step;
     if (steps % 250 == 0) std::cout << "step " << steps << ": loss " << result.loss.item<double>() << std::endl;

@@ -20,7 +20,7 @@ int main() {
   options.seed = 1;
   levin::Session session = levin::Trainer(options).start(levin::make_module<Predictor>(Predictor::Options{}));
   double first = 0, last = 0;
-  for (int64_t i = 0; !session.is_over(); ++i) {
+  for (int64_t i = 0; session.next(); ++i) {
     last = session.step(pendulum.measure()).loss.item<double>();
     if (i == 0) first = last;
   }

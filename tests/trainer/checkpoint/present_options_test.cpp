@@ -29,7 +29,7 @@ struct Training {
     return levin::Trainer(options).start(module, {.ckpt_path = from});
   }
   void steps(levin::Session& session) const {
-    while (!session.is_over()) session.step(levin::Batch(data.input, data.target));
+    while (session.next()) session.step(levin::Batch(data.input, data.target));
   }
   /// Saves a run of kStepsBefore steps.
   std::string saved(const Optimizers& optimizers) const {
@@ -54,7 +54,7 @@ TEST_CASE("present options win over the saved ones, and moments and steps are ke
   const Training training;
   const auto changed = Training::new_toy(), resumed = Training::new_toy();
   levin::Session unbroken = training.start(changed, adam(0.01), kSteps);
-  while (!unbroken.is_over()) {
+  while (unbroken.next()) {
     if (unbroken.state().global_step == kStepsBefore)
       for (auto& group : unbroken.optimizer().raw().param_groups()) {
         group.options().set_lr(0.05);

@@ -65,7 +65,7 @@ void train(const std::string& folder) {
     std::atomic<bool>& ends;
     ~AtEnd() { ends = true; }
   } at_end{ends};
-  while (!session.is_over()) {
+  while (session.next()) {
     session.step(measured.next());
     session.publish();
     if (session.due_to_save()) session.save();

@@ -58,7 +58,7 @@ int run_session(const std::string& file, const std::string& ckpt_path, bool host
   levin::SessionLoader batches = session.loader(made.data->train_dataloader());
   const bool validates = !trainer.options().limit_val_batches.is_none() && made.data->val_dataloader().size() != 0;
   int64_t number = 0;
-  while (!session.is_over()) {
+  while (session.next()) {
     levin::StepResult done;
     if (host_computes) {
       levin::data::LoadedBatch loaded = batches.next();

@@ -73,7 +73,7 @@ void run_session(levin::Trainer& trainer, random_case::Learner& module, random_c
   const levin::TrainerState& state = session.run().state();
   if (validates && state.last_batch && state.batch_phase == levin::BatchPhase::HooksDone)
     session.validate(data.val_dataloader());
-  while (!session.is_over())
+  while (session.next())
     if (session.step(batches.next()).ended_epoch && validates) session.validate(data.val_dataloader());
   session.finish();
 }

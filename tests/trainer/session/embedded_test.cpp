@@ -100,7 +100,7 @@ TEST_CASE("an embedded fit and session print nothing, write nothing and change n
     CHECK(result.metrics.count("train_loss") == 1);
     levin::Session session = trainer.start(driven);
     levin::SessionLoader batches = session.loader(data.loader(4));
-    while (!session.is_over()) session.step(batches.next());
+    while (session.next()) session.step(batches.next());
     inside = process_state();
     session.finish();
   });
@@ -124,7 +124,7 @@ TEST_CASE("warnings of an embedded run are in its result and in the session") {
       module->warns_of_nan = true;
       return module;
     }());
-    while (!session.is_over()) session.step(levin::Batch(data.input, data.target));
+    while (session.next()) session.step(levin::Batch(data.input, data.target));
     CHECK(has(session.warnings(), "the loss was NaN or infinite first in step 1"));
     const std::vector<std::string> warnings = session.finish().warnings;
     CHECK(has(warnings, "LibTorch has an opinion"));

@@ -21,7 +21,7 @@ TEST_CASE("fit without a loader trains as a session that calls step()") {
     const auto fitted = new_own_data(), driven = new_own_data();
     const levin::RunResult expected = levin::Trainer(options).fit(*fitted);
     levin::Session session = levin::Trainer(options).start(driven);
-    while (!session.is_over()) session.step();
+    while (session.next()) session.step();
     const levin::RunResult result = session.finish();
     CHECK(bit_equal(fitted->parameters(), driven->parameters()));
     CHECK(expected.global_step == 7);
@@ -63,7 +63,7 @@ TEST_CASE("fit without a loader continues to the bit, also from a session's chec
   const auto fitted = new_own_data(), driven = new_own_data();
   levin::Trainer(options).fit(*fitted, {}, {}, file.string());
   levin::Session session = levin::Trainer(options).start(driven, {.ckpt_path = file.string()});
-  while (!session.is_over()) session.step();
+  while (session.next()) session.step();
   session.finish();
   CHECK(bit_equal(unbroken->parameters(), fitted->parameters()));
   CHECK(bit_equal(unbroken->parameters(), driven->parameters()));

@@ -32,10 +32,10 @@ TEST_CASE("a rate that is set before each step trains as a schedule that gives t
     return levin::OptimizerConfig(torch::optim::SGD(module.parameters(), torch::optim::SGDOptions(0.7).momentum(0.9)));
   };
   levin::Session expected = levin::Trainer(options).start(scheduled);
-  while (!expected.is_over()) expected.step(batch_of(data));
+  while (expected.next()) expected.step(batch_of(data));
   levin::Session session = levin::Trainer(options).start(driven);
   CHECK(session.optimizer().lr() == 0.7);
-  while (!session.is_over()) {
+  while (session.next()) {
     session.optimizer(0).set_lr(rate_at(session.state().global_step) / 0.1 * 0.1);
     session.step(batch_of(data));
   }
@@ -118,7 +118,7 @@ TEST_CASE("parameters that are frozen between steps stay as they are, and train 
     };
     levin::Session session = levin::Trainer(options).start(module);
     const std::vector<torch::Tensor> parameters = module->parameters();
-    for (int64_t i = 0; !session.is_over(); ++i) {
+    for (int64_t i = 0; session.next(); ++i) {
       const bool frozen = i % 3 == 1;
       for (size_t p = 0; p < 2; ++p) parameters[p].requires_grad_(!frozen);
       const std::vector<torch::Tensor> before = copies(parameters);

@@ -152,7 +152,7 @@ TEST_CASE("the update lock also holds back what follows a batch: the last window
   };
   for (int i = 0; i < 4; ++i) with_readers([&] { session.step(batches.next()); });
   with_readers([&] { session.end_epoch(); });
-  with_readers([&] { CHECK(session.is_over()); });
+  with_readers([&] { CHECK_FALSE(session.next()); });
   with_readers([&] { session.validate(ToyData(4).loader(4)); });
   with_readers([&] { session.finish(); });
   CHECK(module->probes >= 5);
@@ -187,13 +187,13 @@ TEST_CASE("readers that come and go in any order, and many that are kept, leave 
         if (!one.empty()) torn += !is_whole(one);
       }
     });
-  train_and_publish(session, data, [&] { return session.is_over(); });
+  train_and_publish(session, data, [&] { return !session.next(); });
   ends = true;
   for (std::thread& reader : readers) reader.join();
   CHECK(torn == 0);
 
   levin::Session undisturbed = levin::Trainer(options).start(alone);
-  while (!undisturbed.is_over()) undisturbed.step(levin::Batch(data.input, data.target));
+  while (undisturbed.next()) undisturbed.step(levin::Batch(data.input, data.target));
   CHECK(bit_equal(module->parameters(), alone->parameters()));
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("threads that ask for anything at any time leave a session's training 
     };
     if (disturbed)
       for (uint32_t seed = 1; seed <= 2; ++seed) others.emplace_back(disturb, seed);
-    while (!session.is_over()) {
+    while (session.next()) {
       session.step(levin::Batch(data.input, data.target));
       session.publish();
     }

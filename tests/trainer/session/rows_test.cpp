@@ -127,7 +127,7 @@ struct PointRun {
       session.emplace(levin::Trainer(options(folder)).start(module, {.ckpt_path = ckpt_path}));
     };
     begin("");
-    for (int64_t batch = 0; !session->is_over(); ++batch) {
+    for (int64_t batch = 0; session->next(); ++batch) {
       session->step(levin::Batch(data.input.narrow(0, 4 * batch, 4), data.target.narrow(0, 4 * batch, 4)));
       module->change(batch + 1);
       if (std::find(breaks.begin(), breaks.end(), batch) == breaks.end()) continue;

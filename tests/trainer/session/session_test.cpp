@@ -35,7 +35,7 @@ TEST_CASE("a session trains a loader's batches as fit does") {
     levin::SessionLoader batches = session.loader(data.loader(4));
     CHECK(batches.batches() == 6);
     int64_t epochs = 0;
-    while (!session.is_over()) epochs += session.step(batches.next()).ended_epoch;
+    while (session.next()) epochs += session.step(batches.next()).ended_epoch;
     CHECK(epochs == 3);
     const levin::RunResult result = session.finish();
     CHECK(bit_equal(fitted->parameters(), driven->parameters()));
@@ -56,7 +56,7 @@ TEST_CASE("a session's step returns its loss and what the optimizer did") {
   const auto module = new_module();
   levin::Session session = levin::Trainer(options).start(module);
   std::vector<bool> stepped;
-  while (!session.is_over()) {
+  while (session.next()) {
     const levin::StepResult result = session.step(levin::Batch(data.input, data.target));
     CHECK(result.loss.numel() == 1);
     CHECK_FALSE(result.loss.requires_grad());
@@ -76,16 +76,16 @@ TEST_CASE("a session needs no data: the module makes it, or the host computes th
   options.max_steps = 5;
   const auto own = std::make_shared<OwnData>();
   levin::Session session = levin::Trainer(options).start(own);
-  while (!session.is_over()) session.step();
+  while (session.next()) session.step();
   CHECK(session.finish().global_step == 5);
 
   const ToyData data(8);
   const auto by_closure = new_module(), by_batch = new_module();
   levin::Session first = levin::Trainer(options).start(by_closure);
-  while (!first.is_over()) first.step([&] { return by_closure->loss_of({data.input, data.target}); });
+  while (first.next()) first.step([&] { return by_closure->loss_of({data.input, data.target}); });
   first.finish();
   levin::Session second = levin::Trainer(options).start(by_batch);
-  while (!second.is_over()) second.step(levin::Batch(data.input, data.target));
+  while (second.next()) second.step(levin::Batch(data.input, data.target));
   second.finish();
   CHECK(bit_equal(by_closure->parameters(), by_batch->parameters()));
 }
@@ -105,7 +105,7 @@ TEST_CASE("a step that the end of a session's epoch makes is averaged and saved 
   const TemporaryFolder of_fit, of_host;
   const levin::RunResult fitted = levin::Trainer(options(of_fit)).fit(*by_fit, data.loader(4));
   levin::Session session = levin::Trainer(options(of_host)).start(by_host);
-  while (!session.is_over()) {
+  while (session.next()) {
     for (int64_t i = 0; i < 3; ++i) {
       const auto part = [&](const torch::Tensor& values) { return values.narrow(0, 4 * i, 4); };
       session.step([&] { return by_host->loss_of({part(data.input), part(data.target)}); });
@@ -131,7 +131,7 @@ TEST_CASE("auto_microbatch leaves a loss that the host computes alone") {
     options.auto_microbatch = splits;
     const auto module = new_module();
     levin::Session session = levin::Trainer(options).start(module);
-    while (!session.is_over()) session.step([&] { return module->loss_of({data.input, data.target}); });
+    while (session.next()) session.step([&] { return module->loss_of({data.input, data.target}); });
     session.finish();
     ended.push_back(copies(module->parameters()));
   }
@@ -150,7 +150,7 @@ TEST_CASE("LBFGS evaluates a session's closure several times") {
   int calls = 0;
   double first = 0, last = 0;
   levin::Session session = levin::Trainer(options).start(module);
-  while (!session.is_over()) {
+  while (session.next()) {
     last = session
                .step([&] {
                  ++calls;
@@ -177,12 +177,12 @@ TEST_CASE("a session continues to the bit, with its loader and the host's state"
     levin::Session session = levin::Trainer(options).start(module, {.ckpt_path = ckpt_path, .host_saves = true});
     session.register_state("host", host);
     levin::SessionLoader batches = session.loader(data.loader(4));
-    for (int64_t i = 0; !session.is_over() && i != stop_after; ++i) {
+    for (int64_t i = 0; session.next() && i != stop_after; ++i) {
       session.step(batches.next());
       host.sum = host.sum * 3 % 1000003 + session.state().batches;
       host.noise += torch::randn({3});
     }
-    if (!session.is_over()) session.save("middle.ckpt");
+    if (session.next()) session.save("middle.ckpt");
     session.finish();
     return host;
   };
@@ -218,7 +218,7 @@ TEST_CASE("other threads stop, pause, save and read a session") {
     while (session.state().global_step < 60) std::this_thread::yield();
     session.request_stop("the window was closed");
   });
-  while (!session.is_over()) session.step(levin::Batch(data.input, data.target));
+  while (session.next()) session.step(levin::Batch(data.input, data.target));
   other.join();
   CHECK_FALSE(torn);
   const levin::RunResult result = session.finish();
@@ -301,7 +301,7 @@ TEST_CASE("a session's values are logged at its steps, and validate returns metr
   levin::Session session = levin::Trainer(options).start(std::make_shared<Validated>());
   int64_t told = 0;
   session.on_progress([&](const levin::SessionState& state) { told = state.global_step; }, 0);
-  while (!session.is_over()) {
+  while (session.next()) {
     session.step(levin::Batch(data.input, data.target));
     session.log("reward", static_cast<double>(session.state().batches));
   }
@@ -339,6 +339,20 @@ TEST_CASE("mistakes with sessions are named") {
   const std::filesystem::path run = failing.run().folder();
   CHECK_THROWS(failing.step([]() -> torch::Tensor { throw std::runtime_error("the solver diverged"); }));
   CHECK(error_text([&] { failing.step(batch); }) == "Session::step: the session has ended by an exception");
+}
+
+TEST_CASE("a session that is replaced by another one is finished, and the other one goes on") {
+  TemporaryFolder folder;
+  const ToyData data(8);
+  const levin::Batch batch(data.input, data.target);
+  levin::Session session = levin::Trainer(options_in(folder)).start(new_module());
+  session.step(batch);
+  const std::filesystem::path first = session.run().folder();
+  session = levin::Trainer(options_in(folder)).start(new_module());
+  CHECK(std::filesystem::exists(first / "weights.pt"));
+  CHECK(session.run().folder() != first);
+  CHECK(session.step(batch).trained);
+  session.finish();
 }
 
 TEST_CASE("a session that its host leaves by an exception has failed; one that goes out of scope is finished") {

@@ -44,7 +44,7 @@ levin::TrainerOptions noisy_options(const TemporaryFolder& folder, int64_t seed,
 }
 
 void step_through(levin::Session& session, const ToyData& data) {
-  while (!session.is_over()) session.step(levin::Batch(data.input, data.target));
+  while (session.next()) session.step(levin::Batch(data.input, data.target));
   session.finish();
 }
 
@@ -274,9 +274,9 @@ TEST_CASE("two sessions that take turns on one thread equal the same sessions al
   // The second one notices that another run is in progress.
   levin::Session one = levin::Trainer(noisy_options(folder, 3, "auto")).start(first);
   levin::Session other = levin::Trainer(noisy_options(folder, 4, "auto")).start(second);
-  while (!one.is_over() || !other.is_over()) {
-    if (!one.is_over()) one.step(levin::Batch(data.input, data.target));
-    for (int i = 0; i < 2 && !other.is_over(); ++i) other.step(levin::Batch(data.input, data.target));
+  while (one.next() || other.next()) {
+    if (one.next()) one.step(levin::Batch(data.input, data.target));
+    for (int i = 0; i < 2 && other.next(); ++i) other.step(levin::Batch(data.input, data.target));
   }
   one.finish();
   other.finish();
