@@ -10,6 +10,7 @@
 #include <levin/core/system/memory_use.h>
 #include <levin/levin.h>
 #include <levin/program/commands/dry_run.h>
+#include <levin/trainer/trainer_impl.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -80,7 +81,7 @@ void print_planned_memory(const levin::TrainerOptions& options, const std::strin
   levin::TrainerOptions dry = levin::cli::dry_run_options(options);
   dry.callbacks.push_back(std::make_shared<levin::cli::DryRun>(findings, options));
   Net net(name);
-  levin::Trainer::for_dry_run(std::move(dry))->fit(net, make_batches(name));
+  levin::Trainer::Impl::for_dry_run(std::move(dry))->fit(net, make_batches(name));
   for (const auto& [device, need] : findings->memory) std::printf("%.2f\n", static_cast<double>(need.sum()) / 1e6);
 }
 

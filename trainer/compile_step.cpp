@@ -15,6 +15,7 @@
 #include <levin/trainer/compiled/step_source.h>
 #include <levin/trainer/loops/compiled_step.h>
 #include <levin/trainer/run/run_context.h>
+#include <levin/trainer/trainer_impl.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -193,7 +194,7 @@ CompileStepResult compile_in(const Trainer& trainer, const CompileStepOptions& o
   changed.quiet = true;
   changed.compiled_step = "";
   changed.callbacks = {std::make_shared<CompileStep>(options, result)};
-  const std::unique_ptr<Trainer> made = Trainer::for_dry_run(std::move(changed));
+  const std::unique_ptr<Trainer> made = Trainer::Impl::for_dry_run(std::move(changed));
   try {
     fit(*made);
     throw UsageError("compile: the training loader gave no batch");

@@ -6,6 +6,7 @@
 #include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/trainer/compile_step.h>
+#include <levin/trainer/trainer_impl.h>
 
 #include <cmath>
 #include <iostream>
@@ -64,7 +65,7 @@ int compile_command(std::vector<std::string> arguments) {
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;
-  const std::unique_ptr<Trainer> trainer = Trainer::for_dry_run(options.trainer);
+  const std::unique_ptr<Trainer> trainer = Trainer::Impl::for_dry_run(options.trainer);
   const CompileStepResult result =
       data ? compile_step(*trainer, *module, *data, how) : compile_step(*trainer, *module, data::Loaders(), how);
   print(std::cout, how, result);

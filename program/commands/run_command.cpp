@@ -16,6 +16,7 @@
 #include <levin/program/sweep/trial_process.h>
 #include <levin/trainer/fit/launch_ranks.h>
 #include <levin/trainer/trainer.h>
+#include <levin/trainer/trainer_impl.h>
 
 #include <algorithm>
 #include <array>
@@ -144,14 +145,14 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   trainer_options.callbacks.push_back(signals);
   if (const auto rung = sweep::StopAfterEpochs::of_environment(); rung && command == "fit" && !dry_run)
     trainer_options.callbacks.push_back(rung);
-  const std::unique_ptr<Trainer> made = dry_run ? Trainer::for_dry_run(std::move(trainer_options))
+  const std::unique_ptr<Trainer> made = dry_run ? Trainer::Impl::for_dry_run(std::move(trainer_options))
                                                 : std::make_unique<Trainer>(std::move(trainer_options));
   Trainer& trainer = *made;
-  trainer.leave_end_to_caller();
+  Trainer::Impl::of(trainer).prints_end = false;
   if (command != "fit" && flags.ckpt_path.empty() && trainer.is_global_zero() && !reads_weights(options))
     console::warn(command + ": no --ckpt-path is given, so the weights are those that " + options.model.class_name() +
                   " is made with, untrained unless it reads some itself");
-  trainer.set_config(flags.references.config_of_run(options, module->hyperparameters()));
+  Trainer::Impl::of(trainer).config = flags.references.config_of_run(options, module->hyperparameters());
   try {
     run(command, trainer, *module, data, flags);
     if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.trainer, flags.bandwidths);

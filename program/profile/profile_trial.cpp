@@ -7,6 +7,7 @@
 #include <levin/core/system/signals.h>
 #include <levin/modules/observers/flop_counter.h>
 #include <levin/trainer/trainer.h>
+#include <levin/trainer/trainer_impl.h>
 #include <sys/resource.h>
 #include <torch/optim/optimizer.h>
 
@@ -201,7 +202,7 @@ TrialMeasure TrialRunner::run(const ProfileTrial& trial, int64_t warmup, int64_t
   auto trainer = std::make_unique<Trainer>(parts.trainer);
   is_rank_zero_ = trainer->is_global_zero();
   // Ranks compare their configs, and the folders' names differ.
-  trainer->set_config({.json = "{}\n", .hyperparameters = "{}"});
+  Trainer::Impl::of(*trainer).config = {.json = "{}\n", .hyperparameters = "{}"};
   if (facts != nullptr) {
     const ModuleOverrides& by_module = ModuleRef(parts.module).overrides;
     for (const auto method : {data::DataMethod::on_before_batch_transfer, data::DataMethod::on_after_batch_transfer})

@@ -24,7 +24,7 @@ class FitSession final : private FitDriver {
  public:
   struct Request {
     const RunInputs& inputs;
-    RunConfig config;                                    ///< as set by Trainer::set_config; may be empty
+    RunConfig config;                                    ///< of the trainer; may be empty
     FoundRate found_rate;                                ///< of levin::tune
     StartIdentity start;                                 ///< by which a restart finds this fit's checkpoints
     std::filesystem::path runs;                          ///< the folder of all runs of this name

@@ -4,6 +4,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/memory_use.h>
+#include <levin/trainer/trainer_impl.h>
 #include <levin/trainer/tuner/cpu_memory_limit.h>
 #include <levin/trainer/tuner/trials.h>
 
@@ -167,9 +168,8 @@ BatchSizeResult find_batch_size(Trainer& trainer, ModuleRef module, const std::o
                              ? c10::str("; memory is no limit, but a larger one would leave fewer than ",
                                         options.min_batches, " batches in an epoch")
                              : std::string()));
-  TuningOutcome tuned = trainer.tuned();
+  TuningOutcome& tuned = Trainer::Impl::of(trainer).tuned;
   tuned.batch_size = true;
-  trainer.set_tuned(tuned);
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include <levin/trainer/tuner/learning_rate_finder.h>
 #include <levin/trainer/run/run_inputs.h>
+#include <levin/trainer/trainer_impl.h>
 #include <levin/trainer/tuner/finds_anew.h>
 
 #include <utility>
@@ -11,9 +12,8 @@ LearningRateFinder::LearningRateFinder(LearningRateFinderOptions options) : opti
 }
 
 void LearningRateFinder::before_fit(Trainer& trainer, const ModuleRef& module, const RunInputs& inputs) {
-  TuningOutcome tuned = trainer.tuned();
+  TuningOutcome& tuned = Trainer::Impl::of(trainer).tuned;
   tuned.lr.reset();  // of an earlier fit
-  trainer.set_tuned(tuned);
   if (!finds_anew(trainer, inputs)) return;
   const LRFindOptions options{.min_lr = options_.min_lr,
                               .max_lr = options_.max_lr,

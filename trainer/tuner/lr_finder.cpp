@@ -1,6 +1,7 @@
 #include <levin/trainer/tuner/lr_finder.h>
 #include <c10/util/StringUtil.h>
 #include <levin/modules/optim/engine/learning_rate.h>
+#include <levin/trainer/trainer_impl.h>
 
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/console.h>
@@ -104,11 +105,10 @@ LRFindResult find(Trainer& trainer, ModuleRef module, const std::optional<data::
   console::info(c10::str("learning rate ", *found.suggestion(), " found in ", found.lrs.size(), " steps from ",
                          options.min_lr, found.stopped_early ? ", ended where the loss grew" : "",
                          found.plot.empty() ? "" : "; plot " + found.plot.string()));
-  TuningOutcome tuned = trainer.tuned();
+  TuningOutcome& tuned = Trainer::Impl::of(trainer).tuned;
   tuned.lr_found = true;
   tuned.lr = options.update_attr && !options.set_lr ? found.suggestion() : std::nullopt;
   if (options.update_attr && options.set_lr) options.set_lr(*found.suggestion());
-  trainer.set_tuned(tuned);
   return found;
 }
 

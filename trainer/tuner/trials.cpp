@@ -3,6 +3,7 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/memory_use.h>
+#include <levin/trainer/trainer_impl.h>
 
 #include <exception>
 
@@ -42,7 +43,7 @@ Trials::Trials(const Trainer& trainer, ModuleRef module, std::optional<data::Dat
 void Trials::run(const std::shared_ptr<TrialCallback>& callback, const std::function<void(TrainerOptions&)>& change) {
   const PutBack put_back(*this);
   callback->use(state_, snapshot_);
-  const std::unique_ptr<Trainer> trainer = trainer_.for_trials([&](TrainerOptions& options) {
+  const std::unique_ptr<Trainer> trainer = Trainer::Impl::of(trainer_).for_trials([&](TrainerOptions& options) {
     change(options);
     options.callbacks = {CallbackEntry(callback)};
   });

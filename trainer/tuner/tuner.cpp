@@ -2,6 +2,7 @@
 #include <c10/util/StringUtil.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/trainer/trainer_impl.h>
 #include <levin/trainer/tuner/lr_scaling.h>
 
 #include <utility>
@@ -38,9 +39,8 @@ TuneResult tune_both(Trainer& trainer, ModuleRef module, const std::optional<dat
     result.batch_size = data ? scale_batch_size(trainer, module, *data, options.batch_size)
                              : scale_batch_size(trainer, module, options.batch_size);
     if (asked.scale_lr) result.lr_factor = factor_of(*asked.scale_lr, *result.batch_size);
-    TuningOutcome tuned = trainer.tuned();
+    TuningOutcome& tuned = Trainer::Impl::of(trainer).tuned;
     tuned.lr_factor = result.lr_factor;
-    trainer.set_tuned(tuned);
   }
   if (asked.auto_lr_find)
     result.lr_find = data ? lr_find(trainer, module, *data, options.lr_find)

@@ -3,6 +3,7 @@
 #include <levin/modules/optim/engine/learning_rate.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/sgd.h>
+#include <levin/trainer/trainer_impl.h>
 #include <levin/trainer/tuner/tuner.h>
 
 #include <cmath>
@@ -149,7 +150,7 @@ TEST_CASE("a module that keeps its rate itself receives it") {
   how.set_lr = [&](double found) { lr = found; };
   const LRFindResult found = levin::lr_find(trainer, module, data.loader(8), how);
   CHECK(lr == found.suggestion());
-  CHECK_FALSE(trainer.tuned().lr.has_value());
+  CHECK_FALSE(levin::Trainer::Impl::of(trainer).tuned.lr.has_value());
 }
 
 TEST_CASE("a range test writes no files and calls no user callbacks") {
