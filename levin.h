@@ -229,9 +229,9 @@
 #include <levin/trainer/run_folder/run_result.h>
 #include <levin/trainer/session/session.h>
 #include <levin/trainer/trainer.h>
-#include <levin/trainer/tuner/batch_size_callback.h>
 #include <levin/trainer/tuner/batch_size_finder.h>
 #include <levin/trainer/tuner/learning_rate_finder.h>
-#include <levin/trainer/tuner/lr_finder.h>
+#include <levin/trainer/tuner/lr_find.h>
 #include <levin/trainer/tuner/lr_scaling.h>
+#include <levin/trainer/tuner/scale_batch_size.h>
 #include <levin/trainer/tuner/tuner.h>

@@ -14,7 +14,7 @@
 #include <levin/program/config/without_effect.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/launch/supervisor.h>
-#include <levin/trainer/tuner/finds_anew.h>
+#include <levin/trainer/tuner/finders.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -2,7 +2,7 @@
 #include <levin/callbacks/before_fit.h>
 #include <levin/core/system/error.h>
 #include <levin/trainer/fit/assembly.h>
-#include <levin/trainer/fit/fit_session.h>
+#include <levin/trainer/fit/fit.h>
 #include <levin/trainer/fit/launch_ranks.h>
 #include <levin/trainer/fit/run_messages.h>
 #include <levin/trainer/launch/start_identity.h>
@@ -88,10 +88,10 @@ void Trainer::Impl::refuse_untuned() const {
 }
 
 std::optional<FoundCheckpoint> Trainer::Impl::find_for_evaluation(const std::string& ckpt_path, RunContext& run) const {
-  const CheckpointRequest request{.runs = options.runs_folder(),
-                                  .ckpt_path = ckpt_path,
-                                  .use = CheckpointUse::Weights,
-                                  .lazily = run.parts.strategy.shards_parameters()};
+  const FindRequest request{.runs = options.runs_folder(),
+                            .ckpt_path = ckpt_path,
+                            .use = CheckpointUse::Weights,
+                            .lazily = run.parts.strategy.shards_parameters()};
   std::optional<FoundCheckpoint> found = find_checkpoint(request, run.comm());
   if (ckpt_path == "last" && !found)
     throw UsageError("ckpt_path \"last\": there is no checkpoint below ", request.runs.string());
@@ -108,12 +108,12 @@ RunResult Trainer::Impl::fit(Trainer& trainer, ModuleRef module, const RunInputs
       std::make_shared<Assembly>(options, placement, ranks(), module, inputs.data_module, Stage::Fit, is_for_trials_);
   const RunScope scope = fit_->scope();
   try {
-    FitSession session(*fit_, {.inputs = inputs,
-                               .config = config,
-                               .found_rate = {.lr = tuned.lr, .factor = tuned.lr_factor},
-                               .start = is_for_trials_ || placement.is_dry_run ? StartIdentity() : start_of_next_fit(),
-                               .runs = options.runs_folder(),
-                               .prints_end = prints_end});
+    Fit session(*fit_, {.inputs = inputs,
+                        .config = config,
+                        .found_rate = {.lr = tuned.lr, .factor = tuned.lr_factor},
+                        .start = is_for_trials_ || placement.is_dry_run ? StartIdentity() : start_of_next_fit(),
+                        .runs = options.runs_folder(),
+                        .prints_end = prints_end});
     session.begin();
     session.train();
     RunResult result = session.end();

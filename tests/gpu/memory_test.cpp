@@ -1,7 +1,7 @@
 // A GPU whose memory runs out: batches are split, and a size that fits is searched for.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <levin/core/system/memory_use.h>
-#include <levin/trainer/tuner/batch_size_finder.h>
+#include <levin/trainer/tuner/scale_batch_size.h>
 
 #include "tests/captured_stderr.h"
 #include "tests/gpu/training.h"

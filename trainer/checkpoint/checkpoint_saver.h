@@ -2,8 +2,8 @@
 #include <levin/core/ranks/comm.h>
 #include <levin/core/run/profiler.h>
 #include <levin/core/run/run.h>
-#include <levin/trainer/checkpoint/checkpoint_state.h>
 #include <levin/trainer/checkpoint/checkpoint_writer.h>
+#include <levin/trainer/checkpoint/contents.h>
 #include <levin/trainer/checkpoint/save_request.h>
 
 #include <chrono>

@@ -11,7 +11,7 @@
 #include <levin/data/learned_state.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 #include <levin/modules/module_modes.h>
-#include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/modules/parallel/tensor/joined_state.h>
 #include <levin/modules/trained_weights.h>
 #include <levin/trainer/checkpoint/lightning_loops.h>
 #include <levin/trainer/checkpoint/optimizer_groups.h>

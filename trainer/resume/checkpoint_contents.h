@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/checkpoint/checkpoint_state.h>
+#include <levin/trainer/checkpoint/contents.h>
 
 #include <cstdint>
 #include <functional>

@@ -117,7 +117,7 @@ void remove_leftovers_of_runs(const fs::path& runs) {
   }
 }
 
-JoinTensor join_of(const CheckpointRequest& request) { return request.lazily ? JoinTensor(lazy_tensor) : JoinTensor(); }
+JoinTensor join_of(const FindRequest& request) { return request.lazily ? JoinTensor(lazy_tensor) : JoinTensor(); }
 
 /// Locks the run's folder before it looks for the newest checkpoint, because the previous holder may have saved
 /// another.
@@ -139,7 +139,7 @@ bool was_trained_on(const FoundCheckpoint& found) {
 
 /// Finds the newest checkpoint of the restarted fit, in the newest of its folders that is not locked. A locked folder
 /// belongs to another process with the same start: a job that runs one command twice.
-std::optional<FoundCheckpoint> find_own(const CheckpointRequest& request) {
+std::optional<FoundCheckpoint> find_own(const FindRequest& request) {
   for (const fs::path& folder : own_run_folders(request.runs, request.restarted)) {
     if (const std::optional<std::string> holder = RunLock::holder(folder)) {
       console::warn(c10::str("the run in ", folder.string(), " is not continued: it is being written by ", *holder));
@@ -152,7 +152,7 @@ std::optional<FoundCheckpoint> find_own(const CheckpointRequest& request) {
   return {};
 }
 
-std::optional<FoundCheckpoint> newest_of(const CheckpointRequest& request, const fs::path& folder) {
+std::optional<FoundCheckpoint> newest_of(const FindRequest& request, const fs::path& folder) {
   std::optional<ReadCheckpoint> newest = newest_checkpoint(folder, request.use, join_of(request));
   if (!newest) return {};
   fs::path run_folder = run_folder_of(*newest, request.runs);
@@ -161,14 +161,14 @@ std::optional<FoundCheckpoint> newest_of(const CheckpointRequest& request, const
   return FoundCheckpoint{.checkpoint = std::move(*newest), .run_folder = std::move(run_folder)};
 }
 
-std::optional<FoundCheckpoint> read_file(const CheckpointRequest& request, const fs::path& file) {
+std::optional<FoundCheckpoint> read_file(const FindRequest& request, const fs::path& file) {
   FoundCheckpoint found{.checkpoint = {file, load_state(file, {.join = join_of(request)})}};
   found.run_folder = run_folder_of(found.checkpoint, request.runs);
   return found;
 }
 
 /// Finds the checkpoint that `ckpt_path` names.
-std::optional<FoundCheckpoint> find_named(const CheckpointRequest& request) {
+std::optional<FoundCheckpoint> find_named(const FindRequest& request) {
   const std::string& wanted = request.ckpt_path;
   if (wanted.empty()) return {};
   if (wanted == "last") return newest_of(request, request.runs);
@@ -252,7 +252,7 @@ std::optional<int64_t> step_of_stop_request(const State& checkpoint) {
   return own->at("trainer").at("global_step").to_int();
 }
 
-std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request) {
+std::optional<FoundCheckpoint> find_checkpoint(const FindRequest& request) {
   if (request.use == CheckpointUse::Resume && (request.ckpt_path == "last" || !request.restarted.empty()))
     remove_leftovers_of_runs(request.runs);
   if (!request.restarted.empty())
@@ -263,7 +263,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request)
   return found;
 }
 
-std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm) {
+std::optional<FoundCheckpoint> find_checkpoint(const FindRequest& request, Comm& comm) {
   std::optional<FoundCheckpoint> found;
   if (comm.is_global_zero()) found = find_checkpoint(request);
   if (comm.processes() == 1) return found;

@@ -41,7 +41,7 @@ bool ended_in_order(const std::filesystem::path& run_folder);
 std::optional<int64_t> step_of_stop_request(const State& checkpoint);
 
 /// The checkpoint that a call of the trainer asks for.
-struct CheckpointRequest {
+struct FindRequest {
   std::filesystem::path runs = {};  ///< <default_root_dir>/<name>
   /// A file; a folder: its newest; "last": the newest of `runs`; "best": the best according to that one; empty: none
   std::string ckpt_path = {};
@@ -65,9 +65,9 @@ struct FoundCheckpoint {
 
 /// Finds the requested checkpoint. Returns nullopt if none is requested, and for "last" if there is none. Throws
 /// levin::UsageError if any other file is missing or damaged, or if another process is writing to the run's folder.
-std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request);
+std::optional<FoundCheckpoint> find_checkpoint(const FindRequest& request);
 /// Returns the same on several ranks: rank 0 searches, because ranks may see different files, and all ranks read the
 /// file that it found. Only rank 0 holds the lock. Collective: all ranks call it.
-std::optional<FoundCheckpoint> find_checkpoint(const CheckpointRequest& request, Comm& comm);
+std::optional<FoundCheckpoint> find_checkpoint(const FindRequest& request, Comm& comm);
 
 }  // namespace levin

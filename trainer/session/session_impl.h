@@ -70,7 +70,7 @@ class Session::Impl {
   const RunInputs inputs_;
   Assembly assembly_;
   RunContext& run_;
-  FitSession fit_;
+  Fit fit_;
   const ValidationSchedule schedule_;
   FitSteps steps_;
   std::optional<TrainingLoader> loader_ = {};

@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
-#include <levin/trainer/fit/fit_session.h>
+#include <levin/trainer/fit/fit.h>
 #include <levin/trainer/options/placement.h>
 #include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/session/session_options.h>

@@ -9,7 +9,7 @@
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/tensor/divide_module.h>
-#include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/modules/parallel/tensor/joined_state.h>
 
 #include <map>
 #include <unordered_map>

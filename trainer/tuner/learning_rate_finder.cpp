@@ -1,7 +1,7 @@
 #include <levin/trainer/tuner/learning_rate_finder.h>
 #include <levin/trainer/run/run_inputs.h>
 #include <levin/trainer/trainer_impl.h>
-#include <levin/trainer/tuner/finds_anew.h>
+#include <levin/trainer/tuner/finders.h>
 
 #include <utility>
 
@@ -14,7 +14,7 @@ LearningRateFinder::LearningRateFinder(LearningRateFinderOptions options) : opti
 void LearningRateFinder::before_fit(Trainer& trainer, const ModuleRef& module, const RunInputs& inputs) {
   TuningOutcome& tuned = Trainer::Impl::of(trainer).tuned;
   tuned.lr.reset();  // of an earlier fit
-  if (!finds_anew(trainer, inputs)) return;
+  if (!finder_may_search(trainer, inputs)) return;
   const LRFindOptions options{.min_lr = options_.min_lr,
                               .max_lr = options_.max_lr,
                               .num_training = options_.num_training_steps,

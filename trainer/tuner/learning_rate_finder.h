@@ -1,7 +1,7 @@
 #pragma once
 #include <levin/callbacks/before_fit.h>
 #include <levin/callbacks/callback.h>
-#include <levin/trainer/tuner/lr_finder.h>
+#include <levin/trainer/tuner/lr_find.h>
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include <levin/trainer/tuner/lr_finder.h>
+#include <levin/trainer/tuner/lr_find.h>
 
 #include <algorithm>
 #include <cmath>

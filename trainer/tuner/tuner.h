@@ -1,6 +1,6 @@
 #pragma once
-#include <levin/trainer/tuner/batch_size_finder.h>
-#include <levin/trainer/tuner/lr_finder.h>
+#include <levin/trainer/tuner/lr_find.h>
+#include <levin/trainer/tuner/scale_batch_size.h>
 
 #include <optional>
 

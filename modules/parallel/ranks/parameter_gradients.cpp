@@ -6,7 +6,7 @@
 #include <levin/core/ranks/process_group.h>
 #include <levin/modules/optim/master_weights.h>
 #include <levin/modules/parallel/ranks/sharded_optimizer.h>
-#include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/modules/parallel/tensor/joined_state.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/tensor_parallel.h>
 #include <levin/modules/parameter_names.h>

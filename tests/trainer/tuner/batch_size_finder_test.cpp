@@ -1,5 +1,5 @@
-#include <levin/trainer/tuner/batch_size_finder.h>
 #include <levin/trainer/tuner/batch_size_search.h>
+#include <levin/trainer/tuner/scale_batch_size.h>
 #include <levin/trainer/tuner/tuner.h>
 
 #include "tests/captured_stderr.h"

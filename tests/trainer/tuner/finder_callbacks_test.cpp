@@ -1,5 +1,5 @@
 // The searches as callbacks: a new fit searches, and a resumed fit keeps the result of its checkpoint.
-#include <levin/trainer/tuner/batch_size_callback.h>
+#include <levin/trainer/tuner/batch_size_finder.h>
 #include <levin/trainer/tuner/learning_rate_finder.h>
 
 #include "tests/catch.h"

@@ -1,5 +1,5 @@
 #include <levin/modules/optim/optimizers/sgd.h>
-#include <levin/trainer/tuner/lr_finder.h>
+#include <levin/trainer/tuner/lr_find.h>
 #include <levin/trainer/tuner/lr_suggestion.h>
 
 #include <cmath>

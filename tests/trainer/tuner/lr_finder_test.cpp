@@ -1,9 +1,9 @@
-#include <levin/trainer/tuner/lr_finder.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
 #include <levin/modules/optim/engine/learning_rate.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/sgd.h>
 #include <levin/trainer/trainer_impl.h>
+#include <levin/trainer/tuner/lr_find.h>
 #include <levin/trainer/tuner/tuner.h>
 
 #include <cmath>

@@ -1,8 +1,8 @@
 #include <c10/core/CPUAllocator.h>
 #include <levin/core/device/out_of_memory.h>
-#include <levin/trainer/tuner/batch_size_finder.h>
 #include <levin/trainer/tuner/cpu_memory_limit.h>
 #include <levin/trainer/tuner/lr_scaling.h>
+#include <levin/trainer/tuner/scale_batch_size.h>
 
 #include <new>
 

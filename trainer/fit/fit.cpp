@@ -1,4 +1,4 @@
-#include <levin/trainer/fit/fit_session.h>
+#include <levin/trainer/fit/fit.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
@@ -62,7 +62,7 @@ State learned_of_data(RunContext& run) {
 
 }  // namespace
 
-FitSession::FitSession(Assembly& assembly, Request request)
+Fit::Fit(Assembly& assembly, Request request)
     : assembly_(assembly),
       run_(assembly.run()),
       request_(std::move(request)),
@@ -79,7 +79,7 @@ FitSession::FitSession(Assembly& assembly, Request request)
   if (!found_) print_starts_over(run_, ckpt_path, start, request_.runs);
 }
 
-void FitSession::guarded(const std::function<void()>& part) {
+void Fit::guarded(const std::function<void()>& part) {
   try {
     assembly_.guarded(part);
   } catch (...) {
@@ -89,7 +89,7 @@ void FitSession::guarded(const std::function<void()>& part) {
   }
 }
 
-void FitSession::begin() {
+void Fit::begin() {
   guarded([&] {
     warn_of_eval_mode(run_);
     const bool validates = run_.parts.module.overrides.has(ModuleMethod::validation_step);
@@ -105,14 +105,14 @@ void FitSession::begin() {
   });
 }
 
-void FitSession::train() {
+void Fit::train() {
   guarded([&] {
     loop_.emplace(run_, LoaderSource{[this] { return take_train_loaders(); }, given_.evaluation});
     loop_->run();
   });
 }
 
-RunResult FitSession::end() {
+RunResult Fit::end() {
   const RunScope scope = assembly_.scope();
   guarded([&] {
     run_.parts.hooks.on_fit_end(run_.view);
@@ -135,7 +135,7 @@ RunResult FitSession::end() {
   return result;
 }
 
-void FitSession::setup() {
+void Fit::setup() {
   assembly_.setup(found_ ? &found_->checkpoint : nullptr);
   run_.await_optimizers();
   if (found_) announce_checkpoint(run_, found_->checkpoint.state, found_->checkpoint.file.string());
@@ -144,13 +144,13 @@ void FitSession::setup() {
   check_same_run(run_);
 }
 
-void FitSession::configure_optimizers() {
+void Fit::configure_optimizers() {
   if (found_) assembly_.place();  // on_load_checkpoint may have resized parameters
   assembly_.configure_optimizers(request_.found_rate);
 }
 
 /// The run's config records what counts: options that a resumed run keeps are those of its checkpoint.
-void FitSession::keep_saved_config(const State& checkpoint) {
+void Fit::keep_saved_config(const State& checkpoint) {
   const State* const own = checkpoint.find("levin");
   if (own == nullptr || run_.view.takes_present_options()) return;
   const ResumedConfig kept = config_of_resumed_run(own->at("config").to_string(), run_.state.config.json);
@@ -160,7 +160,7 @@ void FitSession::keep_saved_config(const State& checkpoint) {
     for (const std::string& sentence : kept.without_effect) console::warn(sentence);
 }
 
-void FitSession::restore() {
+void Fit::restore() {
   if (found_) keep_saved_config(found_->checkpoint.state);
   assembly_.open_run_folder(found_ ? &*found_ : nullptr, request_.start.id);
   if (!found_) return;
@@ -172,7 +172,7 @@ void FitSession::restore() {
   found_.reset();
 }
 
-std::exception_ptr FitSession::report(std::exception_ptr error) {
+std::exception_ptr Fit::report(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const LostRankError& lost) {
@@ -188,7 +188,7 @@ std::exception_ptr FitSession::report(std::exception_ptr error) {
   return error;
 }
 
-void FitSession::end_failed() {
+void Fit::end_failed() {
   if (run_.parts.trial) run_.state.sink.reset_metrics();
   if (!run_.parts.is_rank_zero()) return;
   RunResult result = result_of(run_);
@@ -198,7 +198,7 @@ void FitSession::end_failed() {
   if (run_.state.counters.batches_seen == 0 && request_.start.is_unique) run_.state.folder.remove_if_bare();
 }
 
-data::Loaders FitSession::make_train_loaders() {
+data::Loaders Fit::make_train_loaders() {
   data::Loaders loaders = given_.train();
   const ResolvedOptions& options = run_.parts.options;
   const bool ends_by_itself = options.max_steps >= 0 || options.max_time;
@@ -206,12 +206,12 @@ data::Loaders FitSession::make_train_loaders() {
   return ready_for_training(run_.parts, loaders);
 }
 
-data::Loaders FitSession::take_train_loaders() {
+data::Loaders Fit::take_train_loaders() {
   if (!made_early_) return make_train_loaders();
   return *std::exchange(made_early_, std::nullopt);
 }
 
-std::optional<int64_t> FitSession::estimated_steps() {
+std::optional<int64_t> Fit::estimated_steps() {
   const RunParts& parts = run_.parts;
   if (!run_.state.loaders.train_batches) {
     made_early_ = make_train_loaders();

@@ -1,4 +1,4 @@
-#include <levin/trainer/tuner/lr_finder.h>
+#include <levin/trainer/tuner/lr_find.h>
 #include <c10/util/StringUtil.h>
 #include <levin/modules/optim/engine/learning_rate.h>
 #include <levin/trainer/trainer_impl.h>

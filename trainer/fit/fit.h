@@ -20,7 +20,7 @@ namespace levin {
 /// If one of these functions or a part given to `guarded` throws, the fit has failed: on_exception is called, the
 /// failure is reported to the supervisor, the summary of a failed run is written, and the exception is rethrown. Only
 /// the destructor may follow.
-class FitSession final : private FitDriver {
+class Fit final : private FitDriver {
  public:
   struct Request {
     const RunInputs& inputs;
@@ -35,7 +35,7 @@ class FitSession final : private FitDriver {
 
   /// `assembly` must outlive the session, and the inputs too. Finds the checkpoint to resume from: a restarted fit
   /// resumes from its own newest one. Collective: all ranks call it.
-  FitSession(Assembly& assembly, Request request);
+  Fit(Assembly& assembly, Request request);
 
   /// Sets the run up, restores it from the checkpoint and calls on_fit_start.
   void begin();

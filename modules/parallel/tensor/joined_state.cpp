@@ -1,4 +1,4 @@
-#include <levin/modules/parallel/tensor/divided_state.h>
+#include <levin/modules/parallel/tensor/joined_state.h>
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/saved_state.h>

@@ -1,15 +1,15 @@
-#include <levin/trainer/tuner/finds_anew.h>
+#include <levin/trainer/tuner/finders.h>
 #include <levin/callbacks/registry.h>
 #include <levin/trainer/launch/start_identity.h>
 #include <levin/trainer/run/run_inputs.h>
 #include <levin/trainer/run_folder/find_checkpoint.h>
 #include <levin/trainer/trainer.h>
-#include <levin/trainer/tuner/batch_size_callback.h>
+#include <levin/trainer/tuner/batch_size_finder.h>
 #include <levin/trainer/tuner/learning_rate_finder.h>
 
 namespace levin {
 
-bool finds_anew(const Trainer& trainer, const RunInputs& inputs) {
+bool finder_may_search(const Trainer& trainer, const RunInputs& inputs) {
   if (trainer.options().fast_dev_run) return false;
   const StartIdentity start = find_start();
   return !find_checkpoint({.runs = trainer.options().runs_folder(),
