@@ -25,6 +25,7 @@
 #include <levin/callbacks/registry.h>
 #include <levin/callbacks/sample_images.h>
 #include <levin/callbacks/spike_detection.h>
+#include <levin/callbacks/step_follower.h>
 #include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/callbacks/terminate_on_nan.h>
 #include <levin/callbacks/throughput_monitor.h>

@@ -52,9 +52,9 @@ bool EMAWeightAveraging::step_updates(int64_t step) const {
          step >= options_.update_starting_at_step.value_or(0);
 }
 
-void EMAWeightAveraging::on_train_batch_end(Run& run) { update_after_step(run); }
+void EMAWeightAveraging::on_train_batch_end(Run& run) { after_step(run); }
 
-void EMAWeightAveraging::update_after_step(Run& run) {
+void EMAWeightAveraging::after_step(Run& run) {
   const int64_t steps = run.state().global_step;
   if (steps <= latest_update_step_ || !step_updates(steps - 1)) return;
   ema_->update();
@@ -62,7 +62,6 @@ void EMAWeightAveraging::update_after_step(Run& run) {
 }
 
 void EMAWeightAveraging::on_train_epoch_end(Run& run) {
-  update_after_step(run);  // the end of a session's epoch may have made a step of the batches before
   const int64_t epoch = run.state().epoch;
   const bool due = options_.update_starting_at_epoch && epoch >= *options_.update_starting_at_epoch;
   // An epoch that is cut short is not at its end.

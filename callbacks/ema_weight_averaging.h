@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/step_follower.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/optim/ema.h>
 
@@ -27,7 +28,7 @@ struct EMAWeightAveragingOptions {
 /// Averages lie on the devices of the parameters; under fsdp each rank averages its own part of them.
 ///
 /// Source: lightning.pytorch.callbacks.EMAWeightAveraging
-class EMAWeightAveraging : public Callback {
+class EMAWeightAveraging : public Callback, public StepFollower {
  public:
   using Options = EMAWeightAveragingOptions;
 
@@ -39,6 +40,7 @@ class EMAWeightAveraging : public Callback {
   void on_fit_start(Run& run) override;
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
+  void after_step(Run& run) override;
   void on_validation_epoch_start(Run& run) override;
   void on_validation_epoch_end(Run& run) override;
   void on_fit_end(Run& run) override;
@@ -52,7 +54,6 @@ class EMAWeightAveraging : public Callback {
 
  private:
   /// Updates the averages if a step since the last update asks for it.
-  void update_after_step(Run& run);
   bool step_updates(int64_t step) const;
   void swap_back();
   State held_weights(Run& run, const State& of_module) const;

@@ -96,7 +96,6 @@ void ModelCheckpoint::on_fit_start(Run& run) {
 
 void ModelCheckpoint::on_train_start(Run& run) {
   looked_at_clock_ = std::chrono::steady_clock::now();
-  seen_step_ = run.state().global_step;
   has_saved_ = false;
 }
 
@@ -114,10 +113,9 @@ bool ModelCheckpoint::every_epoch(Run& run) const {
   return n > 0 && (run.state().epoch + 1) % n == 0;
 }
 
-void ModelCheckpoint::on_train_batch_end(Run& run) { save_after_step(run); }
+void ModelCheckpoint::on_train_batch_end(Run& run) { after_step(run); }
 
-void ModelCheckpoint::save_after_step(Run& run) {
-  seen_step_ = run.state().global_step;
+void ModelCheckpoint::after_step(Run& run) {
   if (saved_already(run)) return;
   const int64_t n = options_.every_n_train_steps.value_or(0);
   bool due = n > 0 && run.state().global_step % n == 0;
@@ -136,8 +134,6 @@ void ModelCheckpoint::save_after_step(Run& run) {
 }
 
 void ModelCheckpoint::on_train_epoch_end(Run& run) {
-  // The end of a session's epoch may have made a step of the batches before.
-  if (seen_step_ != run.state().global_step) save_after_step(run);
   if (saves_train_epochs(run) && every_epoch(run) && !saved_already(run)) save(run);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/step_follower.h>
 #include <levin/core/options/duration.h>
 #include <levin/core/options/option.h>
 
@@ -45,7 +46,7 @@ struct ModelCheckpointOptions {
 /// old file is removed only when the file that replaces it is complete; the checkpoint that a run was resumed from is
 /// never removed. If several write to one folder, each has files of its own: a name that another one holds gets -v1,
 /// and the second last.ckpt is last-v1.ckpt. Source: lightning.pytorch.callbacks.ModelCheckpoint
-class ModelCheckpoint : public Callback {
+class ModelCheckpoint : public Callback, public StepFollower {
  public:
   using Options = ModelCheckpointOptions;
 
@@ -57,6 +58,7 @@ class ModelCheckpoint : public Callback {
   void on_train_start(Run& run) override;
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
+  void after_step(Run& run) override;
   void on_validation_end(Run& run) override;
   void on_train_end(Run& run) override;
   void on_exception(Run& run, const std::exception& error) override;
@@ -82,7 +84,6 @@ class ModelCheckpoint : public Callback {
   bool every_epoch(Run& run) const;
   bool saved_already(Run& run) const;
   /// Saves if the number of steps or the time asks for it.
-  void save_after_step(Run& run);
   /// Returns whether last.ckpt is older than the newest file of the run that was resumed, whose process ended between
   /// the two, and nothing has been saved since. All ranks call it.
   bool last_is_behind(Run& run) const;
@@ -113,7 +114,6 @@ class ModelCheckpoint : public Callback {
   std::optional<double> best_model_score_ = {}, current_score_ = {};
   std::string loaded_folder_ = {};  ///< folder of a loaded state, until the run's folder is known
   int64_t saved_step_ = 0;  ///< global_step of the newest save; its initial 0 prevents a save before the first step
-  int64_t seen_step_ = 0;   ///< global_step that save_after_step has seen
   bool waits_for_validation_ = false, has_saved_ = false;
   std::chrono::steady_clock::time_point looked_at_clock_ = {};
 };

@@ -113,8 +113,10 @@ void ModelPruning::on_before_optimizer_step(Run& run, torch::optim::Optimizer& o
       if (entry.mask.defined() && entry.parameter.is_same(one.parameter)) one.gradient.mul_(one.part_of(entry.mask));
 }
 
+void ModelPruning::on_train_batch_end(Run& run) { after_step(run); }
+
 /// Momentum and weight decay may have moved what is pruned.
-void ModelPruning::on_train_batch_end(Run& run) {
+void ModelPruning::after_step(Run& run) {
   if (run.state().window.position == 0) apply_masks();
 }
 
@@ -125,7 +127,6 @@ void ModelPruning::apply_masks() {
 }
 
 void ModelPruning::on_train_epoch_end(Run& run) {
-  apply_masks();  // the end of a session's epoch may have made a step of the batches before
   // An epoch that is cut short is not at its end.
   if (options_.prune_on_train_epoch_end && run.state().last_batch) prune(run);
 }

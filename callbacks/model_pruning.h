@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/step_follower.h>
 #include <levin/core/options/option.h>
 
 #include <functional>
@@ -48,7 +49,7 @@ struct ModelPruningOptions {
 /// in the callback's state. Gradients of pruned elements are 0. Each pruning takes its part of what is left: with the
 /// amount 0.5 half, then a quarter, and so on. Random masks are those of rank 0.
 /// Source: lightning.pytorch.callbacks.ModelPruning and torch.nn.utils.prune
-class ModelPruning : public Callback {
+class ModelPruning : public Callback, public StepFollower {
  public:
   using Options = ModelPruningOptions;
 
@@ -61,6 +62,7 @@ class ModelPruning : public Callback {
   void on_before_optimizer_step(Run& run, torch::optim::Optimizer& optimizer) override;
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
+  void after_step(Run& run) override;
   void on_validation_epoch_end(Run& run) override;
 
   /// masks and original, by the parameters' names.

@@ -1,4 +1,6 @@
 #include <levin/trainer/loops/fit_steps.h>
+#include <levin/callbacks/callback.h>
+#include <levin/callbacks/step_follower.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
@@ -95,6 +97,9 @@ void FitSteps::end_unannounced() {
   counters_.stepped = updated;
   counters_.last_batch = true;
   advance(/*batches=*/0, /*samples=*/0, outcome);
+  if (outcome.stepped)
+    for (const CallbackEntry& entry : parts_.callbacks)
+      if (auto* const follower = dynamic_cast<StepFollower*>(entry.callback.get())) follower->after_step(run_.view);
   if (outcome.window_done) {
     agreement_->at_end_of_window();
     log_if_due(outcome.stepped);

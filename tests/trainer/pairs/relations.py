@@ -36,7 +36,7 @@ class Ended(Exception):
 
 
 # What such a part says.
-_ENDED = ("SpikeDetection: the loss of batch", "TerminateOnNaN: the loss was", "returned nan values")
+_ENDED = ("SpikeDetection: the loss of batch", "TerminateOnNaN: the loss was", "TerminateOnNaN: the gradient of", "returned nan values")
 
 
 def config_of(case, folder):

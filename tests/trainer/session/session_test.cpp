@@ -90,18 +90,23 @@ TEST_CASE("a session needs no data: the module makes it, or the host computes th
   CHECK(bit_equal(by_closure->parameters(), by_batch->parameters()));
 }
 
-TEST_CASE("a step that the end of a session's epoch makes is averaged and saved as the fit's is") {
+TEST_CASE("a step that the end of a session's epoch makes is averaged, masked and saved as the fit's is") {
   // Three batches in windows of two: a fit knows the last one, and a host's loss does not.
   const ToyData data(12);
   const auto options = [&](const TemporaryFolder& folder) {
     levin::TrainerOptions result = options_in(folder);
     result.max_epochs = 3;
     result.accumulate_grad_batches = 2;
-    result.callbacks = {levin::EMAWeightAveraging({.decay = 0.5}),
+    result.callbacks = {levin::EMAWeightAveraging({.decay = 0.5, .update_starting_at_epoch = 0}),
+                        levin::ModelPruning({.pruning_fn = "l1_unstructured", .amount = 0.3}),
                         levin::ModelCheckpoint({.filename = "{step}", .save_top_k = -1, .every_n_train_steps = 2})};
     return result;
   };
   const auto by_fit = new_module(), by_host = new_module();
+  for (const auto& module : {by_fit, by_host})
+    module->optimizers_of = [](ToyModule& one) {
+      return levin::optim::SGD(one.parameters(), {.lr = 0.1, .momentum = 0.9});  // moves what is pruned
+    };
   const TemporaryFolder of_fit, of_host;
   const levin::RunResult fitted = levin::Trainer(options(of_fit)).fit(*by_fit, data.loader(4));
   levin::Session session = levin::Trainer(options(of_host)).start(by_host);
