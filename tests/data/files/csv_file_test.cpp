@@ -120,7 +120,8 @@ TEST_CASE("a line that is too long for a table is refused with its number") {
   CHECK(error_of(huge + "\n1\n") ==
         "x.csv:1: the line has more than 64 MB; look whether the file has line ends, and each quote its second one");
   CHECK(contains(error_of("a\n1\n\"" + huge + "\"\"" + huge + "\"\n"), "x.csv:3: the line has more than 64 MB"));
-  CHECK(error_of("a\n" + std::string(size_t{1} << 20, ',') + "\n") ==
-        "x.csv:2: the line has more than 1048576 fields; look whether the file has line ends, and save so many numbers "
-        "as an array (.npy)");
+  CHECK(
+      error_of("a\n" + std::string(size_t{1} << 20, ',') + "\n") ==
+      "x.csv:2: the line has more than 1048576 fields; look whether the file has line ends, and save that many numbers "
+      "as an array (.npy)");
 }
