@@ -458,6 +458,8 @@ def neutral(runs, config):
     kinds = ["looker", "logger", "profiler", "order", "loud", "default", "folder"]
     if len([c for c in trainer["callbacks"] if c["class"] in _WRITERS]) > 1:
         kinds.remove("order")
+    if trainer.get("quiet"):
+        kinds.remove("loud")
     kind = dice.choice(kinds)
     if kind == "looker":
         name = dice.choice(LOOKERS)
@@ -492,7 +494,7 @@ def reason(output):
     lines = output.strip().splitlines()
     for i, line in enumerate(lines):
         if line.startswith(("error:", "levin: error")) and line.endswith("mistakes:"):
-            return lines[i + 1]
+            return lines[i + 1].strip()
     errors = [line for line in lines if line.startswith(("error:", "levin: error")) and "did not come" not in line]
     return (errors or lines or [""])[-1]
 
@@ -570,8 +572,10 @@ def tried(program, folder, case, number):
         except Refused as refused:
             text = str(refused)
             sentence = reason(text)
-            code, _ = runs.start("check", config, words=("config", "check"))
-            refusals.append((sentence, code != 0))  # if it has named another mistake first, the next attempt asks for this one
+            code, checked = runs.start("check", config, words=("config", "check"))
+            if code != 0 and words_of(sentence) not in words_of(checked):
+                sentence = reason(checked)  # another mistake, which goes first: the next attempt asks for the run's
+            refusals.append((sentence, code != 0))
             gone = option_in(sentence, case)
             if gone is None:
                 break
