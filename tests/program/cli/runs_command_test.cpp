@@ -393,10 +393,9 @@ TEST_CASE("a server that is told to end before it serves ends") {
 }
 
 TEST_CASE("JSON of a run's folder with very many names is read, and of a name that is there twice the last value") {
-  using Json = nlohmann::ordered_json;
   const auto read = levin::runs::parse_run_json;
   for (const char* text : {R"({"b":1,"a":{"c":[1,{},[],"x",null,true,-1,1.5,1e300]},"":2})", "[]", "3", "\"a\""})
-    CHECK(read(text).dump() == Json::parse(text).dump());
+    CHECK(read(text).dump() == levin::Json::parse(text).dump());
   CHECK(read(R"({"a":1,"b":{"x":1,"x":2},"a":3})").dump() == R"({"b":{"x":2},"a":3})");
   for (const char* text : {"", "{", "{} x", R"({"a":})", "1e999", R"({"a":1}{)", "\"\xff\""})
     CHECK(read(text).is_discarded());
@@ -404,7 +403,7 @@ TEST_CASE("JSON of a run's folder with very many names is read, and of a name th
   std::string many = "{";
   for (int i = 0; i < 200'000; ++i) many += "\"metric/" + std::to_string(i) + "\":" + std::to_string(i) + ",";
   many += "\"metric/0\":-1}";
-  const Json json = read(many);
+  const levin::Json json = read(many);
   CHECK(json.size() == 200'000);
   CHECK(json.back() == -1);
 }
