@@ -40,6 +40,7 @@ class EMAWeightAveraging : public Callback, public StepFollower {
   void on_fit_start(Run& run) override;
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
+  /// Updates the averages if a step since the last update asks for it.
   void after_step(Run& run) override;
   void on_validation_epoch_start(Run& run) override;
   void on_validation_epoch_end(Run& run) override;
@@ -53,7 +54,6 @@ class EMAWeightAveraging : public Callback, public StepFollower {
   void load_state_dict(const State& state) override;
 
  private:
-  /// Updates the averages if a step since the last update asks for it.
   bool step_updates(int64_t step) const;
   void swap_back();
   State held_weights(Run& run, const State& of_module) const;

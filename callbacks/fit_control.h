@@ -1,11 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <vector>
 
 namespace levin {
 
 class LRScheduler;
-struct CallbackEntry;
 
 /// What a callback may control of a fit besides what it asks of Run: a callback derives from this class too, and the
 /// loops ask it. All ranks must give the same answers.
@@ -23,8 +21,5 @@ class FitControl {
   /// Returns the number of epochs at whose ends that scheduler has stepped, also of the run that was resumed.
   virtual int64_t epochs_of_lr_scheduler() const { return 0; }
 };
-
-/// Returns the callbacks that control the fit, in their order.
-std::vector<FitControl*> fit_controls(const std::vector<CallbackEntry>& callbacks);
 
 }  // namespace levin

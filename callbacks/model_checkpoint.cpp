@@ -1,6 +1,7 @@
 #include <levin/callbacks/model_checkpoint.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/checkpoint_name.h>
 #include <levin/core/run/absent_metric.h>
 #include <levin/core/system/console.h>
@@ -94,7 +95,7 @@ void ModelCheckpoint::on_fit_start(Run& run) {
   if (has_moved) last_model_path_.clear();
 }
 
-void ModelCheckpoint::on_train_start(Run& run) {
+void ModelCheckpoint::on_train_start(Run& /*run*/) {
   looked_at_clock_ = std::chrono::steady_clock::now();
   has_saved_ = false;
 }
@@ -241,10 +242,7 @@ bool ModelCheckpoint::may_replace(Run& run, const fs::path& path) const {
 }
 
 std::vector<const ModelCheckpoint*> ModelCheckpoint::savers_of(Run& run) {
-  std::vector<const ModelCheckpoint*> savers;
-  for (const CallbackEntry& entry : run.callbacks())
-    if (const auto* const saver = dynamic_cast<const ModelCheckpoint*>(entry.callback.get())) savers.push_back(saver);
-  return savers;
+  return callbacks_of<const ModelCheckpoint>(run.callbacks());
 }
 
 bool ModelCheckpoint::is_held(Run& run, const fs::path& path) const {

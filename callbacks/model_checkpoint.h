@@ -58,6 +58,7 @@ class ModelCheckpoint : public Callback, public StepFollower {
   void on_train_start(Run& run) override;
   void on_train_batch_end(Run& run) override;
   void on_train_epoch_end(Run& run) override;
+  /// Saves if the number of steps or the time asks for it.
   void after_step(Run& run) override;
   void on_validation_end(Run& run) override;
   void on_train_end(Run& run) override;
@@ -83,7 +84,6 @@ class ModelCheckpoint : public Callback, public StepFollower {
   bool saves_train_epochs(Run& run) const;
   bool every_epoch(Run& run) const;
   bool saved_already(Run& run) const;
-  /// Saves if the number of steps or the time asks for it.
   /// Returns whether last.ckpt is older than the newest file of the run that was resumed, whose process ended between
   /// the two, and nothing has been saved since. All ranks call it.
   bool last_is_behind(Run& run) const;

@@ -1,5 +1,6 @@
 #include <levin/trainer/trainer_impl.h>
 #include <levin/callbacks/before_fit.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/core/system/error.h>
 #include <levin/trainer/fit/assembly.h>
 #include <levin/trainer/fit/fit.h>
@@ -101,8 +102,7 @@ std::optional<FoundCheckpoint> Trainer::Impl::find_for_evaluation(const std::str
 RunResult Trainer::Impl::fit(Trainer& trainer, ModuleRef module, const RunInputs& inputs) {
   refuse_untuned();
   if (!is_for_trials_ && !placement.is_dry_run)
-    for (const CallbackEntry& entry : options.callbacks)
-      if (auto* const one = dynamic_cast<BeforeFit*>(entry.callback.get())) one->before_fit(trainer, module, inputs);
+    for (BeforeFit* const one : callbacks_of<BeforeFit>(options.callbacks)) one->before_fit(trainer, module, inputs);
   fit_.reset();
   fit_ =
       std::make_shared<Assembly>(options, placement, ranks(), module, inputs.data_module, Stage::Fit, is_for_trials_);

@@ -1,4 +1,5 @@
 #include <levin/program/commands/dry_run.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/core/system/counted.h>
 #include <levin/core/system/error.h>
@@ -113,13 +114,9 @@ void add_files_of(const ModelCheckpointOptions& options, std::vector<std::string
 std::vector<std::string> checkpoint_files(const ResolvedOptions& options) {
   std::vector<std::string> files;
   if (!options.saves_checkpoints()) return files;
-  bool any = false;
-  for (const CallbackEntry& entry : options.callbacks)
-    if (const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get())) {
-      add_files_of(one->options(), files);
-      any = true;
-    }
-  if (!any) add_files_of({.save_last = true}, files);
+  const auto savers = callbacks_of<const ModelCheckpoint>(options.callbacks);
+  for (const ModelCheckpoint* const one : savers) add_files_of(one->options(), files);
+  if (savers.empty()) add_files_of({.save_last = true}, files);
   return files;
 }
 

@@ -1,6 +1,7 @@
 #include <levin/trainer/fit/assembly.h>
 #include <ATen/Context.h>
 #include <c10/util/Type.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/callbacks/model_pruning.h>
@@ -8,7 +9,6 @@
 #include <levin/callbacks/on_exception_checkpoint.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/callbacks/stochastic_weight_averaging.h>
-#include <levin/core/device/first_calls.h>
 #include <levin/core/ranks/gather_states.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
@@ -56,20 +56,6 @@ void refuse_copies_of_parts(const std::vector<CallbackEntry>& callbacks) {
           "mesh.tensor to 1");
 }
 
-TorchSettingsOptions settings_of(const ResolvedOptions& options) {
-  return {.deterministic = options.deterministic,
-          .benchmark = options.benchmark,
-          .detect_anomaly = options.detect_anomaly,
-          .flush_denormal = options.flush_denormal,
-          .num_threads = options.num_threads,
-          .float32_matmul_precision = options.float32_matmul_precision};
-}
-
-RunDraws::Generator generator_named(const std::string& name) {
-  if (name == "own") return RunDraws::Generator::Own;
-  return name == "default" ? RunDraws::Generator::Default : RunDraws::Generator::Auto;
-}
-
 /// Returns the name of an object's class without its namespaces.
 template <class T>
 std::string class_name(const T& object) {
@@ -109,41 +95,14 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .channels_last = options.memory_format == "channels_last",
              .profiler = profiler_.get()},
       run_(parts_, checkpoint_of) {
-  if (!options.keep_torch_settings) settings_.emplace(settings_of(options));
-  make_first_calls();
-  if (options.keep_freed_memory) keep_freed_memory();
+  process_.emplace(options, strategy_->shards_parameters());
   for (const std::string& warning : options.warnings()) warnings_->add(warning);
-  seed_run();
+  {
+    const console::WarningScope warnings(warnings_);
+    process_->seed(options, strategy_->comm().rank(), strategy_->device());
+  }
   const RunScope scope = this->scope();
   add_callbacks();
-}
-
-void Assembly::keep_freed_memory() {
-  // With a sharded model memory matters more than time: keep only small freed blocks.
-  constexpr size_t kLargestBesideShards = size_t{4} << 20;
-  if (strategy_->shards_parameters())
-    heap_.emplace(kLargestBesideShards);
-  else
-    heap_.emplace();
-}
-
-void Assembly::seed_run() {
-  const ResolvedOptions& options = parts_.options;
-  const console::WarningScope scope(warnings_);
-  in_progress_.emplace(RunDraws{.generator = generator_named(options.random_generator),
-                                .is_seeded = options.seed.has_value(),
-                                .in_own_scope = levin::has_own_generator(),
-                                .on_gpu = strategy_->device().is_cuda()});
-  if (!options.seed) return;
-  // Each rank has its own random numbers. Weights are those of rank 0, and the order of samples has its own seed.
-  const auto seed = static_cast<uint64_t>(*options.seed + strategy_->comm().rank());
-  if (in_progress_->has_own_generator())
-    generator_ = make_generator(seed);
-  else if (levin::has_own_generator())
-    generator_ = at::Generator();  // LibTorch's, though the run starts inside another one
-  const GeneratorScope generator(generator_);
-  if (!in_progress_->has_own_generator() || strategy_->device().is_cuda()) generator_as_before_.emplace();
-  if (generator_as_before_) seed_generators(seed);
 }
 
 void Assembly::add_callbacks() {
@@ -180,7 +139,7 @@ void Assembly::add(const CallbackEntry& entry) {
 
 template <class C>
 bool Assembly::has() const {
-  return std::any_of(parts_.callbacks.begin(), parts_.callbacks.end(), is<C>);
+  return !callbacks_of<const C>(parts_.callbacks).empty();
 }
 
 void Assembly::prepare_data() {
@@ -311,10 +270,7 @@ void Assembly::teardown() {
 
 void Assembly::end() {
   run_.end();
-  in_progress_.reset();
-  generator_as_before_.reset();
-  heap_.reset();
-  settings_.reset();
+  process_->restore();
 }
 
 at::Generator Assembly::generator() const {

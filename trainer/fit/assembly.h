@@ -1,11 +1,8 @@
 #pragma once
-#include <levin/core/device/rng_guard.h>
-#include <levin/core/device/torch_settings.h>
 #include <levin/core/ranks/process_group.h>
-#include <levin/core/system/heap.h>
-#include <levin/core/system/runs_in_progress.h>
 #include <levin/core/system/warnings.h>
 #include <levin/modules/optim/parameter_rows.h>
+#include <levin/trainer/fit/process_settings.h>
 #include <levin/trainer/options/placement.h>
 #include <levin/trainer/precision/make_precision.h>
 #include <levin/trainer/profilers/profiled_hooks.h>
@@ -70,7 +67,7 @@ class Assembly {
   /// rank alone: logged values are this rank's own, and a collective throws.
   void guarded(const std::function<void()>& body);
   /// While the result lives, this thread works for the run. `guarded` makes one.
-  RunScope scope() const { return {warnings_, generator_, strategy_->shards_parameters()}; }
+  RunScope scope() const { return {warnings_, process_->generator(), strategy_->shards_parameters()}; }
   /// Returns the warnings of the run until now.
   std::vector<std::string> warnings() const { return warnings_->messages(); }
   /// The CPU generator that the run draws from: its own, or LibTorch's default.
@@ -84,8 +81,6 @@ class Assembly {
  private:
   /// Runs the prepare_data hooks once on each machine; the other ranks wait.
   void prepare_data();
-  void keep_freed_memory();
-  void seed_run();
   void add_callbacks();
   void add(const CallbackEntry& entry);
   /// Wraps the hooks for profiling, if a profiler is on.
@@ -100,15 +95,11 @@ class Assembly {
   ProcessGroup* ranks_;
   bool first_of_machine_;
   std::shared_ptr<console::WarningList> warnings_;
-  std::optional<TorchSettings> settings_ = {};
-  std::optional<HeapRetention> heap_ = {};
-  std::unique_ptr<Profiler> profiler_;  ///< null if it is off
+  std::optional<ProcessSettings> process_ = {};  ///< set once the strategy is known
+  std::unique_ptr<Profiler> profiler_;           ///< null if it is off
   std::deque<ProfiledHooks> profiled_hooks_ = {};
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<PrecisionPlugin> precision_;
-  std::optional<RunInProgress> in_progress_ = {};
-  std::optional<at::Generator> generator_ = {};  ///< own, or undefined for LibTorch's; unset: as the caller draws
-  std::optional<RngGuard> generator_as_before_ = {};
   RunParts parts_;
   RunContext run_;
   std::vector<optim::RowTracker> row_trackers_ = {};  ///< of LibTorch's optimizers

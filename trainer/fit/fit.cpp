@@ -1,4 +1,5 @@
 #include <levin/trainer/fit/fit.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/model_checkpoint.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
@@ -22,10 +23,9 @@ namespace {
 /// Returns the first ModelCheckpoint with a best score, or else the first that has a best path; null without one.
 const ModelCheckpoint* best_checkpoint_of(const RunContext& run) {
   const ModelCheckpoint* found = nullptr;
-  for (const CallbackEntry& entry : run.parts.callbacks) {
-    const auto* one = dynamic_cast<const ModelCheckpoint*>(entry.callback.get());
-    if (one != nullptr && one->best_model_score()) return one;
-    if (one != nullptr && found == nullptr && !one->best_model_path().empty()) found = one;
+  for (const ModelCheckpoint* const one : callbacks_of<const ModelCheckpoint>(run.parts.callbacks)) {
+    if (one->best_model_score()) return one;
+    if (found == nullptr && !one->best_model_path().empty()) found = one;
   }
   return found;
 }

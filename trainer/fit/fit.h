@@ -33,7 +33,7 @@ class Fit final : private FitDriver {
     std::function<State()> host_states = {};             ///< of a session; see FitDriver
   };
 
-  /// `assembly` must outlive the session, and the inputs too. Finds the checkpoint to resume from: a restarted fit
+  /// `assembly` must outlive the fit, and the inputs too. Finds the checkpoint to resume from: a restarted fit
   /// resumes from its own newest one. Collective: all ranks call it.
   Fit(Assembly& assembly, Request request);
 

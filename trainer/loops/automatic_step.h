@@ -65,7 +65,6 @@ class AutomaticStep final : public TrainingStep {
   bool returns_mean_;  ///< the optimizer decides by the loss (LBFGS), which is therefore the same on all ranks
   const StepProgram::InParts in_parts_;
   const std::unique_ptr<StepProgram> own_program_;
-  StepProgram eager_ = {};
   StepProgram* program_;  ///< of the newest batch
 
   const Batch* batch_ = nullptr;  ///< null while a window ends without a further micro-batch

@@ -91,7 +91,7 @@ void EvaluationLoop::unload() {
 }
 
 bool EvaluationLoop::run() {
-  if (!run_.view.fitting() || stage_ != Stage::Validate) return evaluate(stage_, {});
+  if (!parts_.is_fit() || stage_ != Stage::Validate) return evaluate(stage_, {});
   const bool resumed = counters_.batch_phase == BatchPhase::Validating;
   if (!resumed && counters_.window.position == 0)
     measured(parts_.profiler, Action::ValidationModelZeroGrad, [&] { run_.module().on_validation_model_zero_grad(); });

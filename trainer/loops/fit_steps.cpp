@@ -1,5 +1,5 @@
 #include <levin/trainer/loops/fit_steps.h>
-#include <levin/callbacks/callback.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/step_follower.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
@@ -17,7 +17,7 @@ FitSteps::FitSteps(RunContext& run, const ValidationSchedule& schedule)
       counters_(run.state.counters),
       sink_(run.state.sink),
       schedule_(schedule),
-      controls_(fit_controls(parts_.callbacks)),
+      controls_(callbacks_of<FitControl>(parts_.callbacks)),
       epoch_limit_(whole_length()),
       schedulers_(run) {}
 
@@ -98,8 +98,7 @@ void FitSteps::end_unannounced() {
   counters_.last_batch = true;
   advance(/*batches=*/0, /*samples=*/0, outcome);
   if (outcome.stepped)
-    for (const CallbackEntry& entry : parts_.callbacks)
-      if (auto* const follower = dynamic_cast<StepFollower*>(entry.callback.get())) follower->after_step(run_.view);
+    for (StepFollower* const follower : callbacks_of<StepFollower>(parts_.callbacks)) follower->after_step(run_.view);
   if (outcome.window_done) {
     agreement_->at_end_of_window();
     log_if_due(outcome.stepped);

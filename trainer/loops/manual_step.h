@@ -24,7 +24,6 @@ class ManualStep final : public TrainingStep {
   Closure on_all_ranks(size_t index, const Closure& closure);
   at::Tensor share_of_mean(const at::Tensor& loss) const;
 
-  StepProgram eager_ = {};
   BatchOnRanks on_ranks_ = {};
   bool stepped_ = false, updated_ = false;
 };

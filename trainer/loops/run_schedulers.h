@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/fit_control.h>
 #include <levin/trainer/run/run_context.h>
 
@@ -16,7 +17,7 @@ class RunSchedulers {
   enum class Interval { Step, Epoch };
 
   /// `run` must outlive the object.
-  explicit RunSchedulers(RunContext& run) : run_(run), controls_(fit_controls(run.parts.callbacks)) {}
+  explicit RunSchedulers(RunContext& run) : run_(run), controls_(callbacks_of<FitControl>(run.parts.callbacks)) {}
 
   /// Steps the schedulers of this interval that follow no metric. Call before the counters advance.
   void step(Interval interval) { step(interval, /*following_metric=*/false); }

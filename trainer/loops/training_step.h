@@ -73,6 +73,7 @@ class TrainingStep : public OptimizerDriver {
 
   StepParts parts_;
   RunOptimizers optimizers_;
+  StepProgram eager_ = {};
   StepOutput output_ = {};
   bool counts_ = true;  ///< the newest micro-batch has a weight
 };

@@ -1,4 +1,5 @@
 #include <c10/util/StringUtil.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 #include <levin/callbacks/model_checkpoint.h>
@@ -257,9 +258,7 @@ class Check {
 
   template <class C>
   bool has_callback() const {
-    return std::any_of(o.callbacks.begin(), o.callbacks.end(), [](const CallbackEntry& entry) {
-      return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
-    });
+    return !callbacks_of<const C>(o.callbacks).empty();
   }
 
   void contradict(const std::string& one, const std::string& other, const std::string& why) {
@@ -269,10 +268,6 @@ class Check {
   const TrainerOptions& o;
   const StrategyChoice choice;
 };
-
-bool is_ema(const CallbackEntry& entry) {
-  return dynamic_cast<const EMAWeightAveraging*>(entry.callback.get()) != nullptr;
-}
 
 }  // namespace
 
@@ -299,7 +294,7 @@ std::vector<std::string> refusals(const TrainerOptions& o) {
   if (o.name.empty()) refuse("name: expected a name, got \"\"");
   for (const Contradiction& found : contradictions(o))
     refuse(found.one, " and trainer.", found.other, " contradict each other: ", found.why);
-  if (std::ranges::count_if(o.callbacks, is_ema) > 1)
+  if (callbacks_of<const EMAWeightAveraging>(o.callbacks).size() > 1)
     refuse(
         "callbacks: two EMAWeightAveraging would each put their averages into the module and into checkpoints; keep "
         "one");

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/callbacks/callback.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/fit_control.h>
 #include <levin/core/run/logged_metric.h>
 #include <levin/core/state/find_state_dict.h>
@@ -109,7 +110,8 @@ void step_to_present_place(RunContext& run) {
   const RunParts& parts = run.parts;
   const TrainerState& counters = run.state.counters;
   int64_t epochs = counters.epoch + (counters.last_batch && counters.batch_in_epoch > 0);
-  for (const FitControl* const control : fit_controls(parts.callbacks)) epochs -= control->epochs_of_lr_scheduler();
+  for (const FitControl* const control : callbacks_of<const FitControl>(parts.callbacks))
+    epochs -= control->epochs_of_lr_scheduler();
   for (size_t i = 0; i < parts.schedulers.size(); ++i) {
     const LRSchedulerConfig& config = parts.scheduler_configs[i];
     const int64_t intervals =

@@ -1,4 +1,5 @@
 #include <levin/trainer/run/training_length.h>
+#include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/gradient_accumulation_scheduler.h>
 
 #include <algorithm>
@@ -7,11 +8,9 @@ namespace levin {
 
 BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callbacks,
                               const std::function<int64_t(int64_t k)>& scale) {
-  const GradientAccumulationScheduler* schedule = nullptr;
-  for (const CallbackEntry& entry : callbacks)
-    if (const auto* found = dynamic_cast<const GradientAccumulationScheduler*>(entry.callback.get())) schedule = found;
-  if (schedule == nullptr) return [k](int64_t /*epoch*/) { return k; };
-  return [schedule, scale](int64_t epoch) {
+  const auto schedules = callbacks_of<const GradientAccumulationScheduler>(callbacks);
+  if (schedules.empty()) return [k](int64_t /*epoch*/) { return k; };
+  return [schedule = schedules.back(), scale](int64_t epoch) {
     const int64_t scheduled = schedule->batches_in(epoch);
     return scale ? scale(scheduled) : scheduled;
   };
