@@ -39,6 +39,7 @@ void stream(char* to, const char* from, size_t bytes) { std::memcpy(to, from, by
 }  // namespace
 
 void copy_bytes(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;  // the pointers may be null
   if (bytes < 2 * kPieceBytes) {
     std::memcpy(to, from, bytes);
     return;

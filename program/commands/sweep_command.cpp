@@ -111,7 +111,8 @@ void check_options(const TrialConfig& read) {
 
 /// Returns the monitor of the config's ModelCheckpoint, else val_loss.
 runs::Monitor monitor_of(const RunOptions& options) {
-  for (const Json& callback : resolved_config(options)["trainer"]["callbacks"])
+  const Json config = resolved_config(options);
+  for (const Json& callback : config.at("trainer").at("callbacks"))
     if (callback.value("class", Json()) == "ModelCheckpoint" && callback.value("monitor", Json()).is_string())
       return {callback["monitor"], callback.value("mode", Json()) == "max"};
   return {"val_loss"};
