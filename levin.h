@@ -34,6 +34,7 @@
 #include <levin/core/options/auto_int.h>
 #include <levin/core/options/batch_limit.h>
 #include <levin/core/options/check_interval.h>
+#include <levin/core/options/choice.h>
 #include <levin/core/options/class_choice.h>
 #include <levin/core/options/deterministic.h>
 #include <levin/core/options/devices.h>
@@ -104,6 +105,7 @@
 #include <levin/data/transforms/transform.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/autocast.h>
+#include <levin/modules/gradient_clip_algorithm.h>
 #include <levin/modules/imported_module.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lightning_optimizer.h>
@@ -221,6 +223,7 @@
 #include <levin/trainer/loggers/tensorboard_logger.h>
 #include <levin/trainer/loggers/wandb_logger.h>
 #include <levin/trainer/loggers/webhook_logger.h>
+#include <levin/trainer/options/option_values.h>
 #include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/options/trainer_options.h>
 #include <levin/trainer/profilers/advanced_profiler_options.h>

@@ -108,6 +108,7 @@ int main(int argc, char** argv) {
   options.max_steps = steps;
   options.barebones = true;
   options.use_distributed_sampler = false;
+  if (const auto code = levin::launch(options)) return *code;
   levin::Trainer trainer(options);
   Net net(name);
   torch::manual_seed(1);

@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   options.strategy = argv[2];
   options.devices = static_cast<int>(std::atoi(argv[3]));
   options.max_steps = std::atoll(argv[4]);
-  if (argc > 5) options.shard = argv[5];
+  if (argc > 5) options.strategy = {"fsdp", levin::FSDPOptions{.shard = argv[5]}};
   options.accelerator = "cpu";
   options.barebones = true;
   options.use_distributed_sampler = false;
@@ -105,6 +105,7 @@ int main(int argc, char** argv) {
     print_planned_memory(options, argv[1]);
     return 0;
   }
+  if (const auto code = levin::launch(options)) return *code;
   levin::Trainer trainer(options);
   Net net(argv[1]);
   trainer.fit(net, make_batches(argv[1]));

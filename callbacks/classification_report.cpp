@@ -70,8 +70,7 @@ void ClassificationReport::add(Run& run) {
   if (!is_due(run)) return;
   const at::NoGradGuard no_grad;
   const RngGuard random_numbers;
-  const at::Tensor scores =
-      run.module().predict_step(run.batch(), run.batch_idx(), run.dataloader_idx())[options_.name];
+  const at::Tensor scores = run.module().predict_step(run.batch(), run.batch_idx())[options_.name];
   const at::Tensor target = run.batch().target().detach().cpu();
   if (!are_scores(scores))
     throw UsageError("ClassificationReport: expected scores [samples, classes] or probabilities [samples], got ",

@@ -11,8 +11,7 @@ void ModelSummary::on_fit_start(Run& run) {
   LightningModule& module = run.module();
   std::function<void()> forward;
   const RngGuard generator_as_before;
-  if (!module.example_input.empty())
-    forward = [&] { module.predict_step(module.example_input.to(run.device()), 0, 0); };
+  if (!module.example_input.empty()) forward = [&] { module.predict_step(module.example_input.to(run.device()), 0); };
   console::info("the module's layers:\n" + summarize(module, options_.max_depth, forward).to_text());
 }
 

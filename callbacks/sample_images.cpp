@@ -41,7 +41,7 @@ void SampleImages::on_validation_batch_end(Run& run) {
   const at::NoGradGuard no_grad;
   const RngGuard random_numbers;
   const Batch& batch = run.batch();
-  const Batch drawn = options_.source == "batch" ? batch : run.module().predict_step(batch, 0, 0);
+  const Batch drawn = options_.source == "batch" ? batch : run.module().predict_step(batch, 0);
   at::Tensor images = drawn[options_.name].detach().cpu();
   if (!data::can_be_drawn(images))
     throw UsageError("SampleImages: expected images [samples, 1 or 3, height, width], got ", images.scalar_type(), " ",

@@ -87,13 +87,9 @@ StepOutput ImportedModule::training_step(const Batch& batch, int64_t /*batch_idx
   return value;
 }
 
-void ImportedModule::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "val");
-}
+void ImportedModule::validation_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "val"); }
 
-void ImportedModule::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "test");
-}
+void ImportedModule::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test"); }
 
 void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
   if (has_own_loss()) {
@@ -107,7 +103,7 @@ void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
   if (has_classes) log(stage + "_acc", output.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
 }
 
-Batch ImportedModule::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+Batch ImportedModule::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
   return Batch(forward(inputs_of(batch)));
 }
 

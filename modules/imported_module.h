@@ -27,10 +27,10 @@ class ImportedModule : public LightningModule {
   at::Tensor loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target);
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
-  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx) override;
   /// Returns the result of forward.
-  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   OptimizerConfig configure_optimizers() override;
   /// Writes `save_to`, with the model in eval mode, on rank 0.
   void on_fit_end(Run& run) override;

@@ -19,8 +19,6 @@ namespace {
   throw UsageError("the module does not override ", signature, ", which ", when, " needs");
 }
 
-constexpr uint64_t bit_of(ModuleMethod method) { return uint64_t{1} << static_cast<int>(method); }
-
 }  // namespace
 
 StepOutput LightningModule::training_step(const Batch&, int64_t) {
@@ -28,58 +26,11 @@ StepOutput LightningModule::training_step(const Batch&, int64_t) {
 }
 
 void LightningModule::validation_step(const Batch&, int64_t) {
-  if (!is_asked_for(ModuleMethod::validation_step)) must_override("validation_step(batch, batch_idx)", "validation");
+  must_override("validation_step(batch, batch_idx)", "validation");
 }
-void LightningModule::validation_step(const Batch& batch, int64_t batch_idx, int64_t) {
-  with_one_form_ |= bit_of(ModuleMethod::validation_step);
-  validation_step(batch, batch_idx);
-}
-void LightningModule::test_step(const Batch&, int64_t) {
-  if (!is_asked_for(ModuleMethod::test_step)) must_override("test_step(batch, batch_idx)", "test");
-}
-void LightningModule::test_step(const Batch& batch, int64_t batch_idx, int64_t) {
-  with_one_form_ |= bit_of(ModuleMethod::test_step);
-  test_step(batch, batch_idx);
-}
+void LightningModule::test_step(const Batch&, int64_t) { must_override("test_step(batch, batch_idx)", "test"); }
 Batch LightningModule::predict_step(const Batch&, int64_t) {
-  if (!is_asked_for(ModuleMethod::predict_step)) must_override("predict_step(batch, batch_idx)", "predict");
-  return {};
-}
-Batch LightningModule::predict_step(const Batch& batch, int64_t batch_idx, int64_t) {
-  with_one_form_ |= bit_of(ModuleMethod::predict_step);
-  return predict_step(batch, batch_idx);
-}
-
-bool LightningModule::is_asked_for(ModuleMethod step) {
-  if (asked_ != step) return false;
-  asked_.reset();
-  return true;
-}
-
-/// Called after the form with a loader ran. If that was an override, calls the other form, whose default resets
-/// `asked_` and does nothing.
-void LightningModule::refuse_two_forms(ModuleMethod step, const Batch& batch, int64_t batch_idx) {
-  if ((with_one_form_ & bit_of(step)) != 0) return;
-  asked_ = step;
-  const char* name = "validation_step";
-  try {
-    if (step == ModuleMethod::validation_step) {
-      validation_step(batch, batch_idx);
-    } else if (step == ModuleMethod::test_step) {
-      name = "test_step";
-      test_step(batch, batch_idx);
-    } else {
-      name = "predict_step";
-      predict_step(batch, batch_idx);
-    }
-  } catch (const std::exception&) {
-    // An override that fails is an override too.
-  }
-  if (std::exchange(asked_, std::nullopt))
-    throw UsageError("the module overrides both forms of ", name, ", in its class or in a base class: ", name,
-                     "(batch, batch_idx) and ", name,
-                     "(batch, batch_idx, dataloader_idx), of which only the second is called; keep one of them");
-  with_one_form_ |= bit_of(step);
+  must_override("predict_step(batch, batch_idx)", "predict");
 }
 
 OptimizerConfig LightningModule::configure_optimizers() {
@@ -260,6 +211,8 @@ c10::Device LightningModule::device() const {
 int64_t LightningModule::current_epoch() const { return context("current_epoch").run->state().epoch; }
 int64_t LightningModule::global_step() const { return context("global_step").run->state().global_step; }
 
+int64_t LightningModule::dataloader_idx() const { return in_run() ? context("dataloader_idx").dataloader_idx : 0; }
+
 std::optional<int64_t> LightningModule::estimated_stepping_batches() const {
   return context("estimated_stepping_batches").run->estimated_stepping_batches();
 }
@@ -297,10 +250,6 @@ const std::optional<ModuleOverrides>& ModuleAccess::known_overrides(const Lightn
 void ModuleAccess::remember(LightningModule& module, Factory factory, ModuleOverrides overrides) {
   module.factory_ = std::move(factory);
   module.known_overrides_ = overrides;
-}
-
-void ModuleAccess::refuse_two_forms(LightningModule& module, ModuleMethod step, const Batch& batch, int64_t batch_idx) {
-  module.refuse_two_forms(step, batch, batch_idx);
 }
 
 const std::vector<std::pair<torch::nn::Module*, bool>>& ModuleAccess::training_modes(const LightningModule& module) {

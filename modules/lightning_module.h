@@ -51,17 +51,12 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// Processes one training batch and returns its loss (see StepOutput). With manual optimization this function also
   /// runs backward and steps the optimizers.
   virtual StepOutput training_step(const Batch& batch, int64_t batch_idx);
-  /// Processes one validation batch, in eval mode and without gradients, and logs metrics.
-  ///
-  /// validation_step, test_step and predict_step have two forms: override the one with `dataloader_idx` to distinguish
-  /// several loaders, otherwise the other one. Overriding both forms of a step is an error.
+  /// Processes one validation batch, in eval mode and without gradients, and logs metrics. `dataloader_idx()` tells
+  /// several loaders apart.
   virtual void validation_step(const Batch& batch, int64_t batch_idx);
-  virtual void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   virtual void test_step(const Batch& batch, int64_t batch_idx);
-  virtual void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   /// Processes one prediction batch and returns its predictions, which Trainer::predict collects.
   virtual Batch predict_step(const Batch& batch, int64_t batch_idx);
-  virtual Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
   /// Returns the optimizers and their schedulers; the default throws levin::UsageError. `return {};` trains nothing.
   virtual OptimizerConfig configure_optimizers();
   /// Returns the module's callbacks, which are added after the trainer's.
@@ -210,6 +205,9 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// Returns the run's device; outside a run, the device of the first parameter.
   c10::Device device() const;
   int64_t current_epoch() const;
+  /// Returns the number of the loader of the current batch, counted from 0, in an evaluation with several loaders; 0
+  /// elsewhere, and outside a run.
+  int64_t dataloader_idx() const;
   int64_t global_step() const;
   /// Returns the number of optimizer steps of the whole fit; unset if the length is unknown. Can be called in
   /// configure_optimizers.
@@ -221,13 +219,9 @@ class LightningModule : public torch::nn::Module, public Hooks {
   StepContext& context(const char* asked) const;
   Comm& comm() const;
   void set_hyperparameters(const Schema& schema, const void* options);
-  bool is_asked_for(ModuleMethod step);
-  void refuse_two_forms(ModuleMethod step, const Batch& batch, int64_t batch_idx);
 
   ModuleInRun in_run_ = {};
   bool model_is_configured_ = false;
-  uint64_t with_one_form_ = 0;              ///< steps with at most one overridden form: a bit per ModuleMethod
-  std::optional<ModuleMethod> asked_ = {};  ///< a step that is checked for overrides: its default form resets this
   ModuleAccess::Factory factory_ = {};
   std::optional<ModuleOverrides> known_overrides_ = {};
   std::vector<std::pair<torch::nn::Module*, bool>> training_modes_ = {};
@@ -252,36 +246,6 @@ constexpr ModuleOverrides overridden_by() {
     overrides.methods |= uint64_t{1} << static_cast<int>(ModuleMethod::method);                            \
   }
   LEVIN_FOR_EACH_MODULE_METHOD(X)
-#undef X
-#define X(step, result)                                                                                             \
-  {                                                                                                                 \
-    using WithLoader = detail::Form<result, const Batch&, int64_t, int64_t>;                                        \
-    using Plain = detail::Form<result, const Batch&, int64_t>;                                                      \
-    constexpr bool sees_loader = requires { WithLoader::template overridden<LightningModule>(&M::step); };          \
-    constexpr bool sees_plain = requires { Plain::template overridden<LightningModule>(&M::step); };                \
-    bool overridden = !sees_loader && !sees_plain;                                                                  \
-    if constexpr (sees_loader && sees_plain) {                                                                      \
-      constexpr bool loader = decltype(WithLoader::template overridden<LightningModule>(&M::step))::value;          \
-      constexpr bool plain = decltype(Plain::template overridden<LightningModule>(&M::step))::value;                \
-      static_assert(!loader || !plain, "levin: a class overrides both forms of " #step                              \
-                                       ", of which one would never be called; keep the one "                        \
-                                       "with dataloader_idx, or the one without");                                  \
-      overridden = loader || plain;                                                                                 \
-    } else if constexpr (sees_loader) {                                                                             \
-      overridden = decltype(WithLoader::template overridden<LightningModule>(&M::step))::value;                     \
-    } else if constexpr (sees_plain) {                                                                              \
-      overridden = decltype(Plain::template overridden<LightningModule>(&M::step))::value;                          \
-    } else if constexpr (requires { &M::step; }) {                                                                  \
-      static_assert(                                                                                                \
-          !detail::hides<decltype(&M::step), void (LightningModule::*)()>(),                                        \
-          "levin: a class has a function " #step                                                                    \
-          " with other parameters, which hides those of LightningModule and would never be called; write: " #result \
-          " " #step "(const Batch&, int64_t) override, or, to tell loaders apart: " #result " " #step               \
-          "(const Batch&, int64_t, int64_t) override");                                                             \
-    }                                                                                                               \
-    overrides.methods |= uint64_t{overridden} << static_cast<int>(ModuleMethod::step);                              \
-  }
-  LEVIN_FOR_EACH_STEP_WITH_TWO_FORMS(X)
 #undef X
   return overrides;
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/gradient_clip_algorithm.h>
 
 #include <cstddef>
 #include <functional>
@@ -12,8 +13,6 @@ namespace levin {
 
 /// Computes the loss (and, in the trainer's own closures, its gradients).
 using Closure = std::function<at::Tensor()>;
-
-enum class GradientClipAlgorithm { Norm, Value };
 
 /// The interface of the running loop that optimizer handles and manual optimization use.
 class OptimizerDriver {

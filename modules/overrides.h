@@ -5,15 +5,12 @@
 
 namespace levin {
 
-/// The steps that have two forms, with and without the loader's index, and their results.
-#define LEVIN_FOR_EACH_STEP_WITH_TWO_FORMS(X) \
-  X(validation_step, void)                    \
-  X(test_step, void)                          \
-  X(predict_step, Batch)
-
-/// The other functions of LightningModule whose override the trainer must know of, beside the hooks.
+/// The functions of LightningModule whose override the trainer must know of, beside the hooks.
 #define LEVIN_FOR_EACH_MODULE_METHOD(X) \
   X(training_step)                      \
+  X(validation_step)                    \
+  X(test_step)                          \
+  X(predict_step)                       \
   X(optimizer_step)                     \
   X(backward)                           \
   X(optimizer_zero_grad)                \
@@ -23,9 +20,12 @@ namespace levin {
   X(transfer_batch_to_device)           \
   X(on_after_batch_transfer)
 
-/// All functions with one form that a module may override beside the hooks, with what to write.
+/// All functions that a module may override beside the hooks, with what to write.
 #define LEVIN_FOR_EACH_MODULE_SIGNATURE(X)                                                                 \
   X(training_step, "StepOutput training_step(const Batch&, int64_t)")                                      \
+  X(validation_step, "void validation_step(const Batch&, int64_t)")                                        \
+  X(test_step, "void test_step(const Batch&, int64_t)")                                                    \
+  X(predict_step, "Batch predict_step(const Batch&, int64_t)")                                             \
   X(configure_optimizers, "OptimizerConfig configure_optimizers()")                                        \
   X(configure_callbacks, "std::vector<CallbackEntry> configure_callbacks()")                               \
   X(configure_model, "void configure_model()")                                                             \
@@ -53,9 +53,6 @@ namespace levin {
 enum class ModuleMethod : int {
 #define X(method) method,
   LEVIN_FOR_EACH_MODULE_METHOD(X)
-#undef X
-#define X(step, result) step,
-      LEVIN_FOR_EACH_STEP_WITH_TWO_FORMS(X)
 #undef X
 };
 

@@ -28,11 +28,9 @@ class WrappedModule : public LightningModule {
     log("train_loss", loss, {.prog_bar = true});
     return loss;
   }
-  void validation_step(const Batch& batch, int64_t, int64_t) override {
-    log("val_loss", loss_of(batch), {.prog_bar = true});
-  }
-  void test_step(const Batch& batch, int64_t, int64_t) override { log("test_loss", loss_of(batch)); }
-  Batch predict_step(const Batch& batch, int64_t, int64_t) override { return Batch(net->forward(batch.input())); }
+  void validation_step(const Batch& batch, int64_t) override { log("val_loss", loss_of(batch), {.prog_bar = true}); }
+  void test_step(const Batch& batch, int64_t) override { log("test_loss", loss_of(batch)); }
+  Batch predict_step(const Batch& batch, int64_t) override { return Batch(net->forward(batch.input())); }
 
   OptimizerConfig configure_optimizers() override {
     auto optimizer = optim::make_optimizer(options_.optimizer, "optimizer", parameters());

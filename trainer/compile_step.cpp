@@ -189,7 +189,8 @@ CompileStepResult compile_in(const Trainer& trainer, const CompileStepOptions& o
   changed.overfit_batches = 0.0;
   changed.limit_val_batches = 0.0;
   changed.auto_lr_find = changed.barebones = false;
-  changed.auto_scale_batch_size = changed.scale_lr = {};
+  changed.auto_scale_batch_size = {};
+  changed.scale_lr = {};
   changed.enable_progress_bar = changed.enable_model_summary = false;
   changed.quiet = true;
   changed.compiled_step = "";

@@ -15,9 +15,9 @@ namespace levin {
 ///       ...                                     // only the ranks come here
 ///       levin::Trainer trainer(options);
 ///
-/// A program that calls it first in `main` leaves `main` in the ordinary way. Without it, Trainer's constructor does
-/// the same work and ends the starting process by std::exit. Throws levin::UsageError in the cases in which that
-/// constructor does.
+/// Call it at the beginning of `main`, since each rank runs `main` from there. Trainer's constructor starts no process:
+/// it throws if ranks are missing. Throws levin::UsageError for wrong options, for missing devices, if `launcher` is
+/// "none", and if there are several machines and the environment does not tell which one this is.
 std::optional<int> launch(const TrainerOptions& options);
 
 }  // namespace levin

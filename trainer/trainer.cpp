@@ -10,10 +10,12 @@ namespace levin {
 Trainer::Trainer(TrainerOptions given)
     : impl_(std::make_unique<Impl>(resolve(given), choose_placement(given, visible_gpus(), find_launch_environment()),
                                    /*is_for_trials=*/false)) {
-  if (const std::optional<int> code = launch_ranks(given, impl_->placement)) std::exit(*code);
-  impl_->options.strategy = impl_->placement.strategy.name();
+  refuse_missing_ranks(given, impl_->placement);
+  const std::string& strategy = impl_->placement.strategy.name;
+  impl_->options.strategy = strategy_of_name(impl_->options.strategy, strategy);
   if (impl_->placement.environment && !given.distributed_backend) {
-    given.strategy = impl_->placement.strategy.name();  // a launcher makes it ddp if the options name no strategy
+    // A launcher makes it ddp if the options name no strategy.
+    given.strategy = strategy_of_name(given.strategy, strategy);
     check_options(given);
   }
   if (!options().print_warnings) return;  // then each run has them

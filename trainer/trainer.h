@@ -37,12 +37,8 @@ class Session;
 /// whatever `ckpt_path` is.
 class Trainer {
  public:
-  /// Throws levin::UsageError if an option is outside its limits, contradicts another, or cannot run yet.
-  ///
-  /// If the options need several ranks that nobody has started yet (ddp, zero1), this process starts the same command
-  /// line once per rank, waits for them, and exits with their exit code by std::exit, which runs no destructors of
-  /// local objects. The code after the constructor runs only in the ranks. A program that calls levin::launch first
-  /// leaves `main` in the ordinary way.
+  /// Throws levin::UsageError if an option is outside its limits, contradicts another, or cannot run yet, and if the
+  /// options need several ranks that nobody has started: levin::launch (trainer/launch.h) starts them.
   explicit Trainer(TrainerOptions given);
   ~Trainer();
   Trainer(const Trainer&) = delete;

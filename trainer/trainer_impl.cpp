@@ -50,9 +50,9 @@ std::unique_ptr<Trainer> Trainer::Impl::for_dry_run(TrainerOptions options) {
   const Placement placement = placement_for_dry_run(options, visible_gpus());
   const bool no_gpus = placement.is_dry_run && placement.devices.front().is_cpu();
   if (no_gpus) {
-    options.accelerator = "cpu";
+    options.accelerator = Accelerator::Cpu;
     options.gpus = {};
-    options.output_device = {};
+    if (strategy_options<DPOptions>(options.strategy)) options.strategy = options.strategy.class_name();
   }
   return make(resolve(std::move(options)), placement, /*is_for_trials=*/false);
 }

@@ -76,26 +76,27 @@ const VisibleGpus& visible_gpus() {
   return found;
 }
 
-std::string resolve_accelerator(const std::string& accelerator, const VisibleGpus& gpus) {
-  if (accelerator == "auto") return gpus.count > 0 ? "gpu" : "cpu";
-  return accelerator == "cuda" ? "gpu" : accelerator;
+Accelerator resolve_accelerator(Accelerator accelerator, const VisibleGpus& gpus) {
+  if (accelerator == Accelerator::Auto) return gpus.count > 0 ? Accelerator::Gpu : Accelerator::Cpu;
+  return accelerator == Accelerator::Cuda ? Accelerator::Gpu : accelerator;
 }
 
-std::vector<c10::Device> choose_devices(const std::string& option, const std::string& accelerator,
-                                        const Devices& devices, const VisibleGpus& gpus) {
+std::vector<c10::Device> choose_devices(const std::string& option, Accelerator accelerator, const Devices& devices,
+                                        const VisibleGpus& gpus) {
   if (!devices.is_list() && devices.count(/*all=*/1) == 0)
     throw UsageError(option, ": expected at least one device, got 0");
-  return accelerator == "gpu" ? choose_gpus(option, devices, gpus) : choose_cpus(option, devices);
+  return accelerator == Accelerator::Gpu ? choose_gpus(option, devices, gpus) : choose_cpus(option, devices);
 }
 
 c10::Device choose_output_device(std::optional<int64_t> wanted, const std::vector<c10::Device>& devices) {
   if (!wanted) return devices.front();
   if (devices.front().is_cpu())
-    throw UsageError("trainer.output_device: ", *wanted, " is the number of a GPU, and the run is on ",
+    throw UsageError("trainer.strategy.output_device: ", *wanted, " is the number of a GPU, and the run is on ",
                      to_text(devices), "; leave it unset");
   const c10::Device gpu(c10::kCUDA, static_cast<c10::DeviceIndex>(*wanted));
   if (std::find(devices.begin(), devices.end(), gpu) == devices.end())
-    throw UsageError("trainer.output_device: ", gpu, " is none of the run's devices, which are ", to_text(devices));
+    throw UsageError("trainer.strategy.output_device: ", gpu, " is none of the run's devices, which are ",
+                     to_text(devices));
   return gpu;
 }
 

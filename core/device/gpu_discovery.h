@@ -1,5 +1,6 @@
 #pragma once
 #include <c10/core/Device.h>
+#include <levin/core/device/accelerator.h>
 #include <levin/core/options/devices.h>
 
 #include <cstdint>
@@ -20,16 +21,17 @@ struct VisibleGpus {
 /// first use.
 const VisibleGpus& visible_gpus();
 
-/// Returns "cpu" or "gpu" for `accelerator`. "auto" means gpu if there is a GPU, else cpu; "cuda" means gpu.
-std::string resolve_accelerator(const std::string& accelerator, const VisibleGpus& gpus);
+/// Returns Cpu or Gpu for `accelerator`. Auto means Gpu if there is a GPU, else Cpu; Cuda means Gpu. Kinds of devices
+/// that are not supported stay.
+Accelerator resolve_accelerator(Accelerator accelerator, const VisibleGpus& gpus);
 
 /// Returns the devices of a run, in order: GPUs by number, or the CPU once per replica.
 ///
-/// `accelerator` is "cpu" or "gpu". Throws levin::UsageError, whose text names `option`, if there is no GPU, for a GPU
+/// `accelerator` is Cpu or Gpu. Throws levin::UsageError, whose text names `option`, if there is no GPU, for a GPU
 /// number that does not exist (with CUDA_VISIBLE_DEVICES, if it is set), if more devices are asked for than exist, if
 /// none is asked for, and for a list of CPU numbers.
-std::vector<c10::Device> choose_devices(const std::string& option, const std::string& accelerator,
-                                        const Devices& devices, const VisibleGpus& gpus);
+std::vector<c10::Device> choose_devices(const std::string& option, Accelerator accelerator, const Devices& devices,
+                                        const VisibleGpus& gpus);
 
 /// Returns the one of `devices` that gathers outputs: GPU `wanted`, or the first device. Throws levin::UsageError if
 /// the GPU is none of them.

@@ -69,6 +69,7 @@ void record(const void* where, const char* name, const char* help, const GivenLi
                 .exclusive_max = given.exclusive_max,
                 .choices = {given.choices.begin(), given.choices.end()}};
   if (given.choices_of) limits.choices = given.choices_of();
+  if (limits.choices.empty()) limits.choices = type.words();
   recorder.fields.push_back({name, help, std::move(limits), begin - recorder.object, &type});
 }
 

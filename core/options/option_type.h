@@ -44,6 +44,9 @@ class OptionType {
   virtual bool is_switch() const { return false; }
   /// Returns the nested options: of a nested struct, or of the class `class_name` of a part. Nullptr for plain values.
   virtual const Schema* inner(const std::string& /*class_name*/) const { return nullptr; }
+  /// Returns the words that a value may be, of a type that has a few; otherwise none. They are choices of each option
+  /// of the type.
+  virtual std::vector<std::string> words() const { return {}; }
   /// Returns the classes to choose from, for an option whose value is chosen by name; otherwise nullptr.
   virtual const ClassList* classes() const { return nullptr; }
   /// Returns the type of a list's items or of an optional's value; nullptr for other types.
@@ -92,6 +95,7 @@ class OptionalType : public OptionType {
   void check(const void* value, const std::string& path, const Limits& limits) const override;
   Json from_text(const std::string& text) const override;
   bool is_switch() const override { return item_.is_switch(); }
+  std::vector<std::string> words() const override { return item_.words(); }
   const Schema* inner(const std::string& class_name) const override { return item_.inner(class_name); }
   const ClassList* classes() const override { return item_.classes(); }
   const OptionType* item() const override { return &item_; }
@@ -116,6 +120,7 @@ class ListType : public OptionType {
   void set(void* value, const std::string& path, const Json& json, const Limits& limits) const override;
   void check(const void* value, const std::string& path, const Limits& limits) const override;
   Json from_text(const std::string& text) const override;
+  std::vector<std::string> words() const override { return item_.words(); }
   /// Returns the classes of the items; their options are in the list.
   const ClassList* classes() const override { return item_.classes(); }
   const OptionType* item() const override { return &item_; }

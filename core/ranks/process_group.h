@@ -2,6 +2,7 @@
 #include <c10/core/Device.h>
 #include <c10/util/intrusive_ptr.h>
 #include <levin/core/ranks/comm.h>
+#include <levin/core/ranks/process_group_backend.h>
 #include <levin/core/system/error.h>
 
 #include <chrono>
@@ -36,12 +37,6 @@ struct Rendezvous {
   std::string key = {};      ///< distinguishes this start of the run from others that met at the same store
   bool several_machines = false;
   std::string secret = {};  ///< secret that ranks of several machines must know to meet; empty: none
-};
-
-/// The backend of a run's collectives.
-enum class ProcessGroupBackend {
-  Auto,  ///< Gloo for tensors on the CPU, NCCL for those on a GPU
-  Mpi,   ///< MPI for tensors on the CPU, if LibTorch has it
 };
 
 /// A collective that failed because another rank did not take part, or no longer exists.

@@ -39,14 +39,6 @@ constexpr bool hides() {
     return std::is_pointer_v<Found> && std::is_function_v<std::remove_pointer_t<Found>>;  // a static one
 }
 
-/// One form, `R f(A...)`, of a virtual function that has several.
-template <class R, class... A>
-struct Form {
-  /// Deduces, from a name that may be overloaded, the class that declares this form; true unless that is `Base`.
-  template <class Base, class C>
-  static std::bool_constant<!std::is_same_v<C, Base>> overridden(R (C::*)(A...));
-};
-
 }  // namespace levin::detail
 
 /// Fails to compile if class `T` has a function `name` that hides the virtual function of `Base`; `signature` is the

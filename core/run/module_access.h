@@ -42,9 +42,6 @@ class ModuleAccess {
   /// Returns what the class overrides if make_module or the registry made this module.
   static const std::optional<ModuleOverrides>& known_overrides(const LightningModule& module);
   static void remember(LightningModule& module, Factory factory, ModuleOverrides overrides);
-  /// Throws levin::UsageError if the module overrides both forms of `step`, which is validation_step, test_step or
-  /// predict_step. Called in eval mode after a batch of that step.
-  static void refuse_two_forms(LightningModule& module, ModuleMethod step, const Batch& batch, int64_t batch_idx);
   /// Returns the modes that the current evaluation will restore; empty outside an evaluation.
   static const std::vector<std::pair<torch::nn::Module*, bool>>& training_modes(const LightningModule& module);
 

@@ -29,7 +29,7 @@ bool is_seed_in_doubt() {
 
 bool wants_own_generator(const RunDraws& draws) {
   if (!draws.is_seeded) return false;
-  if (draws.generator != RunDraws::Generator::Auto) return draws.generator == RunDraws::Generator::Own;
+  if (draws.generator != GeneratorChoice::Auto) return draws.generator == GeneratorChoice::Own;
   return draws.in_own_scope || !g_runs.empty();
 }
 

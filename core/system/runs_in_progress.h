@@ -1,14 +1,13 @@
 #pragma once
+#include <levin/core/system/generator_choice.h>
+
 #include <thread>
 
 namespace levin {
 
 /// How a run draws random numbers.
 struct RunDraws {
-  /// The option random_generator.
-  enum class Generator { Auto, Own, Default };
-
-  Generator generator = Generator::Auto;
+  GeneratorChoice generator = GeneratorChoice::Auto;
   bool is_seeded = false;
   bool in_own_scope = false;  ///< the run starts inside another one that draws from a generator of its own
   bool on_gpu = false;        ///< GPUs' generators are shared by all runs

@@ -75,10 +75,11 @@ double relative_error(Burgers& module) {
 int main(int argc, char** argv) {
   levin::TrainerOptions options{.precision = "64-true", .logger = false, .max_steps = 20};
   options.accelerator = "cpu";
-  options.devices = argc > 1 ? std::stoi(argv[1]) : 1;  // several: levin starts the ranks, by ddp
+  options.devices = argc > 1 ? std::stoi(argv[1]) : 1;  // several: ranks of ddp, which launch starts
   options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
   options.num_threads = 1;
   options.seed = 2;
+  if (const auto code = levin::launch(options)) return *code;
   levin::Trainer trainer(options);
 
   levin::seed_everything(2);

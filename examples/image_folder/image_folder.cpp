@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   levin::Batch images;
   data.dataset(levin::data::Split::Val)->get_batch(levin::data::Indices(0, 4), images);
   model->eval();
-  const auto seen = model->predict_step(images, 0, 0).input().argmax(1);
+  const auto seen = model->predict_step(images, 0).input().argmax(1);
   for (int64_t i = 0; i < images.size(); ++i) {
     std::cout << classes.at(images.target()[i].item<int64_t>()) << " is seen as " << classes.at(seen[i].item<int64_t>())
               << "\n";

@@ -66,12 +66,14 @@ struct SayWhoIsThere : levin::Callback {
 
 int main() {
   // Each rank has batches of 32. If a rank dies, all ranks restart from the newest checkpoint.
-  levin::Trainer trainer({.devices = levin::Devices(static_cast<int>(number_of("LEVIN_DEVICES"))),
-                          .num_nodes = number_of("LEVIN_NODES"),
-                          .callbacks = {std::make_shared<SayWhoIsThere>()},
-                          .max_epochs = 3,
-                          .seed = 1,
-                          .max_restarts = 2});
+  const levin::TrainerOptions options = {.devices = levin::Devices(static_cast<int>(number_of("LEVIN_DEVICES"))),
+                                         .num_nodes = number_of("LEVIN_NODES"),
+                                         .callbacks = {std::make_shared<SayWhoIsThere>()},
+                                         .max_epochs = 3,
+                                         .seed = 1,
+                                         .max_restarts = 2};
+  if (const auto code = levin::launch(options)) return *code;
+  levin::Trainer trainer(options);
   Classifier classifier;
   levin::data::SyntheticDigits digits({.train_size = 1280, .val_size = 200, .batch_size = 32});
   const levin::RunResult result = trainer.fit(classifier, digits);

@@ -228,6 +228,7 @@ int train(const fs::path& folder, Setup setup, int64_t samples) {
   setup.trainer.logger = false;
   setup.trainer.quiet = true;
   setup.trainer.seed = 1;
+  if (const auto code = levin::launch(setup.trainer)) return *code;
   levin::Trainer trainer(setup.trainer);
   torch::manual_seed(1);
   Classifier model(setup);

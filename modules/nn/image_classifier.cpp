@@ -47,13 +47,9 @@ StepOutput ImageClassifier::training_step(const Batch& batch, int64_t /*batch_id
   return loss;
 }
 
-void ImageClassifier::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "val");
-}
+void ImageClassifier::validation_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "val"); }
 
-void ImageClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "test");
-}
+void ImageClassifier::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test"); }
 
 void ImageClassifier::evaluate(const Batch& batch, const std::string& stage) {
   const at::Tensor logits = forward(batch.input());
@@ -61,7 +57,7 @@ void ImageClassifier::evaluate(const Batch& batch, const std::string& stage) {
   log(stage + "_acc", logits.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
 }
 
-Batch ImageClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+Batch ImageClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
   return Batch(forward(batch.input()).softmax(1));
 }
 

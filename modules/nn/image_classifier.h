@@ -39,10 +39,10 @@ class ImageClassifier : public LightningModule {
   at::Tensor forward(const at::Tensor& images);
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
-  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx) override;
   /// Returns the probability of each class as `input` [batch, classes].
-  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   OptimizerConfig configure_optimizers() override;
 
   Options options;

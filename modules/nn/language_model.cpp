@@ -45,8 +45,8 @@ at::Tensor draw(const at::Tensor& logits, const GenerateOptions& options) {
 }
 
 /// Returns the metric of one loader; the metrics of the other loaders keep their addresses.
-metrics::Perplexity& of_loader(std::deque<metrics::Perplexity>& all, int64_t dataloader_idx) {
-  const auto index = static_cast<size_t>(dataloader_idx);
+metrics::Perplexity& of_loader(std::deque<metrics::Perplexity>& all, int64_t loader) {
+  const auto index = static_cast<size_t>(loader);
   while (all.size() <= index) all.emplace_back();
   return all[index];
 }
@@ -83,12 +83,12 @@ StepOutput LanguageModel::training_step(const Batch& batch, int64_t /*batch_idx*
   return {loss, target.numel()};
 }
 
-void LanguageModel::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t dataloader_idx) {
-  evaluate(batch, "val", of_loader(val_perplexity_, dataloader_idx));
+void LanguageModel::validation_step(const Batch& batch, int64_t /*batch_idx*/) {
+  evaluate(batch, "val", of_loader(val_perplexity_, dataloader_idx()));
 }
 
-void LanguageModel::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t dataloader_idx) {
-  evaluate(batch, "test", of_loader(test_perplexity_, dataloader_idx));
+void LanguageModel::test_step(const Batch& batch, int64_t /*batch_idx*/) {
+  evaluate(batch, "test", of_loader(test_perplexity_, dataloader_idx()));
 }
 
 void LanguageModel::evaluate(const Batch& batch, const std::string& stage, metrics::Perplexity& perplexity) {
@@ -99,7 +99,7 @@ void LanguageModel::evaluate(const Batch& batch, const std::string& stage, metri
   log(stage + "_perplexity", perplexity);
 }
 
-Batch LanguageModel::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+Batch LanguageModel::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
   return Batch(forward(batch.input()).select(1, -1).softmax(1));
 }
 

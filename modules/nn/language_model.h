@@ -49,10 +49,10 @@ class LanguageModel : public LightningModule {
   at::Tensor generate(const at::Tensor& prompt, int64_t tokens, const GenerateOptions& how = {});
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
-  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx) override;
   /// Returns the probability of each token to follow the sequence, as `input` [batch, vocab_size].
-  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   OptimizerConfig configure_optimizers() override;
 
   Options options;

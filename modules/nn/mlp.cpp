@@ -52,9 +52,7 @@ void MLPRegressor::log_score(const std::string& stage, const at::Tensor& output,
   log(stage + "_mae", at::l1_loss(output, target.reshape_as(output)), {.prog_bar = true});
 }
 
-Batch MLPRegressor::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  return Batch(forward(batch));
-}
+Batch MLPRegressor::predict_step(const Batch& batch, int64_t /*batch_idx*/) { return Batch(forward(batch)); }
 
 OptimizerConfig MLPRegressor::configure_optimizers() {
   return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
@@ -92,7 +90,7 @@ void MLPClassifier::log_score(const std::string& stage, const at::Tensor& logits
   log(stage + "_acc", logits.argmax(1).eq(target).to(at::kFloat).mean(), {.prog_bar = true});
 }
 
-Batch MLPClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
+Batch MLPClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
   return Batch(forward(batch).softmax(1));
 }
 

@@ -95,13 +95,9 @@ StepOutput TabularModule::training_step(const Batch& batch, int64_t /*batch_idx*
   return loss;
 }
 
-void TabularModule::validation_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "val");
-}
+void TabularModule::validation_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "val"); }
 
-void TabularModule::test_step(const Batch& batch, int64_t /*batch_idx*/, int64_t /*dataloader_idx*/) {
-  evaluate(batch, "test");
-}
+void TabularModule::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test"); }
 
 void TabularModule::evaluate(const Batch& batch, const std::string& stage) {
   const at::Tensor output = forward(batch);

@@ -59,8 +59,8 @@ class TabularModule : public LightningModule {
   at::Tensor forward(const Batch& batch);
 
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
-  void validation_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  void test_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void validation_step(const Batch& batch, int64_t batch_idx) override;
+  void test_step(const Batch& batch, int64_t batch_idx) override;
 
  protected:
   using LightningModule::LightningModule;
@@ -101,7 +101,7 @@ class MLPRegressor : public TabularModule {
   explicit MLPRegressor(Options options);
 
   /// Returns the numbers as `input` [samples, outputs].
-  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   OptimizerConfig configure_optimizers() override;
 
   Options options;
@@ -134,7 +134,7 @@ class MLPClassifier : public TabularModule {
   explicit MLPClassifier(Options options);
 
   /// Returns the probability of each class as `input` [samples, classes].
-  Batch predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  Batch predict_step(const Batch& batch, int64_t batch_idx) override;
   OptimizerConfig configure_optimizers() override;
 
   Options options;

@@ -12,38 +12,6 @@ std::string with_dashes(std::string text) {
   return text;
 }
 
-/// Returns a short word for the kind of value.
-std::string value_word(const OptionType& type, const Limits& limits) {
-  if (type.is_switch()) return "[BOOL]";
-  if (type.classes()) return "CLASS";
-  if (!limits.choices.empty()) return "WORD";
-  const std::string expected = type.expected();
-  if (expected == "a whole number") return "INT";
-  if (expected == "a number") return "NUMBER";
-  if (expected == "text") return "TEXT";
-  return "VALUE";
-}
-
-/// Returns the words among the values of an option.
-std::vector<std::string> words_of(const Field& field) {
-  const OptionType& type = field.type->is_list() ? *field.type->item() : *field.type;
-  if (type.classes()) return type.classes()->names();
-  std::vector<std::string> words;
-  for (const std::string& choice : field.limits.choices)
-    if (!choice.empty()) words.push_back(choice);
-  if (words.empty() && type.is_switch()) words = {"true", "false"};
-  return words;
-}
-
-std::string help_text(const Field& field, const Json& by_default) {
-  const std::string limits = field.limits.to_text();
-  std::string text = field.help;
-  if (!limits.empty()) text += "; " + limits;
-  if (!by_default.is_null())
-    text += " [" + (by_default.is_string() ? by_default.get<std::string>() : by_default.dump()) + "]";
-  return text;
-}
-
 }  // namespace
 
 void FlagDeclaration::declare_general() {
@@ -57,26 +25,6 @@ void FlagDeclaration::declare_general() {
   app_.add_flag("--print-config,--print_config", flags_.print_config,
                 "Print the resolved config, as `levin config show` does, and end")
       ->group("General");
-  if (command_ == "predict") {
-    // Taken out before (with_predict_inputs); declared for --help.
-    app_.add_option("--input", config_files_, "What to predict: images or a folder of them, a .csv, .npy or text file")
-        ->type_name("PATH...")
-        ->group("General");
-    app_.add_option("--output", flags_.output,
-                    "Write the predictions to this file: a table (.csv), JSON lines (.jsonl) or an array (.npy)")
-        ->type_name("FILE")
-        ->group("General");
-  }
-  if (command_ == "fit") {
-    app_.add_flag("--dry-run,--dry_run", flags_.dry_run,
-                  "Build everything, run one batch of each loop, say what the fit would do, and write nothing")
-        ->group("General");
-    app_.add_option("--bandwidth", flags_.bandwidths,
-                    "For --dry-run of several ranks: Gbit/s of the network between them [10 100 400]")
-        ->type_name("NUMBER...")
-        ->check(CLI::PositiveNumber)
-        ->group("General");
-  }
   for (const char* name : {"seed", "name"})
     if (const Field* field = schema_.find(name)) declare({name}, *field, {}, "General");
   app_.set_help_flag("--help,-h", "Show this text")->group("General");
@@ -186,11 +134,8 @@ void FlagDeclaration::declare(const std::vector<std::string>& path, const Field&
                               const std::string& group) {
   const std::vector<std::string> spellings = spellings_of(path);
   CLI::Option* const option = add(path, field, spellings, /*adds=*/false);
-  option->description(help_text(field, by_default))->type_name(value_word(*field.type, field.limits))->group(group);
-  options.push_back({.spelling = spellings[0],
-                     .help = field.help,
-                     .values = words_of(field),
-                     .needs_value = !field.type->is_switch()});
+  const KnownFlag& known = options.emplace_back(describe_flag(spellings[0], field, by_default));
+  option->description(known.description)->type_name(known.value)->group(group);
   if (!field.type->is_list()) return;
   std::vector<std::string> adding = spellings;
   for (std::string& spelling : adding) spelling += "+";

@@ -9,12 +9,9 @@ namespace levin::cli {
 /// The parsed flags of a command line.
 struct Flags {
   std::string ckpt_path = {};
-  std::string output = {};  ///< of predict: the file for the predictions
   bool print_config = false;
-  bool dry_run = false;
-  std::vector<double> bandwidths = {};  ///< of --bandwidth, in Gbit/s
   std::vector<Override> overrides = {};
-  /// The text of --help, if it was asked for; then nothing else is read.
+  /// What --help shows of these flags, if it was asked for; then nothing else is read.
   std::string help = {};
   /// Unknown flags, with the nearest known one, and flags without a value.
   std::vector<std::string> problems = {};
@@ -30,7 +27,7 @@ std::vector<std::string> config_files_of(const std::vector<std::string>& argumen
 Flags read_flags(const Schema& schema, const std::string& command, const std::vector<std::string>& arguments,
                  const Json& config);
 
-/// A flag as shells complete it.
+/// A flag as shells complete it and help shows it.
 struct KnownFlag {
   std::string spelling = {};  ///< "--max-epochs"
   std::string help = {};
@@ -40,6 +37,9 @@ struct KnownFlag {
   std::string value = {};        ///< the kind of value there: "INT"
   std::string description = {};  ///< the text there: the help with limits and default
 };
+
+/// Describes the flag of an option with that default, without a group; a null default is not shown.
+KnownFlag describe_flag(const std::string& spelling, const Field& field, const Json& by_default);
 
 /// Returns the flags that `read_flags` would know for the same arguments, in the order of --help.
 std::vector<KnownFlag> known_flags(const Schema& schema, const std::string& command,

@@ -39,6 +39,15 @@ std::string wrapped(const std::string& text, size_t first, size_t indent, size_t
   return result;
 }
 
+std::string help_line(const std::string& term, const std::string& text, size_t column) {
+  const size_t width = help_width();
+  // In a narrow terminal the descriptions are below the terms.
+  if (width < kWidth) column = 8;
+  std::string line = "  " + term;
+  line += line.size() + 2 > column ? "\n" + std::string(column, ' ') : std::string(column - line.size(), ' ');
+  return line + wrapped(text, column, column, width) + "\n";
+}
+
 HelpFormatter::HelpFormatter() { column_width(kColumn); }
 
 std::string HelpFormatter::make_option_name(const CLI::Option* option, bool /*is_positional*/) const {
@@ -50,16 +59,10 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
-  const size_t width = help_width();
-  // In a narrow terminal the descriptions are below the flags.
-  const size_t column = width < kWidth ? 8 : kColumn;
-  std::string line = "  " + make_option_name(option, is_positional) + make_option_opts(option);
-  line += line.size() + 2 > column ? "\n" + std::string(column, ' ') : std::string(column - line.size(), ' ');
-  return line + wrapped(option->get_description(), column, column, width) + "\n";
+  return help_line(make_option_name(option, is_positional) + make_option_opts(option), option->get_description(),
+                   kColumn);
 }
 
-std::string HelpFormatter::make_usage(const CLI::App* /*app*/, std::string name) const {
-  return "Usage: " + name + " --config FILE... [--FLAG VALUE...]\n";
-}
+std::string HelpFormatter::make_usage(const CLI::App* /*app*/, std::string /*name*/) const { return ""; }
 
 }  // namespace levin::cli

@@ -11,6 +11,9 @@ size_t help_width();
 /// `indent` spaces; `first` columns of the first line are already used.
 std::string wrapped(const std::string& text, size_t first, size_t indent, size_t width);
 
+/// Returns a term, such as a flag, and what it means, which begins in that column, or below a longer term.
+std::string help_line(const std::string& term, const std::string& text, size_t column);
+
 /// Formats the help of options: the first spelling, the value's type and the description.
 class HelpFormatter : public CLI::Formatter {
  public:

@@ -3,15 +3,31 @@
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/trained_weights.h>
-#include <levin/program/commands/ckpt.h>
 #include <levin/program/commands/ckpt_file.h>
+#include <levin/program/commands/commands.h>
 #include <levin/trainer/checkpoint/save_sharded_state.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace levin::cli {
 namespace {
+
+struct ConvertOptions {
+  bool weights_only = LEVIN_OPTION(weights_only, false,
+                                   "Of a checkpoint, keep the weights alone; a safetensors file holds nothing else");
+  std::optional<std::string> dtype = LEVIN_OPTION(dtype, {}, "What floating-point weights become; unset: unchanged",
+                                                  {.choices = {"fp16", "bf16", "fp32"}});
+  std::string prefix = LEVIN_OPTION(prefix, "", "Keep only the weights whose names begin with it, and remove it");
+  int64_t shards =
+      LEVIN_OPTION(shards, 0, "Write a sharded checkpoint: OUT, and this number of parts beside it; 0: one file",
+                   {.min = 0, .max = 65536});
+};
 
 enum class CkptFormat { PyTorch, Safetensors };
 
@@ -36,9 +52,9 @@ State converted_weights(const State& weights, const ConvertOptions& options, con
     std::string name = to_text(key);
     if (!name.starts_with(options.prefix)) continue;
     name.erase(0, options.prefix.size());
-    const bool changes = !options.dtype.empty() && value.is_tensor() && value.to_tensor().is_floating_point();
+    const bool changes = options.dtype && value.is_tensor() && value.to_tensor().is_floating_point();
     converted.to_dict().emplace_back(options.prefix.empty() ? key : State::Key(name),
-                                     changes ? State(value.to_tensor().to(dtype_of(options.dtype))) : value);
+                                     changes ? State(value.to_tensor().to(dtype_of(*options.dtype))) : value);
   }
   if (converted.size() == 0 && weights.size() > 0)
     throw UsageError(file, ": no name of its weights begins with ", options.prefix, "; the first is ",
@@ -71,8 +87,9 @@ void save_whole(const State& state, const State& learned, const std::filesystem:
   remove_parts(to);
 }
 
-}  // namespace
-
+/// Converts `in` to `to`, each a PyTorch or a safetensors file; the extension of `to` decides its format. A sharded
+/// checkpoint becomes one file, and any file a sharded one with the option `shards`. Prints a
+/// summary to `out`. Throws levin::UsageError for an unknown extension, and for options that do not fit the file.
 void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std::filesystem::path& to,
                   const ConvertOptions& options) {
   const CkptFormat format = format_by_name(to);
@@ -81,7 +98,7 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
   const CkptFile file = read_ckpt_file(in, /*verify_checksums=*/true);
   if (!file.state.is_dict()) throw UsageError(in.string(), ": a dict was expected, this is a ", file.state.kind());
   const State* weights = find_state_dict(file.state);
-  const bool changes_weights = !options.dtype.empty() || !options.prefix.empty();
+  const bool changes_weights = options.dtype || !options.prefix.empty();
   const bool strips = weights && (options.weights_only || format == CkptFormat::Safetensors);
   if (weights && !strips && changes_weights)
     throw UsageError(in.string(),
@@ -105,6 +122,23 @@ void ckpt_convert(std::ostream& out, const std::filesystem::path& in, const std:
   out << "\n";
   const std::string left_out = strips ? other_keys(file.state) : "";
   if (!left_out.empty()) out << "left out: " << left_out << "\n";
+}
+
+int run_ckpt_convert(const ConvertOptions& options, const Words& words) {
+  ckpt_convert(std::cout, words[0], words[1], options);
+  return 0;
+}
+
+}  // namespace
+
+Command ckpt_convert_command() {
+  return make_command({.name = "ckpt convert",
+                       .summary = "Write a checkpoint in another format or dtype, or its weights alone",
+                       .usage = "IN OUT",
+                       .about = "The name of OUT says the format: .safetensors, or .pt, .pth, .ckpt, .bin for PyTorch.",
+                       .least = 2,
+                       .most = 2},
+                      run_ckpt_convert);
 }
 
 }  // namespace levin::cli

@@ -1,7 +1,8 @@
+#include <levin/program/commands/ckpt_diff.h>
 #include <levin/core/state/find_state_dict.h>
 #include <levin/program/cli/report.h>
-#include <levin/program/commands/ckpt.h>
 #include <levin/program/commands/ckpt_file.h>
+#include <levin/program/commands/commands.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/view_as_real.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iostream>
 #include <limits>
 #include <unordered_map>
 
@@ -138,6 +140,30 @@ bool ckpt_diff(std::ostream& out, const std::filesystem::path& a, const std::fil
   else
     out << differences << " of " << all << " values differ\n";
   return differences == 0;
+}
+
+namespace {
+
+struct CkptDiffFlags {
+  double tolerance = LEVIN_OPTION(tolerance, 0, "Values that are further apart than this differ", {.min = 0});
+};
+
+int run_ckpt_diff(const CkptDiffFlags& flags, const Words& words) {
+  return ckpt_diff(std::cout, words[0], words[1], flags.tolerance) ? 0 : 1;
+}
+
+}  // namespace
+
+Command ckpt_diff_command() {
+  return make_command(
+      {.name = "ckpt diff",
+       .summary = "Compare two checkpoints or files of weights, by name and by value",
+       .usage = "A B",
+       .about = "Prints what differs: names, shapes, dtypes, and values. If one file holds weights alone, the "
+                "other's weights are compared. The exit code is 1 if anything differs.",
+       .least = 2,
+       .most = 2},
+      run_ckpt_diff);
 }
 
 }  // namespace levin::cli

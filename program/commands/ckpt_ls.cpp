@@ -1,8 +1,9 @@
 #include <levin/core/system/json_text.h>
-#include <levin/program/commands/ckpt.h>
 #include <levin/program/commands/ckpt_file.h>
+#include <levin/program/commands/commands.h>
 
 #include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 namespace levin::cli {
@@ -52,8 +53,8 @@ void print_json(std::ostream& out, const std::filesystem::path& path, const Ckpt
   out << json_text(json, 2) << "\n";
 }
 
-}  // namespace
-
+/// Prints the contents of a checkpoint or a file of weights: tensors with shape, dtype and size, and the other values.
+/// With `json`, prints one JSON object. Does not read tensor values.
 void ckpt_ls(std::ostream& out, const std::filesystem::path& path, bool json) {
   const CkptFile file = read_ckpt_file(path, /*verify_checksums=*/false, tensor_without_memory);
   if (json) return print_json(out, path, file);
@@ -85,6 +86,29 @@ void ckpt_ls(std::ostream& out, const std::filesystem::path& path, bool json) {
   }
   out << total.tensors << (total.tensors == 1 ? " tensor, " : " tensors, ") << total.elements
       << (total.elements == 1 ? " element, " : " elements, ") << size_text(total.bytes) << "\n";
+}
+
+struct CkptLsFlags {
+  bool json = LEVIN_OPTION(json, false, "Print one JSON object");
+};
+
+int run_ckpt_ls(const CkptLsFlags& flags, const Words& words) {
+  ckpt_ls(std::cout, words[0], flags.json);
+  return 0;
+}
+
+}  // namespace
+
+Command ckpt_ls_command() {
+  return make_command(
+      {.name = "ckpt ls",
+       .summary = "Show what a checkpoint or a file of weights holds",
+       .usage = "FILE",
+       .about = "Prints tensors with shape, dtype and size, and all other values, of files of levin, PyTorch "
+                "Lightning, torch.save and safetensors.",
+       .least = 1,
+       .most = 1},
+      run_ckpt_ls);
 }
 
 }  // namespace levin::cli

@@ -2,9 +2,12 @@
 #include <levin/core/state/file_bytes.h>
 #include <levin/core/state/format/zip_reader.h>
 #include <levin/core/system/error.h>
-#include <levin/program/commands/ckpt.h>
 #include <levin/program/commands/ckpt_file.h>
+#include <levin/program/commands/commands.h>
 
+#include <filesystem>
+#include <iostream>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,8 +42,7 @@ std::string verified(const std::filesystem::path& path) {
   return text + ", " + std::to_string(checksums) + " checksums" + parts;
 }
 
-}  // namespace
-
+/// Reads the files completely, compares every checksum and prints a line per file. Returns whether all are intact.
 bool ckpt_verify(std::ostream& out, const std::vector<std::filesystem::path>& files) {
   bool all_whole = true;
   for (const std::filesystem::path& path : files) {
@@ -52,6 +54,22 @@ bool ckpt_verify(std::ostream& out, const std::vector<std::filesystem::path>& fi
     }
   }
   return all_whole;
+}
+
+int run_ckpt_verify(const NoOptions& /*flags*/, const Words& words) {
+  return ckpt_verify(std::cout, {words.begin(), words.end()}) ? 0 : 1;
+}
+
+}  // namespace
+
+Command ckpt_verify_command() {
+  return make_command({.name = "ckpt verify",
+                       .summary = "Say whether checkpoints are whole, by their checksums",
+                       .usage = "FILE...",
+                       .about = "Reads the files whole. The exit code is 1 if one is damaged.",
+                       .least = 1,
+                       .most = kAnyNumber},
+                      run_ckpt_verify);
 }
 
 }  // namespace levin::cli

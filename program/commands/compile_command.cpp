@@ -3,8 +3,8 @@
 #include <levin/core/system/error.h>
 #include <levin/data/data_module.h>
 #include <levin/program/cli/command_line.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
+#include <levin/program/commands/run_module.h>
 #include <levin/trainer/compile_step.h>
 #include <levin/trainer/trainer_impl.h>
 
@@ -14,20 +14,16 @@
 namespace levin::cli {
 namespace {
 
-constexpr const char* kHelp =
-    R"(levin compile compiles the training step of a config: forward and backward become one piece of machine code.
-
-Usage: levin compile --config FILE... [--FLAG VALUE...] --out step.pt2 [--optimizer in_step] [--python PATH]
-                     [--threads N]
-
-  --out FILE.pt2    The package that is written; train with it by `levin fit ... --compiled-step FILE.pt2`
-  --optimizer HOW   eager (default): the optimizer's steps stay levin's; in_step: SGD, Adam or AdamW compiled too
-  --python PATH     A Python with the same torch; else the one that LibTorch belongs to, or python3
-  --threads N       Compute threads of the code; else as many as a run has
-
-It needs Python and a C++ compiler (CXX, or g++); the run needs neither. The package is for this kind of CPU, this
-LibTorch, and this step: the model's options and code, and the precision. The other flags are those of fit.
-)";
+struct CompileFlags {
+  std::string out =
+      LEVIN_OPTION(out, "", "The package that is written; train with it by `levin fit ... --compiled-step FILE`");
+  std::string optimizer = LEVIN_OPTION(
+      optimizer, "eager", "eager: the optimizer's steps stay levin's; in_step: SGD, Adam or AdamW is compiled too",
+      {.choices = {"eager", "in_step"}});
+  std::string python =
+      LEVIN_OPTION(python, "", "A Python with the same torch; unset: the one that LibTorch belongs to, or python3");
+  int64_t threads = LEVIN_OPTION(threads, 0, "Compute threads of the code; 0: as many as a run has", {.min = 0});
+};
 
 void print(std::ostream& out, const CompileStepOptions& options, const CompileStepResult& result) {
   const bool in_step = options.optimizer == "in_step";
@@ -47,19 +43,13 @@ void print(std::ostream& out, const CompileStepOptions& options, const CompileSt
   out.flush();
 }
 
-}  // namespace
-
-int compile_command(std::vector<std::string> arguments) {
+int run_compile(const CompileFlags& flags, const Words& words) {
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
   CompileStepOptions how;
-  how.out = followed(take_flag(arguments, "--out").value_or("")).string();
-  how.optimizer = take_flag(arguments, "--optimizer").value_or(how.optimizer);
-  how.python = take_flag(arguments, "--python").value_or("");
-  how.threads = take_count(arguments, "--threads", /*least=*/1).value_or(0);
-  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
-  if (!line.flags.help.empty()) {
-    std::cout << kHelp << "\n" << line.flags.help << std::flush;
-    return 0;
-  }
+  how.out = followed(flags.out).string();
+  how.optimizer = flags.optimizer;
+  how.python = flags.python;
+  how.threads = flags.threads;
   const RunOptions options = read_run_options(line.config);
   require_model(options);
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
@@ -70,6 +60,20 @@ int compile_command(std::vector<std::string> arguments) {
       data ? compile_step(*trainer, *module, *data, how) : compile_step(*trainer, *module, data::Loaders(), how);
   print(std::cout, how, result);
   return 0;
+}
+
+}  // namespace
+
+Command compile_command() {
+  return make_command(
+      {.name = "compile",
+       .summary = "Compile forward and backward of a config's training step, once, for many runs",
+       .usage = "--out FILE.pt2",
+       .about = R"(It needs Python and a C++ compiler (CXX, or g++); the run needs neither. The package is for this
+kind of CPU, this LibTorch, and this step: the model's options and code, and the precision.)",
+       .rest = Rest::FitFlags,
+       .values = {{"out", "FILE.pt2"}, {"python", "PATH"}}},
+      run_compile);
 }
 
 }  // namespace levin::cli

@@ -86,7 +86,8 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Resolv
         << " tensor-parallel ones each; what follows is of one of these, without what layers send\n";
   if (findings.ranks == 1) return;
   // For zero1 NCCL reduce-scatters gradients, while Gloo all-reduces them.
-  const int64_t sent = findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != "cpu");
+  const int64_t sent =
+      findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != Accelerator::Cpu);
   const bool in_units = findings.reduction.only_scatters;
   out << "gradients: " << megabytes(findings.reduction.bytes) << " in "
       << counted(findings.reduction.buckets, in_units ? "unit" : "bucket");
@@ -144,7 +145,7 @@ void DryRun::on_train_start(Run& run) {
   findings_->nodes = nodes_;
   if (findings_->ranks == 1) return;
   for (const auto& loader : findings_->loaders) loader->shard(0, findings_->ranks);
-  if (strategy_.kind == StrategyKind::Fsdp)
+  if (strategy_.traits.shards_parameters)
     findings_->reduction = sharding_plan(run).reduction;
   else
     findings_->reduction = parallel::plan_reduction(run.module(), reduction_);
@@ -166,7 +167,7 @@ void DryRun::on_train_batch_start(Run& run) {
 
 void DryRun::on_before_backward(Run& run, at::Tensor& /*loss*/) {
   if (!tracker_) return;
-  const bool shards = strategy_.kind == StrategyKind::Fsdp;
+  const bool shards = strategy_.traits.shards_parameters;
   for (const auto& [device, bytes] : tracker_->live())
     findings_->memory[device].activations =
         std::max<int64_t>(0, bytes - (shards ? parallel::whole_bytes(run.module()) : 0));
@@ -175,7 +176,7 @@ void DryRun::on_before_backward(Run& run, at::Tensor& /*loss*/) {
 void DryRun::on_train_batch_end(Run& run) {
   tracker_.reset();
   ++findings_->train_batches;
-  if (strategy_.kind == StrategyKind::Fsdp) {
+  if (strategy_.traits.shards_parameters) {
     const parallel::ShardingPlan plan = sharding_plan(run);
     MemoryNeed& need = findings_->memory[run.module().parameters().front().device().str()];
     need.parameters = plan.parameters;
@@ -205,7 +206,8 @@ TrainerOptions dry_run_options(TrainerOptions options) {
   options.barebones = false;
   options.overfit_batches = 0.0;
   options.auto_lr_find = false;
-  options.auto_scale_batch_size = options.scale_lr = {};
+  options.auto_scale_batch_size = {};
+  options.scale_lr = {};
   options.enable_progress_bar = options.enable_model_summary = false;
   return options;
 }

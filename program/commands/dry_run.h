@@ -44,10 +44,12 @@ class DryRun : public Callback {
   DryRun(std::shared_ptr<DryRunFindings> findings, const TrainerOptions& options)
       : findings_(std::move(findings)),
         strategy_(choose_strategy(options)),
-        reduction_(ddp_options(options, strategy_)),
-        sharding_(sharding_options(options)),
+        reduction_(reducer_options(strategy_options<DDPOptions>(options.strategy).value_or(DDPOptions()),
+                                   strategy_.traits.shards_optimizer)),
+        sharding_(sharding_options(strategy_options<FSDPOptions>(options.strategy).value_or(FSDPOptions()),
+                                   options.mesh.shard)),
         batches_of_step_(options.accumulate_grad_batches),
-        is_on_cpu_(options.accelerator == "cpu"),
+        is_on_cpu_(options.accelerator == Accelerator::Cpu),
         nodes_(options.nb_gpu_nodes.value_or(options.num_nodes)) {}
   void on_train_start(Run& run) override;
   void on_train_batch_start(Run& run) override;

@@ -12,8 +12,8 @@
 #include <levin/modules/trained_weights.h>
 #include <levin/modules/weights.h>
 #include <levin/program/cli/command_line.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
+#include <levin/program/commands/run_module.h>
 #include <levin/program/commands/traced_script.h>
 #include <levin/trainer/fit/assembly.h>
 #include <levin/trainer/options/resolved_options.h>
@@ -29,22 +29,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExportHelp = R"(levin export writes a trained module for use elsewhere.
-
-Usage: levin export --config FILE... [--ckpt-path FILE] [--FLAG VALUE...] --out FILE [--example SIZES]
-
-  --out FILE         .pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format;
-                     .ts, .torchscript: predict_step as TorchScript, for torch.jit.load in Python and C++;
-                     .pt2: the program of a ProgramModule, for torch.export.load
-  --ckpt-path FILE   The checkpoint or the file of weights; a run's folder, last and best as for predict; without it
-                     the model's initial weights (model.weights)
-  --example SIZES    For .ts: one sample, 3,224,224 or int64:128; without it the data say what a sample is
-
-A .ts takes samples as the files of the data hold them: numbers of a table that are not standardized, images of bytes.
-What was learned of the training data is in the script, and as JSON in its file levin_data.json.
-
-The other flags are those of fit.
-)";
+struct ExportFlags {
+  std::string out = LEVIN_OPTION(
+      out, "",
+      ".pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format; .ts, .torchscript: "
+      "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: the program of a ProgramModule, for "
+      "torch.export.load");
+  std::string example = LEVIN_OPTION(
+      example, "", "For .ts: the sizes of one sample, 3,224,224 or int64:128; unset: the data say what a sample is");
+};
 
 enum class Format { Weights, Script, Program };
 
@@ -96,7 +89,7 @@ Trained find_trained(const RunOptions& options, const std::string& ckpt_path) {
 /// The trainer's options for a module that is set up and not run.
 TrainerOptions without_run() {
   TrainerOptions options;
-  options.accelerator = "cpu";
+  options.accelerator = Accelerator::Cpu;
   options.logger = false;
   options.enable_checkpointing = options.enable_progress_bar = options.enable_model_summary = false;
   return options;
@@ -194,44 +187,55 @@ void export_script(LightningModule& module, data::DataModule* data, const State&
   if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }
 
-}  // namespace
-
-int export_command(std::vector<std::string> arguments) {
-  if (arguments.empty() || take_switch(arguments, "--help")) {
-    std::cout << kExportHelp << std::flush;
-    return 0;
-  }
-  std::optional<std::string> out = take_flag(arguments, "--out");
-  const std::string example = take_flag(arguments, "--example").value_or("");
-  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
+int run_export(const ExportFlags& flags, const Words& words) {
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
   const RunOptions options = read_run_options(line.config);
   require_model(options);
-  if (!out) throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
-  const Format format = format_of(*out);
-  out = followed(*out).string();
-  if (!example.empty() && format != Format::Script) throw UsageError("--example: only a script (.ts) needs one");
+  if (flags.out.empty())
+    throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
+  const Format format = format_of(flags.out);
+  const std::string out = followed(flags.out).string();
+  if (!flags.example.empty() && format != Format::Script) throw UsageError("--example: only a script (.ts) needs one");
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;
   const Trained trained = find_trained(options, line.flags.ckpt_path);
   const ModuleToExport ready(*module, data.get(), trained, line.flags.ckpt_path);
   if (format == Format::Weights) {
-    save_trained_weights(*module, trained.learned_from_data, *out);
-    std::cout << *out << ": weights";
+    save_trained_weights(*module, trained.learned_from_data, out);
+    std::cout << out << ": weights";
   } else if (format == Format::Script) {
-    export_script(*module, data.get(), trained.learned_from_data, example, *out);
+    export_script(*module, data.get(), trained.learned_from_data, flags.example, out);
   } else {
     auto* const program = dynamic_cast<ProgramModule*>(module.get());
     if (program == nullptr)
       throw UsageError(
           "--out: a .pt2 holds the program of a ProgramModule, and this model is none; write .ts for "
           "TorchScript");
-    program->save_program(*out);
-    std::cout << *out << ": the model's program";
+    program->save_program(out);
+    std::cout << out << ": the model's program";
   }
   const std::string from = line.flags.ckpt_path.empty() ? "" : trained.file;
   std::cout << "; " << (from.empty() ? "the model's initial weights" : "the weights of " + from) << std::endl;
   return 0;
+}
+
+}  // namespace
+
+Command export_command() {
+  return make_command(
+      {.name = "export",
+       .summary = "Write a trained module for use elsewhere: TorchScript, weights, or a program",
+       .usage = "--out FILE",
+       .about =
+           R"(--ckpt-path names a checkpoint or a file of weights; a run's folder, last and best as for predict. Without it
+the model's initial weights (model.weights) are written.
+
+A .ts takes samples as the files of the data hold them: numbers of a table that are not standardized, images of bytes.
+What was learned of the training data is in the script, and as JSON in its file levin_data.json.)",
+       .rest = Rest::FitFlags,
+       .values = {{"out", "FILE"}, {"example", "SIZES"}}},
+      run_export);
 }
 
 }  // namespace levin::cli

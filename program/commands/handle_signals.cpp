@@ -7,11 +7,20 @@
 namespace levin::cli {
 namespace {
 
-SignalAction action_named(const std::string& name) {
-  if (name == "auto") return slurm_job_id().empty() ? SignalAction::Save : SignalAction::Requeue;
-  if (name == "save") return SignalAction::Save;
-  if (name == "stop") return SignalAction::Stop;
-  return name == "requeue" ? SignalAction::Requeue : SignalAction::Ignore;
+SignalAction action_of(OnSignal given) {
+  switch (given) {
+    case OnSignal::Auto:
+      return slurm_job_id().empty() ? SignalAction::Save : SignalAction::Requeue;
+    case OnSignal::Save:
+      return SignalAction::Save;
+    case OnSignal::Stop:
+      return SignalAction::Stop;
+    case OnSignal::Requeue:
+      return SignalAction::Requeue;
+    case OnSignal::Ignore:
+      break;
+  }
+  return SignalAction::Ignore;
 }
 
 }  // namespace
@@ -21,8 +30,8 @@ std::vector<std::pair<int, SignalAction>> signal_actions(const TrainerOptions& o
   return {{SIGTERM, SignalAction::Stop},
           {SIGINT, SignalAction::Stop},
           {SIGHUP, SignalAction::Stop},
-          {SIGUSR1, action_named(options.on_sigusr1)},
-          {SIGUSR2, action_named(options.on_sigusr2)}};
+          {SIGUSR1, action_of(options.on_sigusr1)},
+          {SIGUSR2, action_of(options.on_sigusr2)}};
 }
 
 void HandleSignals::handle(Run& run) {

@@ -2,8 +2,8 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/private_folder.h>
 #include <levin/program/cli/shell_word.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
+#include <levin/program/commands/run_module.h>
 #include <levin/trainer/launch/supervisor.h>
 
 #include <algorithm>
@@ -15,22 +15,14 @@
 namespace levin::cli {
 namespace {
 
-constexpr int64_t kPort = 29500;
-
-constexpr const char* kLaunchHelp =
-    R"(levin launch: train on several machines that ssh reaches
-
-Usage: levin launch --hosts HOST,HOST,... [--port INT] [--ssh COMMAND] [--run] fit --config FILE... [--FLAG VALUE...]
-
-  --hosts LIST   The machines; on the first the ranks meet. Checkout, data and program lie at the same paths on all
-  --port INT     Where they meet [29500]
-  --ssh COMMAND  How a machine is reached [ssh]
-  --run          Run the commands and watch them; without it they are printed, one for each machine
-
-With --run the machines share a secret, which no command line shows, and turn others away. For printed commands set
-LEVIN_SECRET to the same text on all machines.
-
-)";
+struct LaunchFlags {
+  std::string hosts = LEVIN_OPTION(
+      hosts, "", "The machines; on the first the ranks meet. Checkout, data and program lie at the same paths on all");
+  int64_t port = LEVIN_OPTION(port, 29500, "Where they meet", {.min = 1, .max = 65535});
+  std::string ssh = LEVIN_OPTION(ssh, "ssh", "How a machine is reached");
+  bool run =
+      LEVIN_OPTION(run, false, "Run the commands and watch them; without it they are printed, one for each machine");
+};
 
 std::vector<std::string> split_hosts(const std::string& list) {
   std::vector<std::string> hosts;
@@ -71,31 +63,20 @@ std::string run_on(const std::string& host, const std::string& ssh, const std::s
          " " + shell_word(command);
 }
 
-}  // namespace
-
-int launch_command(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
-    std::cout << kLaunchHelp << std::flush;
-    return 0;
-  }
-  const auto first = std::find_if(arguments.begin(), arguments.end(), is_run_command);
-  const std::vector<std::string> run(first, arguments.end());
-  arguments.erase(first, arguments.end());
-  const auto list = take_flag(arguments, "--hosts");
-  const int64_t port = take_count(arguments, "--port", /*least=*/1).value_or(kPort);
-  const std::string ssh = take_flag(arguments, "--ssh").value_or("ssh");
-  const bool runs = std::erase(arguments, "--run") > 0;
-  if (!arguments.empty()) throw UsageError("launch: ", arguments[0], " is none of its flags; see levin launch --help");
-  if (!list) throw UsageError("launch: --hosts is missing; name the machines: --hosts a,b,c");
-  if (run.empty()) throw UsageError("launch: what to run is missing: fit, validate, test or predict, with its flags");
+int run_launch(const LaunchFlags& flags, const Words& run) {
+  if (flags.hosts.empty()) throw UsageError("levin launch: --hosts is missing; name the machines: --hosts a,b,c");
+  if (run.empty())
+    throw UsageError("levin launch: what to run is missing: fit, validate, test or predict, with its flags");
+  if (!is_run_command(run[0])) throw UsageError("levin launch: expected fit, validate, test or predict, got ", run[0]);
   for (const std::string& word : run)
     if (word.rfind("--num-nodes", 0) == 0 || word.rfind("--nb-gpu-nodes", 0) == 0)
-      throw UsageError("launch: ", word, ": the number of machines is that of --hosts");
-  const std::vector<std::string> hosts = split_hosts(*list);
+      throw UsageError("levin launch: ", word, ": the number of machines is that of --hosts");
+  const std::vector<std::string> hosts = split_hosts(flags.hosts);
   SupervisedRun nodes{.ranks = static_cast<int64_t>(hosts.size()), .called = "node"};
-  if (!runs) {
+  if (!flags.run) {
     for (size_t node = 0; node < hosts.size(); ++node)
-      std::cout << ssh << " " << hosts[node] << " " << shell_word(command_on(node, hosts, port, run, "")) << "\n";
+      std::cout << flags.ssh << " " << hosts[node] << " " << shell_word(command_on(node, hosts, flags.port, run, ""))
+                << "\n";
     return 0;
   }
   const char* const given = std::getenv("LEVIN_SECRET");
@@ -104,7 +85,7 @@ int launch_command(std::vector<std::string> arguments) {
   for (size_t node = 0; node < hosts.size(); ++node) {
     const std::string file = files + std::to_string(node);
     nodes.commands.push_back(
-        {"/bin/sh", "-c", run_on(hosts[node], ssh, command_on(node, hosts, port, run, file), file)});
+        {"/bin/sh", "-c", run_on(hosts[node], flags.ssh, command_on(node, hosts, flags.port, run, file), file)});
   }
   PrivateFolder logs("launch");
   logs.keep();
@@ -112,6 +93,20 @@ int launch_command(std::vector<std::string> arguments) {
   std::cout << "starts " << hosts.size() << " machines; the output of all but " << hosts.front() << " is in "
             << nodes.log_folder.string() << std::endl;
   return supervise(nodes);
+}
+
+}  // namespace
+
+Command launch_command() {
+  return make_command(
+      {.name = "launch",
+       .summary = "Print the commands that train on several machines, or run them by ssh",
+       .usage = "--hosts HOST,HOST,... fit --config FILE... [--FLAG VALUE...]",
+       .about = R"(With --run the machines share a secret, which no command line shows, and turn others away. For
+printed commands set LEVIN_SECRET to the same text on all machines.)",
+       .rest = Rest::Command,
+       .values = {{"hosts", "LIST"}, {"ssh", "COMMAND"}}},
+      run_launch);
 }
 
 }  // namespace levin::cli

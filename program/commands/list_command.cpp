@@ -8,6 +8,7 @@
 #include <levin/program/commands/commands.h>
 #include <levin/trainer/loggers/registry.h>
 #include <levin/trainer/profilers/registry.h>
+#include <levin/trainer/strategies/registry.h>
 
 #include <algorithm>
 #include <iostream>
@@ -36,8 +37,15 @@ constexpr std::pair<const char*, Lines (*)()> kKinds[] = {
     {"optimizers", [] { return lines_of(optim::OptimizerKind::registry()); }},
     {"lr_schedulers", [] { return lines_of(LRSchedulerKind::registry()); }},
     {"callbacks", [] { return sorted(lines_of(CallbackKind::registry())); }},
+    {"strategies", [] { return lines_of(StrategyKind::registry()); }},
     {"loggers", [] { return lines_of(LoggerKind::registry()); }},
     {"profilers", [] { return lines_of(ProfilerKind::registry()); }}};
+
+std::vector<std::string> list_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto& [name, lines] : kKinds) kinds.emplace_back(name);
+  return kinds;
+}
 
 std::string all_kinds() {
   std::string all;
@@ -52,17 +60,8 @@ Lines lines_of_kind(const std::string& kind) {
                    "; there are: ", all_kinds());
 }
 
-}  // namespace
-
-std::vector<std::string> list_kinds() {
-  std::vector<std::string> kinds;
-  for (const auto& [name, lines] : kKinds) kinds.emplace_back(name);
-  return kinds;
-}
-
-void list_command(const std::vector<std::string>& arguments) {
-  if (arguments.size() != 1) throw UsageError("levin list: expected one of ", all_kinds());
-  const Lines lines = lines_of_kind(arguments[0]);
+int run_list(const NoOptions& /*flags*/, const Words& words) {
+  const Lines lines = lines_of_kind(words[0]);
   size_t width = 0;
   for (const auto& [name, help] : lines) width = std::max(width, name.size());
   for (const auto& [name, help] : lines) {
@@ -70,7 +69,20 @@ void list_command(const std::vector<std::string>& arguments) {
     if (!help.empty()) std::cout << std::string(width - name.size() + 2, ' ') << help;
     std::cout << "\n";
   }
-  std::cout.flush();
+  return 0;
+}
+
+}  // namespace
+
+Command list_command() {
+  return make_command({.name = "list",
+                       .summary = "Show the classes that a config can name",
+                       .usage = "KIND",
+                       .about = "KIND is one of " + all_kinds() + ".",
+                       .least = 1,
+                       .most = 1,
+                       .operands = list_kinds},
+                      run_list);
 }
 
 }  // namespace levin::cli

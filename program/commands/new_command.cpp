@@ -2,7 +2,6 @@
 #include <levin/core/system/error.h>
 #include <levin/program/cli/installed_prefix.h>
 #include <levin/program/cli/shell_word.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/project_files.h>
 #include <unistd.h>
@@ -19,22 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNewHelp = R"(levin new writes a project that builds and trains at once.
-
-Usage: levin new FOLDER [--template NAME]
-       levin new --from-loop [FOLDER]
-
-  --template NAME   image: pictures and their classes [image];
-                    tabular: numbers from the columns of a table;
-                    text: the next byte of a text;
-                    rl: an agent that plays (reinforcement learning);
-                    embedded: a program with a loop of its own, which hands over batches
-  --from-loop       Print how a training loop written by hand becomes levin's in five steps; with FOLDER, write a project
-                    with that page, the loop, the same with levin, and a test that both end with the same weights
-
-The folder's name is the project's. The project has a module, its data, a config, a test, CMake presets, a CI file, and a
-README that says how to take your own data. The data that come with it are made by the program.
-)";
+struct NewFlags {
+  std::optional<std::string> template_ = LEVIN_OPTION(
+      template_, {},
+      "image: pictures and their classes; tabular: numbers from the columns of a table; text: the next byte of a text; "
+      "rl: an agent that plays (reinforcement learning); embedded: a program with a loop of its own, which hands over "
+      "batches [image]");
+  bool from_loop = LEVIN_OPTION(
+      from_loop, false,
+      "Print how a training loop written by hand becomes levin's in five steps; with FOLDER, write a project with that "
+      "page, the loop, the same with levin, and a test that both end with the same weights");
+};
 
 struct Template {
   const char* name;
@@ -191,30 +185,20 @@ void write_project(const fs::path& folder, const Template& chosen, const std::st
   draft.become_project();
 }
 
-}  // namespace
-
-int new_command(std::vector<std::string> arguments) {
-  if (take_switch(arguments, "--help")) {
-    std::cout << kNewHelp << std::flush;
-    return 0;
-  }
-  const bool from_loop = take_switch(arguments, "--from-loop");
-  const auto named_template = take_flag(arguments, "--template");
-  if (from_loop && named_template)
+int run_new(const NewFlags& flags, const Words& words) {
+  const bool from_loop = flags.from_loop;
+  if (from_loop && flags.template_)
     throw UsageError("levin new: --from-loop has a template of its own; leave out --template");
-  const Template& chosen = from_loop ? kFromLoop : template_named(named_template.value_or("image"));
-  for (const std::string& word : arguments)
-    if (word.starts_with("-")) throw UsageError("levin new: no flag ", word, "; `levin new --help` says more");
-  if (from_loop && arguments.empty()) {
+  const Template& chosen = from_loop ? kFromLoop : template_named(flags.template_.value_or("image"));
+  if (from_loop && words.empty()) {
     std::cout << page_of_project(text_of(kFromLoop.name, "README.md"));
     std::cout << "\n`levin new --from-loop FOLDER` writes this page with the programs that it shows.\n" << std::flush;
     return 0;
   }
-  if (arguments.size() != 1)
-    throw UsageError("levin new: expected the folder of the project; `levin new --help` says more");
-  const fs::path folder = fs::absolute(arguments[0]).lexically_normal();
+  if (words.empty()) throw UsageError("levin new: expected the folder of the project; `levin new --help` says more");
+  const fs::path folder = fs::absolute(words[0]).lexically_normal();
   const fs::path named = folder.has_filename() ? folder : folder.parent_path();
-  const std::string name = arguments[0] == "." ? "." : named.filename().string();
+  const std::string name = words[0] == "." ? "." : named.filename().string();
   check_name(name);
   check_free(named);
   const fs::path prefix = installed_prefix();
@@ -223,9 +207,9 @@ int new_command(std::vector<std::string> arguments) {
   } catch (const fs::filesystem_error& error) {
     throw UsageError("levin new: ", named.string(), " cannot be made: ", error.code().message());
   }
-  std::cout << "wrote " << arguments[0] << ", a project with the template " << chosen.name << ". To build and "
+  std::cout << "wrote " << words[0] << ", a project with the template " << chosen.name << ". To build and "
             << (from_loop ? "compare" : "train") << ":\n"
-            << "  cd " << shell_word(arguments[0]) << "\n"
+            << "  cd " << shell_word(words[0]) << "\n"
             << "  cmake --preset release && cmake --build --preset release\n";
   if (from_loop)
     std::cout << "  ctest --preset release\nREADME.md has the five steps.\n";
@@ -236,6 +220,21 @@ int new_command(std::vector<std::string> arguments) {
                  "-DLEVIN_PREFIX=PREFIX to the first cmake.\n";
   std::cout.flush();
   return 0;
+}
+
+}  // namespace
+
+Command new_command() {
+  return make_command(
+      {.name = "new",
+       .summary = "Write a project that builds and trains: image, tabular, text, rl or embedded",
+       .usage = "FOLDER",
+       .about =
+           R"(The folder's name is the project's. The project has a module, its data, a config, a test, CMake presets, a
+CI file, and a README that says how to take your own data. The data that come with it are made by the program.)",
+       .most = 1,
+       .values = {{"template_", "NAME"}}},
+      run_new);
 }
 
 }  // namespace levin::cli

@@ -4,10 +4,10 @@
 #include <levin/core/system/signals.h>
 #include <levin/data/data_module.h>
 #include <levin/program/cli/command_line.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/handle_signals.h>
 #include <levin/program/commands/profile_apply.h>
+#include <levin/program/commands/run_module.h>
 #include <levin/program/profile/profile.h>
 #include <levin/trainer/fit/launch_ranks.h>
 #include <unistd.h>
@@ -22,48 +22,12 @@ namespace {
 
 constexpr int kFound = 3;
 
-constexpr const char* kHelp =
-    R"(levin profile measures what holds a run back, and what to change.
-
-Usage: levin profile --config FILE... [--FLAG VALUE...] [--steps N] [--seconds S] [--json] [--check] [--apply]
-
-  --steps N     Measured train batches of a trial; else as many as take --seconds, from 24 to 400
-  --seconds S   How long a trial measures [0.3]
-  --pairs N     Pairs of trials at most until the gain of a change is clear [9]
-  --json        Print the report as JSON
-  --check       Exit with 3 if there is something to change
-  --apply       Write the advice that leaves learning as it is into the config files
-
-Each change is tried in short fits of new modules and data, in turn with unchanged ones; what is printed is the median of
-their ratios. Nothing stays behind: logs and checkpoints of the trials go into a temporary folder beside the runs. The
-other flags are those of fit.
-)";
-
-struct Arguments {
+struct ProfileFlags {
   ProfileOptions options = {};
-  bool json = false, check = false, apply = false;
+  bool json = LEVIN_OPTION(json, false, "Print the report as JSON");
+  bool check = LEVIN_OPTION(check, false, "Exit with 3 if there is something to change");
+  bool apply = LEVIN_OPTION(apply, false, "Write the advice that leaves learning as it is into the config files");
 };
-
-double take_seconds(std::vector<std::string>& arguments, double otherwise) {
-  const std::optional<std::string> text = take_flag(arguments, "--seconds");
-  if (!text) return otherwise;
-  char* end = nullptr;
-  const double seconds = std::strtod(text->c_str(), &end);
-  if (text->empty() || *end != '\0' || !(seconds >= 0.01 && seconds <= 60))
-    throw UsageError("--seconds: expected a number from 0.01 to 60, got ", *text);
-  return seconds;
-}
-
-Arguments take_arguments(std::vector<std::string>& arguments) {
-  Arguments taken;
-  taken.options.steps = take_count(arguments, "--steps", /*least=*/1).value_or(0);
-  taken.options.max_pairs = take_count(arguments, "--pairs", /*least=*/3).value_or(taken.options.max_pairs);
-  taken.options.seconds = take_seconds(arguments, taken.options.seconds);
-  taken.json = take_switch(arguments, "--json");
-  taken.check = take_switch(arguments, "--check");
-  taken.apply = take_switch(arguments, "--apply");
-  return taken;
-}
 
 /// While it lives, stdout and stderr lead nowhere: bars and messages of the trials are no one's.
 class MutedOutput {
@@ -129,15 +93,8 @@ void apply(const CommandLine& line, const std::vector<std::string>& arguments, c
   for (const std::string& text : applied.left) std::cout << "Not written: " << text << "\n";
 }
 
-}  // namespace
-
-int profile_command(std::vector<std::string> arguments) {
-  const Arguments given = take_arguments(arguments);
-  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
-  if (!line.flags.help.empty()) {
-    std::cout << kHelp << std::flush;
-    return 0;
-  }
+int run_profile(const ProfileFlags& given, const Words& words) {
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
   if (!line.flags.ckpt_path.empty())
     throw UsageError("--ckpt-path: profile measures the beginning of a run; leave it out");
   if (given.apply && given.json)
@@ -170,8 +127,22 @@ int profile_command(std::vector<std::string> arguments) {
   }
   if (placement.environment && placement.environment->rank != 0) return 0;
   std::cout << (given.json ? report.to_json() : report.to_text()) << std::flush;
-  if (given.apply) apply(line, arguments, report);
+  if (given.apply) apply(line, words, report);
   return given.check && !report.is_clean() ? kFound : 0;
+}
+
+}  // namespace
+
+Command profile_command() {
+  return make_command(
+      {.name = "profile",
+       .summary = "Measure what holds a run back, and what to change",
+       .about =
+           R"(Each change is tried in short fits of new modules and data, in turn with unchanged ones; what is printed is the
+median of their ratios. Nothing stays behind: logs and checkpoints of the trials go into a temporary folder beside the
+runs.)",
+       .rest = Rest::FitFlags},
+      run_profile);
 }
 
 }  // namespace levin::cli

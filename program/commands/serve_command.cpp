@@ -1,7 +1,6 @@
 #include <levin/core/ranks/secret.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/runs/run_server.h>
 #include <signal.h>
@@ -14,41 +13,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kPort = 8765;
-constexpr int64_t kMostPort = 65535;
 constexpr size_t kTokenSize = 32;
 
-constexpr const char* kServeHelp =
-    R"(levin serve shows the runs in a folder and below it in a browser, and follows those that run.
+struct ServeFlags {
+  int64_t port = LEVIN_OPTION(port, 8765, "The port; 0: a free one", {.min = 0, .max = 65535});
+  std::string host =
+      LEVIN_OPTION(host, "127.0.0.1", "The address to listen on; 127.0.0.1: only this machine reaches it");
+  std::string token = LEVIN_OPTION(token, "",
+                                   "Who opens the page must know it. For another address than this machine's there is "
+                                   "always one, and it is drawn if none is given; the address that is printed has it");
+  std::vector<std::string> allow_host =
+      LEVIN_OPTION(allow_host, {}, "Names by which browsers may reach the server, such as that of a proxy");
+};
 
-Usage: levin serve [FOLDER] [--port INT] [--host ADDRESS [--token TEXT]] [--allow-host NAME]
-
-  --port INT         The port; 0: a free one [8765]
-  --host ADDRESS     The address to listen on [127.0.0.1, which only this machine reaches]
-  --token TEXT       Who opens the page must know it. For another address than this machine's there is always one, and
-                     it is drawn if none is given; the address that is printed has it
-  --allow-host NAME  A name by which browsers may reach the server, such as that of a proxy
-
-The server reads runs alone, and writes nothing. Ctrl-C ends it. For a run on another machine, forward the port:
-ssh -L 8765:127.0.0.1:8765 MACHINE
-)";
-
-}  // namespace
-
-int serve_command(std::vector<std::string> arguments) {
-  if (take_switch(arguments, "--help")) {
-    std::cout << kServeHelp << std::flush;
-    return 0;
-  }
-  runs::RunServerOptions options{.port = take_count(arguments, "--port", /*least=*/0).value_or(kPort)};
-  if (options.port > kMostPort) throw UsageError("--port: expected at most ", kMostPort, ", got ", options.port);
-  options.host = take_flag(arguments, "--host").value_or(options.host);
-  if (options.host.empty()) throw UsageError("--host: expected an address, such as 127.0.0.1 or 0.0.0.0");
-  options.token = take_flag(arguments, "--token").value_or("");
-  if (const auto name = take_flag(arguments, "--allow-host")) options.allowed_hosts.push_back(*name);
-  if (arguments.size() > 1 || (arguments.size() == 1 && arguments[0].starts_with("--")))
-    throw UsageError("levin serve: expected one folder; `levin serve --help` says more");
-  options.root = arguments.empty() ? "." : arguments[0];
+int run_serve(const ServeFlags& flags, const Words& words) {
+  if (flags.host.empty()) throw UsageError("--host: expected an address, such as 127.0.0.1 or 0.0.0.0");
+  runs::RunServerOptions options{.root = words.empty() ? "." : words[0],
+                                 .host = flags.host,
+                                 .port = flags.port,
+                                 .token = flags.token,
+                                 .allowed_hosts = flags.allow_host};
   if (!fs::is_directory(options.root))
     throw UsageError("levin serve: ", options.root.string(), ": there is no such folder");
   if (options.token.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
@@ -64,6 +48,20 @@ int serve_command(std::vector<std::string> arguments) {
       [] { return received_signal() != 0; });
   if (!has_ended) std::_Exit(0);  // a very large run is being read, and nothing is written
   return 0;
+}
+
+}  // namespace
+
+Command serve_command() {
+  return make_command(
+      {.name = "serve",
+       .summary = "Show the runs in a folder and below it in a browser, and follow those that run",
+       .usage = "[FOLDER]",
+       .about = R"(The server reads runs alone, and writes nothing. Ctrl-C ends it. For a run on another machine,
+forward the port: ssh -L 8765:127.0.0.1:8765 MACHINE)",
+       .most = 1,
+       .values = {{"host", "ADDRESS"}, {"allow_host", "NAME..."}}},
+      run_serve);
 }
 
 }  // namespace levin::cli

@@ -6,9 +6,9 @@
 #include <levin/program/cli/command_line.h>
 #include <levin/program/cli/load_plugin.h>
 #include <levin/program/cli/report.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/cli/text_table.h>
 #include <levin/program/commands/commands.h>
+#include <levin/program/commands/run_module.h>
 #include <levin/program/commands/swept_flags.h>
 #include <levin/program/config/problems.h>
 #include <levin/program/runs/report.h>
@@ -30,31 +30,33 @@ using sweep::SweepPlan, sweep::TrialRow;
 constexpr size_t kMostMistakes = 10;
 constexpr size_t kErrorWidth = 80;
 
-constexpr const char* kSweepHelp =
-    R"(levin sweep trains with many values of options, several trials at once, and shows which are best.
-
-Usage: levin sweep --config FILE... --OPTION VALUES... [--FLAG VALUE...] [--trials N]
-
-VALUES of an option: 1e-4,1e-3,1e-2  64:512  1e-4:1e-1:log  with :N the points of a grid, 64:512:log:4;
-for an option that takes a list: 32|64,64. The other flags are those of `levin fit`.
-
-  --method WORD            grid: all combinations; random: drawn; asha: drawn, and of the trials that have trained for
-                           a few epochs the best go on (successive halving) [grid if --trials is missing, else random]
-  --trials N               Trials to draw. More of them continue a sweep that has ended
-  --monitor NAME           The metric that decides [that of the config's ModelCheckpoint, else val_loss]
-  --mode WORD              min: the lower the better; max [that of the ModelCheckpoint, else min]
-  --jobs N                 Trials at once [one for each GPU of --on-gpus, else 1]
-  --cores N                Cores for all of them [those of this process]
-  --on-gpus LIST           GPUs, of which each trial gets one: 0,1,2; or several: 0+1,2+3
-  --grace-epochs N         asha: epochs that every trial gets [1]
-  --reduction-factor N     asha: one in so many trials goes on, for so many times the epochs [3]
-  --retry-failed           Begin trials anew that have failed
-  --folder FOLDER          Where the sweep is written [sweep]
-
-Each trial is a run in a process of its own, in FOLDER/trial_<n>; its output is in FOLDER/logs. The same command goes on
-with a sweep that was stopped or killed. At the end there are FOLDER/trials.csv, FOLDER/best.json (the config of the best
-trial, for levin fit) and FOLDER/report.html.
-)";
+struct SweepFlags {
+  std::optional<std::string> method =
+      LEVIN_OPTION(method, {},
+                   "grid: all combinations; random: drawn; asha: drawn, and of the trials that have trained for a few "
+                   "epochs the best "
+                   "are continued (successive halving) [grid if --trials is missing, else random]",
+                   {.choices = {"grid", "random", "asha"}});
+  std::optional<int64_t> trials =
+      LEVIN_OPTION(trials, {}, "Trials to draw. More of them continue a sweep that has ended", {.min = 1});
+  std::optional<std::string> monitor =
+      LEVIN_OPTION(monitor, {}, "The metric that decides [that of the config's ModelCheckpoint, else val_loss]");
+  std::optional<std::string> mode =
+      LEVIN_OPTION(mode, {}, "min: lower is better; max: higher is better [that of the ModelCheckpoint, else min]",
+                   {.choices = {"min", "max"}});
+  std::optional<int64_t> jobs =
+      LEVIN_OPTION(jobs, {}, "Trials at once [one for each GPU of --on-gpus, else 1]", {.min = 1});
+  std::optional<int64_t> cores = LEVIN_OPTION(cores, {}, "Cores for all of them [those of this process]", {.min = 1});
+  std::string on_gpus = LEVIN_OPTION(
+      on_gpus, "", "GPUs, of which each trial gets one: 0,1,2; or several: 0+1,2+3; unset: no GPU is assigned");
+  std::optional<int64_t> grace_epochs =
+      LEVIN_OPTION(grace_epochs, {}, "asha: epochs that every trial gets [1]", {.min = 1});
+  std::optional<int64_t> reduction_factor =
+      LEVIN_OPTION(reduction_factor, {},
+                   "asha: of this number of trials one is continued, for this many times the epochs [3]", {.min = 2});
+  bool retry_failed = LEVIN_OPTION(retry_failed, false, "Start trials again that have failed");
+  std::string folder = LEVIN_OPTION(folder, "sweep", "Where the sweep is written");
+};
 
 std::vector<std::string> split_list(const std::string& flag, const std::string& text) {
   std::vector<std::string> parts;
@@ -67,16 +69,6 @@ std::vector<std::string> split_list(const std::string& flag, const std::string& 
   }
   if (parts.empty()) throw UsageError(flag, ": expected numbers of GPUs, such as 0,1");
   return parts;
-}
-
-/// Takes the value of a flag, one of `words`; nullopt without the flag.
-std::optional<std::string> take_word(std::vector<std::string>& arguments, const std::string& flag,
-                                     const std::vector<std::string>& words) {
-  std::optional<std::string> given = take_flag(arguments, flag);
-  if (!given || std::ranges::find(words, *given) != words.end()) return given;
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-  throw UsageError(flag, ": expected one of ", all, ", got ", *given, did_you_mean(*given, words));
 }
 
 /// A config as a trial's fit reads it.
@@ -97,10 +89,9 @@ void check_options(const TrialConfig& read) {
   const TrainerOptions& trainer = read.options.trainer;
   if (!read.line.flags.ckpt_path.empty())
     throw UsageError("levin sweep: --ckpt-path: trials begin at their beginning; leave it out");
-  for (const auto& [is_set, name] :
-       {std::pair(read.line.flags.print_config, "--print-config"), std::pair(read.line.flags.dry_run, "--dry-run"),
-        std::pair(static_cast<bool>(trainer.fast_dev_run), "--fast-dev-run"),
-        std::pair(trainer.barebones, "--barebones")})
+  for (const auto& [is_set, name] : {std::pair(read.line.flags.print_config, "--print-config"),
+                                     std::pair(static_cast<bool>(trainer.fast_dev_run), "--fast-dev-run"),
+                                     std::pair(trainer.barebones, "--barebones")})
     if (is_set) throw UsageError("levin sweep: ", name, ": such a fit writes nothing to compare; leave it out");
   const std::vector<std::string> files = trainer.logger.files();
   if (trainer.logger.is_on() && (std::ranges::find(files, "metrics.csv") != files.end() ||
@@ -117,29 +108,6 @@ runs::Monitor monitor_of(const RunOptions& options) {
       return {callback["monitor"], callback.value("mode", Json()) == "max"};
   return {"val_loss"};
 }
-
-/// The flags of a sweep that are not those of a fit.
-struct SweepFlags {
-  explicit SweepFlags(std::vector<std::string>& arguments)
-      : method(take_word(arguments, "--method", {"grid", "random", "asha"})),
-        mode(take_word(arguments, "--mode", {"min", "max"})),
-        monitor(take_flag(arguments, "--monitor")),
-        folder(take_flag(arguments, "--folder").value_or("sweep")),
-        trials(take_count(arguments, "--trials", 1)),
-        jobs(take_count(arguments, "--jobs", 1)),
-        cores(take_count(arguments, "--cores", 1)),
-        grace_epochs(take_count(arguments, "--grace-epochs", 1)),
-        reduction_factor(take_count(arguments, "--reduction-factor", 2)),
-        retries_failed(take_switch(arguments, "--retry-failed")) {
-    if (const auto list = take_flag(arguments, "--on-gpus")) gpus = split_list("--on-gpus", *list);
-  }
-
-  std::optional<std::string> method, mode, monitor;
-  std::string folder;
-  std::optional<int64_t> trials, jobs, cores, grace_epochs, reduction_factor;
-  bool retries_failed;
-  std::vector<std::string> gpus = {};
-};
 
 void check_flags(const SweepFlags& flags, const std::string& method) {
   if (method == "grid" && flags.trials)
@@ -189,14 +157,14 @@ SweepPlan make_plan(const SweptFlags& swept, const SweepFlags& flags) {
   check_options(base);
   const std::string method = flags.method.value_or(flags.trials ? "random" : "grid");
   check_flags(flags, method);
-  SweepPlan plan{.folder = flags.folder, .monitor = monitor_of(base.options), .retries_failed = flags.retries_failed};
+  SweepPlan plan{.folder = flags.folder, .monitor = monitor_of(base.options), .retries_failed = flags.retry_failed};
   if (flags.monitor) plan.monitor = {*flags.monitor, plan.monitor.metric == *flags.monitor && plan.monitor.maximize};
   if (flags.mode) plan.monitor.maximize = *flags.mode == "max";
   const int64_t seed = base.options.seed.value_or(base.options.trainer.seed.value_or(0));
   plan.trials = method == "grid" ? sweep::grid(swept.parameters) : sweep::draw(swept.parameters, *flags.trials, seed);
-  plan.jobs = flags.jobs.value_or(std::max<int64_t>(1, static_cast<int64_t>(flags.gpus.size())));
+  if (!flags.on_gpus.empty()) plan.gpus = split_list("--on-gpus", flags.on_gpus);
+  plan.jobs = flags.jobs.value_or(std::max<int64_t>(1, static_cast<int64_t>(plan.gpus.size())));
   plan.cores = flags.cores.value_or(cores_of_process());
-  plan.gpus = flags.gpus;
   plan.identity = {{"levin_sweep", 1}, {"method", method}, {"parameters", Json(swept.texts)}};
   if (method != "grid") plan.identity["seed"] = seed;
   if (method == "asha") {
@@ -283,15 +251,8 @@ bool conclude(const std::vector<TrialRow>& rows, const SweepPlan& plan, const Sw
   return true;
 }
 
-}  // namespace
-
-int sweep_command(std::vector<std::string> arguments) {
-  if (arguments.empty() || take_switch(arguments, "--help") || take_switch(arguments, "-h")) {
-    std::cout << kSweepHelp << std::flush;
-    return 0;
-  }
-  const SweepFlags flags(arguments);
-  const SweptFlags swept = find_swept_flags(schema_of<RunOptions>(), std::move(arguments));
+int run_sweep_command(const SweepFlags& flags, const Words& words) {
+  const SweptFlags swept = find_swept_flags(schema_of<RunOptions>(), words);
   const SweepPlan plan = make_plan(swept, flags);
   if (swept.parameters.empty())
     throw UsageError(
@@ -309,6 +270,32 @@ int sweep_command(std::vector<std::string> arguments) {
     return 128 + received_signal();
   }
   return conclude(rows, plan, swept) ? 0 : 1;
+}
+
+}  // namespace
+
+Command sweep_command() {
+  return make_command(
+      {.name = "sweep",
+       .summary = "Train with many values of options, several trials at once, and show which are best",
+       .usage = "--OPTION VALUES...",
+       .about =
+           R"(VALUES of an option: 1e-4,1e-3,1e-2  64:512  1e-4:1e-1:log  with :N the points of a grid, 64:512:log:4; for an
+option that takes a list: 32|64,64.
+
+Each trial is a run in a process of its own, in FOLDER/trial_<n>; its output is in FOLDER/logs. The same command resumes
+a sweep that was stopped or killed. At the end there are FOLDER/trials.csv, FOLDER/best.json (the config of the best
+trial, for levin fit) and FOLDER/report.html.)",
+       .rest = Rest::FitFlags,
+       .values = {{"trials", "N"},
+                  {"monitor", "NAME"},
+                  {"jobs", "N"},
+                  {"cores", "N"},
+                  {"on_gpus", "LIST"},
+                  {"grace_epochs", "N"},
+                  {"reduction_factor", "N"},
+                  {"folder", "FOLDER"}}},
+      run_sweep_command);
 }
 
 }  // namespace levin::cli

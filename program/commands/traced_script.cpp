@@ -43,7 +43,7 @@ struct Prediction {
 };
 
 at::Tensor Prediction::operator()(const Batch& batch) const {
-  const Batch prediction = module.predict_step(prepare(batch), 0, 0);
+  const Batch prediction = module.predict_step(prepare(batch), 0);
   if (prediction.is_own() || prediction.names() != std::vector<std::string>{"input"} || prediction.is_list("input"))
     throw UsageError("levin export: predict_step returns several values, and a script returns one tensor");
   return prediction.input();

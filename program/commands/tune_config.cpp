@@ -56,7 +56,7 @@ std::optional<Json> config_of_checkpoint(const TrainerOptions& options, const st
 
 /// Returns the rate for the new batch size according to `scale_lr`.
 double scaled_rate(double lr, const TrainerOptions& asked, const BatchSizeResult& found, int64_t before) {
-  return scale_lr(lr, found.batch_size, before, lr_scaling_rule(*asked.scale_lr));
+  return scale_lr(lr, found.batch_size, before, *asked.scale_lr);
 }
 
 /// Runs the searches and writes the results into `config`.

@@ -1,14 +1,16 @@
 #include <levin/program/commands/verify_resume.h>
 #include <ATen/Context.h>
-#include <c10/util/ScopeExit.h>
 #include <levin/callbacks/callback.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/private_folder.h>
 #include <levin/data/data_module.h>
-#include <levin/program/commands/ckpt.h>
+#include <levin/program/cli/command_line.h>
+#include <levin/program/commands/ckpt_diff.h>
 #include <levin/program/commands/commands.h>
+#include <levin/program/commands/run_module.h>
 #include <levin/program/config/run_options.h>
+#include <levin/trainer/launch.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/trainer.h>
 
@@ -17,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -61,16 +64,35 @@ struct SessionPlan {
 /// The environment variable by which the ranks that this command starts find its folder.
 constexpr const char* kFolder = "LEVIN_VERIFY_RESUME_FOLDER";
 
-/// Returns the folder of all ranks' files, in `own` if this process makes it.
-fs::path shared_folder(std::optional<PrivateFolder>& own) {
+/// The folder of all ranks' files, which the first process makes and removes.
+class SharedFolder {
+ public:
+  /// Throws UsageError in a process that somebody else has started as a rank.
+  SharedFolder() : path_(find()) {}
+  ~SharedFolder() {
+    if (own_) ::unsetenv(kFolder);
+  }
+  SharedFolder(const SharedFolder&) = delete;
+  SharedFolder& operator=(const SharedFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path find();
+
+  std::optional<PrivateFolder> own_ = {};
+  fs::path path_;
+};
+
+fs::path SharedFolder::find() {
   if (const char* const made = std::getenv(kFolder); made != nullptr) return made;
   const auto launched = find_launch_environment();
   if (launched && launched->world_size > 1)
     throw UsageError("verify-resume starts its ranks itself and cannot be started by ", launched->launcher,
                      "; run it once, without a launcher, with --devices");
-  own.emplace("verify_resume");
-  ::setenv(kFolder, own->path().c_str(), /*overwrite=*/1);
-  return own->path();
+  own_.emplace("verify_resume");
+  ::setenv(kFolder, own_->path().c_str(), /*overwrite=*/1);
+  return own_->path();
 }
 
 /// Returns whether this process reads and compares the files, which the first rank alone knows to be complete.
@@ -138,13 +160,8 @@ void forget_times(const fs::path& file) {
 
 bool verify_resume(std::ostream& out, const Config& config, int64_t steps) {
   if (steps < 2) throw UsageError("--steps: expected at least 2, got ", steps);
-  // It outlives this function if ranks are started: their supervisor leaves by std::exit.
-  static std::optional<PrivateFolder> own;
-  const fs::path scratch = shared_folder(own);
-  const auto remove = c10::make_scope_exit([] {
-    if (own) ::unsetenv(kFolder);
-    own.reset();
-  });
+  const SharedFolder folder;
+  const fs::path& scratch = folder.path();
   const bool accumulates = read_run_options(config).trainer.accumulate_grad_batches > 1;
   const fs::path whole = scratch / "unbroken.ckpt", middle = scratch / "middle.ckpt", again = scratch / "resumed.ckpt";
   const auto rows = run_session(config, scratch, whole, {"unbroken", steps, steps});
@@ -177,6 +194,34 @@ bool verify_resume(std::ostream& out, const Config& config, int64_t steps) {
            "add in another order each time: set trainer.deterministic to true, and try again. Else the module or the "
            "data takes numbers from outside, such as the time or a generator without a seed.\n";
   return false;
+}
+
+namespace {
+
+struct VerifyResumeFlags {
+  int64_t steps = LEVIN_OPTION(steps, 20, "Optimizer steps of each training", {.min = 2});
+};
+
+int run_verify_resume(const VerifyResumeFlags& flags, const Words& words) {
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
+  const SharedFolder folder;
+  TrainerOptions of_launch = read_run_options(line.config).trainer;
+  of_launch.default_root_dir = folder.path().string();
+  if (const std::optional<int> code = launch(of_launch)) return *code;
+  return verify_resume(std::cout, line.config, flags.steps) ? 0 : 1;
+}
+
+}  // namespace
+
+Command verify_resume_command() {
+  return make_command(
+      {.name = "verify-resume",
+       .summary = "Prove that a run of this config can be stopped and resumed",
+       .about =
+           R"(Trains this number of steps, and again with a stop in the middle, and compares everything. The exit code is 1 if
+anything differs.)",
+       .rest = Rest::FitFlags},
+      run_verify_resume);
 }
 
 }  // namespace levin::cli

@@ -1,9 +1,9 @@
 #include <levin/callbacks/progress_format.h>
 #include <levin/core/system/error.h>
 #include <levin/program/cli/report.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/runs/recorded_run.h>
+#include <levin/program/runs/run_folders.h>
 #include <levin/program/runs/text_chart.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -24,15 +24,12 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kChartHeight = 5;
 constexpr size_t kNarrowest = 40;
 
-constexpr const char* kWatchHelp =
-    R"(levin watch shows a run in the terminal until it ends: its progress, curves and last values.
-
-Usage: levin watch RUN [--every SECONDS] [--once] [--plain]
-
-RUN is the folder of a run, or one with several below it: then the one that was written last. A run that has ended or was
-killed is shown once. Where the output is no terminal, or with --plain, each new row of metrics is a line. --once does
-not wait. The exit code is 1 if the run failed or was killed.
-)";
+struct WatchFlags {
+  int64_t every = LEVIN_OPTION(every, 2, "Seconds between two looks", {.min = 1});
+  bool once = LEVIN_OPTION(once, false, "Do not wait");
+  bool plain =
+      LEVIN_OPTION(plain, false, "Print each new row of metrics as a line, as where the output is no terminal");
+};
 
 struct Size {
   size_t columns = 100, lines = 40;
@@ -137,19 +134,10 @@ class PrintedRows {
   std::map<std::string, size_t> printed_ = {};
 };
 
-}  // namespace
-
-int watch_command(std::vector<std::string> arguments) {
-  if (arguments.empty() || take_switch(arguments, "--help")) {
-    std::cout << kWatchHelp << std::flush;
-    return 0;
-  }
-  const bool once = take_switch(arguments, "--once"), plain = take_switch(arguments, "--plain");
-  const std::chrono::seconds every(take_count(arguments, "--every", /*least=*/1).value_or(2));
-  if (arguments.size() != 1 || arguments[0].starts_with("--"))
-    throw UsageError("levin watch: expected the folder of one run; `levin watch --help` says more");
-  const bool draws = !plain && ::isatty(STDOUT_FILENO) == 1;
-  const fs::path folder = newest_run(arguments[0]);
+int run_watch(const WatchFlags& flags, const Words& words) {
+  const std::chrono::seconds every(flags.every);
+  const bool draws = !flags.plain && ::isatty(STDOUT_FILENO) == 1;
+  const fs::path folder = newest_run(words[0]);
   PrintedRows rows;
   for (;;) {
     const Clock::time_point begin = Clock::now();
@@ -158,7 +146,7 @@ int watch_command(std::vector<std::string> arguments) {
       draw(run);
     else
       rows.print_new(run);
-    if (once || run.status != "running") {
+    if (flags.once || run.status != "running") {
       if (!draws) {
         std::cout << status_line(run) << std::endl;
         for (const std::string& problem : run.problems) std::cout << runs::printable(problem) << std::endl;
@@ -168,6 +156,22 @@ int watch_command(std::vector<std::string> arguments) {
     // A long run takes a while to read: most of the time the processor is the run's.
     std::this_thread::sleep_for(std::max<Clock::duration>(every, 9 * (Clock::now() - begin)));
   }
+}
+
+}  // namespace
+
+Command watch_command() {
+  return make_command(
+      {.name = "watch",
+       .summary = "Show a run in the terminal until it ends: progress, curves, last values",
+       .usage = "RUN",
+       .about =
+           R"(RUN is the folder of a run, or one with several below it: then the one that was written last. A run that has
+ended or was killed is shown once. The exit code is 1 if the run failed or was killed.)",
+       .least = 1,
+       .most = 1,
+       .values = {{"every", "SECONDS"}}},
+      run_watch);
 }
 
 }  // namespace levin::cli

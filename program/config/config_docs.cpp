@@ -6,6 +6,13 @@
 #include <nlohmann/json.hpp>
 
 namespace levin::cli {
+
+std::string markdown_cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
+  return escaped;
+}
+
 namespace {
 
 constexpr const char* kIntroduction = R"(# Configuration
@@ -35,18 +42,11 @@ A config is a JSON object with `seed`, `name`, `trainer`, `model` and `data`. Pa
   `levin config schema > levin.schema.json`.
 )";
 
-/// Escapes a text for a table cell.
-std::string cell(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
-  return escaped;
-}
-
 std::string default_text(const Json& by_default) {
   if (by_default.is_null()) return "";
   if (by_default.is_object())
     return by_default.contains("class") ? "`" + by_default["class"].get<std::string>() + "`" : "";
-  return "`" + cell(by_default.dump()) + "`";
+  return "`" + markdown_cell(by_default.dump()) + "`";
 }
 
 std::string title_of(const ClassList& classes) {
@@ -87,8 +87,8 @@ class Page {
       const std::string limits = field.limits.to_text();
       const bool only_limits = !field.limits.choices.empty();
       text += "| `" + prefix + field.name + "` | " +
-              cell(only_limits ? limits : field.type->expected() + (limits.empty() ? "" : ", " + limits)) + " | " +
-              default_text(defaults[field.name]) + " | " + cell(field.help) + " |\n";
+              markdown_cell(only_limits ? limits : field.type->expected() + (limits.empty() ? "" : ", " + limits)) +
+              " | " + default_text(defaults[field.name]) + " | " + markdown_cell(field.help) + " |\n";
       const Schema* inner = field.type->classes() ? nullptr : field.type->inner("");
       if (inner)
         rows(prefix + field.name + ".", *inner,

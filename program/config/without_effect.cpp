@@ -266,16 +266,12 @@ class WithoutEffect {
     if (!options.trainer.handle_signals)
       for (const char* option : {"on_sigusr1", "on_sigusr2"})
         note(join_path("trainer", option), "trainer.handle_signals is false");
-    if (options.trainer.accelerator == "cpu") note("trainer.benchmark", "the CPU has no cuDNN");
-    if (strategy.kind == StrategyKind::Fsdp)
-      for (const char* option : {"static_graph", "bucket_cap_mb"})
-        note(join_path("trainer", option), "fsdp reduces the gradients of each unit by themselves");
+    if (options.trainer.accelerator == Accelerator::Cpu) note("trainer.benchmark", "the CPU has no cuDNN");
     const auto environment = find_launch_environment();
     if (strategy.has_ranks() || (environment && environment->world_size > 1)) return;
-    for (const char* option :
-         {"timeout_seconds", "find_unused_parameters", "static_graph", "bucket_cap_mb", "gradient_compression",
-          "process_group_backend", "sync_batchnorm", "use_distributed_sampler", "replace_sampler_ddp", "max_restarts"})
-      note(join_path("trainer", option), strategy.name() + " trains in one process");
+    for (const char* option : {"timeout_seconds", "process_group_backend", "sync_batchnorm", "use_distributed_sampler",
+                               "replace_sampler_ddp", "max_restarts"})
+      note(join_path("trainer", option), strategy.name + " trains in one process");
   }
 
   void finetuning() {

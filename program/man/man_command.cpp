@@ -1,6 +1,5 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/man/man_page.h>
 
@@ -12,34 +11,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kManHelp =
-    R"(levin man prints a manual page, for `man -l -`; without a COMMAND that of the program.
+struct ManFlags {
+  std::string output = LEVIN_OPTION(
+      output, "",
+      "Write all pages into this folder, levin.1, levin-fit.1 and so on. An installed levin has them already");
+  bool docs = LEVIN_OPTION(docs, false, "Print the page that describes all commands, in Markdown");
+};
 
-Usage: levin man [COMMAND] [--output FOLDER]
+void write_pages(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw UsageError("--output: ", folder.string(), " cannot be made: ", error.message());
+  for (const std::string& name : man_page_names()) write_text_file_atomically(folder / (name + ".1"), man_page(name));
+}
 
-  --output FOLDER   Write all pages into this folder, levin.1, levin-fit.1 and so on. An installed levin has them already
-)";
+int run_man(const ManFlags& flags, const Words& words) {
+  if ((words.empty() ? 0 : 1) + (flags.output.empty() ? 0 : 1) + (flags.docs ? 1 : 0) > 1)
+    throw UsageError("levin man: expected one of COMMAND, --output and --docs; `levin man --help` says more");
+  if (flags.docs)
+    std::cout << commands_page();
+  else if (flags.output.empty())
+    std::cout << man_page(words.empty() ? "levin" : words[0]);
+  else
+    write_pages(flags.output);
+  return 0;
+}
 
 }  // namespace
 
-void man_command(std::vector<std::string> arguments) {
-  if (take_switch(arguments, "--help")) {
-    std::cout << kManHelp << std::flush;
-    return;
-  }
-  const auto folder = take_flag(arguments, "--output");
-  if (arguments.size() > (folder ? 0 : 1))
-    throw UsageError("levin man: expected ", folder ? "a folder alone" : "one command",
-                     "; `levin man --help` says more");
-  if (!folder) {
-    std::cout << man_page(arguments.empty() ? "levin" : arguments[0]) << std::flush;
-    return;
-  }
-  std::error_code error;
-  fs::create_directories(*folder, error);
-  if (error) throw UsageError("--output: ", *folder, " cannot be made: ", error.message());
-  for (const std::string& name : man_page_names())
-    write_text_file_atomically(fs::path(*folder) / (name + ".1"), man_page(name));
+Command man_command() {
+  return make_command({.name = "man",
+                       .summary = "Print the manual page of a command, or write all",
+                       .usage = "[COMMAND]",
+                       .about = "For `man -l -`; without a COMMAND it is the page of the program.",
+                       .most = 1,
+                       .values = {{"output", "FOLDER"}},
+                       .operands = command_names},
+                      run_man);
 }
 
 }  // namespace levin::cli

@@ -115,7 +115,6 @@ std::vector<Experiment> option_experiments(const Json& config, const ProfileFact
   try_instead("deterministic", "warn", false, "deterministic algorithms");
   try_instead("activation_checkpointing", true, false, "activations that are computed twice");
   try_instead("keep_freed_memory", false, true, "memory that is given back and asked for again");
-  try_instead("find_unused_parameters", true, false, "the search for unused parameters");
   try_instead("inference_mode", false, true, "evaluation without inference mode", ProfileEffect::None);
   try_instead("flush_denormal", false, true, "denormal numbers");
   if (facts.on_gpu) {
@@ -154,12 +153,14 @@ std::vector<Experiment> option_experiments(const Json& config, const ProfileFact
     if (cores > 3 && now != cores / 2) try_threads(cores / 2);
   }
   if (facts.world_size > 1) {
-    const Json bucket = value_at(config, "trainer.bucket_cap_mb");
+    try_instead("strategy.find_unused_parameters", true, false, "the search for unused parameters");
+    const Json bucket = value_at(config, "trainer.strategy.bucket_cap_mb");
     constexpr double kBucket = 25;
     if (bucket.is_number() && bucket.get<double>() < kBucket)
-      list.push_back(
-          {.cause = "many small reductions", .changes = {change_of(config, "trainer.bucket_cap_mb", kBucket)}});
-    try_instead("static_graph", false, true, "the search for gradients that are ready", ProfileEffect::None, false);
+      list.push_back({.cause = "many small reductions",
+                      .changes = {change_of(config, "trainer.strategy.bucket_cap_mb", kBucket)}});
+    try_instead("strategy.static_graph", false, true, "the search for gradients that are ready", ProfileEffect::None,
+                false);
   }
   return list;
 }
@@ -190,8 +191,9 @@ std::vector<Experiment> learning_experiments(const Json& config, const ProfileFa
     if (k.is_number_integer())
       add("reductions between ranks", {change_of(config, "trainer.accumulate_grad_batches", 4 * k.get<int64_t>())},
           "reductions");
-    if (value_at(config, "trainer.gradient_compression") == Json("none"))
-      add("reductions between ranks", {change_of(config, "trainer.gradient_compression", "bf16")}, "reductions");
+    if (value_at(config, "trainer.strategy.gradient_compression") == Json("none"))
+      add("reductions between ranks", {change_of(config, "trainer.strategy.gradient_compression", "bf16")},
+          "reductions");
   }
   return list;
 }

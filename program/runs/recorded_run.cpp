@@ -5,6 +5,7 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/json_text.h>
 #include <levin/data/files/csv_file.h>
+#include <levin/program/runs/run_folders.h>
 #include <levin/program/runs/run_json.h>
 #include <levin/trainer/run_folder/run_environment.h>
 #include <levin/trainer/run_folder/run_lock.h>
@@ -22,9 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kLines = "metrics.jsonl";
-constexpr const char* kTable = "metrics.csv";
 
 /// The most bytes of a JSON file that is read as a whole, and of a line of metrics.jsonl.
 constexpr size_t kMostJsonBytes = 64 << 20, kMostLineBytes = 16 << 20;
@@ -118,12 +116,12 @@ void read_lines(std::string_view text, RecordedRun& run) {
     add(row, run);
   }
   if (bad > 0)
-    run.problems.push_back(std::string(kLines) + ": " + std::to_string(bad) +
+    run.problems.push_back(std::string(kMetricLines) + ": " + std::to_string(bad) +
                            " lines cannot be read, the first is line " + std::to_string(first_bad));
 }
 
 void read_table(const std::string& text, RecordedRun& run) try {
-  data::CsvReader reader(text, kTable);
+  data::CsvReader reader(text, kMetricTable);
   while (reader.next()) {
     Row row;
     for (size_t i = 0; i < reader.columns().size(); ++i)
@@ -135,10 +133,10 @@ void read_table(const std::string& text, RecordedRun& run) try {
 }
 
 void read_metrics(RecordedRun& run) {
-  const std::optional<FileBytes> lines = bytes_of(run.folder / kLines, run);
+  const std::optional<FileBytes> lines = bytes_of(run.folder / kMetricLines, run);
   // One logger may have failed where the other has not.
   std::optional<FileBytes> table = {};
-  if (!lines || lines->text().empty()) table = bytes_of(run.folder / kTable, run);
+  if (!lines || lines->text().empty()) table = bytes_of(run.folder / kMetricTable, run);
   if (table)
     read_table(std::string(table->text()), run);
   else if (lines)
@@ -239,15 +237,6 @@ std::string status_of(const RecordedRun& run) {
   return status != run.summary.end() && status->is_string() ? status->get<std::string>() : "ended";
 }
 
-/// Splits a name into text and number, by which versions are sorted: version_9 stands before version_10.
-std::pair<std::string, int64_t> sorted_by(const fs::path& folder) {
-  const std::string text = folder.generic_string();
-  const size_t digits = text.find_last_not_of("0123456789") + 1;
-  int64_t number = -1;
-  std::from_chars(text.data() + digits, text.data() + text.size(), number);
-  return {text.substr(0, digits), number};
-}
-
 }  // namespace
 
 std::optional<double> RecordedRun::last(const std::string& metric) const {
@@ -295,46 +284,6 @@ std::optional<Monitor> RecordedRun::monitor() const {
 Json best_json(const std::optional<Best>& best) {
   if (!best) return nullptr;
   return {{"metric", best->monitor.metric}, {"value", json_number(best->value)}, {"step", best->step}};
-}
-
-bool is_run_folder(const fs::path& folder) {
-  std::error_code ignored;
-  return std::ranges::any_of(std::array{kRunRecordFile, kLines, kTable},
-                             [&](const char* file) { return fs::is_regular_file(folder / file, ignored); });
-}
-
-std::vector<fs::path> find_run_folders(const fs::path& root) {
-  if (is_run_folder(root)) return {root};
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error), end;
-       !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (!at->is_directory(ignored) || !is_run_folder(at->path())) continue;
-    found.push_back(at->path());
-    at.disable_recursion_pending();
-  }
-  std::ranges::sort(found, {}, sorted_by);
-  return found;
-}
-
-std::vector<fs::path> run_folders_inside(const fs::path& folder) {
-  std::vector<fs::path> found = {folder};
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
-       !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (at->symlink_status(ignored).type() == fs::file_type::directory && is_run_folder(at->path()))
-      found.push_back(at->path());
-  }
-  return found;
-}
-
-void require_run_folder(const fs::path& folder) {
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) throw UsageError(folder.string(), ": there is no such folder");
-  if (!is_run_folder(folder))
-    throw UsageError(folder.string(), ": is not the folder of a run: it has no run.json, metrics.jsonl or metrics.csv");
 }
 
 RecordedRun read_run(const fs::path& folder) {

@@ -75,19 +75,6 @@ struct RecordedRun {
 /// Returns {"metric", "value", "step"}; null without a value.
 nlohmann::ordered_json best_json(const std::optional<Best>& best);
 
-/// Returns whether levin wrote the folder of a run here.
-bool is_run_folder(const std::filesystem::path& folder);
-
-/// Throws levin::UsageError if the folder is none of a run.
-void require_run_folder(const std::filesystem::path& folder);
-
-/// Returns the folders of runs in `root` and below, or `root` itself; sorted, versions by number. Folders that cannot
-/// be read are left out.
-std::vector<std::filesystem::path> find_run_folders(const std::filesystem::path& root);
-
-/// Returns the folder of a run, and those of all runs below it.
-std::vector<std::filesystem::path> run_folders_inside(const std::filesystem::path& folder);
-
 /// Reads metrics.jsonl, else metrics.csv, and the files beside it. What is missing, cut off or damaged, or a link in
 /// place of a file, is left out, and is told in `problems`. Throws levin::UsageError if the folder is none of a run.
 RecordedRun read_run(const std::filesystem::path& folder);

@@ -1,5 +1,6 @@
 #include <levin/program/runs/run_cache.h>
 #include <levin/core/system/error.h>
+#include <levin/program/runs/run_folders.h>
 #include <levin/trainer/run_folder/run_lock.h>
 
 #include <algorithm>

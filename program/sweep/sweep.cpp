@@ -2,6 +2,7 @@
 #include <levin/core/run/absent_metric.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
+#include <levin/program/runs/run_folders.h>
 #include <levin/program/sweep/halving.h>
 #include <levin/program/sweep/journal.h>
 #include <levin/program/sweep/trial_process.h>

@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
     const Json callbacks = one["callback"].is_array() ? one["callback"] : Json::array({one["callback"]});
     levin::schema_of<levin::TrainerOptions>().set(&options, "trainer", {{"callbacks", callbacks}});
     options.strategy = ranks > 1 ? one.value("strategy", "ddp") : "single_device";
-    options.state_dict_type = one.value("state_dict_type", "full");
+    if (options.strategy.class_name() == "fsdp")
+      options.strategy = {"fsdp", levin::FSDPOptions{.state_dict_type = one.value("state_dict_type", "full")}};
     options.accumulate_grad_batches = one.value("accumulate", int64_t{1});
     if (one.contains("clip")) options.gradient_clip_val = one["clip"].get<double>();
     options.accelerator = "cpu";
@@ -64,6 +65,7 @@ int main(int argc, char** argv) {
     options.timeout_seconds = 30;
     options.default_root_dir = argv[1];
     options.enable_progress_bar = options.enable_model_summary = options.enable_checkpointing = false;
+    if (const auto code = levin::launch(options)) return *code;
     levin::Trainer trainer(options);
     Net net(one.value("head_only", false), one.value("batch_norm", false));
     net.validates = one.value("validates", false);

@@ -3,13 +3,12 @@
 
 #include "tests/catch.h"
 
-using levin::choose_devices;
-using levin::Devices;
+using levin::Accelerator, levin::Choice, levin::choose_devices, levin::Devices;
 using levin::VisibleGpus;
 
 namespace {
 
-std::string error_of(const std::string& accelerator, const Devices& devices, const VisibleGpus& gpus) {
+std::string error_of(const Choice<Accelerator>& accelerator, const Devices& devices, const VisibleGpus& gpus) {
   try {
     choose_devices("trainer.gpus", accelerator, devices, gpus);
   } catch (const levin::UsageError& error) {
@@ -18,7 +17,7 @@ std::string error_of(const std::string& accelerator, const Devices& devices, con
   return "";
 }
 
-std::string chosen(const std::string& accelerator, const Devices& devices, const VisibleGpus& gpus = {}) {
+std::string chosen(const Choice<Accelerator>& accelerator, const Devices& devices, const VisibleGpus& gpus = {}) {
   return levin::to_text(choose_devices("trainer.devices", accelerator, devices, gpus));
 }
 
@@ -38,10 +37,10 @@ TEST_CASE("devices are chosen by count, by number, or all") {
 }
 
 TEST_CASE("auto is the GPU if there is one") {
-  CHECK(levin::resolve_accelerator("auto", {}) == "cpu");
-  CHECK(levin::resolve_accelerator("auto", kFour) == "gpu");
-  CHECK(levin::resolve_accelerator("cuda", {}) == "gpu");
-  CHECK(levin::resolve_accelerator("cpu", kFour) == "cpu");
+  CHECK(levin::resolve_accelerator(Accelerator::Auto, {}) == Accelerator::Cpu);
+  CHECK(levin::resolve_accelerator(Accelerator::Auto, kFour) == Accelerator::Gpu);
+  CHECK(levin::resolve_accelerator(Accelerator::Cuda, {}) == Accelerator::Gpu);
+  CHECK(levin::resolve_accelerator(Accelerator::Cpu, kFour) == Accelerator::Cpu);
 }
 
 TEST_CASE("the error for missing devices names what was asked for, what there is, and what hides the rest") {

@@ -10,7 +10,7 @@ namespace {
 
 using Flags = RankedFits::Flags;
 
-const Flags kSharded = {"--strategy", "fsdp", "--state-dict-type", "sharded"};
+const Flags kSharded = {"--strategy", "fsdp", "--strategy.state_dict_type", "sharded"};
 
 /// Returns flags for all GPUs, each with its own rank; empty if there are fewer than two.
 Flags all_gpus() {
@@ -32,8 +32,8 @@ TEST_CASE("fsdp on all GPUs ends as ddp", "[parallel]") {
   const RankedFits fits;
   const auto expected = fits.weights("ddp", joined(gpus, {"--strategy", "ddp"}));
   CHECK(difference(fits.weights("fsdp", joined(gpus, {"--strategy", "fsdp"})), expected) < 1e-10);
-  CHECK(difference(fits.weights("gradients", joined(gpus, {"--strategy", "fsdp", "--shard", "gradients"})), expected) <
-        1e-10);
+  CHECK(difference(fits.weights("gradients", joined(gpus, {"--strategy", "fsdp", "--strategy.shard", "gradients"})),
+                   expected) < 1e-10);
 }
 
 TEST_CASE("fsdp in 16 bit on all GPUs ends as ddp", "[parallel]") {

@@ -107,7 +107,7 @@ TEST_CASE("entries of the batch reach forward's parameters by name, and by the o
                      {"category", torch::tensor({{1}, {2}, {3}})},
                      {"other", torch::tensor({{4}, {4}, {4}})}});
   ScriptModule by_name(script.options());
-  const auto predicted = [&](ScriptModule& module) { return module.predict_step(batch, 0, 0).input(); };
+  const auto predicted = [&](ScriptModule& module) { return module.predict_step(batch, 0).input(); };
   CHECK(torch::allclose(predicted(by_name), torch::tensor({{1.2}, {2.2}, {3.2}})));
   ScriptModuleOptions options = script.options();
   options.inputs = {"input", "other"};
@@ -118,7 +118,7 @@ TEST_CASE("entries of the batch reach forward's parameters by name, and by the o
   options.inputs = {"input"};
   CHECK(contains(error_text<UsageError>([&] { ScriptModule{options}; }),
                  "model.inputs: names 1 entries of the batch (input), and forward of"));
-  CHECK(contains(error_text<UsageError>([&] { by_name.predict_step(Batch(torch::ones({3, 2})), 0, 0); }),
+  CHECK(contains(error_text<UsageError>([&] { by_name.predict_step(Batch(torch::ones({3, 2})), 0); }),
                  "takes x, category; the batch has no 'category', it has input"));
 }
 

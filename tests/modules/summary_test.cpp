@@ -76,5 +76,5 @@ TEST_CASE("a wrapped network keeps the caller's parameters") {
   CHECK(module->parameters()[0].is_same(net->weight));
   CHECK(module->configure_optimizers().entries[0].optimizer->param_groups()[0].options().get_lr() == 0.5);
   const levin::Batch batch(torch::ones({4, 2}));
-  CHECK(module->predict_step(batch, 0, 0).input().sizes() == torch::IntArrayRef{4, 1});
+  CHECK(module->predict_step(batch, 0).input().sizes() == torch::IntArrayRef{4, 1});
 }

@@ -133,10 +133,10 @@ TEST_CASE("levin new refuses names that no program can have, and unknown words")
   CHECK(contains(error_of({"x", "--template", "images"}),
                  "--template: there is none called 'images' (did you mean image?)"));
   CHECK(contains(error_of({"x", "--template"}), "--template: expected a value"));
-  CHECK(contains(error_of({"x", "--tmplate", "rl"}), "no flag --tmplate"));
+  CHECK(contains(error_of({"x", "--tmplate", "rl"}), "no flag --tmplate (did you mean --template?)"));
   CHECK(contains(error_of({}), "expected the folder of the project"));
-  CHECK(contains(error_of({"a", "b"}), "expected the folder of the project"));
+  CHECK(contains(error_of({"a", "b"}), "levin new: expected FOLDER, got a b"));
   CHECK_FALSE(fs::exists("x"));
   CHECK(contains(run_program({"new", "--help"}).out, "--template NAME"));
-  CHECK(contains(run_program({"--help"}).out, "new FOLDER"));
+  CHECK(contains(run_program({"--help"}).out, "\n  new "));
 }

@@ -1,75 +1,32 @@
 #include <levin/trainer/fit/assembly.h>
 #include <ATen/Context.h>
-#include <c10/util/Type.h>
-#include <levin/callbacks/callbacks_of.h>
-#include <levin/callbacks/ema_weight_averaging.h>
-#include <levin/callbacks/model_checkpoint.h>
-#include <levin/callbacks/model_pruning.h>
-#include <levin/callbacks/model_summary.h>
-#include <levin/callbacks/on_exception_checkpoint.h>
-#include <levin/callbacks/progress_bar.h>
-#include <levin/callbacks/stochastic_weight_averaging.h>
 #include <levin/core/ranks/gather_states.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/learned_state.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
-#include <levin/modules/optim/engine/learning_rate.h>
-#include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/trained_weights.h>
-#include <levin/trainer/options/optimizer_check.h>
 #include <levin/trainer/resume/checkpoint_contents.h>
 #include <levin/trainer/run_folder/find_checkpoint.h>
 #include <levin/trainer/run_folder/run_environment.h>
 #include <levin/trainer/strategies/profiled_strategy.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <typeinfo>
 #include <utility>
 
 namespace levin {
 namespace {
-
-/// Monitoring callbacks get this hook after the module, which may log in it.
-constexpr Hook kHookOfMonitors = Hook::on_train_epoch_end;
-
-template <class C>
-bool is(const CallbackEntry& entry) {
-  return dynamic_cast<const C*>(entry.callback.get()) != nullptr;
-}
-
-/// Returns whether a callback saves checkpoints; such callbacks are dropped without enable_checkpointing.
-bool saves_checkpoints(const CallbackEntry& entry) {
-  return is<ModelCheckpoint>(entry) || is<OnExceptionCheckpoint>(entry);
-}
-
-/// Throws for callbacks whose copies of parameters would be those of one tensor-parallel rank, also in checkpoints.
-void refuse_copies_of_parts(const std::vector<CallbackEntry>& callbacks) {
-  for (const CallbackEntry& entry : callbacks)
-    if (is<EMAWeightAveraging>(entry) || is<StochasticWeightAveraging>(entry) || is<ModelPruning>(entry))
-      throw UsageError(
-          "trainer.mesh.tensor: ", entry.callback->state_key(),
-          " looks at whole parameters, of which each tensor-parallel rank has a part; leave it out, or set "
-          "mesh.tensor to 1");
-}
-
-/// Returns the name of an object's class without its namespaces.
-template <class T>
-std::string class_name(const T& object) {
-  return detail::unqualified(c10::demangle(typeid(object).name()));
-}
 
 std::unique_ptr<Profiler> make_profiler(const Placement& placement, const ResolvedOptions& options,
                                         const LightningModule& module,
                                         const std::optional<data::DataModuleRef>& data_module, bool trial) {
   if (!options.profiler || trial || placement.is_dry_run) return {};
   return options.profiler.make("trainer.profiler",
-                               Profiler::Parts{.module = class_name(module),
-                                               .data_module = data_module ? class_name(*data_module->module) : "",
-                                               .strategy = class_name_of_strategy(placement.strategy.name())});
+                               Profiler::Parts{.module = class_name_of(module),
+                                               .data_module = data_module ? class_name_of(*data_module->module) : "",
+                                               .strategy = placement.strategy.traits.class_name});
 }
 
 }  // namespace
@@ -83,8 +40,8 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
       warnings_(std::make_shared<console::WarningList>(options.print_warnings)),
       profiler_(make_profiler(placement, options, module_, data_module, trial)),
       strategy_(make_strategy(placement, options, ranks, module_, profiler_.get())),
-      precision_(make_precision(options.precision, options.amp_level == "O2", strategy_->device(),
-                                !options.keep_torch_settings)),
+      precision_(make_precision(options.precision, options.amp_level && *options.amp_level == AmpLevel::O2,
+                                strategy_->device(), !options.keep_torch_settings)),
       parts_{.options = options,
              .module = module,
              .data_module = data_module,
@@ -92,8 +49,9 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .precision = *precision_,
              .stage = stage,
              .trial = trial,
-             .channels_last = options.memory_format == "channels_last",
+             .channels_last = options.memory_format == MemoryLayout::ChannelsLast,
              .profiler = profiler_.get()},
+      callbacks_(parts_, module_),
       run_(parts_, checkpoint_of) {
   process_.emplace(options, strategy_->shards_parameters());
   for (const std::string& warning : options.warnings()) warnings_->add(warning);
@@ -102,44 +60,7 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
     process_->seed(options, strategy_->comm().rank(), strategy_->device());
   }
   const RunScope scope = this->scope();
-  add_callbacks();
-}
-
-void Assembly::add_callbacks() {
-  const ResolvedOptions& options = parts_.options;
-  for (const CallbackEntry& entry : options.callbacks)
-    if (options.saves_checkpoints() || !saves_checkpoints(entry)) add(entry);
-  if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());
-  if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
-  const auto of_module = [&] { return module_.configure_callbacks(); };
-  if (!parts_.trial)
-    for (const CallbackEntry& entry : measured(profiler_.get(), Action::ConfigureCallbacks, of_module)) add(entry);
-  if (options.mesh.tensor > 1) refuse_copies_of_parts(parts_.callbacks);
-  if (parts_.stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
-    add(ModelCheckpoint({.save_last = true}));
-  parts_.hooks.add(profiled(module_, "[LightningModule]", class_name(module_)), parts_.module.overrides.hooks);
-  for (const CallbackEntry& entry : parts_.callbacks)
-    if (entry.callback->is_monitoring()) parts_.hooks.add(profiled(entry), entry.hooks.only(kHookOfMonitors));
-}
-
-Hooks& Assembly::profiled(Hooks& hooks, const char* kind, const std::string& name) {
-  return profiler_ ? profiled_hooks_.emplace_back(hooks, *profiler_, kind + name) : hooks;
-}
-
-Hooks& Assembly::profiled(const CallbackEntry& entry) {
-  return profiled(*entry.callback, "[Callback]", profiler_ ? entry.callback->state_key() : std::string());
-}
-
-void Assembly::add(const CallbackEntry& entry) {
-  if (!entry.callback) throw UsageError("a null pointer was given in place of a callback");
-  parts_.callbacks.push_back(entry);
-  parts_.hooks.add(profiled(entry),
-                   entry.callback->is_monitoring() ? entry.hooks.without(kHookOfMonitors) : entry.hooks);
-}
-
-template <class C>
-bool Assembly::has() const {
-  return !callbacks_of<const C>(parts_.callbacks).empty();
+  callbacks_.add_all();
 }
 
 void Assembly::prepare_data() {
@@ -181,37 +102,8 @@ void Assembly::place() {
 }
 
 void Assembly::configure_optimizers(const FoundRate& found) {
-  OptimizerConfig config =
-      measured(profiler_.get(), Action::ConfigureOptimizers, [&] { return module_.configure_optimizers(); });
-  for (OptimizerEntry& entry : config.entries) {
-    if (!entry.optimizer)
-      throw UsageError("configure_optimizers: optimizer ", parts_.optimizers.size(),
-                       " is a null pointer; return {} to train without an optimizer");
-    parts_.optimizers.push_back(entry.optimizer);
-    row_trackers_.emplace_back(*entry.optimizer);
-  }
-  for (size_t i = 0; i < parts_.optimizers.size(); ++i)
-    if (optim::detail::parameters_of(*parts_.optimizers[i]).empty())
-      console::warn(c10::str("configure_optimizers: optimizer ", i,
-                             " has no parameters, so that it trains nothing; make "
-                             "it with those of the module, after its parts are registered"));
-  if (parts_.optimizers.empty())
-    console::warn("configure_optimizers returned no optimizer: the parameters will not change");
-  for (const auto& optimizer : parts_.optimizers) {
-    check_optimizer(*optimizer, parts_.options);
-    if (found.lr) optim::set_lr(*optimizer, optim::lr_shares(*optimizer), *found.lr);
-    if (found.factor != 1) optim::scale_lr(*optimizer, found.factor);
-  }
-  for (const auto& optimizer : parts_.optimizers)
-    parts_.optimizer_parameters.push_back(names_of_groups(*optimizer, module_));  // strategies replace the tensors
-  strategy_->attach(parts_.optimizers);
-  precision_->attach(parts_.optimizers);
-  for (OptimizerEntry& entry : config.entries) {
-    if (!entry.scheduler) continue;
-    parts_.schedulers.push_back(entry.scheduler->bind(
-        *entry.optimizer, {.total_steps = [this] { return run_.view.estimated_stepping_batches(); }}));
-    parts_.scheduler_configs.push_back(entry.scheduler->config);
-  }
+  row_trackers_ =
+      levin::configure_optimizers(parts_, module_, found, [this] { return run_.view.estimated_stepping_batches(); });
 }
 
 RunConfig Assembly::config_of_run(RunConfig given) const {

@@ -1,17 +1,16 @@
 #pragma once
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/system/warnings.h>
-#include <levin/modules/optim/parameter_rows.h>
+#include <levin/trainer/fit/configure_optimizers.h>
 #include <levin/trainer/fit/process_settings.h>
+#include <levin/trainer/fit/run_callbacks.h>
 #include <levin/trainer/options/placement.h>
 #include <levin/trainer/precision/make_precision.h>
-#include <levin/trainer/profilers/profiled_hooks.h>
 #include <levin/trainer/run/run_context.h>
 #include <levin/trainer/run/run_parts.h>
 #include <levin/trainer/run/run_scope.h>
 #include <levin/trainer/strategies/strategy.h>
 
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -23,12 +22,6 @@ namespace levin {
 
 struct FoundCheckpoint;
 struct ReadCheckpoint;
-
-/// The result of levin::tune: a learning rate, or a factor for the rates that the module configures.
-struct FoundRate {
-  std::optional<double> lr = {};
-  double factor = 1;
-};
 
 /// Makes and owns the parts of one call of fit, validate, test or predict. They are destroyed in reverse order.
 class Assembly {
@@ -81,13 +74,6 @@ class Assembly {
  private:
   /// Runs the prepare_data hooks once on each machine; the other ranks wait.
   void prepare_data();
-  void add_callbacks();
-  void add(const CallbackEntry& entry);
-  /// Wraps the hooks for profiling, if a profiler is on.
-  Hooks& profiled(Hooks& hooks, const char* kind, const std::string& name);
-  Hooks& profiled(const CallbackEntry& entry);
-  template <class C>
-  bool has() const;
   void failed(const std::exception& error);
 
   LightningModule& module_;
@@ -97,10 +83,10 @@ class Assembly {
   std::shared_ptr<console::WarningList> warnings_;
   std::optional<ProcessSettings> process_ = {};  ///< set once the strategy is known
   std::unique_ptr<Profiler> profiler_;           ///< null if it is off
-  std::deque<ProfiledHooks> profiled_hooks_ = {};
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<PrecisionPlugin> precision_;
   RunParts parts_;
+  RunCallbacks callbacks_;
   RunContext run_;
   std::vector<optim::RowTracker> row_trackers_ = {};  ///< of LibTorch's optimizers
 };

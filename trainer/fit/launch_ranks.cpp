@@ -90,9 +90,7 @@ void check_same_program(Comm& comm) {
 std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement) {
   if (!placement.needs_supervisor()) return {};
   const auto ranks = static_cast<int64_t>(placement.devices.size());
-  if (given.launcher == "none")
-    throw UsageError("trainer.launcher: none, and ddp (", placement.strategy.why, ") needs ",
-                     ranks * placement.num_nodes, " ranks; start them with torchrun, srun or mpirun");
+  if (given.launcher == Launcher::None) refuse_missing_ranks(given, placement);
   const Machine machine = this_machine(placement.num_nodes, timeout_of(given));
   const std::string secret = variable("LEVIN_SECRET");
   if (placement.num_nodes > 1 && secret.empty() && machine.node_rank == 0)
@@ -118,6 +116,17 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
                     .keeps_logs = !temporary});
 }
 
+void refuse_missing_ranks(const TrainerOptions& given, const Placement& placement) {
+  if (!placement.needs_supervisor()) return;
+  const bool by_others = given.launcher == Launcher::None;
+  throw UsageError(
+      by_others ? "trainer.launcher: none, and " : "trainer.strategy: ", placement.strategy.name, " (",
+      placement.strategy.why, ") needs ", static_cast<int64_t>(placement.devices.size()) * placement.num_nodes,
+      " ranks; ",
+      by_others ? "" : "call levin::launch(options) at the beginning of main, before the Trainer is made, or ",
+      "start them with torchrun, srun or mpirun");
+}
+
 std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const ResolvedOptions& options) {
   if (placement.is_dry_run)
     return ProcessGroup::of_absent_ranks(placement.environment->world_size, placement.devices.front());
@@ -129,10 +138,9 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Resol
   if (!variable("LEVIN_SUPERVISOR").empty()) write_stack_on(SIGQUIT);
   const std::string start = std::to_string(starts++);
   const Rendezvous alone{.master_port = 0, .hosts_store = true, .key = start};
-  auto group = std::make_shared<ProcessGroup>(
-      placement.environment ? rendezvous_of(*placement.environment, start) : alone, placement.devices.front(),
-      timeout_of(options),
-      options.process_group_backend == "mpi" ? ProcessGroupBackend::Mpi : ProcessGroupBackend::Auto);
+  auto group =
+      std::make_shared<ProcessGroup>(placement.environment ? rendezvous_of(*placement.environment, start) : alone,
+                                     placement.devices.front(), timeout_of(options), options.process_group_backend);
   shared = group;
   return group;
 }

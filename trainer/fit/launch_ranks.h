@@ -19,6 +19,9 @@ struct TrainerState;
 /// one this is.
 std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement);
 
+/// Throws levin::UsageError if `placement` needs several ranks that nobody has started.
+void refuse_missing_ranks(const TrainerOptions& given, const Placement& placement);
+
 /// Joins the process group of a ddp or zero1 run. All trainers of a process share one group while any of them lives.
 std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const ResolvedOptions& options);
 

@@ -2,8 +2,6 @@
 #include <levin/core/device/first_calls.h>
 #include <levin/core/device/own_generator.h>
 
-#include <string>
-
 namespace levin {
 namespace {
 
@@ -14,11 +12,6 @@ TorchSettingsOptions settings_of(const ResolvedOptions& options) {
           .flush_denormal = options.flush_denormal,
           .num_threads = options.num_threads,
           .float32_matmul_precision = options.float32_matmul_precision};
-}
-
-RunDraws::Generator generator_named(const std::string& name) {
-  if (name == "own") return RunDraws::Generator::Own;
-  return name == "default" ? RunDraws::Generator::Default : RunDraws::Generator::Auto;
 }
 
 }  // namespace
@@ -36,7 +29,7 @@ ProcessSettings::ProcessSettings(const ResolvedOptions& options, bool shards_par
 }
 
 void ProcessSettings::seed(const ResolvedOptions& options, int64_t rank, c10::Device device) {
-  in_progress_.emplace(RunDraws{.generator = generator_named(options.random_generator),
+  in_progress_.emplace(RunDraws{.generator = options.random_generator,
                                 .is_seeded = options.seed.has_value(),
                                 .in_own_scope = has_own_generator(),
                                 .on_gpu = device.is_cuda()});

@@ -35,7 +35,7 @@ class GraphWriter {
     if (!module.example_input.empty()) {
       const RngGuard generator_as_before;
       shapes_ =
-          observe_output_shapes(module, [&] { module.predict_step(module.example_input.to(module.device()), 0, 0); });
+          observe_output_shapes(module, [&] { module.predict_step(module.example_input.to(module.device()), 0); });
     }
     add(module, class_of(module), "");
     graph_.add(kVersions, WireMessage().add(1, int64_t{1}));

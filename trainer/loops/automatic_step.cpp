@@ -31,8 +31,7 @@ AutomaticStep::AutomaticStep(const StepParts& parts)
       window_(parts.counters.window),
       closure_([this] { return compute_gradients(); }),
       gradient_clip_val_(parts.options.gradient_clip_val),
-      gradient_clip_algorithm_(parts.options.gradient_clip_algorithm == "value" ? GradientClipAlgorithm::Value
-                                                                                : GradientClipAlgorithm::Norm),
+      gradient_clip_algorithm_(parts.options.gradient_clip_algorithm),
       zero_grad_overridden_(parts.overrides.has(ModuleMethod::optimizer_zero_grad)),
       returns_mean_(size() == 1 && optim::detail::repeats_closure(raw(0))),
       in_parts_([this](const Batch& batch) { return run_in_parts(batch); }),

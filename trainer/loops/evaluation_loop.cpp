@@ -174,10 +174,10 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
     // If this rank's batch is absent, only the hooks of other ranks run and may ask for a save.
     const bool all_have_one = loader.is_in_step() && !loaded->last;
     if (!loaded->absent)
-      evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done, index);
+      evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done);
     else if (parts_.strategy.shards_parameters())
       run_idle_evaluation(run_, loader, std::move(loaded->batch),
-                          [&](const Batch& idle) { run_step(idle, batches_done, index); });
+                          [&](const Batch& idle) { run_step(idle, batches_done); });
     batches_done += 1;
     if (counters_.stage == Stage::SanityCheck) continue;
     all_have_one ? run_.saves.save_if_asked() : run_.saves.save_if_any_rank_asks();
@@ -188,17 +188,15 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
   return true;
 }
 
-void EvaluationLoop::run_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
-  parts_.precision.forward_context(
-      [&] { parts_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx, dataloader_idx); });
+void EvaluationLoop::run_step(const Batch& batch, int64_t batch_idx) {
+  parts_.precision.forward_context([&] { parts_.strategy.run_evaluation_step(hooks_.step, batch, batch_idx); });
 }
 
-void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx) {
+void EvaluationLoop::evaluate_batch(Batch batch, int64_t batch_idx) {
   const BatchInHand in_hand(run_.state, batch, batch_idx,
                             BatchInHand::Logging{.step = batch_idx, .on_step_by_default = false});
   (parts_.hooks.*hooks_.batch_start)(run_.view);
-  run_step(batch, batch_idx, dataloader_idx);
-  ModuleAccess::refuse_two_forms(run_.module(), hooks_.method, batch, batch_idx);
+  run_step(batch, batch_idx);
   (parts_.hooks.*hooks_.batch_end)(run_.view);
   if (counters_.stage != Stage::SanityCheck && sink_.anything_to_read_each_evaluation_step())
     run_.log_row(sink_.read_own_step());

@@ -45,8 +45,8 @@ class EvaluationLoop {
   bool evaluate(Stage stage, std::optional<int64_t> at_most, bool resumed = false);
   bool evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most);
   bool evaluate_loaders(std::optional<int64_t> at_most);
-  void run_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
-  void evaluate_batch(Batch batch, int64_t batch_idx, int64_t dataloader_idx);
+  void run_step(const Batch& batch, int64_t batch_idx);
+  void evaluate_batch(Batch batch, int64_t batch_idx);
 
   struct StageHooks;
   static const StageHooks& stage_hooks(Stage stage);

@@ -14,8 +14,7 @@ namespace {
 
 Batch run_step(RunContext& run, const Batch& batch, int64_t batch_idx) {
   Batch prediction;
-  run.parts.precision.forward_context(
-      [&] { prediction = run.parts.strategy.run_predict_step(batch, batch_idx, run.view.dataloader_idx()); });
+  run.parts.precision.forward_context([&] { prediction = run.parts.strategy.run_predict_step(batch, batch_idx); });
   return prediction;
 }
 
@@ -23,7 +22,6 @@ Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
   BatchInHand in_hand(run.state, batch, batch_idx);
   run.parts.hooks.on_predict_batch_start(run.view);
   Batch prediction = run_step(run, batch, batch_idx);
-  ModuleAccess::refuse_two_forms(run.module(), ModuleMethod::predict_step, batch, batch_idx);
   in_hand.set_prediction(prediction);
   run.parts.hooks.on_predict_batch_end(run.view);
   return prediction;

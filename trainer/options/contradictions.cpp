@@ -43,65 +43,55 @@ class Check {
   void devices() {
     if (o.gpus.is_set() && o.devices.is_set()) contradict("gpus", "devices", "both say which devices; keep devices");
     const bool wants_gpus = o.gpus.is_list() || o.gpus.count(/*all=*/1) > 0;
-    if (o.gpus.is_set() && wants_gpus && o.accelerator == "cpu")
+    if (o.gpus.is_set() && wants_gpus && o.accelerator == Accelerator::Cpu)
       contradict("gpus", "accelerator", "gpus " + o.gpus.to_text() + " with accelerator cpu");
-    if (o.gpus.is_set() && !wants_gpus && (o.accelerator == "gpu" || o.accelerator == "cuda"))
-      contradict("gpus", "accelerator", "no gpus with accelerator " + o.accelerator);
+    if (o.gpus.is_set() && !wants_gpus && asks_for_gpu())
+      contradict("gpus", "accelerator", "no gpus with accelerator " + o.accelerator.word());
     if (o.nb_gpu_nodes && o.num_nodes != 1 && *o.nb_gpu_nodes != o.num_nodes)
       contradict("nb_gpu_nodes", "num_nodes", c10::str(*o.nb_gpu_nodes, " and ", o.num_nodes, " machines"));
   }
 
   void strategies() {
-    if (o.distributed_backend && o.strategy != "auto" && *o.distributed_backend != o.strategy)
-      contradict("distributed_backend", "strategy", *o.distributed_backend + " and " + o.strategy);
+    const std::string present = asked_name();
+    if (o.distributed_backend && !present.empty() && o.distributed_backend->word() != present)
+      contradict("distributed_backend", "strategy", o.distributed_backend->word() + " and " + present);
     const char* const nodes = o.nb_gpu_nodes.value_or(1) > 1 ? "nb_gpu_nodes" : "num_nodes";
     const int64_t count = std::max(o.num_nodes, o.nb_gpu_nodes.value_or(1));
-    const std::optional<StrategyKind> present = strategy_named(o.strategy);
-    const std::optional<StrategyKind> early = strategy_named(o.distributed_backend.value_or(""));
-    if (present == StrategyKind::DataParallel && count > 1)
-      contradict("strategy", nodes, c10::str("dp trains on one machine, not on ", count));
-    else if (early == StrategyKind::DataParallel && count > 1)
-      contradict("distributed_backend", nodes, c10::str("dp trains on one machine, not on ", count));
-    if (choice.shards()) sharding();
-    for (const auto& [option, set] :
-         {std::pair("shard", o.shard != "all"), std::pair("hybrid_shard", o.hybrid_shard > 0),
-          std::pair("parameter_compression", o.parameter_compression != "none"),
-          std::pair("reduce_each_batch", o.reduce_each_batch),
-          std::pair("state_dict_type", o.state_dict_type == "sharded")})
-      if (set && choice.kind != StrategyKind::Fsdp)
-        contradict(option, option_of_strategy(), choice.name() + " divides no parameters; set strategy to fsdp");
+    if (choice.traits.has_replicas && count > 1 && asked_strategy(o))
+      contradict(strategy_option(), nodes, c10::str(choice.name, " trains on one machine, not on ", count));
+    if (choice.traits.shards_optimizer) sharding();
     mesh();
-    if (present != StrategyKind::SingleDevice) return;
+    if (!asked_strategy(o) || !choice.is_one_device()) return;
     if (count > 1)
-      contradict("strategy", nodes, c10::str("single_device trains on one device, not on ", count, " machines"));
+      contradict("strategy", nodes, c10::str(choice.name, " trains on one device, not on ", count, " machines"));
     for (const auto& [name, value] : {std::pair("devices", &o.devices), std::pair("gpus", &o.gpus)})
       if (value->count(/*all=*/1) > 1)
-        contradict("strategy", name, c10::str("single_device trains on one device, not on ", value->count(/*all=*/1)));
+        contradict("strategy", name, c10::str(choice.name, " trains on one device, not on ", value->count(/*all=*/1)));
   }
 
   void mesh() {
     const bool divides_layers = o.mesh.tensor > 1;
-    if (o.mesh.shard > 0 && choice.kind != StrategyKind::Fsdp)
+    if (o.mesh.shard > 0 && !choice.traits.shards_parameters)
       contradict("mesh", option_of_strategy(),
-                 c10::str("mesh.shard ", o.mesh.shard, " divides parameters, and ", choice.name(),
+                 c10::str("mesh.shard ", o.mesh.shard, " divides parameters, and ", choice.name,
                           " does not; set strategy to fsdp"));
     else if (divides_layers && !choice.has_ranks())
       contradict("mesh", option_of_strategy(),
-                 c10::str("mesh.tensor ", o.mesh.tensor, " needs a process for each device, and ", choice.name(),
+                 c10::str("mesh.tensor ", o.mesh.tensor, " needs a process for each device, and ", choice.name,
                           " has one; set strategy to ddp, zero1 or fsdp, and devices"));
-    if (o.mesh.shard > 0 && o.hybrid_shard > 0)
-      contradict("mesh", "hybrid_shard", "both say how many ranks divide the parameters; keep mesh");
     if (!divides_layers) return;
     const auto refuse = [&](const char* option, bool set, const char* why) {
       if (set) contradict("mesh", option, why);
     };
-    refuse("amp_level", o.amp_level == "O2", "O2 keeps float32 copies of parameters, of which each rank has a part");
+    refuse("amp_level", has_level(AmpLevel::O2),
+           "O2 keeps float32 copies of parameters, of which each rank has a part");
     refuse("compiled_step", !o.compiled_step.empty(), "compiled code has whole layers; set mesh.tensor to 1");
-    refuse("state_dict_type", o.state_dict_type == "sharded",
+    const std::optional<FSDPOptions> fsdp = strategy_options<FSDPOptions>(o.strategy);
+    refuse("strategy.state_dict_type", fsdp && fsdp->state_dict_type == StateDictType::Sharded,
            "the ranks of a tensor group gather whole layers for a checkpoint; use full");
-    refuse("reduce_each_batch", o.reduce_each_batch,
+    refuse("strategy.reduce_each_batch", fsdp && fsdp->reduce_each_batch,
            "a checkpoint in the middle of a window would hold parts of divided layers; set it to false");
-    refuse("process_group_backend", o.process_group_backend == "mpi",
+    refuse("process_group_backend", o.process_group_backend == ProcessGroupBackend::Mpi,
            "LibTorch's MPI has no groups of some ranks; use auto");
   }
 
@@ -109,11 +99,11 @@ class Check {
     const auto refuse = [&](const char* option, bool set, const std::string& why) {
       if (set) contradict(strategy_option(), option, why);
     };
-    refuse("amp_level", o.amp_level == "O2",
-           choice.name() + " divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
-    refuse("process_group_backend", o.process_group_backend == "mpi",
-           "LibTorch's MPI cannot gather what " + choice.name() + " divides; use auto, or ddp");
-    if (choice.kind != StrategyKind::Fsdp) return;
+    refuse("amp_level", has_level(AmpLevel::O2),
+           choice.name + " divides the optimizer's state, and O2 keeps whole float32 copies of the weights");
+    refuse("process_group_backend", o.process_group_backend == ProcessGroupBackend::Mpi,
+           "LibTorch's MPI cannot gather what " + choice.name + " divides; use auto, or ddp");
+    if (!choice.traits.shards_parameters) return;
     refuse("compiled_step", !o.compiled_step.empty(), "compiled code reads whole parameters; use ddp");
   }
 
@@ -125,10 +115,10 @@ class Check {
     if (o.use_amp && !*o.use_amp && (name == "16-mixed" || name == "bf16-mixed"))
       contradict("use_amp", "precision", "use_amp false and " + name);
     if (!o.amp_level || is_default) return;
-    if (o.amp_level == "O0")
+    if (has_level(AmpLevel::O0))
       contradict("amp_level", "precision", "O0 is 32 bit, not " + name);
-    else if (o.precision != Precision(16) && !(o.amp_level == "O3" && name == "16-true"))
-      contradict("amp_level", "precision", *o.amp_level + " is a way to run 16-mixed, not " + name);
+    else if (o.precision != Precision(16) && !(has_level(AmpLevel::O3) && name == "16-true"))
+      contradict("amp_level", "precision", o.amp_level->word() + " is a way to run 16-mixed, not " + name);
   }
 
   void graphs() {
@@ -136,13 +126,13 @@ class Check {
     const auto refuse = [&](const char* option, bool set, const char* why) {
       if (set) contradict("cuda_graphs", option, why);
     };
-    refuse("accelerator", o.accelerator == "cpu", "steps are captured on a GPU");
+    refuse("accelerator", o.accelerator == Accelerator::Cpu, "steps are captured on a GPU");
     refuse("accumulate_grad_batches", o.accumulate_grad_batches > 1, "a graph is a step of one batch");
     refuse("auto_microbatch", o.auto_microbatch, "a step that is captured cannot be split");
     refuse("activation_checkpointing", o.activation_checkpointing, "a replay does not put random numbers back");
     refuse("detect_anomaly", o.detect_anomaly, "each gradient would be read on the host");
-    refuse("amp_level", o.amp_level == "O2", "float32 copies of the weights are stepped on the host");
-    refuse(option_of_strategy(), choice.kind != StrategyKind::SingleDevice, "a graph is of one device");
+    refuse("amp_level", has_level(AmpLevel::O2), "float32 copies of the weights are stepped on the host");
+    refuse(option_of_strategy(), !choice.is_one_device(), "a graph is of one device");
   }
 
   void compiled() {
@@ -151,7 +141,7 @@ class Check {
       if (set) contradict("compiled_step", option, why);
     };
     refuse("cuda_graphs", o.cuda_graphs, "one step is compiled for the CPU, the other captured on a GPU");
-    refuse("accelerator", o.accelerator == "gpu" || o.accelerator == "cuda", "steps are compiled for the CPU");
+    refuse("accelerator", asks_for_gpu(), "steps are compiled for the CPU");
     refuse("gpus", o.gpus.is_set() && (o.gpus.is_list() || o.gpus.count(/*all=*/1) > 0),
            "steps are compiled for the CPU");
     refuse("auto_microbatch", o.auto_microbatch, "a compiled step cannot be split");
@@ -159,15 +149,15 @@ class Check {
     refuse("detect_anomaly", o.detect_anomaly, "a compiled backward has no operations to look at");
     refuse("deterministic", static_cast<bool>(o.deterministic), "compiled code does not look at the switch");
     refuse("sync_batchnorm", o.sync_batchnorm, "a compiled step sends nothing to other ranks");
-    if (choice.kind == StrategyKind::DataParallel)
+    if (choice.traits.has_replicas)
       contradict("compiled_step", option_of_strategy(),
-                 "dp trains copies of the module, and a step is compiled for one");
+                 choice.name + " trains copies of the module, and a step is compiled for one");
   }
 
   void ranks() {
     if (!choice.has_ranks()) return;
     const auto refuse = [&](const char* option, bool set, const char* why) {
-      if (set) contradict(option_of_strategy(), option, choice.name() + " trains on several ranks: " + why);
+      if (set) contradict(option_of_strategy(), option, choice.name + " trains on several ranks: " + why);
     };
     refuse("auto_microbatch", o.auto_microbatch, "they would split their batches differently");
     refuse("auto_scale_batch_size", o.auto_scale_batch_size.has_value(), "look for the size on one device");
@@ -256,6 +246,11 @@ class Check {
   }
   const char* strategy_option() const { return o.distributed_backend ? "distributed_backend" : "strategy"; }
 
+  /// Returns the name in the present spelling; empty if there is none.
+  std::string asked_name() const { return o.strategy.class_name() == kAutoStrategy ? "" : o.strategy.class_name(); }
+  bool asks_for_gpu() const { return o.accelerator == Accelerator::Gpu || o.accelerator == Accelerator::Cuda; }
+  bool has_level(AmpLevel level) const { return o.amp_level && *o.amp_level == level; }
+
   template <class C>
   bool has_callback() const {
     return !callbacks_of<const C>(o.callbacks).empty();
@@ -298,14 +293,15 @@ std::vector<std::string> refusals(const TrainerOptions& o) {
     refuse(
         "callbacks: two EMAWeightAveraging would each put their averages into the module and into checkpoints; keep "
         "one");
-  if (o.accelerator == "mps" || o.accelerator == "xpu")
-    refuse("accelerator: ", o.accelerator, " is not supported; use auto, cpu or gpu");
+  if (o.accelerator == Accelerator::Mps || o.accelerator == Accelerator::Xpu)
+    refuse("accelerator: ", o.accelerator.word(), " is not supported; use auto, cpu or gpu");
   const bool no_devices = !o.devices.is_list() && o.devices.count(/*all=*/1) == 0;
   if (no_devices) refuse("devices: expected at least one device, got 0");
-  if (o.accelerator == "cpu" && o.output_device && !no_devices && !o.devices.is_list()) {
+  const std::optional<DPOptions> dp = strategy_options<DPOptions>(o.strategy);
+  if (o.accelerator == Accelerator::Cpu && dp && !no_devices && !o.devices.is_list()) {
     const auto count = static_cast<size_t>(o.devices.count(/*all=*/1));
     try {
-      choose_output_device(o.output_device, std::vector<c10::Device>(count, c10::kCPU));
+      choose_output_device(dp->output_device, std::vector<c10::Device>(count, c10::kCPU));
     } catch (const UsageError& error) {
       texts.emplace_back(error.what());
     }

@@ -7,9 +7,10 @@
 namespace levin {
 namespace {
 
-void check_repeated(const TrainerOptions& options, StrategyKind strategy) {
-  if (strategy == StrategyKind::DataParallel)
-    throw UsageError("strategy dp does not run LBFGS, which evaluates a batch many times in one step; use one device");
+void check_repeated(const TrainerOptions& options, const StrategyChoice& strategy) {
+  if (strategy.traits.has_replicas)
+    throw UsageError("strategy ", strategy.name,
+                     " does not run LBFGS, which evaluates a batch many times in one step; use one device");
   if (options.auto_microbatch)
     throw UsageError("trainer.auto_microbatch: LBFGS evaluates a batch many times in one step; set it to false");
   if (options.precision == Precision(16))
@@ -26,8 +27,8 @@ void check_repeated(const TrainerOptions& options, StrategyKind strategy) {
 
 void check_optimizer(const torch::optim::Optimizer& optimizer, const TrainerOptions& options) {
   const StrategyChoice strategy = choose_strategy(options);
-  if (optim::detail::repeats_closure(optimizer)) check_repeated(options, strategy.kind);
-  if (strategy.shards()) parallel::ShardedOptimizer::check(optimizer, strategy.name());
+  if (optim::detail::repeats_closure(optimizer)) check_repeated(options, strategy);
+  if (strategy.traits.shards_optimizer) parallel::ShardedOptimizer::check(optimizer, strategy.name);
   if (options.mesh.tensor > 1 && !optim::is_elementwise(optimizer))
     throw UsageError(
         "trainer.mesh.tensor: this optimizer looks at whole parameters, of which each tensor-parallel rank has a "

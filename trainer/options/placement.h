@@ -1,8 +1,6 @@
 #pragma once
 #include <c10/core/Device.h>
 #include <levin/core/device/gpu_discovery.h>
-#include <levin/modules/parallel/ranks/gradient_reducer.h>
-#include <levin/modules/parallel/sharding/sharded_module.h>
 #include <levin/trainer/launch/environment.h>
 #include <levin/trainer/options/resolved_options.h>
 
@@ -21,7 +19,6 @@ class Strategy;
 /// The devices, strategy and ranks of a run.
 struct Placement {
   std::vector<c10::Device> devices = {c10::Device(c10::kCPU)};  ///< several under dp
-  c10::Device output_device = c10::kCPU;                        ///< one of them
   bool asked_for = false;  ///< if false, a module that is not on the CPU is not moved
   StrategyChoice strategy = {};
   std::optional<LaunchEnvironment> environment = {};  ///< set if a launcher has started this rank
@@ -44,11 +41,6 @@ Placement choose_placement(const ResolvedOptions& resolved, const VisibleGpus& g
 /// Returns the placement of rank 0 for a dry run, without any other rank. If this machine has no GPU, the placement is
 /// on the CPU.
 Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus);
-
-/// Returns the options of gradient reduction across ranks under `strategy`.
-parallel::DistributedDataParallelOptions ddp_options(const TrainerOptions& options, const StrategyChoice& strategy);
-/// Returns the options of fsdp.
-parallel::ShardingOptions sharding_options(const TrainerOptions& options);
 
 /// Makes the strategy of a placement, whose steps `profiler` measures unless it is null. `ranks` is null without ranks.
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

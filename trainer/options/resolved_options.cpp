@@ -10,7 +10,7 @@ bool asks_for_devices(const Devices& devices) { return devices.is_list() || devi
 
 void resolve_early_spellings(TrainerOptions& o) {
   if (o.gpus.is_set()) {
-    o.accelerator = asks_for_devices(o.gpus) ? "gpu" : "cpu";
+    o.accelerator = asks_for_devices(o.gpus) ? Accelerator::Gpu : Accelerator::Cpu;
     if (asks_for_devices(o.gpus)) o.devices = o.gpus;
   }
   if (o.nb_gpu_nodes) o.num_nodes = *o.nb_gpu_nodes;
@@ -24,16 +24,17 @@ void resolve_early_spellings(TrainerOptions& o) {
 /// Turns use_amp and amp_level into a precision. O2 has no precision name, so amp_level keeps it beside 16-mixed.
 void resolve_early_precision(TrainerOptions& o, std::vector<std::string>& warnings) {
   if (o.use_amp.value_or(false)) o.precision = 16;
-  const std::string level = std::exchange(o.amp_level, {}).value_or("");
+  const std::optional<Choice<AmpLevel>> level = std::exchange(o.amp_level, {});
   o.use_amp = {};
-  if (!level.empty() && o.precision == Precision()) {
-    warnings.push_back("trainer.amp_level: " + level +
+  if (!level) return;
+  if (o.precision == Precision()) {
+    warnings.push_back("trainer.amp_level: " + level->word() +
                        " has no effect without use_amp; the run is in 32 bit (precision=16 makes it 16 bit)");
     return;
   }
-  if (level == "O0") o.precision = 32;
-  if (level == "O2") o.amp_level = level;
-  if (level == "O3") o.precision = "16-true";
+  if (*level == AmpLevel::O0) o.precision = 32;
+  if (*level == AmpLevel::O2) o.amp_level = level;
+  if (*level == AmpLevel::O3) o.precision = "16-true";
 }
 
 void resolve_overfit_batches(TrainerOptions& o) {
@@ -75,7 +76,7 @@ void resolve_unset(TrainerOptions& o) {
 ResolvedOptions resolve(TrainerOptions given) {
   check_options(given);
   ResolvedOptions options(std::move(given));
-  options.strategy = choose_strategy(options).name();
+  options.strategy = strategy_of_name(options.strategy, choose_strategy(options).name);
   resolve_early_spellings(options);
   resolve_early_precision(options, options.warnings_);
   resolve_overfit_batches(options);

@@ -10,6 +10,7 @@
 #include <levin/core/options/precision.h>
 #include <levin/core/run/callback_entry.h>
 #include <levin/trainer/loggers/logger_choice.h>
+#include <levin/trainer/options/option_values.h>
 #include <levin/trainer/profilers/registry.h>
 #include <levin/trainer/strategies/strategy_choice.h>
 
@@ -34,14 +35,11 @@ struct MeshOptions {
 /// versions, then the options that only levin has. New options are only appended, because designated initializers
 /// depend on the order.
 ///
-///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .gpus = "0,1"});
+///     levin::Trainer trainer({.max_epochs = 5, .accumulate_grad_batches = 4, .devices = 2});
 struct TrainerOptions {
-  std::string accelerator =
-      LEVIN_OPTION(accelerator, "auto", "Kind of device; auto: GPUs if there are any, else the CPU",
-                   {.choices = {"auto", "cpu", "gpu", "cuda", "mps", "xpu"}});
-  std::string strategy =
-      LEVIN_OPTION(strategy, "auto", "How several devices train one model",
-                   {.choices = {"auto", "single_device", "dp", "ddp", "ddp_spawn", "zero1", "fsdp"}});
+  Choice<Accelerator> accelerator =
+      LEVIN_OPTION(accelerator, Accelerator::Auto, "Kind of device; auto: GPUs if there are any, else the CPU");
+  ClassChoice<StrategyKind> strategy = LEVIN_OPTION(strategy, {"auto"}, "How several devices train one model");
   Devices devices = LEVIN_OPTION(devices, {}, "Which devices. Unset: one");
   int64_t num_nodes = LEVIN_OPTION(num_nodes, 1, "Machines that train together", {.min = 1});
   Precision precision = LEVIN_OPTION(precision, {}, "Arithmetic of the training");
@@ -85,8 +83,8 @@ struct TrainerOptions {
       LEVIN_OPTION(accumulate_grad_batches, 1, "Train batches whose gradients make one optimizer step", {.min = 1});
   std::optional<double> gradient_clip_val =
       LEVIN_OPTION(gradient_clip_val, {}, "Clip gradients at this norm or value; unset, 0 or below: no clipping");
-  std::string gradient_clip_algorithm =
-      LEVIN_OPTION(gradient_clip_algorithm, "norm", "What gradient_clip_val bounds", {.choices = {"norm", "value"}});
+  Choice<GradientClipAlgorithm> gradient_clip_algorithm =
+      LEVIN_OPTION(gradient_clip_algorithm, GradientClipAlgorithm::Norm, "What gradient_clip_val bounds");
   Deterministic deterministic =
       LEVIN_OPTION(deterministic, false, "Use only deterministic algorithms; \"warn\": warn where there is none");
   bool benchmark = LEVIN_OPTION(benchmark, false, "Let cuDNN try which algorithms are fastest");
@@ -104,17 +102,16 @@ struct TrainerOptions {
   // Spellings of early PyTorch Lightning versions.
   Devices gpus = LEVIN_OPTION(gpus, {}, "Early spelling of accelerator gpu and devices");
   std::optional<int64_t> nb_gpu_nodes = LEVIN_OPTION(nb_gpu_nodes, {}, "Early spelling of num_nodes", {.min = 1});
-  std::optional<std::string> distributed_backend = LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy",
-                                                                {.choices = {"dp", "ddp", "ddp_spawn", "zero1"}});
+  std::optional<Choice<DistributedBackend>> distributed_backend =
+      LEVIN_OPTION(distributed_backend, {}, "Early spelling of strategy");
   std::optional<bool> use_amp = LEVIN_OPTION(use_amp, {}, "Early spelling of precision 16");
-  std::optional<std::string> amp_level =
-      LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16",
-                   {.choices = {"O0", "O1", "O2", "O3"}});
+  std::optional<Choice<AmpLevel>> amp_level =
+      LEVIN_OPTION(amp_level, {}, "Level of use_amp: 32 bit, autocast, float32 master weights, all in float16");
   std::optional<bool> replace_sampler_ddp =
       LEVIN_OPTION(replace_sampler_ddp, {}, "Early spelling of use_distributed_sampler");
   bool auto_lr_find = LEVIN_OPTION(auto_lr_find, false, "Look for a learning rate before fit");
-  std::optional<std::string> auto_scale_batch_size = LEVIN_OPTION(
-      auto_scale_batch_size, {}, "Look for the largest batch size before fit", {.choices = {"power", "binsearch"}});
+  std::optional<Choice<BatchSizeMode>> auto_scale_batch_size =
+      LEVIN_OPTION(auto_scale_batch_size, {}, "Look for the largest batch size before fit");
 
   // Options that only levin has.
   std::string name = LEVIN_OPTION(name, "levin_logs", "Name of the runs: their folder under default_root_dir");
@@ -123,29 +120,24 @@ struct TrainerOptions {
       "Seed of the run's random numbers, and in the levin program also of the initial weights; a program of your own "
       "calls levin::seed_everything before it makes the module. Unset: not seeded",
       {.min = 0});
-  std::string launcher = LEVIN_OPTION(launcher, "auto", "Who starts the ranks; none: levin starts no process",
-                                      {.choices = {"auto", "none"}});
+  Choice<Launcher> launcher =
+      LEVIN_OPTION(launcher, Launcher::Auto, "Who starts the ranks; none: levin starts no process");
   bool keep_freed_memory = LEVIN_OPTION(
       keep_freed_memory, true, "While a run lasts, the heap keeps what tensors free for the next step (glibc)");
-  std::string memory_format =
-      LEVIN_OPTION(memory_format, "preserve",
-                   "How images and convolutions lie in memory; channels_last is faster for convolutions on the CPU",
-                   {.choices = {"preserve", "channels_last"}});
+  Choice<MemoryLayout> memory_format =
+      LEVIN_OPTION(memory_format, MemoryLayout::Preserve,
+                   "How images and convolutions lie in memory; channels_last is faster for convolutions on the CPU");
   bool flush_denormal = LEVIN_OPTION(flush_denormal, false, "Treat denormal numbers, which CPUs compute slowly, as 0");
   std::optional<int64_t> num_threads = LEVIN_OPTION(
       num_threads, {}, "Compute threads; unset: one per core, as far as the process may use them", {.min = 1});
-  std::string on_sigusr1 = LEVIN_OPTION(
-      on_sigusr1, "auto", "What the program does at SIGUSR1; auto: requeue inside a SLURM job, save elsewhere",
-      {.choices = {"auto", "save", "stop", "requeue", "ignore"}});
-  std::string on_sigusr2 = LEVIN_OPTION(on_sigusr2, "save", "What the program does at SIGUSR2",
-                                        {.choices = {"save", "stop", "requeue", "ignore"}});
+  Choice<OnSignal> on_sigusr1 = LEVIN_OPTION(
+      on_sigusr1, OnSignal::Auto, "What the program does at SIGUSR1; auto: requeue inside a SLURM job, save elsewhere");
+  Choice<OnSignal> on_sigusr2 = LEVIN_OPTION(on_sigusr2, OnSignal::Save, "What the program does at SIGUSR2",
+                                             {.choices = {"save", "stop", "requeue", "ignore"}});
   Duration wall_margin = LEVIN_OPTION(wall_margin, Duration("00:00:01:00"),
                                       "Inside a SLURM job: save and end this long before its time limit; 0: do not");
-  std::string checkpoint_errors =
-      LEVIN_OPTION(checkpoint_errors, "raise", "A checkpoint that cannot be saved ends the run, or is a warning",
-                   {.choices = {"raise", "warn"}});
-  std::optional<int64_t> output_device =
-      LEVIN_OPTION(output_device, {}, "Under dp: number of the GPU that gathers losses; unset: the first", {.min = 0});
+  Choice<CheckpointErrors> checkpoint_errors = LEVIN_OPTION(
+      checkpoint_errors, CheckpointErrors::Raise, "A checkpoint that cannot be saved ends the run, or is a warning");
   bool cuda_graphs = LEVIN_OPTION(cuda_graphs, false, "Capture whole training steps on a GPU and replay them");
   bool auto_microbatch =
       LEVIN_OPTION(auto_microbatch, false, "Split a batch that does not fit into memory and train its parts");
@@ -154,37 +146,21 @@ struct TrainerOptions {
   std::optional<std::string> float32_matmul_precision =
       LEVIN_OPTION(float32_matmul_precision, {}, "Precision of float32 matrix products; unset: unchanged",
                    {.choices = {"highest", "high", "medium"}});
-  std::optional<std::string> scale_lr =
+  std::optional<Choice<LRScalingRule>> scale_lr =
       LEVIN_OPTION(scale_lr, {},
                    "Multiply the learning rate if auto_scale_batch_size has changed the batch: by the same factor "
-                   "(linear) or by its square root (sqrt)",
-                   {.choices = {"linear", "sqrt"}});
+                   "(linear) or by its square root (sqrt)");
   double timeout_seconds = LEVIN_OPTION(
       timeout_seconds, 1800, "ddp: how long ranks wait for each other before the run ends with an error", {.min = 1});
-  bool find_unused_parameters =
-      LEVIN_OPTION(find_unused_parameters, false, "ddp: the loss does not depend on all parameters in each step");
-  bool static_graph =
-      LEVIN_OPTION(static_graph, false, "ddp: each step has the same graph, whichever parameters it leaves out");
-  double bucket_cap_mb =
-      LEVIN_OPTION(bucket_cap_mb, 25, "ddp: MiB of gradients in a bucket, which is reduced while backward continues",
-                   {.min = 0.001});
-  std::string gradient_compression =
-      LEVIN_OPTION(gradient_compression, "none", "ddp, zero1, fsdp: type in which gradients are sent",
-                   {.choices = {"none", "fp16", "bf16"}});
-  std::string parameter_compression = LEVIN_OPTION(
-      parameter_compression, "none",
-      "fsdp: type in which parameters are gathered; forward and backward see rounded values, the optimizer "
-      "exact ones",
-      {.choices = {"none", "fp16", "bf16"}});
   int64_t max_restarts = LEVIN_OPTION(
       max_restarts, 0, "ddp: how often all ranks are started again from their newest checkpoint", {.min = 0});
   bool keep_global_batch =
       LEVIN_OPTION(keep_global_batch, false,
                    "ddp: a run that is resumed on another number of ranks keeps its samples per step; "
                    "accumulate_grad_batches changes with the ranks");
-  std::string process_group_backend = LEVIN_OPTION(
-      process_group_backend, "auto", "ddp: backend of the process group; auto: NCCL between GPUs, else Gloo",
-      {.choices = {"auto", "mpi"}});
+  Choice<ProcessGroupBackend> process_group_backend =
+      LEVIN_OPTION(process_group_backend, ProcessGroupBackend::Auto,
+                   "ddp: backend of the process group; auto: NCCL between GPUs, else Gloo");
   bool quiet = LEVIN_OPTION(quiet, false,
                             "Print nothing but warnings, errors and results: no start line, progress bar or summary");
   bool print_warnings = LEVIN_OPTION(
@@ -192,42 +168,22 @@ struct TrainerOptions {
   bool keep_torch_settings = LEVIN_OPTION(
       keep_torch_settings, false,
       "Change none of LibTorch's process-wide settings: compute threads, denormals, algorithms, anomaly mode");
-  std::string random_generator = LEVIN_OPTION(
-      random_generator, "auto",
+  Choice<GeneratorChoice> random_generator = LEVIN_OPTION(
+      random_generator, GeneratorChoice::Auto,
       "Where a run with a seed draws on the CPU; own: a generator of its own, so that neither the program nor runs in "
-      "other threads share it; default: LibTorch's one; auto: own if another run is in progress when it starts",
-      {.choices = {"auto", "own", "default"}});
+      "other threads share it; default: LibTorch's one; auto: own if another run is in progress when it starts");
   bool handle_signals =
       LEVIN_OPTION(handle_signals, true,
                    "The levin program handles SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; library calls never do");
-  std::string resume_optimizer_options =
-      LEVIN_OPTION(resume_optimizer_options, "saved",
+  Choice<ResumedOptions> resume_optimizer_options =
+      LEVIN_OPTION(resume_optimizer_options, ResumedOptions::Saved,
                    "Learning rate, weight decay, other options of the optimizers' groups, and schedules of a run that "
-                   "is resumed: the checkpoint's, or the present ones of configure_optimizers",
-                   {.choices = {"saved", "present"}});
+                   "is resumed: the checkpoint's, or the present ones of configure_optimizers");
 
   std::string compiled_step = LEVIN_OPTION(
       compiled_step, "",
       "Package of `levin compile` that runs in place of forward and backward (CPU); it is code, which the run loads; "
       "empty: none");
-  std::string shard = LEVIN_OPTION(
-      shard, "all",
-      "fsdp: what is divided among the ranks: parameters, gradients and optimizer state, or the last two alone, with "
-      "fewer bytes sent",
-      {.choices = {"all", "gradients"}});
-  int64_t hybrid_shard = LEVIN_OPTION(
-      hybrid_shard, 0,
-      "fsdp: number of ranks that divide the model among each other; each further group of this size has its own copy; "
-      "0: all ranks",
-      {.min = 0});
-  bool reduce_each_batch = LEVIN_OPTION(
-      reduce_each_batch, false,
-      "fsdp: gradients are reduced in each batch of an accumulation window, and a rank keeps its part of their sum; "
-      "false: once at the end, with whole gradients until then, and fewer bytes sent");
-  std::string state_dict_type = LEVIN_OPTION(
-      state_dict_type, "full",
-      "fsdp: full: checkpoints are one file, which rank 0 gathers and writes; sharded: each rank writes its part",
-      {.choices = {"full", "sharded"}});
 
   MeshOptions mesh = LEVIN_OPTION(mesh, {}, "Ranks as a mesh: which divide parameters, and which layers");
 
@@ -238,8 +194,9 @@ struct TrainerOptions {
   static TrainerOptions embedded();
 };
 
-/// Returns the strategy that options name, in the early or the present spelling; nullopt if they leave it to `devices`.
-std::optional<StrategyKind> asked_strategy(const TrainerOptions& given);
+/// Returns the name of the strategy that options ask for, in the early or the present spelling; nullopt if they leave
+/// it to `devices`.
+std::optional<std::string> asked_strategy(const TrainerOptions& given);
 
 /// Returns the strategy for options as they were given, before `resolve`.
 StrategyChoice choose_strategy(const TrainerOptions& given);

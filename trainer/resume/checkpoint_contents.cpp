@@ -177,7 +177,7 @@ void for_each_callback(RunContext& run, const std::function<void(const std::stri
 
 CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
   std::optional<State> own;
-  if (run.parts.options.state_dict_type == "sharded") own = State::dict();
+  if (run.parts.strategy.saves_shards()) own = State::dict();
   State* const divided = own ? &*own : nullptr;
   Strategy& strategy = run.parts.strategy;
   std::optional<SavePoints::ShardedWeights> divides_weights;

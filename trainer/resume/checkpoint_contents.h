@@ -12,7 +12,7 @@ class RunContext;
 
 /// Returns the checkpoint of a run: PyTorch Lightning's keys and, under "levin", the state that a bit-exact resume
 /// needs (docs/checkpoints.md has the list). Tensors share the run's memory. `weights_only` keeps only weights,
-/// hyperparameters and counters. With state_dict_type "sharded", what is divided among the ranks stays so. Collective:
+/// hyperparameters and counters. If the strategy saves shards, what is divided among the ranks stays so. Collective:
 /// all ranks call it.
 CheckpointContents checkpoint_of(RunContext& run, bool weights_only);
 

@@ -93,7 +93,9 @@ void RunView::save_checkpoint(const std::filesystem::path& path, SaveCheckpointO
 State RunView::weights() { return run_.saves.weights(); }
 bool RunView::resumes_in_place() const { return run_.state.folder.is_resumed(); }
 const std::filesystem::path& RunView::resumed_from() const { return run_.state.resumption.file(); }
-bool RunView::takes_present_options() const { return run_.parts.options.resume_optimizer_options == "present"; }
+bool RunView::takes_present_options() const {
+  return run_.parts.options.resume_optimizer_options == ResumedOptions::Present;
+}
 std::filesystem::path RunView::checkpoint_folder() const { return folder() / "checkpoints"; }
 
 void RunView::set_accumulate_grad_batches(int64_t k) {

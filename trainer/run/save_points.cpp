@@ -14,7 +14,7 @@ SavePoints::SavePoints(RunContext& run, CheckpointOf checkpoint_of)
       checkpoint_of_(checkpoint_of),
       saver_(*this,
              {.comm = run.parts.comm(),
-              .errors_are_warnings = run.parts.options.checkpoint_errors == "warn",
+              .errors_are_warnings = run.parts.options.checkpoint_errors == CheckpointErrors::Warn,
               .profiler = run.parts.profiler,
               .timeout = std::chrono::milliseconds(static_cast<int64_t>(run.parts.options.timeout_seconds * 1000))}) {}
 

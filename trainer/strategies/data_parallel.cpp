@@ -179,17 +179,14 @@ StepOutput DataParallelStrategy::run_step(StepFunction& function, const Batch& b
   return gather_outputs(outputs, samples, output_device_);
 }
 
-void DataParallelStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
-                                               int64_t dataloader_idx) {
-  run_parts(batch, [&](size_t, LightningModule& module, const Batch& part) {
-    (module.*kind)(part, batch_idx, dataloader_idx);
-  });
+void DataParallelStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) {
+  run_parts(batch, [&](size_t, LightningModule& module, const Batch& part) { (module.*kind)(part, batch_idx); });
 }
 
-Batch DataParallelStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+Batch DataParallelStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
   std::vector<Batch> predictions(devices_.size());
   const size_t parts = run_parts(batch, [&](size_t replica, LightningModule& module, const Batch& part) {
-                         predictions[replica] = module.predict_step(part, batch_idx, dataloader_idx);
+                         predictions[replica] = module.predict_step(part, batch_idx);
                        }).size();
   predictions.resize(parts);
   return parts == 1 ? predictions.front() : Batch::gather(predictions, output_device_);

@@ -36,8 +36,8 @@ class DataParallelStrategy final : public OneProcessStrategy {
   /// Returns the batch unchanged: its parts are moved to their devices when the step runs.
   Batch to_device(Batch batch) override { return batch; }
   StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
-  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx) override;
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;
 
  private:

@@ -81,15 +81,14 @@ void DdpStrategy::begin_evaluation() {
   if (reducer_) reducer_->synchronize_buffers();
 }
 
-void DdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
-                                      int64_t dataloader_idx) {
+void DdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) {
   explain_step_errors(*module_, batch, device_, std::exchange(first_.evaluation, false),
-                      [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
+                      [&] { (module_->*kind)(batch, batch_idx); });
 }
 
-Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.prediction, false),
-                             [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
+                             [&] { return module_->predict_step(batch, batch_idx); });
 }
 
 void DdpStrategy::backward(const at::Tensor& loss, bool sync) {

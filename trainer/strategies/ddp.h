@@ -37,10 +37,14 @@ class DdpStrategy : public Strategy {
   void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) override;
   bool can_be_captured() const override { return false; }
   void begin_evaluation() override;
-  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
   void backward_without_loss() override;
+  bool reduces_each_batch() const override { return false; }
+  State gradient_means() override { return {}; }
+  bool load_gradient_means(const std::vector<State>& /*of_ranks*/) override { return false; }
+  bool saves_shards() const override { return false; }
   /// Returns `norm`: gradients are already those of all ranks.
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}

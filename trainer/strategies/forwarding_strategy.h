@@ -36,12 +36,11 @@ class ForwardingStrategy : public Strategy {
     inner_->run_idle(metrics, step);
   }
   void begin_evaluation() override { inner_->begin_evaluation(); }
-  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
-                           int64_t dataloader_idx) override {
-    inner_->run_evaluation_step(kind, batch, batch_idx, dataloader_idx);
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override {
+    inner_->run_evaluation_step(kind, batch, batch_idx);
   }
-  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override {
-    return inner_->run_predict_step(batch, batch_idx, dataloader_idx);
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx) override {
+    return inner_->run_predict_step(batch, batch_idx);
   }
   void backward(const at::Tensor& loss, bool sync) override { inner_->backward(loss, sync); }
   bool reduces_each_batch() const override { return inner_->reduces_each_batch(); }
@@ -58,6 +57,7 @@ class ForwardingStrategy : public Strategy {
     inner_->load_optimizer_state(optimizer, state);
   }
   State weights() override { return inner_->weights(); }
+  bool saves_shards() const override { return inner_->saves_shards(); }
   State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override {
     return inner_->divided_optimizer_state(optimizer, divided);
   }

@@ -8,9 +8,11 @@
 
 namespace levin {
 
-FsdpStrategy::FsdpStrategy(ProcessGroup& group, c10::Device device, parallel::ShardingOptions options,
+FsdpStrategy::FsdpStrategy(ProcessGroup& group, c10::Device device, const FSDPOptions& options, int64_t sharing_ranks,
                            bool sync_batchnorm)
-    : DdpStrategy(group, device, {}, sync_batchnorm), sharding_(options) {}
+    : DdpStrategy(group, device, {}, sync_batchnorm),
+      sharding_(sharding_options(options, sharing_ranks)),
+      saves_shards_(options.state_dict_type == StateDictType::Sharded) {}
 
 void FsdpStrategy::configure_model(LightningModule& module) {
   construction_.emplace(group());
@@ -68,16 +70,15 @@ void FsdpStrategy::begin_evaluation() {
   parallel::broadcast_buffers(module(), group(), /*source=*/0);
 }
 
-void FsdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
-                                       int64_t dataloader_idx) {
+void FsdpStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) {
   sharded().begin_pass(parallel::ShardedModule::Pass::Evaluation);
-  DdpStrategy::run_evaluation_step(kind, batch, batch_idx, dataloader_idx);
+  DdpStrategy::run_evaluation_step(kind, batch, batch_idx);
   sharded().end_pass();
 }
 
-Batch FsdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+Batch FsdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
   sharded().begin_pass(parallel::ShardedModule::Pass::Evaluation);
-  Batch prediction = DdpStrategy::run_predict_step(batch, batch_idx, dataloader_idx);
+  Batch prediction = DdpStrategy::run_predict_step(batch, batch_idx);
   sharded().end_pass();
   return prediction;
 }

@@ -3,6 +3,7 @@
 #include <levin/modules/parallel/sharding/sharded_construction.h>
 #include <levin/modules/parallel/sharding/sharded_module.h>
 #include <levin/trainer/strategies/ddp.h>
+#include <levin/trainer/strategies/strategy_options.h>
 
 #include <cstddef>
 #include <optional>
@@ -15,11 +16,14 @@ namespace levin {
 /// (parallel::ShardedModule). Supports one optimizer, under automatic optimization.
 class FsdpStrategy final : public DdpStrategy {
  public:
-  /// As in DdpStrategy.
-  FsdpStrategy(ProcessGroup& group, c10::Device device, parallel::ShardingOptions options, bool sync_batchnorm);
+  /// As in DdpStrategy. `sharing_ranks` divide the model among each other, and further groups of as many ranks have
+  /// copies; 0: all ranks.
+  FsdpStrategy(ProcessGroup& group, c10::Device device, const FSDPOptions& options, int64_t sharing_ranks,
+               bool sync_batchnorm);
 
   const char* name() const override { return "fsdp"; }
   bool shards_parameters() const override { return true; }
+  bool saves_shards() const override { return saves_shards_; }
   /// Returns the units that the last training batch used (ShardedModule::uses); empty before the first.
   std::vector<size_t> uses() const { return sharded_ ? sharded_->uses() : std::vector<size_t>(); }
   /// What configure_model makes is divided among the ranks at once.
@@ -28,8 +32,8 @@ class FsdpStrategy final : public DdpStrategy {
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
   void begin_evaluation() override;
-  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
   bool reduces_each_batch() const override { return sharding_.reduce_each_batch; }
   void backward_without_loss() override;
@@ -64,6 +68,7 @@ class FsdpStrategy final : public DdpStrategy {
   parallel::ShardedOptimizer& sharded_optimizer();
 
   parallel::ShardingOptions sharding_;
+  bool saves_shards_;
   std::optional<parallel::ShardedConstruction> construction_ = {};  ///< until the parameters are in units
   std::optional<parallel::NewTensorsScope> new_tensors_ = {};       ///< from configure_model until `place`
   std::optional<parallel::ShardedModule> sharded_ = {};

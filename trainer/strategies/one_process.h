@@ -18,6 +18,10 @@ class OneProcessStrategy : public Strategy {
   void begin_evaluation() override {}
   void backward(const at::Tensor& loss, bool /*sync*/) override { module_->backward(loss); }
   void backward_without_loss() override {}
+  bool reduces_each_batch() const override { return false; }
+  State gradient_means() override { return {}; }
+  bool load_gradient_means(const std::vector<State>& /*of_ranks*/) override { return false; }
+  bool saves_shards() const override { return false; }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   State optimizer_state(torch::optim::Optimizer& optimizer) override { return optim::optimizer_state_dict(optimizer); }

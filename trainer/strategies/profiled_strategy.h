@@ -27,14 +27,13 @@ class ProfiledStrategy final : public ForwardingStrategy {
     const ProfileSpan span(profiler_, Action::TrainingStep);
     return inner().run_step(function, batch, batch_idx);
   }
-  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
-                           int64_t dataloader_idx) override {
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override {
     const ProfileSpan span(profiler_, context_->stage == Stage::Test ? Action::TestStep : Action::ValidationStep);
-    inner().run_evaluation_step(kind, batch, batch_idx, dataloader_idx);
+    inner().run_evaluation_step(kind, batch, batch_idx);
   }
-  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override {
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx) override {
     const ProfileSpan span(profiler_, Action::PredictStep);
-    return inner().run_predict_step(batch, batch_idx, dataloader_idx);
+    return inner().run_predict_step(batch, batch_idx);
   }
   void backward(const at::Tensor& loss, bool sync) override {
     const ProfileSpan span(profiler_, Action::Backward);
@@ -49,8 +48,5 @@ class ProfiledStrategy final : public ForwardingStrategy {
   Profiler* profiler_;
   const StepContext* context_ = nullptr;
 };
-
-/// Returns the name of a strategy's class as PyTorch Lightning has it: "SingleDeviceStrategy", "DDPStrategy".
-std::string class_name_of_strategy(const std::string& name);
 
 }  // namespace levin

@@ -16,15 +16,14 @@ StepOutput SingleDeviceStrategy::run_step(StepFunction& function, const Batch& b
                              [&] { return function(*module_, batch, batch_idx); });
 }
 
-void SingleDeviceStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
-                                               int64_t dataloader_idx) {
+void SingleDeviceStrategy::run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) {
   explain_step_errors(*module_, batch, device_, std::exchange(first_.evaluation, false),
-                      [&] { (module_->*kind)(batch, batch_idx, dataloader_idx); });
+                      [&] { (module_->*kind)(batch, batch_idx); });
 }
 
-Batch SingleDeviceStrategy::run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) {
+Batch SingleDeviceStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.prediction, false),
-                             [&] { return module_->predict_step(batch, batch_idx, dataloader_idx); });
+                             [&] { return module_->predict_step(batch, batch_idx); });
 }
 
 void SingleDeviceStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {

@@ -20,8 +20,8 @@ class SingleDeviceStrategy final : public OneProcessStrategy {
   bool can_be_captured() const override { return true; }
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
   StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
-  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
-  Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) override;
+  void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;
+  Batch run_predict_step(const Batch& batch, int64_t batch_idx) override;
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
 
  private:

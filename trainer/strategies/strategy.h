@@ -18,7 +18,7 @@
 
 namespace levin {
 
-using EvaluationStep = void (LightningModule::*)(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx);
+using EvaluationStep = void (LightningModule::*)(const Batch& batch, int64_t batch_idx);
 
 /// Places a run's module on one device or many and runs its steps. The loops use only this interface.
 ///
@@ -59,20 +59,19 @@ class Strategy {
   /// Makes all ranks see the same buffers. Called by all ranks before the batches of an evaluation.
   virtual void begin_evaluation() = 0;
   /// Runs validation_step or test_step.
-  virtual void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx,
-                                   int64_t dataloader_idx) = 0;
-  virtual Batch run_predict_step(const Batch& batch, int64_t batch_idx, int64_t dataloader_idx) = 0;
+  virtual void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) = 0;
+  virtual Batch run_predict_step(const Batch& batch, int64_t batch_idx) = 0;
   /// Computes the gradients of `loss`. `sync` is true only in the last micro-batch of a window.
   virtual void backward(const at::Tensor& loss, bool sync) = 0;
   /// Returns whether ranks reduce gradients in each micro-batch, not only in the last one of a window.
-  virtual bool reduces_each_batch() const { return false; }
+  virtual bool reduces_each_batch() const = 0;
   /// Takes part in the other ranks' backward that reduces gradients if this rank has no loss.
   virtual void backward_without_loss() = 0;
   /// Returns the mean gradients that this rank holds besides the parameters' own, for a checkpoint; none if there are
   /// none.
-  virtual State gradient_means() { return {}; }
+  virtual State gradient_means() = 0;
   /// Restores what each rank of an earlier session has returned. Returns false if the strategy holds no such means.
-  virtual bool load_gradient_means(const std::vector<State>& /*of_ranks*/) { return false; }
+  virtual bool load_gradient_means(const std::vector<State>& of_ranks) = 0;
   /// Returns the gradient norm over all ranks, from the norm of this rank's share.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   /// Drops gradients that the strategy keeps besides the parameters' own. Called when an optimizer's gradients are
@@ -87,6 +86,8 @@ class Strategy {
   /// Returns the module's weights by name, as module_state_dict does; the rank that writes checkpoints gets them all.
   /// Collective: all ranks call it.
   virtual State weights() = 0;
+  /// Returns whether checkpoints are sharded: each rank writes what it holds.
+  virtual bool saves_shards() const = 0;
   /// The same two for a sharded checkpoint. What is divided among the ranks has marks in the tree, and this rank's
   /// slices are added to `divided` (divided_state.h), those of weights by keys that begin with `key`. They are no
   /// collectives.

@@ -5,12 +5,6 @@
 
 namespace levin {
 
-LRScalingRule lr_scaling_rule(const std::string& name) {
-  if (name == "linear") return LRScalingRule::Linear;
-  if (name == "sqrt") return LRScalingRule::Sqrt;
-  throw UsageError("scale_lr: expected linear or sqrt, got ", name);
-}
-
 double scale_lr(double lr, int64_t batch_size, int64_t base_batch_size, LRScalingRule rule) {
   if (batch_size < 1 || base_batch_size < 1)
     throw UsageError("scale_lr: expected batch sizes of at least 1, got ", batch_size, " and ", base_batch_size);

@@ -139,7 +139,7 @@ BatchSizeResult find_batch_size(Trainer& trainer, ModuleRef module, const std::o
   schema_of<BatchSizeOptions>().check(&options, "scale_batch_size");
   SizeSetter setter(data, options);
   Trials trials(trainer, module, data, {});
-  const bool bisect = options.mode == "binsearch";
+  const bool bisect = options.mode == BatchSizeMode::Binsearch;
   BatchSizeResult result{.batch_size_before = setter.before()};
   const BatchSizeSearch search{.bisect = bisect,
                                .init_val = options.init_val,

@@ -16,8 +16,8 @@ namespace levin {
 /// The options of scale_batch_size. Names and defaults are those of PyTorch Lightning's `Tuner.scale_batch_size`, whose
 /// `min_batches` would be 1.
 struct BatchSizeOptions {
-  std::string mode = LEVIN_OPTION(mode, "power", "Double the size until memory runs out; binsearch: and bisect then",
-                                  {.choices = {"power", "binsearch"}});
+  Choice<BatchSizeMode> mode =
+      LEVIN_OPTION(mode, BatchSizeMode::Power, "Double the size until memory runs out; binsearch: and bisect then");
   int64_t steps_per_trial = LEVIN_OPTION(steps_per_trial, 3, "Optimizer steps with each size", {.min = 1});
   int64_t init_val = LEVIN_OPTION(init_val, 2, "First size that is tried", {.min = 1});
   int64_t max_trials = LEVIN_OPTION(max_trials, 25, "Sizes that are tried at most", {.min = 1});

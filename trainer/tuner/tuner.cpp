@@ -11,14 +11,14 @@ namespace levin {
 namespace {
 
 /// Returns the factor by which the rates scale with the batch size.
-double factor_of(const std::string& rule, const BatchSizeResult& found) {
+double factor_of(const Choice<LRScalingRule>& rule, const BatchSizeResult& found) {
   if (!found.batch_size_before)
     throw UsageError(
         "trainer.scale_lr: the batch size before is not known, since the data module does not tell it; "
         "override batch_size(), or use levin::scale_lr");
-  const double factor = scale_lr(1.0, found.batch_size, *found.batch_size_before, lr_scaling_rule(rule));
-  console::info(c10::str("learning rates are multiplied by ", factor, " (", rule, ", batch size ", found.batch_size,
-                         " instead of ", *found.batch_size_before, ")"));
+  const double factor = scale_lr(1.0, found.batch_size, *found.batch_size_before, rule);
+  console::info(c10::str("learning rates are multiplied by ", factor, " (", rule.word(), ", batch size ",
+                         found.batch_size, " instead of ", *found.batch_size_before, ")"));
   return factor;
 }
 

@@ -28,12 +28,17 @@ using Buckets = std::vector<std::vector<size_t>>;
 
 size_t bytes_of(double megabytes) { return static_cast<size_t>(megabytes * (1 << 20)); }
 
+/// Returns the limit of the first bucket, which is no larger than the others.
+size_t first_bucket_bytes(const DistributedDataParallelOptions& options) {
+  return bytes_of(std::min(options.first_bucket_mb, options.bucket_cap_mb));
+}
+
 /// Returns buckets of limited size that fill up one after the other if backward visits the parameters in reversed
 /// order.
 Buckets buckets_of_backward(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
   const std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
   Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
-      reversed, {bytes_of(options.first_bucket_mb), bytes_of(options.bucket_cap_mb)}));
+      reversed, {first_bucket_bytes(options), bytes_of(options.bucket_cap_mb)}));
   for (std::vector<size_t>& bucket : buckets)
     for (size_t& index : bucket) index = parameters.size() - 1 - index;
   return buckets;
@@ -71,11 +76,11 @@ std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::
   return trained;
 }
 
-std::optional<at::ScalarType> dtype_of(GradientCompression compression) {
+std::optional<at::ScalarType> dtype_of(Compression compression) {
   switch (compression) {
-    case GradientCompression::Float16:
+    case Compression::Float16:
       return at::kHalf;
-    case GradientCompression::BFloat16:
+    case Compression::BFloat16:
       return at::kBFloat16;
     default:
       return {};
@@ -160,14 +165,14 @@ void GradientReducer::make_engine(Buckets buckets) {
                                   .buckets = std::move(buckets),
                                   .group = group_.raw(),
                                   .bucket_bytes = static_cast<int64_t>(bytes_of(options_.bucket_cap_mb)),
-                                  .first_bucket_bytes = static_cast<int64_t>(bytes_of(options_.first_bucket_mb)),
+                                  .first_bucket_bytes = static_cast<int64_t>(first_bucket_bytes(options_)),
                                   .find_unused_parameters = options_.find_unused_parameters,
                                   .names = std::move(names)});
   engine->logger = std::make_shared<c10d::Logger>(engine->reducer);
   engine->reducer->set_logger(engine->logger);
   if (options_.shard_gradients) engine->reducer->keep_buckets();
   if (options_.static_graph) engine->reducer->set_static_graph();
-  if (options_.shard_gradients || options_.compression != GradientCompression::None)
+  if (options_.shard_gradients || options_.compression != Compression::None)
     engine->reducer->register_comm_hook(
         make_reduction_hook(group_.raw(), dtype_of(options_.compression), options_.shard_gradients));
   engine_ = std::move(engine);
@@ -213,7 +218,7 @@ void GradientReducer::run_backward(const std::function<void()>& backward) {
     const std::string_view text = error.what_without_backtrace();
     if (!options_.static_graph || text.find("graph has changed") == std::string_view::npos) throw;
     throw UsageError(
-        "trainer.static_graph: this step used other parameters than the steps before it, and a static graph is the "
+        "static_graph: this step used other parameters than the steps before it, and a static graph is the "
         "same in each; set static_graph to false, and find_unused_parameters to true");
   }
 }

@@ -3,6 +3,7 @@
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/ranks/torch_compat/autograd_node.h>
 #include <levin/core/state/state.h>
+#include <levin/modules/parallel/ranks/compression.h>
 #include <levin/modules/parallel/ranks/synchronize_module.h>
 #include <torch/nn/module.h>
 
@@ -14,9 +15,6 @@
 
 namespace levin::parallel {
 
-/// The dtype in which gradients are sent between the ranks.
-enum class GradientCompression { None, Float16, BFloat16 };
-
 /// Options of DistributedDataParallel, with PyTorch's names and defaults.
 struct DistributedDataParallelOptions {
   double bucket_cap_mb = 25;      ///< gradients are reduced in buckets of this many MiB, overlapped with backward
@@ -26,7 +24,7 @@ struct DistributedDataParallelOptions {
   bool find_unused_parameters = false;
   /// Set it if the graph is the same in all steps; it may leave out parameters.
   bool static_graph = false;
-  GradientCompression compression = GradientCompression::None;
+  Compression compression = Compression::None;
   /// For ShardedOptimizer: each rank gets only the mean of its own shard of each bucket. In all steps the buckets
   /// follow the reversed order of the parameters.
   bool shard_gradients = false;

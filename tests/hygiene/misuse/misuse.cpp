@@ -21,8 +21,8 @@ struct Right : levin::LightningModule {
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) noexcept override {
     return {batch.input().sum()};
   }
-  void test_step(const levin::Batch&, int64_t) {}
-  void validation_step(const levin::Batch&, int64_t, int64_t) override {
+  void test_step(const std::string&) {}
+  void validation_step(const levin::Batch&, int64_t) override {
     log("a", 2.0);
     log("b", 3, {.prog_bar = true});
     log("c", accuracy);
@@ -35,29 +35,13 @@ struct Right : levin::LightningModule {
   levin::metrics::Accuracy accuracy{{.task = "binary"}};
 };
 
-/// The forms without a loader, by which a dataloader_idx is never seen.
-struct RightWithoutLoader : levin::LightningModule {
+struct RightSteps : levin::LightningModule {
   void validation_step(const levin::Batch&, int64_t) override {}
   void test_step(const levin::Batch&, int64_t) noexcept override {}
-  levin::Batch predict_step(const levin::Batch& batch, int64_t) override { return batch; }
 };
-static_assert(levin::overridden_by<RightWithoutLoader>().has(levin::ModuleMethod::validation_step));
-static_assert(levin::overridden_by<RightWithoutLoader>().has(levin::ModuleMethod::test_step));
-static_assert(levin::overridden_by<RightWithoutLoader>().has(levin::ModuleMethod::predict_step));
-static_assert(levin::overridden_by<Right>().has(levin::ModuleMethod::validation_step));
-static_assert(!levin::overridden_by<Right>().has(levin::ModuleMethod::predict_step));
-
-/// A form counts only if a class below LightningModule declares it.
-struct RightWithNames : levin::LightningModule {
-  using levin::LightningModule::predict_step;
-  using levin::LightningModule::test_step;
-  using levin::LightningModule::validation_step;
-  void validation_step(const levin::Batch&, int64_t, int64_t) override {}
-  void test_step(const std::string&) {}
-};
-static_assert(levin::overridden_by<RightWithNames>().has(levin::ModuleMethod::validation_step));
-static_assert(!levin::overridden_by<RightWithNames>().has(levin::ModuleMethod::test_step));
-static_assert(!levin::overridden_by<RightWithNames>().has(levin::ModuleMethod::predict_step));
+static_assert(levin::overridden_by<RightSteps>().has(levin::ModuleMethod::validation_step));
+static_assert(levin::overridden_by<RightSteps>().has(levin::ModuleMethod::test_step));
+static_assert(!levin::overridden_by<RightSteps>().has(levin::ModuleMethod::predict_step));
 
 struct RightData : data::DataModule {
   data::Loaders train_dataloader() override { return std::vector<levin::Batch>{levin::Batch(at::Tensor())}; }
@@ -93,25 +77,23 @@ struct HiddenHook : levin::LightningModule {
 void hidden_hook(levin::Trainer& trainer, HiddenHook& module) { trainer.fit(module); }
 
 // expect: a class has a function validation_step with other parameters
-// expect: write: void validation_step(const Batch&, int64_t) override, or
+// expect: write: void validation_step(const Batch&, int64_t) override
 struct HiddenStep : levin::LightningModule {
   void validation_step(const levin::Batch&) {}
 };
 void hidden_step() { levin::make_module<HiddenStep>(); }
 
-// expect: write: Batch predict_step(const Batch&, int64_t) override, or, to tell loaders apart: Batch
-// predict_step(const Batch&, int64_t, int64_t)
+// expect: write: Batch predict_step(const Batch&, int64_t) override
 struct StaticStep : levin::LightningModule {
   static levin::Batch predict_step(const levin::Batch& batch, int64_t) { return batch; }
 };
 void static_step() { levin::make_module<StaticStep>(); }
 
-// expect: a class overrides both forms of test_step
-struct TwoForms : levin::LightningModule {
-  void test_step(const levin::Batch&, int64_t) override {}
-  void test_step(const levin::Batch&, int64_t, int64_t) override {}
+// expect: a class has a function test_step with other parameters
+struct StepWithLoader : levin::LightningModule {
+  void test_step(const levin::Batch&, int64_t, int64_t) {}
 };
-void two_forms(levin::Trainer& trainer, TwoForms& module) { trainer.test(module); }
+void step_with_loader(levin::Trainer& trainer, StepWithLoader& module) { trainer.test(module); }
 
 // expect: a class has a function configure_optimizers with other parameters
 struct HiddenByConst : levin::LightningModule {
@@ -189,7 +171,7 @@ struct TorchSchedule : levin::LightningModule {
 };
 
 struct Logging : levin::LightningModule {
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     // expect: the logarithm is std::log or torch::log
     log(2.0);
     log(batch.input());

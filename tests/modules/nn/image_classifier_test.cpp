@@ -78,8 +78,8 @@ TEST_CASE("an ImageClassifier logs what PyTorch Lightning's program logs") {
   CHECK(output.loss.requires_grad());
   CHECK(sink.values.at("train_loss") == output.loss.item<double>());
   CHECK(sink.options.at("train_loss").prog_bar);
-  module.validation_step(batch, 0, 0);
-  module.test_step(batch, 0, 0);
+  module.validation_step(batch, 0);
+  module.test_step(batch, 0);
   CHECK(sink.values.at("val_loss") == sink.values.at("train_loss"));
   const double right = module.forward(batch.input()).argmax(1).eq(batch.target()).sum().item<double>();
   CHECK(sink.values.at("val_acc") == right / 8);
@@ -87,7 +87,7 @@ TEST_CASE("an ImageClassifier logs what PyTorch Lightning's program logs") {
   CHECK(!sink.options.at("val_loss").prog_bar);
   CHECK(sink.values.at("test_acc") == sink.values.at("val_acc"));
   CHECK(sink.values.count("test_loss") == 1);
-  const at::Tensor sums = module.predict_step(batch, 0, 0).input().sum(1);
+  const at::Tensor sums = module.predict_step(batch, 0).input().sum(1);
   CHECK(sums.sub(1).abs().max().item<double>() < 1e-5);
   levin::ModuleAccess::set_context(module, nullptr);
 }

@@ -63,25 +63,27 @@ TEST_CASE("a language model logs the loss of a token and the perplexity, and wei
   CHECK(run.sink.options.at("train_loss").prog_bar);
   CHECK(std::abs(output.loss.item<double>() - std::log(128.0)) < 0.1);
 
-  module.validation_step(batch, 0, 0);
+  module.validation_step(batch, 0);
   const double first = run.sink.values.at("val_loss");
   CHECK(first == output.loss.item<double>());
   CHECK(run.sink.options.at("val_loss").batch_size == 80);
   const auto perplexity = run.sink.metrics.at("val_perplexity");
   CHECK(std::abs(std::log(perplexity->compute().item<double>()) - first) < 1e-5);
 
-  module.validation_step(other, 1, 0);
+  module.validation_step(other, 1);
   const double second = run.sink.values.at("val_loss");
   const double mean = (80 * first + 64 * second) / 144;
   CHECK(std::abs(std::log(perplexity->compute().item<double>()) - mean) < 1e-5);
 
   // Each loader has its own perplexity.
-  module.validation_step(other, 0, 1);
+  run.context.dataloader_idx = 1;
+  module.validation_step(other, 0);
   CHECK(run.sink.metrics.at("val_perplexity") != perplexity);
   CHECK(std::abs(std::log(run.sink.metrics.at("val_perplexity")->compute().item<double>()) - second) < 1e-5);
   CHECK(std::abs(std::log(perplexity->compute().item<double>()) - mean) < 1e-5);
 
-  module.test_step(other, 0, 0);
+  run.context.dataloader_idx = 0;
+  module.test_step(other, 0);
   CHECK(run.sink.values.at("test_loss") == second);
   CHECK(run.sink.metrics.count("test_perplexity") == 1);
 }
@@ -90,7 +92,7 @@ TEST_CASE("prediction gives the probability of each token to follow") {
   LanguageModel module(small_model());
   module.eval();
   const levin::Batch batch = random_batch(3, 10);
-  const at::Tensor probabilities = module.predict_step(batch, 0, 0).input();
+  const at::Tensor probabilities = module.predict_step(batch, 0).input();
   REQUIRE(probabilities.sizes() == std::vector<int64_t>{3, 128});
   CHECK(probabilities.sum(1).sub(1).abs().max().item<double>() < 1e-5);
   CHECK(probabilities.allclose(module.forward(batch.input()).select(1, 9).softmax(1)));

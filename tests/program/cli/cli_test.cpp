@@ -37,16 +37,16 @@ struct Line : ToyModule {
     if (options.mishap == "no_gradient") return loss.detach();
     return loss;
   }
-  void validation_step(const Batch& batch, int64_t, int64_t) override { log("val_loss", loss_of(batch)); }
+  void validation_step(const Batch& batch, int64_t) override { log("val_loss", loss_of(batch)); }
   void on_validation_end(levin::Run&) override {
     validations += 1;
     if (options.mishap == "term_after_validation") raise(SIGTERM);
   }
-  void test_step(const Batch& batch, int64_t, int64_t) override {
+  void test_step(const Batch& batch, int64_t) override {
     if (options.mishap == "term") raise(SIGTERM);
     log("test_loss", loss_of(batch));
   }
-  Batch predict_step(const Batch& batch, int64_t, int64_t) override { return Batch(net->forward(batch.input())); }
+  Batch predict_step(const Batch& batch, int64_t) override { return Batch(net->forward(batch.input())); }
   levin::OptimizerConfig configure_optimizers() override {
     return {levin::optim::SGD(parameters(), {.lr = options.lr})};
   }
@@ -225,7 +225,7 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   CHECK(wrong.code == 2);
   CHECK(wrong.err ==
         "levin: error: levin list: nothing is called 'optimizer' (did you mean optimizers?); there are: "
-        "models, data, transforms, optimizers, lr_schedulers, callbacks, loggers, profilers\n");
+        "models, data, transforms, optimizers, lr_schedulers, callbacks, strategies, loggers, profilers\n");
   const ProgramRun version = run_program({"--version"});
   for (const char* word : {"levin ", "LibTorch ", "CUDA ", "NCCL ", "compiler "})
     CHECK(version.out.find(word) != std::string::npos);
@@ -237,6 +237,6 @@ TEST_CASE("list prints the registered names, and --version what the program was 
   CHECK(
       command.err ==
       "levin: error: no command 'fitt' (did you mean fit?); there are: fit, validate, test, predict, launch, compile, "
-      "sweep, export, verify-resume, profile, config, data, ls, compare, report, watch, serve, gc, rm, ckpt, list, "
+      "sweep, export, verify-resume, profile, config, data, list, ls, compare, report, watch, serve, gc, rm, ckpt, "
       "new, man, completion\n");
 }

@@ -45,7 +45,7 @@ TEST_CASE("config show prints every option, and its output can be run again") {
   CHECK(config["seed"] == 1);
   CHECK(config["name"] == "digits");
   CHECK(config["trainer"]["max_epochs"] == 5);
-  CHECK(config["trainer"]["strategy"] == "single_device");
+  CHECK(config["trainer"]["strategy"]["class"] == "single_device");
   CHECK(config["trainer"]["precision"] == "32-true");
   CHECK_FALSE(config["trainer"].contains("seed"));
   CHECK(config["model"]["optimizer"]["class"] == "AdamW");
@@ -337,9 +337,12 @@ TEST_CASE("config schema has types, defaults, limits, choices and descriptions")
   const Json& trainer = schema["properties"]["trainer"]["anyOf"][0]["properties"];
   CHECK(trainer["max_epochs"]["anyOf"].dump() ==
         R"([{"type":["integer","null"],"minimum":-1},{"$ref":"#/definitions/reference"}])");
-  CHECK(trainer["strategy"]["anyOf"][0].dump() ==
+  CHECK(trainer["strategy"]["anyOf"][0]["anyOf"][0].dump() ==
         R"({"enum":["auto","single_device","dp","ddp","ddp_spawn","zero1","fsdp"]})");
-  CHECK(trainer["strategy"]["default"] == "auto");
+  CHECK(trainer["strategy"]["default"]["class"] == "auto");
+  CHECK(schema["definitions"]["strategy.fsdp"]["properties"]["shard"]["anyOf"][0].dump() ==
+        R"({"enum":["all","gradients"]})");
+  CHECK(trainer["launcher"]["anyOf"][0].dump() == R"({"enum":["auto","none"]})");
   CHECK(trainer["default_root_dir"].dump() ==
         R"({"description":"Folder that holds the runs' folders","default":".","type":"string"})");
   const Json& sgd = schema["definitions"]["optimizer.SGD"];

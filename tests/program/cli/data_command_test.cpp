@@ -152,14 +152,14 @@ TEST_CASE("data inspect says what is wrong with its command line") {
     CHECK(run.code == 2);
     return run.err;
   };
-  CHECK(error({"data"}) == "levin: error: levin data: expected inspect or guess\n");
-  CHECK(error({"data", "show"}) == "levin: error: levin data: expected inspect or guess, got show\n");
+  CHECK(error({"data"}) == "levin: error: levin data: expected one of inspect, guess\n");
+  CHECK(error({"data", "show"}) == "levin: error: levin data: expected one of inspect, guess, got show\n");
   CHECK(error({"data", "inspect"}) ==
         "levin: error: data.class: missing; name the data with --data.class (`levin list data` shows them)\n");
   CHECK(error({"data", "inspect", "--data.class", "Pictures", "--batches", "0"}) ==
-        "levin: error: --batches: expected a whole number of at least 1, got 0\n");
+        "levin: error: --batches: expected at least 1, got 0\n");
   CHECK(error({"data", "inspect", "--data.class", "Pictures", "--sheet"}) ==
-        "levin: error: --sheet: expected a value\n");
+        "levin: error: --sheet: expected a value; `levin data inspect --help` says more\n");
   CHECK(contains(error({"data", "inspect", "--data.class", "Pictures", "--sheet", "/none/x.png"}),
                  "/none/x.png: cannot be written: "));
   CHECK(contains(error({"data", "inspect", "--data.class", "Picture"}), "Picture"));

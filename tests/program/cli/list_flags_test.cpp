@@ -169,6 +169,9 @@ TEST_CASE("flags with the wrong prefix or letters name the nearest, in the spell
   const auto flag = [](const std::string& name) { return error_of({name, "3"}); };
   CHECK(flag("--trainer.max_epoch") ==
         "levin: error: --trainer.max_epoch: no such flag (did you mean --trainer.max_epochs?)\n");
+  CHECK(flag("--bucket-cap-mb") ==
+        "levin: error: --bucket-cap-mb: no such flag (an option of ddp, ddp_spawn, zero1: --strategy ddp "
+        "--strategy.bucket_cap_mb)\n");
   CHECK(flag("--max_epoch") == "levin: error: --max_epoch: no such flag (did you mean --max_epochs?)\n");
 }
 

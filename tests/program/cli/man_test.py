@@ -64,15 +64,15 @@ def main():
         assert ".B --max-epochs" in fit and ".SS " in fit
         # Own help becomes entries.
         sweep = plain((folder / "levin-sweep.1").read_text())
-        assert re.search(r"^\.B --grace-epochs N\nasha: epochs that every trial gets \[1\]$", sweep, flags=re.M), sweep
+        assert re.search(r"^\.B --grace-epochs N\nasha: epochs that every trial gets \[1\]; at least 1$", sweep, flags=re.M), sweep
         ckpt = plain((folder / "levin-ckpt.1").read_text())
-        assert re.search(r"^\.B --dtype fp16\|bf16\|fp32\nWhat floating-point weights become$", ckpt, flags=re.M), ckpt
+        assert re.search(r"^\.B --dtype WORD\nWhat floating-point weights become; unset: unchanged; one of fp16, bf16, fp32$", ckpt, flags=re.M), ckpt
         assert "levin-fit(1)" in plain((folder / "levin.1").read_text())
         assert levin("man").stdout == (folder / "levin.1").read_text()
         assert levin("man", "fit").stdout == (folder / "levin-fit.1").read_text()
     wrong = levin("man", "fitt")
     assert wrong.returncode == 2 and "no command 'fitt' (did you mean fit?)" in wrong.stderr, wrong.stderr
-    assert levin("man", "fit", "predict").returncode == 2
+    assert levin("man", "fit", "predict").returncode == 2 and levin("man", "fit", "--docs").returncode == 2
     print(f"{len(commands) + 1} pages")
 
 

@@ -107,11 +107,8 @@ TEST_CASE("values out of their limits and choices are refused with what is allow
            {model(R"("optimizer": {"class": "AdamW", "lr": -0.5})"),
             "run.json:1: model.optimizer.lr: expected at least 0, got -0.5"},
            {R"({"trainer": {"strategy": "dpp"}})",
-            "run.json:1: trainer.strategy: expected one of auto, single_device, dp, ddp, ddp_spawn, zero1, fsdp, got "
-            "\"dpp\" "
-            "(did "
-            "you mean "
-            "dp?)"},
+            "run.json:1: trainer.strategy.class: no strategy 'dpp' (did you mean dp?); `levin list strategies` shows "
+            "them"},
            {R"({"trainer": {"gradient_clip_algorithm": "x"}})",
             "run.json:1: trainer.gradient_clip_algorithm: expected one of norm, value, got \"x\""},
        })

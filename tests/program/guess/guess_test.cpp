@@ -452,7 +452,7 @@ TEST_CASE("the config is not overwritten without --force, and wrong words are re
   CHECK(own.text() == "mine");
   CHECK(own.guess("flats.csv", {"--force"}).code == 0);
   CHECK(contains(own.guess("flats.csv", {"--force", "--al"}).err, "no flag --al"));
-  CHECK(contains(run_program({"data", "guess"}).err, "expected a folder or a file"));
+  CHECK(contains(run_program({"data", "guess"}).err, "expected FOLDER|FILE"));
   CHECK(contains(run_program({"data", "guess", "--help"}).out, "--target NAME"));
 }
 

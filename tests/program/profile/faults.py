@@ -99,9 +99,9 @@ FAULTS = [
     Fault("deterministic algorithms", "deterministic", trainer={"deterministic": True, **ALL_CORES}, model={"scratch": 60}),
     Fault("64-bit arithmetic", r"precision \"64-true\" -> ", trainer={"precision": "64-true", **ALL_CORES},
           model={"width": 1024, "layers": 3}, data={"shape": [1024], "batch_size": 128, "samples": 20000}),
-    Fault("reductions after each batch (ddp)", r"trainer\.(accumulate_grad_batches|gradient_compression)", trainer=RANKS,
+    Fault("reductions after each batch (ddp)", r"trainer\.(accumulate_grad_batches|strategy\.gradient_compression)", trainer=RANKS,
           model={"layers": 2, "optimizer_sleep": 1e-6}, data={"class": "FixedData"}),
-    Fault("small buckets (ddp)", "bucket_cap_mb", trainer={**RANKS, "bucket_cap_mb": 0.001},
+    Fault("small buckets (ddp)", "bucket_cap_mb", trainer={**RANKS, "strategy": {"class": "ddp", "bucket_cap_mb": 0.001}},
           model={"width": 64, "layers": 100}, data={"batch_size": 4}),
 ]
 
@@ -161,7 +161,7 @@ class Bench:
         return subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, timeout=timeout)
 
     def profile(self, config):
-        done = self.run("profile", "--config", self.write("run.json", config), "--json", "--pairs", self.pairs)
+        done = self.run("profile", "--config", self.write("run.json", config), "--json", "--max-pairs", self.pairs)
         if done.returncode != 0:
             raise SystemExit(f"profile ended with {done.returncode}: {done.stderr}")
         report = json.loads(done.stdout[done.stdout.index("{"):])

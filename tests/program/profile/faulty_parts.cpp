@@ -195,7 +195,7 @@ struct Net : levin::LightningModule {
     if (options.log_step) log("train_loss", loss, {.on_step = true});
     return loss;
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     sleep_ms(options.val_sleep);
     log("val_loss", loss_of(batch));
   }

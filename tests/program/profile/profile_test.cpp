@@ -26,8 +26,8 @@ struct Profiled {
                     folder.path().string() + "\"" + (trainer.empty() ? "" : ", ") + trainer +
                     R"(}, "model": {"class": "Net")" + (model.empty() ? "" : ", ") + model +
                     R"(}, "data": {"class": "HookData")" + (data.empty() ? "" : ", ") + data + "}}");
-    std::vector<std::string> words = {"profile", "--config", (folder / "run.json").string(), "--steps", "10",
-                                      "--pairs", "5"};
+    std::vector<std::string> words = {"profile",     "--config", (folder / "run.json").string(), "--steps", "10",
+                                      "--max-pairs", "5"};
     words.insert(words.end(), flags.begin(), flags.end());
     run = levin::testing::run_program(words);
     INFO(run.err);
@@ -117,9 +117,9 @@ TEST_CASE("profile refuses what it could not measure, and says what to do") {
     return profiled.run.err;
   };
   CHECK(contains(error(R"("fast_dev_run": true)", {}), "trainer.fast_dev_run: a test of a few batches is too short"));
-  CHECK(contains(error("", {"--seconds", "0"}), "--seconds: expected a number from 0.01 to 60, got 0"));
+  CHECK(contains(error("", {"--seconds", "0"}), "--seconds: expected at least 0.01 and at most 60, got 0"));
   CHECK(contains(error("", {"--seconds", "fast"}), "--seconds: expected a number"));
-  CHECK(contains(error("", {"--pairs", "2"}), "--pairs: expected a whole number of at least 3"));
+  CHECK(contains(error("", {"--max-pairs", "2"}), "--max-pairs: expected at least 3 and at most 31, got 2"));
   CHECK(contains(error("", {"--apply", "--json"}), "--apply"));
   CHECK(contains(error("", {"--ckpt-path", "last"}), "--ckpt-path"));
   CHECK(contains(error("", {"--nonsense", "1"}), "--nonsense"));

@@ -251,8 +251,8 @@ TEST_CASE("what is wrong with a sweep is said before anything runs") {
   CHECK(contains(error_of({"--model.lr", "1e-3:1"}), "a grid needs the number of points"));
   CHECK(contains(error_of({"--model.lr", "1,2", "--trials", "2", "--method", "grid"}), "a grid has all combinations"));
   CHECK(contains(error_of({"--model.lr", "1,2", "--method", "random"}), "--trials: missing"));
-  CHECK(
-      contains(error_of({"--model.lr", "1,2", "--method", "bayes"}), "expected one of grid, random, asha, got bayes"));
+  CHECK(contains(error_of({"--model.lr", "1,2", "--method", "bayes"}),
+                 "expected one of grid, random, asha, got \"bayes\""));
   CHECK(contains(error_of({"--model.lr", "1,2", "--method", "asha", "--trials", "9"}), "--max-epochs is missing"));
   CHECK(contains(error_of({"--model.lr", "1,2", "--ckpt-path", "last"}), "trials begin at their beginning"));
   CHECK(contains(error_of({"--model.lr", "1,2", "--logger", "false"}), "a sweep reads the metrics of its trials"));

@@ -44,10 +44,10 @@ struct Learner : levin::LightningModule {
     return loss;
   }
   void on_train_epoch_end(levin::Run&) override { log("epoch_acc", epoch_accuracy); }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t dataloader_idx) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     const auto logits = net->forward(batch.input());
     log("val_loss", torch::nn::functional::cross_entropy(logits, batch.target()), {.add_dataloader_idx = false});
-    if (dataloader_idx != 0) return;
+    if (dataloader_idx() != 0) return;
     val_accuracy.update(logits, batch.target());
     log("val_acc", val_accuracy);
   }

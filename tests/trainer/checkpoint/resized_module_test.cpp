@@ -18,9 +18,7 @@ struct Table : levin::LightningModule {
   levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
     return table->forward(batch.input()).square().sum();
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
-    log("sum", table->forward(batch.input()).sum());
-  }
+  void validation_step(const levin::Batch& batch, int64_t) override { log("sum", table->forward(batch.input()).sum()); }
   levin::OptimizerConfig configure_optimizers() override {
     ++configured;
     return {levin::optim::Adam(parameters(), {.lr = 0.1}), levin::StepLR({.step_size = 1})};

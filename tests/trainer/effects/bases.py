@@ -168,6 +168,9 @@ def base_of(kind, name, folder):
         return merged(alone, AROUND_CALLBACKS.get(name, {})), ("trainer", "callbacks", 0)
     if kind == "logger":
         return config({"logger": ["CSVLogger", {"class": name, **LOGGERS.get(name, {})}]}), ("trainer", "logger", 1)
+    if kind == "strategy":
+        ranks = {} if name in ("auto", "single_device") else {"devices": 2}
+        return config({**ranks, "strategy": {"class": name}}), ("trainer", "strategy")
     if kind == "profiler":
         return config({"profiler": {"class": name}}), ("trainer", "profiler")
     raise SystemExit(f"the schema has a new kind of class, {kind}: bases.py says where it stands in a config")

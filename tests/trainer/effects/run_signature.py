@@ -11,6 +11,7 @@ import zipfile
 
 # Kinds of effects, the strongest first.
 KINDS = ("weights", "metrics", "checkpoints", "files", "output", "exit")
+PROCESS = re.compile(r"ranks_of_process_\d+")
 TIMES = re.compile(r"\d[\d.]*(e[+-]\d+)?k? ?(it/s|s|ms|us|MiB|MB|GiB|KiB)\b|\d\d:\d\d:\d\d")
 NUMBER = re.compile(r"\d[\d.]*(e[+-]?\d+)?")
 NO_EFFECT = re.compile(r"^levin: warning: .* has no effect: .*\n?", re.MULTILINE)
@@ -82,6 +83,7 @@ def signature_of(folder, code, output):
     shown = {kind: {} for kind in KINDS}
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         place = str(path.relative_to(folder))
+        place = PROCESS.sub("ranks", place)
         place = re.sub(r"\d{10}\.[^/]*|\d{8}_\d{6}[^/]*", "#", place)
         if path.name == "weights.pt":
             shown["weights"][place] = repr(saved_tree(path))
@@ -96,7 +98,7 @@ def signature_of(folder, code, output):
             shown["checkpoints"][place] = repr((sorted(tree), tree["state_dict"], states))
         else:
             shown["files"][place] = file_signature(path)
-    text = NO_EFFECT.sub("", output).replace(str(folder), "FOLDER")
+    text = NO_EFFECT.sub("", PROCESS.sub("ranks", output)).replace(str(folder), "FOLDER")
     shown["output"] = re.sub("[a-z-]+_per_sec.*|DeviceStats.*|train/.*", "#", TIMES.sub("#", text))
     if any(map(is_profile, folder.rglob("*"))):
         shown["output"] = text.count("\n")

@@ -108,7 +108,7 @@ class Serve:
 _RANKS = ["--devices", "2", "--timeout-seconds", "4"]
 KINDS = {kind.name: kind for kind in (
     Fit("one"), Fit("workers", ["--data.num-workers", "2"]), Fit("ddp", [*_RANKS, "--strategy", "ddp"]),
-    Fit("zero1", [*_RANKS, "--strategy", "zero1"]), Fit("fsdp", [*_RANKS, "--strategy", "fsdp", "--state-dict-type", "sharded"]),
+    Fit("zero1", [*_RANKS, "--strategy", "zero1"]), Fit("fsdp", [*_RANKS, "--strategy", "fsdp", "--strategy.state_dict_type", "sharded"]),
     Session(), Sweep(), Serve(), Nodes("cut-ddp", "ddp"), Nodes("cut-fsdp", "fsdp"))}
 
 

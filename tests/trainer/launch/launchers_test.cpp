@@ -93,11 +93,11 @@ TEST_CASE("levin launch prints the command of each machine, and names what is mi
   CHECK(contains(text, "env MASTER_ADDR=a MASTER_PORT=1234 NODE_RANK=1 "));
   CHECK(contains(text, " --devices 8 --num-nodes 2'\n"));
   CHECK(run("fit --devices 8").second ==
-        "levin: error: launch: --hosts is missing; name the machines: --hosts a,b,c\n");
+        "levin: error: levin launch: --hosts is missing; name the machines: --hosts a,b,c\n");
   CHECK(contains(run("--hosts a,,b fit").second, "--hosts: \"\" is no name of a machine"));
   CHECK(contains(run("--hosts a").second, "launch: what to run is missing"));
   CHECK(contains(run("--hosts a,b fit --num-nodes 3").second, "the number of machines is that of --hosts"));
-  CHECK(contains(run("--hosts a,b --prot 1 fit").second, "launch: --prot is none of its flags"));
+  CHECK(contains(run("--hosts a,b --prot 1 fit").second, "levin launch: no flag --prot (did you mean --port?)"));
 }
 
 TEST_CASE("levin launch --run starts and watches machines by ssh") {

@@ -60,7 +60,7 @@ struct Net : levin::LightningModule {
     if (behaviour == "unused") return loss;
     return loss + 0 * (spare->weight.sum() + spare->bias.sum());
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     if (behaviour == "dies_in_validation" && current_epoch() == 1 && run().comm().rank() == 1) die_once();
     const auto output = head(batch.input());
     error(output, batch.target());
@@ -137,6 +137,7 @@ int main(int, char** argv) {
           levin::ModelCheckpoint({.filename = "best", .monitor = "rank_loss", .save_on_exception = true})};
     death_certificate = std::filesystem::path(argv[1]) / "died";
     levin::set_file_stage_hook(die_while_writing);
+    if (const auto code = levin::launch(options)) return *code;
     levin::Trainer trainer(options);
     Net net(argv[2]);
     const auto loader = [&](int64_t rows) {

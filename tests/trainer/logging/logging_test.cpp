@@ -29,7 +29,7 @@ struct Counting : ToyModule {
     log("hidden", number, {.prog_bar = true, .logger = false});
     return loss_of(batch);
   }
-  void validation_step(const levin::Batch& batch, int64_t batch_idx, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t batch_idx) override {
     log("val_mean", static_cast<double>(batch_idx));
     log("val_samples", static_cast<double>(batch.size()), {.reduce_fx = levin::ReduceFx::Sum});
   }
@@ -97,16 +97,14 @@ TEST_CASE("the run folder holds what it should") {
 
 TEST_CASE("evaluation counts every sample once and names several loaders") {
   struct Evaluating : ToyModule {
-    void validation_step(const levin::Batch& batch, int64_t, int64_t dataloader_idx) override {
+    void validation_step(const levin::Batch& batch, int64_t) override {
       CHECK_FALSE(is_training());
       CHECK_FALSE(torch::GradMode::is_enabled());
       log("loss", loss_of(batch));
-      log("index", static_cast<double>(dataloader_idx), {.add_dataloader_idx = true});
+      log("index", static_cast<double>(dataloader_idx()), {.add_dataloader_idx = true});
     }
-    void test_step(const levin::Batch& batch, int64_t, int64_t) override { log("test_loss", loss_of(batch)); }
-    levin::Batch predict_step(const levin::Batch& batch, int64_t, int64_t) override {
-      return net->forward(batch.input());
-    }
+    void test_step(const levin::Batch& batch, int64_t) override { log("test_loss", loss_of(batch)); }
+    levin::Batch predict_step(const levin::Batch& batch, int64_t) override { return net->forward(batch.input()); }
   };
   const TemporaryFolder folder;
   levin::Trainer trainer(quiet(folder));
@@ -168,7 +166,7 @@ TEST_CASE("the accumulators of log save and load their state") {
 
 TEST_CASE("modes of submodules survive validation") {
   struct Frozen : ToyModule {
-    void validation_step(const levin::Batch& batch, int64_t, int64_t) override { log("loss", loss_of(batch)); }
+    void validation_step(const levin::Batch& batch, int64_t) override { log("loss", loss_of(batch)); }
   };
   const TemporaryFolder folder;
   levin::Trainer trainer(quiet(folder));

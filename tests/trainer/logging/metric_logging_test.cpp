@@ -44,7 +44,7 @@ struct Measured : ToyModule {
     log("train_mse", train_error, {.on_step = log_steps, .on_epoch = true});
     return torch::mse_loss(scores, batch.target());
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     const torch::Tensor scores = net->forward(batch.input()).flatten().sigmoid(),
                         target = (batch.target() > 0).flatten().to(torch::kLong);
     auroc->update(scores, target);

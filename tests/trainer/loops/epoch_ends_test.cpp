@@ -22,7 +22,7 @@ struct Counting : ToyModule {
     if (before_step) before_step();
     return ToyModule::training_step(batch, batch_idx);
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override { log("val_loss", loss_of(batch)); }
+  void validation_step(const levin::Batch& batch, int64_t) override { log("val_loss", loss_of(batch)); }
   void on_train_batch_end(levin::Run& run) override {
     batches += 1;
     if (run.state().batches_seen == save_at) run.save_checkpoint(save_as);
@@ -144,10 +144,10 @@ TEST_CASE("a stream may have steps of any content, which weigh 1 unless the step
       if (weight) return {loss, *weight};
       return loss;
     }
-    void validation_step(const levin::Batch&, int64_t batch_idx, int64_t) override {
+    void validation_step(const levin::Batch&, int64_t batch_idx) override {
       log("val_index", static_cast<double>(batch_idx));
     }
-    levin::Batch predict_step(const levin::Batch&, int64_t batch_idx, int64_t) override {
+    levin::Batch predict_step(const levin::Batch&, int64_t batch_idx) override {
       return levin::Batch(torch::full({1}, batch_idx));
     }
     std::optional<double> weight = {};

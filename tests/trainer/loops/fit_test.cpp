@@ -367,7 +367,7 @@ TEST_CASE("configure_model builds a module's parts once, whatever is done with i
       return torch::mse_loss(head(net->forward(batch.input())), batch.target());
     }
     levin::StepOutput training_step(const levin::Batch& batch, int64_t) override { return loss_of(batch); }
-    void test_step(const levin::Batch& batch, int64_t, int64_t) override { log("test_loss", loss_of(batch)); }
+    void test_step(const levin::Batch& batch, int64_t) override { log("test_loss", loss_of(batch)); }
     torch::nn::Linear head = nullptr;
     int calls = 0;
   };

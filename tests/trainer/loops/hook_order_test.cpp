@@ -44,12 +44,12 @@ struct SpyModule : levin::LightningModule {
     record("training_step");
     return layer(batch.input()).pow(2).mean();
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     record("validation_step");
     log("val_loss", layer(batch.input()).sum());
   }
-  void test_step(const levin::Batch&, int64_t, int64_t) override { record("test_step"); }
-  levin::Batch predict_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void test_step(const levin::Batch&, int64_t) override { record("test_step"); }
+  levin::Batch predict_step(const levin::Batch& batch, int64_t) override {
     record("predict_step");
     return layer(batch.input());
   }

@@ -18,7 +18,7 @@ struct Scripted : ToyModule {
     epoch = static_cast<size_t>(run.state().epoch);
     rates.push_back(run.optimizers().at(0)->param_groups().at(0).options().get_lr());
   }
-  void validation_step(const levin::Batch&, int64_t, int64_t) override { log("val_loss", losses.at(epoch)); }
+  void validation_step(const levin::Batch&, int64_t) override { log("val_loss", losses.at(epoch)); }
 
   std::vector<double> losses, rates = {};
   size_t epoch = 0;

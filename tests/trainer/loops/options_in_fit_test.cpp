@@ -21,9 +21,9 @@ struct Watcher : ToyModule {
     firsts.push_back(batch.input()[0][0].item<float>());
     return ToyModule::training_step(batch, batch_idx);
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t dataloader_idx) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     log("val_loss", loss_of(batch));
-    if (dataloader_idx == 0) ++validation_batches;
+    if (dataloader_idx() == 0) ++validation_batches;
   }
   void on_validation_start(levin::Run& run) override { validated_at.push_back(run.state().batches_seen); }
   levin::data::Loaders train_dataloader() override {

@@ -93,7 +93,7 @@ TEST_CASE("fit equals the hand-written loop bit for bit") {
 TEST_CASE("validation and its sanity check leave training alone") {
   struct Validating : ToyModule {
     using ToyModule::ToyModule;
-    void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+    void validation_step(const levin::Batch& batch, int64_t) override {
       torch::rand({3});  // draws from the generator
       log("val_loss", loss_of(batch));
     }

@@ -1,6 +1,7 @@
 #include <levin/callbacks/ema_weight_averaging.h>
 #include <levin/callbacks/progress_bar.h>
 #include <levin/core/system/error.h>
+#include <levin/trainer/launch.h>
 #include <levin/trainer/options/placement.h>
 #include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/trainer.h>
@@ -38,8 +39,8 @@ TEST_CASE("defaults mean what PyTorch Lightning's mean") {
   CHECK(options.max_steps == -1);
   CHECK(options.num_sanity_val_steps == 2);
   CHECK(options.log_every_n_steps == 50);
-  CHECK(options.accelerator == "cpu");
-  CHECK(options.strategy == "single_device");
+  CHECK(options.accelerator == levin::Accelerator::Cpu);
+  CHECK(options.strategy.class_name() == "single_device");
   CHECK(options.logger.is_on());
   CHECK(levin::resolve({.max_steps = 5}).max_epochs == -1);
   CHECK(levin::resolve({.max_time = "00:00:01:00"}).max_epochs == -1);
@@ -100,8 +101,8 @@ TEST_CASE("options that cannot run yet are refused by name") {
   const std::vector<std::pair<const char*, std::string>> cases = {
       {R"({"devices": 0})", "trainer.devices: expected at least one device, got 0"},
       {R"({"accelerator": "mps"})", "trainer.accelerator: mps is not supported; use auto, cpu or gpu"},
-      {R"({"accelerator": "cpu", "output_device": 1})",
-       "trainer.output_device: 1 is the number of a GPU, and the run is on cpu; leave it unset"},
+      {R"({"accelerator": "cpu", "strategy": {"class": "dp", "output_device": 1}})",
+       "trainer.strategy.output_device: 1 is the number of a GPU, and the run is on cpu; leave it unset"},
   };
   for (const auto& [text, message] : cases) CHECK(error_of(text) == message);
 }
@@ -109,7 +110,7 @@ TEST_CASE("options that cannot run yet are refused by name") {
 TEST_CASE("the strategy follows from the options, and says why") {
   const auto choice = [](const char* text) {
     const levin::StrategyChoice chosen = levin::choose_strategy(from_json(text));
-    return chosen.name() + ": " + chosen.why;
+    return chosen.name + ": " + chosen.why;
   };
   CHECK(choice("{}") == "single_device: one device");
   CHECK(choice(R"({"gpus": 1})") == "single_device: one device");
@@ -120,8 +121,8 @@ TEST_CASE("the strategy follows from the options, and says why") {
   CHECK(choice(R"({"devices": 4, "strategy": "dp"})") == "dp: as asked for");
   CHECK(choice(R"({"gpus": "0,1", "distributed_backend": "ddp"})") == "ddp: as distributed_backend says");
   const TrainerOptions early = levin::resolve(from_json(R"({"gpus": "1,3"})"));
-  CHECK(early.strategy == "dp");
-  CHECK(early.accelerator == "gpu");
+  CHECK(early.strategy.class_name() == "dp");
+  CHECK(early.accelerator == levin::Accelerator::Gpu);
   CHECK(early.devices == levin::Devices{1, 3});
 }
 
@@ -136,8 +137,6 @@ TEST_CASE("the devices of a run follow from accelerator, gpus and devices") {
   CHECK(place(R"({"accelerator": "cpu"})", four).asked_for);
   CHECK(levin::to_text(place(R"({"gpus": 0})", four).devices) == "cpu");
   CHECK(levin::to_text(place(R"({"gpus": "1,3"})", four).devices) == "cuda:1, cuda:3");
-  CHECK(place(R"({"gpus": "1,3"})", four).output_device == c10::Device(c10::kCUDA, 1));
-  CHECK(place(R"({"gpus": "1,3", "output_device": 3})", four).output_device == c10::Device(c10::kCUDA, 3));
   CHECK(levin::to_text(place(R"({"accelerator": "cpu", "devices": 3, "strategy": "dp"})", four).devices) == "3 x cpu");
   const auto error_of_place = [&](const char* text, const levin::VisibleGpus& gpus) -> std::string {
     try {
@@ -150,10 +149,10 @@ TEST_CASE("the devices of a run follow from accelerator, gpus and devices") {
   CHECK(error_of_place(R"({"gpus": 1})", none).find("trainer.gpus: a GPU was asked for") == 0);
   CHECK(error_of_place(R"({"accelerator": "gpu"})", none).find("trainer.accelerator: a GPU was asked for") == 0);
   CHECK(error_of_place(R"({"gpus": "0,4"})", four).find("trainer.gpus: there is no GPU 4") == 0);
-  CHECK(error_of_place(R"({"gpus": "0,1", "output_device": 2})", four) ==
-        "trainer.output_device: cuda:2 is none of the run's devices, which are cuda:0, cuda:1");
-  CHECK(error_of_place(R"({"output_device": 1})", none) ==
-        "trainer.output_device: 1 is the number of a GPU, and the run is on cpu; leave it unset");
+  CHECK(error_of_place(R"({"gpus": "0,1", "strategy": {"class": "dp", "output_device": 2}})", four) ==
+        "trainer.strategy.output_device: cuda:2 is none of the run's devices, which are cuda:0, cuda:1");
+  CHECK(error_of_place(R"({"strategy": {"class": "dp", "output_device": 1}})", none) ==
+        "trainer.strategy.output_device: 1 is the number of a GPU, and the run is on cpu; leave it unset");
 }
 
 TEST_CASE("contradictions name both options") {
@@ -214,11 +213,6 @@ TEST_CASE("contradictions name both options") {
       {R"({"process_group_backend": "mpi", "strategy": "zero1"})",
        "trainer.strategy and trainer.process_group_backend contradict each other: LibTorch's MPI cannot gather what "
        "zero1 divides; use auto, or ddp"},
-      {R"({"shard": "gradients", "strategy": "ddp"})",
-       "trainer.shard and trainer.strategy contradict each other: ddp divides no parameters; set strategy to fsdp"},
-      {R"({"parameter_compression": "bf16", "strategy": "zero1"})",
-       "trainer.parameter_compression and trainer.strategy contradict each other: zero1 divides no parameters; set "
-       "strategy to fsdp"},
       {R"({"amp_level": "O2", "precision": "64"})",
        "trainer.amp_level and trainer.precision contradict each other: O2 is a way to run 16-mixed, not 64-true"},
       {R"({"use_amp": false, "precision": "bf16"})",
@@ -283,10 +277,8 @@ TEST_CASE("limits hold for options set in C++") {
   CHECK_THROWS_WITH(levin::check_options({.max_epochs = -3}), "trainer.max_epochs: expected at least -1, got -3");
   CHECK_THROWS_WITH(levin::check_options({.accumulate_grad_batches = 0}),
                     "trainer.accumulate_grad_batches: expected at least 1, got 0");
-  CHECK_THROWS_WITH(
-      levin::check_options({.strategy = "dpp"}),
-      "trainer.strategy: expected one of auto, single_device, dp, ddp, ddp_spawn, zero1, fsdp, got \"dpp\" "
-      "(did you mean dp?)");
+  CHECK_THROWS_WITH(levin::check_options({.strategy = "dpp"}),
+                    "trainer.strategy.class: no strategy 'dpp' (did you mean dp?); `levin list strategies` shows them");
   CHECK_THROWS_WITH(levin::check_options({.name = ""}), "trainer.name: expected a name, got \"\"");
 }
 
@@ -309,7 +301,7 @@ TEST_CASE("use_amp and amp_level become a precision; O2 stays beside 16-mixed, a
     const TrainerOptions resolved = levin::resolve(options);
     CHECK(resolved.precision.name() == expected);
     CHECK_FALSE(resolved.use_amp.has_value());
-    CHECK(resolved.amp_level.value_or("") == (level && std::string(level) == "O2" ? "O2" : ""));
+    CHECK((resolved.amp_level ? resolved.amp_level->word() : "") == (level && std::string(level) == "O2" ? "O2" : ""));
     const TrainerOptions again = levin::resolve(resolved);
     CHECK(again.precision == resolved.precision);
     CHECK(again.amp_level == resolved.amp_level);
@@ -336,14 +328,14 @@ TEST_CASE("ranks that a launcher has started take their place") {
     return levin::choose_placement(from_json(text), none, environment);
   };
   const levin::Placement unasked = placed("{}", launched(1, 4, 2));
-  CHECK(unasked.strategy.name() + ": " + unasked.strategy.why == "ddp: 4 ranks of torchrun");
+  CHECK(unasked.strategy.name + ": " + unasked.strategy.why == "ddp: 4 ranks of torchrun");
   CHECK(unasked.devices == std::vector<c10::Device>{c10::kCPU});
   CHECK(unasked.num_nodes == 2);
   CHECK_FALSE(unasked.needs_supervisor());
   CHECK(placed(R"({"devices": 2, "num_nodes": 2})", launched(3, 4, 2)).environment->rank == 3);
   CHECK(placed(R"({"devices": 2, "accelerator": "cpu"})", {}).needs_supervisor());
   CHECK(placed(R"({"strategy": "ddp"})", {}).needs_supervisor() == false);
-  CHECK(placed("{}", launched(0, 1, 1)).strategy.name() == "single_device");
+  CHECK(placed("{}", launched(0, 1, 1)).strategy.name == "single_device");
   const auto error_in = [&](const char* text) {
     return error_text<levin::UsageError>([&] { placed(text, launched(1, 4, 2)); });
   };
@@ -364,21 +356,40 @@ TEST_CASE("ranks are not started if that is not wanted or the machine's number i
   CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer trainer(options); }),
                  "trainer.launcher: none, and ddp (2 devices) needs 2 ranks"));
   options.launcher = "auto";
+  CHECK(contains(
+      error_text<levin::UsageError>([&] { levin::Trainer trainer(options); }),
+      "trainer.strategy: ddp (2 devices) needs 2 ranks; call levin::launch(options) at the beginning of main"));
   options.num_nodes = 2;
-  CHECK(contains(error_text<levin::UsageError>([&] { levin::Trainer trainer(options); }),
-                 "no launcher has started this process"));
+  CHECK(
+      contains(error_text<levin::UsageError>([&] { levin::launch(options); }), "no launcher has started this process"));
 }
 
-TEST_CASE("each kind of strategy is found by its name, and has its traits") {
-  using levin::StrategyKind;
-  for (const StrategyKind kind :
-       {StrategyKind::SingleDevice, StrategyKind::DataParallel, StrategyKind::Ddp, StrategyKind::Zero1}) {
-    CHECK(levin::strategy_named(levin::traits_of(kind).name) == kind);
-    CHECK(levin::StrategyChoice{kind, ""}.has_ranks() == (kind == StrategyKind::Ddp || kind == StrategyKind::Zero1));
-    CHECK(levin::StrategyChoice{kind, ""}.shards() == (kind == StrategyKind::Zero1));
+TEST_CASE("each strategy is found by its name, and has its traits") {
+  for (const std::string name : {"single_device", "dp", "ddp", "zero1", "fsdp"}) {
+    const levin::StrategyChoice choice = levin::strategy_named(name, "");
+    CHECK(choice.name == name);
+    CHECK(choice.has_ranks() == (name != "single_device" && name != "dp"));
+    CHECK(choice.traits.has_replicas == (name == "dp"));
+    CHECK(choice.traits.shards_optimizer == (name == "zero1" || name == "fsdp"));
+    CHECK(choice.traits.shards_parameters == (name == "fsdp"));
   }
-  CHECK(levin::strategy_named("ddp_spawn") == StrategyKind::Ddp);
-  CHECK_FALSE(levin::strategy_named("auto"));
+  CHECK(levin::strategy_named("ddp_spawn", "").name == "ddp");
+  CHECK_THROWS_AS(levin::strategy_named("dpp", ""), levin::UsageError);
+}
+
+TEST_CASE("a strategy's options go with it to its present name") {
+  const levin::ResolvedOptions spawned =
+      levin::resolve(from_json(R"({"devices": 2, "strategy": {"class": "ddp_spawn", "bucket_cap_mb": 3}})"));
+  CHECK(spawned.strategy.class_name() == "ddp");
+  CHECK(levin::strategy_options<levin::DDPOptions>(spawned.strategy)->bucket_cap_mb == 3);
+  const levin::ResolvedOptions chosen = levin::resolve(from_json(R"({"devices": 2})"));
+  CHECK(levin::strategy_options<levin::DDPOptions>(chosen.strategy)->bucket_cap_mb == 25);
+  CHECK_FALSE(levin::strategy_options<levin::FSDPOptions>(chosen.strategy));
+  const levin::TrainerOptions in_cpp = {.strategy = {"fsdp", levin::FSDPOptions{.shard = "gradients"}}, .devices = 2};
+  CHECK(levin::strategy_options<levin::FSDPOptions>(in_cpp.strategy)->shard == levin::ShardedState::Gradients);
+  CHECK(contains(error_text<levin::UsageError>(
+                     [] { levin::check_options({.strategy = {"fsdp", levin::FSDPOptions{.shard = "none"}}}); }),
+                 "trainer.strategy.shard: expected one of all, gradients, got \"none\""));
 }
 
 TEST_CASE("all refusals are found, and the first is thrown") {

@@ -32,7 +32,7 @@ def mode_items():
 
 # What approximates, or draws on each rank: ranks differ from one process by design.
 _NOT_WITH_RANKS = {
-    "part.dropout", "part.batch_norm", "part.bf16_buffer", "part.complex", "trainer.gradient_compression", "trainer.parameter_compression",
+    "part.dropout", "part.batch_norm", "part.bf16_buffer", "part.complex", *(f"strategy.{name}.{what}_compression" for name in RANKS for what in ("gradient", "parameter")),
     "trainer.sync_batchnorm", "trainer.use_distributed_sampler", "trainer.num_threads", "trainer.overfit_batches",
     "trainer.accumulate_grad_batches=4", "callback.ModelPruning.pruning_fn", "callback.SpikeDetection", "trainer.auto_microbatch",
     "trainer.memory_format", "callback.DeviceStatsMonitor", "callback.ThroughputMonitor", "optimizer=Rprop", "optimizer=Lion",
@@ -95,7 +95,9 @@ class Drawing:
             return b.group != f"{a.slot}.{a_value}"
         if a.group.startswith(("optimizer.", "lr_scheduler.")) and b.group.startswith(a.group.split(".")[0] + "."):
             return b.group != a.group
-        wanted = strategies_of(self.schema.help.get(a.slot, ""))
+        if a.slot.startswith("strategy.") and b.slot.startswith("strategy."):
+            return a.slot.split(".")[1] != b.slot.split(".")[1]
+        wanted = [a.slot.split(".")[1]] if a.slot.startswith("strategy.") else strategies_of(self.schema.help.get(a.slot, ""))
         if b.slot == "strategy" and wanted:
             return b_value not in wanted
         if a.slot == "part.complex" and b.slot == "precision":

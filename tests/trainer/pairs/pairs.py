@@ -7,7 +7,7 @@ usage: pairs.py PROGRAM [--cases N] [--seed S] [--whole] [--jobs J] [--only CASE
   --seed    draws other cases; default: the day, so that each day tries others
   --only    numbers of cases to try again; their folders are kept
   --from    number of the first case, to go on with a cover that was ended
-  --with    items that each case has, as 'relation="ranks"' or 'trainer.static_graph=true'
+  --with    items that each case has, as 'relation="ranks"' or 'strategy.ddp.static_graph=true'
   --schema  draws from the schema of another program, so that an older one gets the same cases
   --json    gets a line for each case when it has been tried
 Exits with 1 if a relation does not hold, or if an option of the schema is neither drawn nor skipped for a reason.

@@ -46,6 +46,7 @@ int64_t data_parallel_ranks(const levin::TrainerOptions& options) {
 
 int run_session(const std::string& file, const std::string& ckpt_path, bool host_computes) {
   Made made(file);
+  if (const auto code = levin::launch(made.options.trainer)) return *code;
   const levin::data::Loaders measured = made.data->train_dataloader();
   for (const auto& loader : measured) loader->shard(0, data_parallel_ranks(made.options.trainer));
   levin::Trainer trainer(made.options.trainer);

@@ -46,7 +46,8 @@ def config_of(case, folder):
                "enable_progress_bar": False, "enable_model_summary": False, "precision": value["precision"],
                "timeout_seconds": 60}
     if value["strategy"] != "one":
-        trainer.update(strategy=value["strategy"], devices=2)
+        options = {slot.split(".")[2]: v for slot, v in value.items() if slot.startswith("strategy.")}
+        trainer.update(strategy={"class": value["strategy"], **options}, devices=2)
     model = {"class": "OddLearner", "steps": value.get("steps", "automatic"), "parts": sorted(v for s, v in value.items() if s.startswith("part.")),
              "rate_of_head": value.get("rate_of_head", 0)}
     if model["steps"] == "adversarial":
@@ -54,7 +55,7 @@ def config_of(case, folder):
     if value["strategy"] == "dp" and "dropout" in model["parts"] and not value.get("trainer.benchmark"):
         trainer["deterministic"] = True  # else replicas draw from one generator as they come
     if value["strategy"] in RANKS and (model["steps"] == "adversarial" or {"unused", "empty", "in_turn"} & set(model["parts"])):
-        trainer["find_unused_parameters"] = True
+        trainer["strategy"]["find_unused_parameters"] = True
     data = {"class": "OddData", "kind": value["data.kind"], "samples": SAMPLES, "val_samples": VAL_SAMPLES, "batch_size": 4}
     callbacks = {}
 
@@ -86,6 +87,10 @@ def config_of(case, folder):
         trainer["max_epochs"] = trainer["min_epochs"] + 2  # a minimum has a meaning below the end alone
     trainer["callbacks"] = [one for name in callbacks for one in callbacks[name]]
     return {"seed": 5, "model": model, "data": data, "trainer": trainer}
+
+
+def has_ranks(config):
+    return config["trainer"].get("strategy", {}).get("class") in RANKS
 
 
 class Program:
@@ -134,7 +139,7 @@ class Runs:
         by_flag = words[0] in ("fit", "config")
         command = [*words, *(["--config"] if by_flag else []), str(file), *more]
         self.commands.append(" ".join([self.program.path, *command]))
-        return self.program.run(command, where, alone=config["trainer"].get("strategy") in RANKS)
+        return self.program.run(command, where, alone=has_ranks(config))
 
     def fit(self, name, config, words=("fit",), more=()):
         """The same for a run that must end well; throws Refused for exit code 2."""
@@ -332,7 +337,7 @@ def resume(runs, config):
     events = int((runs.folder / "unbroken" / "events").read_text())
     for _ in range(runs.dice.randint(1, 2)):
         dying = copy.deepcopy(config)
-        rank = runs.dice.randint(0, 1) if trainer.get("devices") == 2 and trainer["strategy"] in RANKS else 0
+        rank = runs.dice.randint(0, 1) if has_ranks(config) else 0
         event = runs.dice.randint(1, events)
         dying["trainer"]["callbacks"][-1] = {"class": "DieAt", "event": event, "rank": rank}
         code, output = runs.start("resumed", dying, more=("--ckpt-path", "last"))
@@ -356,8 +361,7 @@ def resume(runs, config):
 
 
 # What only several ranks have.
-_OF_RANKS = ("strategy", "devices", "find_unused_parameters", "static_graph", "bucket_cap_mb", "shard", "hybrid_shard",
-             "reduce_each_batch", "state_dict_type", "mesh", "keep_global_batch", "gradient_compression")
+_OF_RANKS = ("strategy", "devices", "mesh", "keep_global_batch")
 
 
 def ranks(runs, config):
@@ -522,7 +526,7 @@ ONLY_IN_A_RUN = {
     "has the strides": "which parameters a module has is in its code",
     "sparse gradients": "which gradients a module makes is in its code",
     "evaluates its closure more than once": "the number of batches in a window is a callback's, and changes",
-    "trainer.static_graph: this step used": "which parameters a step uses is in the module's code",
+    "static_graph: this step used": "which parameters a step uses is in the module's code",
     "frozen or unfrozen": "a callback unfreezes in an epoch that the run may not reach",
     "of which each tensor-parallel rank has a part": "callbacks of the module count too",
     "was logged": "what a module logs is in its code",

@@ -20,6 +20,9 @@ class Item(NamedTuple):
         return f"{self.slot}={self.value}"
 
 
+# Those that a case has; their options belong to the mode.
+STRATEGIES = ("dp", "ddp", "zero1", "fsdp")
+
 # Numbers that a run of three epochs of six batches never reaches.
 BEYOND = 1000
 
@@ -43,11 +46,10 @@ VALUES = {
     "trainer.logger": [False, ["TensorBoardLogger"]],
     "trainer.profiler": ["simple", "advanced", "trace", "memory"],
     "trainer.deterministic": [True, "warn"],
-    "trainer.bucket_cap_mb": [0.001],
     "trainer.num_threads": [2],
-    "trainer.hybrid_shard": [2],
     "trainer.wall_margin": [0],
     "trainer.mesh": [{"tensor": 2}, {"shard": 2}],
+    "strategy.*.bucket_cap_mb": [0.001],
     "callback.GradientAccumulationScheduler.scheduling": [{"0": 1, "1": 2}, {"1": 4}],
     "callback.StochasticWeightAveraging.swa_lrs": [0.05, [0.03]],
     "callback.StochasticWeightAveraging.swa_epoch_start": [1, 0.5, BEYOND],
@@ -151,7 +153,7 @@ SKIPPED = {
     "trainer.use_amp": "is an early spelling, which cli tests have",
     "trainer.amp_level": "is an early spelling, which cli tests have",
     "trainer.replace_sampler_ddp": "is an early spelling, which cli tests have",
-    "trainer.output_device": _MACHINE,
+    "strategy.dp.output_device": _MACHINE,
     "trainer.launcher": _MACHINE,
     "trainer.process_group_backend": _MACHINE,
     "trainer.timeout_seconds": _TIME,
@@ -250,6 +252,8 @@ class Schema:
             if kind == "callback":
                 self.items.append(Item(name + ".again", json.dumps(class_name), group=name))
             self._add(name, definition.get("properties", {}), group=name, coarse=False)
+        for name in STRATEGIES:
+            self._add(f"strategy.{name}", printed["definitions"][f"strategy.{name}"]["properties"], group="", coarse=True)
         loader = printed["definitions"]["data_module.OddData"]["properties"]
         self._add("data", {k: v for k, v in loader.items() if k not in OWN_DATA}, group="", coarse=True)
 

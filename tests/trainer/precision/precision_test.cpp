@@ -23,9 +23,9 @@ struct Watching : ToyModule {
     look("training", batch);
     return loss_of(batch);
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override { look("validation", batch); }
-  void test_step(const levin::Batch& batch, int64_t, int64_t) override { look("test", batch); }
-  levin::Batch predict_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override { look("validation", batch); }
+  void test_step(const levin::Batch& batch, int64_t) override { look("test", batch); }
+  levin::Batch predict_step(const levin::Batch& batch, int64_t) override {
     look("predict", batch);
     return batch;
   }

@@ -103,6 +103,7 @@ int main(int argc, char** argv) try {
   if (what == "save")
     options.callbacks.push_back(
         SaveInHook(static_cast<levin::Hook>(std::stoi(argument(1))), std::stoi(argument(2)), argument(3)));
+  if (const auto code = levin::launch(options)) return *code;
   levin::Trainer trainer(options);
 
   if (what == "kill" && rank_of_process() == argument(1)) events_left = std::stoll(argument(2));

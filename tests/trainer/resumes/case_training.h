@@ -144,7 +144,7 @@ struct Learner : levin::LightningModule {
     return loss;
   }
 
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     const auto logits = forward(batch.input());
     log("val_loss", torch::nn::functional::cross_entropy(logits, batch.target()));
     val_accuracy.update(logits, batch.target());
@@ -247,15 +247,15 @@ struct Counter : levin::Callback {
 inline levin::TrainerOptions options_of(const RandomCase& c, const std::filesystem::path& root) {
   levin::TrainerOptions options;
   options.accelerator = RandomCase::accelerator();
-  if (c.ranks > 1 || options.accelerator != "cpu") {
+  if (c.ranks > 1 || options.accelerator != levin::Accelerator::Cpu) {
     options.devices = c.ranks;
     options.strategy = c.strategy;
   }
-  if (options.strategy == "fsdp") {
-    if (c.sharded_checkpoints) options.state_dict_type = "sharded";
-    if (c.keeps_parameters) options.shard = "gradients";
-    options.hybrid_shard = c.hybrid_shard;
-    options.reduce_each_batch = c.reduces_each;
+  if (options.strategy.class_name() == "fsdp") {
+    options.strategy = {"fsdp", levin::FSDPOptions{.shard = c.keeps_parameters ? "gradients" : "all",
+                                                   .reduce_each_batch = c.reduces_each,
+                                                   .state_dict_type = c.sharded_checkpoints ? "sharded" : "full"}};
+    options.mesh.shard = c.hybrid_shard;
   }
   options.precision = levin::Precision(c.precision.c_str());
   options.max_epochs = c.epochs;

@@ -155,8 +155,8 @@ TEST_CASE("auto_microbatch forwards to the strategy what it does not do itself")
     void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>&) override { calls->push_back("attach"); }
     levin::Batch to_device(levin::Batch batch) override { return batch; }
     levin::StepOutput run_step(levin::StepFunction&, const levin::Batch&, int64_t) override { return {}; }
-    void run_evaluation_step(levin::EvaluationStep, const levin::Batch&, int64_t, int64_t) override {}
-    levin::Batch run_predict_step(const levin::Batch& batch, int64_t, int64_t) override { return batch; }
+    void run_evaluation_step(levin::EvaluationStep, const levin::Batch&, int64_t) override {}
+    levin::Batch run_predict_step(const levin::Batch& batch, int64_t) override { return batch; }
     void zero_grad(torch::optim::Optimizer&) override { calls->push_back("zero_grad"); }
     void step(torch::optim::Optimizer&, const levin::Closure&) override { calls->push_back("step"); }
     levin::State state_dict() const override { return "a state"; }

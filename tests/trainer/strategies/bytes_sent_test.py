@@ -89,9 +89,9 @@ def main():
     levin = sys.argv[1]
     loopback_up()
     cases = [(ranks, ("--strategy", strategy)) for ranks in (2, 4) for strategy in ("ddp", "zero1", "fsdp")]
-    cases += [(2, ("--strategy", "fsdp", "--shard", "gradients", "--accumulate-grad-batches", "2")),
+    cases += [(2, ("--strategy", "fsdp", "--strategy.shard", "gradients", "--accumulate-grad-batches", "2")),
               (2, ("--strategy", "fsdp", "--accumulate-grad-batches", "2")),
-              (4, ("--strategy", "fsdp", "--hybrid-shard", "2"))]
+              (4, ("--strategy", "fsdp", "--mesh.shard", "2"))]
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         write_files(folder)

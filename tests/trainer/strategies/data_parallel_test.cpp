@@ -242,11 +242,11 @@ struct Logging : ToyModule {
     return {loss, torch::tensor(2 * rows)};
   }
   void on_train_epoch_end(levin::Run&) override { log("kept", kept); }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     log("val_loss", loss_of(batch));
     log("val_rows", static_cast<double>(batch.size()), {.reduce_fx = levin::ReduceFx::Sum});
   }
-  levin::Batch predict_step(const levin::Batch& batch, int64_t, int64_t) override {
+  levin::Batch predict_step(const levin::Batch& batch, int64_t) override {
     return levin::Batch({{"output", net->forward(batch.input())}});
   }
   levin::metrics::Accuracy accuracy, kept;

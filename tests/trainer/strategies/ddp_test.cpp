@@ -5,7 +5,7 @@ namespace {
 
 using Flags = RankedFits::Flags;
 
-const Flags kTwoOfDdp = {"--devices", "2", "--data.batch_size", "32"};
+const Flags kTwoOfDdp = {"--strategy", "ddp", "--devices", "2", "--data.batch_size", "32"};
 
 }  // namespace
 
@@ -21,9 +21,9 @@ TEST_CASE("two ranks end as one process with accumulation and clipping, however 
   const RankedFits fits;
   const Flags clipped = {"--gradient-clip-val", "0.5"};
   ends_as_one_process(fits, joined(clipped, {"--accumulate-grad-batches", "4"}), kTwoOfDdp, 1e-10);
-  ends_as_one_process(fits, clipped, joined(kTwoOfDdp, {"--find-unused-parameters", "true"}), 1e-10);
-  ends_as_one_process(fits, clipped, joined(kTwoOfDdp, {"--static-graph", "true"}), 1e-10);
-  ends_as_one_process(fits, clipped, joined(kTwoOfDdp, {"--bucket-cap-mb", "0.01"}), 1e-10);
+  ends_as_one_process(fits, clipped, joined(kTwoOfDdp, {"--strategy.find_unused_parameters", "true"}), 1e-10);
+  ends_as_one_process(fits, clipped, joined(kTwoOfDdp, {"--strategy.static_graph", "true"}), 1e-10);
+  ends_as_one_process(fits, clipped, joined(kTwoOfDdp, {"--strategy.bucket_cap_mb", "0.01"}), 1e-10);
 }
 
 TEST_CASE("batch norms take their statistics over all ranks") {
@@ -51,8 +51,7 @@ TEST_CASE("compressed gradients train to about the same weights") {
   const RankedFits fits("mlp", "32-true");
   const auto expected = fits.weights("one", {});
   for (const char* as : {"fp16", "bf16"})
-    CHECK(difference(fits.weights(as, {"--devices", "2", "--data.batch_size", "32", "--gradient-compression", as}),
-                     expected) < 2e-2);
+    CHECK(difference(fits.weights(as, joined(kTwoOfDdp, {"--strategy.gradient_compression", as})), expected) < 2e-2);
 }
 
 TEST_CASE("a run of two ranks resumes to the bit") {

@@ -9,7 +9,7 @@ const Flags kTwo = {"--devices", "2", "--data.batch_size", "32"},
             kThree = {"--devices", "3", "--data.batch_size", "16"};
 const Flags kFour = {"--devices", "4", "--data.batch_size", "16"};
 const Flags kFsdp = {"--strategy", "fsdp"}, kDdp = {"--strategy", "ddp"}, kZero1 = {"--strategy", "zero1"};
-const Flags kGradients = {"--strategy", "fsdp", "--shard", "gradients"};
+const Flags kGradients = {"--strategy", "fsdp", "--strategy.shard", "gradients"};
 
 /// Checks that a fit under `a` ends as one under `b`, both with the other flags.
 void ends_alike(const RankedFits& fits, const Flags& a, const Flags& b, const Flags& flags, double within) {
@@ -31,7 +31,7 @@ TEST_CASE("two ranks under fsdp end as under ddp, to the bit") {
   ends_alike(fits, kFsdp, kDdp, joined(kTwo, {"--gradient-clip-val", "0.5"}), 1e-12);
   ends_alike(RankedFits("lenet", "32-true"), kFsdp, kDdp, joined(kTwo, {"--precision", "bf16-mixed"}), 0);
   // Autocast would round the parameters of these layers as well.
-  ends_alike(RankedFits("mlp", "32-true"), joined(kFsdp, {"--parameter-compression", "bf16"}), kDdp,
+  ends_alike(RankedFits("mlp", "32-true"), joined(kFsdp, {"--strategy.parameter_compression", "bf16"}), kDdp,
              joined(kTwo, {"--precision", "bf16-mixed"}), 0);
 }
 
@@ -63,8 +63,8 @@ TEST_CASE("a run under fsdp resumes to the bit, also with other ranks and strate
 
 TEST_CASE("a run under fsdp that sends 16 bit resumes to the bit") {
   const RankedFits fits("mlp", "32-true");
-  const Flags flags =
-      joined(joined(kFsdp, kTwo), {"--parameter-compression", "bf16", "--gradient-compression", "fp16"});
+  const Flags flags = joined(joined(kFsdp, kTwo),
+                             {"--strategy.parameter_compression", "bf16", "--strategy.gradient_compression", "fp16"});
   const auto unbroken = fits.weights("unbroken", flags);
   fits.weights("resumed", joined(flags, {"--max-steps", "6"}));
   CHECK(difference(fits.weights("resumed", joined(flags, {"--ckpt-path", "last"})), unbroken) == 0);
@@ -74,6 +74,6 @@ TEST_CASE("what fsdp cannot run is refused") {
   const RankedFits fits;
   CHECK(fits.start("lamb", joined(joined(kFsdp, kTwo), {"--model.optimizer.class", "LAMB"})).wait() != 0);
   CHECK(contains(fits.log("lamb"), "fsdp: this optimizer does not step each element by itself"));
-  CHECK(fits.start("alone", joined(kDdp, {"--devices", "2", "--shard", "gradients"})).wait() == 2);
-  CHECK(contains(fits.log("alone"), "ddp divides no parameters; set strategy to fsdp"));
+  CHECK(fits.start("alone", joined(kDdp, {"--devices", "2", "--strategy.shard", "gradients"})).wait() == 2);
+  CHECK(contains(fits.log("alone"), "--strategy.shard: no such flag"));
 }

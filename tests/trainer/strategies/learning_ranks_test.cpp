@@ -167,7 +167,7 @@ TEST_CASE("a static graph that changes is an error that says what to set") {
   const RankLearner learner;
   CHECK(learner.run("ddp", 2, "static_branches") != 0);
   INFO(learner.log());
-  CHECK(contains(learner.log(), "trainer.static_graph: this step used other parameters than the steps before it"));
+  CHECK(contains(learner.log(), "static_graph: this step used other parameters than the steps before it"));
 }
 
 TEST_CASE("a hook that may read gradients where they are divided is told how") {

@@ -152,7 +152,6 @@ int main(int argc, char** argv) {
     const bool by_hand =
         what == "gan" || what == "sparse_by_hand" || what == "two_backwards" || what == "static_two_backwards";
     levin::TrainerOptions options;
-    options.strategy = argv[2];
     options.accelerator = "cpu";
     options.devices = static_cast<int>(ranks);
     options.precision = "64-true";
@@ -160,8 +159,14 @@ int main(int argc, char** argv) {
     options.accumulate_grad_batches = what == "unequal_weights" || what == "static_windows_of_2" ? 2
                                       : what == "static_windows_of_3"                            ? 3
                                                                                                  : 1;
-    options.static_graph = ranks > 1 && what.rfind("static", 0) == 0;
-    options.find_unused_parameters = what == "branches" || what == "gan";
+    const std::string strategy = argv[2];
+    const bool unused = what == "branches" || what == "gan", is_static = ranks > 1 && what.rfind("static", 0) == 0;
+    if (strategy == "fsdp")
+      options.strategy = {strategy, levin::FSDPOptions{.find_unused_parameters = unused}};
+    else if (strategy == "ddp" || strategy == "zero1")
+      options.strategy = {strategy, levin::DDPOptions{.find_unused_parameters = unused, .static_graph = is_static}};
+    else
+      options.strategy = strategy;
     options.gradient_clip_val =
         what == "unfreezes_by_hand" || what.rfind("lbfgs", 0) == 0 || by_hand || what.rfind("sparse", 0) == 0
             ? std::nullopt
@@ -174,6 +179,7 @@ int main(int argc, char** argv) {
           levin::LambdaCallback({.on_before_optimizer_step = [&](levin::Run& run, torch::optim::Optimizer& optimizer) {
             if (what == "asks_for_gradients") levin::gradients_of(run.module(), optimizer);
           }}));
+    if (const auto code = levin::launch(options)) return *code;
     levin::Trainer trainer(options);
     Net net(what);
     net.automatic_optimization = what != "unfreezes_by_hand" && what != "lbfgs_by_hand" && !by_hand;

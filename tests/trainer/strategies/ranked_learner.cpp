@@ -114,7 +114,7 @@ struct Net : ToyModule {
     optimizer(0).step();
     return loss;
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override {
+  void validation_step(const levin::Batch& batch, int64_t) override {
     val_error(net->forward(batch.input()), batch.target());
     log("val_error", val_error);
     log("val_loss", loss_of(batch));
@@ -148,8 +148,9 @@ levin::TrainerOptions trainer_options(const Options& given, const std::string& f
   levin::TrainerOptions options;
   const int64_t ranks = given.number("ranks", 1);
   if (ranks > 1) options.strategy = given.text("strategy", "ddp");
-  options.state_dict_type = given.text("state_dict_type", "full");
-  options.reduce_each_batch = given.number("reduce_each", 0) == 1;
+  if (options.strategy.class_name() == "fsdp")
+    options.strategy = {"fsdp", levin::FSDPOptions{.reduce_each_batch = given.number("reduce_each", 0) == 1,
+                                                   .state_dict_type = given.text("state_dict_type", "full")}};
   options.accelerator = "cpu";
   options.devices = ranks;
   options.seed = 5;
@@ -176,7 +177,9 @@ levin::TrainerOptions trainer_options(const Options& given, const std::string& f
 int main(int argc, char** argv) {
   try {
     const Options options(argc, argv);
-    levin::Trainer trainer(trainer_options(options, argv[1]));
+    const levin::TrainerOptions of_trainer = trainer_options(options, argv[1]);
+    if (const auto code = levin::launch(of_trainer)) return *code;
+    levin::Trainer trainer(of_trainer);
     torch::manual_seed(1);
     Net net(options);
     Data from(options);

@@ -18,7 +18,7 @@ namespace {
 
 using Flags = RankedFits::Flags;
 
-const Flags kSharded = {"--strategy", "fsdp", "--state-dict-type", "sharded"};
+const Flags kSharded = {"--strategy", "fsdp", "--strategy.state_dict_type", "sharded"};
 
 /// Returns flags for a number of ranks, whose batches add up to 64 samples or nearly so.
 Flags ranks(int64_t count) {
@@ -109,7 +109,7 @@ TEST_CASE("a run resumes from a sharded checkpoint with any number of ranks, und
   CHECK(goes_on("four", middle, joined(kSharded, ranks(4))) < 1e-12);
   CHECK(goes_on("to_ddp", middle, ddp) == 0);
   CHECK(goes_on("from_ddp", saves("ddp", ddp, until_middle), two) == 0);
-  const Flags hybrid = joined(joined(kSharded, ranks(4)), {"--hybrid-shard", "2"});
+  const Flags hybrid = joined(joined(kSharded, ranks(4)), {"--mesh.shard", "2"});
   CHECK(goes_on("from_hybrid", saves("hybrid", hybrid, until_epoch), two) < 1e-12);
 }
 
@@ -166,8 +166,9 @@ TEST_CASE("other commands read, name what is wrong with, and convert sharded che
 
 TEST_CASE("what sharded checkpoints need is said") {
   const RankedFits fits;
-  CHECK(fits.start("ddp", joined(ranks(2), {"--strategy", "ddp", "--state-dict-type", "sharded"})).wait() == 2);
-  CHECK(contains(fits.log("ddp"), "ddp divides no parameters; set strategy to fsdp"));
+  CHECK(fits.start("ddp", joined(ranks(2), {"--strategy", "ddp", "--strategy.state_dict_type", "sharded"})).wait() ==
+        2);
+  CHECK(contains(fits.log("ddp"), "--strategy.state_dict_type: no such flag"));
 }
 
 // LEVIN_SHARDED_KILLS sets the number of kills (scripts/soak has the long form), LEVIN_KILL_SEED their seed.

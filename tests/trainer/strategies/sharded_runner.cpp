@@ -39,8 +39,7 @@ int main(int argc, char** argv) try {
   Learner module;
   Points data;
   levin::TrainerOptions options = resumable(argv[1]);
-  options.strategy = "fsdp";
-  options.state_dict_type = "sharded";
+  options.strategy = {"fsdp", levin::FSDPOptions{.state_dict_type = "sharded"}};
   options.accelerator = "cpu";
   options.devices = 2;
   options.timeout_seconds = 60;
@@ -50,6 +49,7 @@ int main(int argc, char** argv) try {
   options.enable_checkpointing = true;
   options.callbacks = {levin::ModelCheckpoint({.save_last = true, .every_n_train_steps = 1}),
                        levin::ModelCheckpoint({.filename = "best-{epoch}", .monitor = "val_loss", .save_top_k = 2})};
+  if (const auto code = levin::launch(options)) return *code;
   levin::Trainer trainer(std::move(options));
   trainer.fit(module, data, "last");
   if (rank != nullptr) std::cerr << "stages of rank " << rank << ": " << stages << std::endl;

@@ -15,8 +15,8 @@ struct Stepping : ToyModule {
     if (step) return step(batch);
     return ToyModule::training_step(batch, batch_idx);
   }
-  void validation_step(const Batch& batch, int64_t, int64_t) override { log("val_loss", loss_of(batch)); }
-  Batch predict_step(const Batch& batch, int64_t, int64_t) override { return {net->forward(batch.input())}; }
+  void validation_step(const Batch& batch, int64_t) override { log("val_loss", loss_of(batch)); }
+  Batch predict_step(const Batch& batch, int64_t) override { return {net->forward(batch.input())}; }
 
   std::function<at::Tensor(const Batch&)> step = {};
 };
@@ -140,7 +140,7 @@ TEST_CASE("a tensor of a device that LibTorch was built without is named in one 
 
 TEST_CASE("gradients in a validation step are refused with the option that allows them") {
   struct Adversarial : Stepping {
-    void validation_step(const Batch& batch, int64_t, int64_t) override {
+    void validation_step(const Batch& batch, int64_t) override {
       const at::AutoGradMode gradients(true);
       const at::Tensor input = batch.input().detach().clone().requires_grad_();
       const at::Tensor loss = torch::mse_loss(net->forward(input), batch.target());

@@ -90,8 +90,8 @@ TEST_CASE("what a mesh cannot run is refused") {
   refused({"--devices", "3", "--mesh.tensor", "2"}, "shard 1 times tensor 2 is 2, which does not divide the 3 ranks");
   refused({"--mesh.tensor", "2"}, "set strategy to ddp, zero1 or fsdp");
   refused(joined(kTensor2, {"--mesh.shard", "2"}), "set strategy to fsdp");
-  refused(joined(kFsdpOfMesh, {"--hybrid-shard", "2"}), "both say how many ranks divide the parameters");
-  refused(joined(kFsdpOfMesh, {"--state-dict-type", "sharded"}), "gather whole layers for a checkpoint; use full");
+  refused(joined(kFsdpOfMesh, {"--strategy.state_dict_type", "sharded"}),
+          "gather whole layers for a checkpoint; use full");
   refused(joined(kTensor2, {"--model.optimizer.class", "LAMB"}), "this optimizer looks at whole parameters");
   refused(joined(kTensor2, {"--callbacks", "EMAWeightAveraging"}), "looks at whole parameters");
   const RankedFits digits;

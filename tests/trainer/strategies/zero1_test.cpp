@@ -18,9 +18,9 @@ TEST_CASE("two ranks under zero1 end as one process with twice the batch") {
   ends_as_one_process(fits, kAdam, kTwoOfZero1, 1e-10);
   const Flags clipped = {"--gradient-clip-val", "0.5"};
   ends_as_one_process(fits, joined(clipped, {"--accumulate-grad-batches", "4"}), kTwoOfZero1, 1e-10);
-  ends_as_one_process(fits, clipped, joined(kTwoOfZero1, {"--find-unused-parameters", "true"}), 1e-10);
-  ends_as_one_process(fits, clipped, joined(kTwoOfZero1, {"--static-graph", "true"}), 1e-10);
-  ends_as_one_process(fits, clipped, joined(kTwoOfZero1, {"--bucket-cap-mb", "0.01"}), 1e-10);
+  ends_as_one_process(fits, clipped, joined(kTwoOfZero1, {"--strategy.find_unused_parameters", "true"}), 1e-10);
+  ends_as_one_process(fits, clipped, joined(kTwoOfZero1, {"--strategy.static_graph", "true"}), 1e-10);
+  ends_as_one_process(fits, clipped, joined(kTwoOfZero1, {"--strategy.bucket_cap_mb", "0.01"}), 1e-10);
   ends_as_one_process(RankedFits("mlp_bn"), clipped, joined(kTwoOfZero1, {"--sync-batchnorm", "true"}), 1e-10);
 }
 

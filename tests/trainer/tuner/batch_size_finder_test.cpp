@@ -21,9 +21,9 @@ struct Planted : Tuned {
     if (!validates) check(batch);
     return Tuned::training_step(batch, i);
   }
-  void validation_step(const levin::Batch& batch, int64_t i, int64_t loader) override {
+  void validation_step(const levin::Batch& batch, int64_t i) override {
     if (validates) check(batch);
-    Tuned::validation_step(batch, i, loader);
+    Tuned::validation_step(batch, i);
   }
   void check(const levin::Batch& batch) const {
     TORCH_CHECK_WITH(OutOfMemoryError, batch.size() <= largest, "planted: out of memory");

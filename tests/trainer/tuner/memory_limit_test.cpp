@@ -108,7 +108,6 @@ TEST_CASE("the rate follows the batch size by one of two rules") {
   using levin::LRScalingRule;
   CHECK(levin::scale_lr(0.1, 256, 64) == Approx(0.4));
   CHECK(levin::scale_lr(0.1, 256, 64, LRScalingRule::Sqrt) == Approx(0.2));
-  CHECK(levin::scale_lr(0.1, 16, 64, levin::lr_scaling_rule("linear")) == Approx(0.025));
+  CHECK(levin::scale_lr(0.1, 16, 64, LRScalingRule::Linear) == Approx(0.025));
   CHECK(contains(error_text<levin::UsageError>([] { levin::scale_lr(0.1, 0, 64); }), "at least 1, got 0 and 64"));
-  CHECK(contains(error_text<levin::UsageError>([] { levin::lr_scaling_rule("cubic"); }), "linear or sqrt"));
 }

@@ -24,7 +24,7 @@ struct Tuned : ToyModule {
     log("mean", mean, {.on_step = false, .on_epoch = true});
     return torch::mse_loss(output, batch.target());
   }
-  void validation_step(const levin::Batch& batch, int64_t, int64_t) override { log("val_loss", loss_of(batch)); }
+  void validation_step(const levin::Batch& batch, int64_t) override { log("val_loss", loss_of(batch)); }
   levin::OptimizerConfig configure_optimizers() override {
     return {levin::optim::SGD(parameters(), {.lr = 0.05, .momentum = 0.9}), levin::StepLR({.step_size = 1})};
   }

@@ -228,11 +228,11 @@ TEST_CASE("state that an optimizer already has is divided too") {
 }
 
 TEST_CASE("if a backend can only reduce shares, each rank has the mean of its share") {
-  using levin::parallel::GradientCompression;
+  using levin::parallel::Compression;
   // A stub group for rank 0: a reduction gives this rank's values divided by the number of ranks. Two do not divide
   // the 165 numbers.
   for (const int64_t world_size : {2, 3})
-    for (const auto compression : {GradientCompression::None, GradientCompression::BFloat16}) {
+    for (const auto compression : {Compression::None, Compression::BFloat16}) {
       const auto group = levin::ProcessGroup::of_absent_ranks(world_size, torch::kCPU);
       NetImpl net, plain;
       GradientReducer reducer(net, *group, {.compression = compression, .shard_gradients = true});
@@ -245,7 +245,7 @@ TEST_CASE("if a backend can only reduce shares, each rank has the mean of its sh
       const Tensor part = sgd.param_groups()[0].params().back().grad();
       const Tensor expected = plain.last->bias.grad() / static_cast<double>(world_size);
       REQUIRE(part.sizes() == expected.sizes());
-      CHECK((part - expected).abs().max().item<double>() < (compression == GradientCompression::None ? 1e-15 : 1e-2));
+      CHECK((part - expected).abs().max().item<double>() < (compression == Compression::None ? 1e-15 : 1e-2));
       int64_t elements = 0;
       for (const Tensor& one : sgd.param_groups()[0].params()) elements += one.numel();
       CHECK(elements == (165 + world_size - 1) / world_size);

@@ -5,9 +5,9 @@
 #include <levin/data/files/image_file.h>
 #include <levin/data/transforms/engine/image_batch.h>
 #include <levin/program/cli/command_line.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/inspect_loader.h>
+#include <levin/program/config/run_options.h>
 
 #include <algorithm>
 #include <array>
@@ -19,25 +19,16 @@ namespace {
 
 constexpr double kSeconds = 10;
 
-constexpr const char* kDataHelp =
-    R"(levin data inspect: what the loaders of a config's data give, and a picture of the first training batch
+struct InspectFlags {
+  std::string sheet = LEVIN_OPTION(sheet, "contact_sheet.png", "The picture of the first training batch, a PNG file");
+  std::optional<int64_t> batches = LEVIN_OPTION(
+      batches, {}, "Read this number of batches of each loader; unset: all, but not for longer than 10 seconds",
+      {.min = 1});
 
-  --sheet FILE   The picture, a PNG file [contact_sheet.png]
-  --batches INT  Read so many batches of each loader [all, but not for longer than 10 seconds]
-
-)";
-
-struct Arguments {
-  std::string sheet = "contact_sheet.png";
-  InspectLimits limits = {.seconds = kSeconds};
+  InspectLimits limits() const {
+    return batches ? InspectLimits{.batches = *batches} : InspectLimits{.seconds = kSeconds};
+  }
 };
-
-Arguments take_arguments(std::vector<std::string>& arguments) {
-  Arguments taken;
-  if (const auto sheet = take_flag(arguments, "--sheet")) taken.sheet = *sheet;
-  if (const auto batches = take_count(arguments, "--batches", /*least=*/1)) taken.limits = {.batches = *batches};
-  return taken;
-}
 
 struct SplitLoaders {
   data::Split split;
@@ -79,44 +70,31 @@ void write_sheet(const Batch& batch, const std::vector<std::string>& class_names
 }
 
 void inspect_part(data::DataModule& data, const SplitLoaders& part, const RunOptions& options,
-                  const Arguments& arguments) {
+                  const InspectFlags& flags) {
   data::Loaders loaders = (data.*part.loaders)();
   const std::string name = data::to_text(part.split);
   if (loaders.empty()) std::cout << name << ": none\n";
   for (size_t i = 0; i < loaders.size(); ++i) {
     data::Loader& loader = loaders[i];
     if (options.trainer.seed) loader.set_default_seed(static_cast<uint64_t>(*options.trainer.seed));
-    LoaderFindings findings = inspect(loader, arguments.limits);
+    LoaderFindings findings = inspect(loader, flags.limits());
     const data::DatasetPtr dataset = dataset_of(data, part.split);
     const std::vector<std::string> class_names = class_names_of(data, dataset);
     if (dataset && loaders.size() == 1) findings.samples_per_epoch = dataset->size();
     print_findings(std::cout, loaders.size() == 1 ? name : name + " " + std::to_string(i), findings, class_names);
     if (part.split == data::Split::Train && i == 0 && findings.batches > 0) {
-      write_sheet(findings.first, class_names, arguments.sheet);
+      write_sheet(findings.first, class_names, flags.sheet);
     }
     std::cout.flush();
   }
 }
 
-}  // namespace
-
-void data_command(const std::vector<std::string>& arguments) {
-  const std::string what = arguments.empty() ? "" : arguments[0];
-  if (what != "inspect" && what != "guess") {
-    throw UsageError("levin data: expected inspect or guess", what.empty() ? "" : ", got " + what);
-  }
-  std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-  if (what == "guess") return guess_command(std::move(rest));
-  const Arguments taken = take_arguments(rest);
-  const CommandLine line = read_command_line(schema_of<RunOptions>(), "data inspect", rest);
-  if (!line.flags.help.empty()) {
-    std::cout << kDataHelp << line.flags.help << std::flush;
-    return;
-  }
+int run_inspect(const InspectFlags& flags, const Words& words) {
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), "data inspect", words);
   const RunOptions options = read_run_options(line.config);
   if (line.flags.print_config) {
     std::cout << config_text(options, line.config) << std::flush;
-    return;
+    return 0;
   }
   if (!options.data) {
     throw UsageError("data.class: missing; name the data with --data.class (`levin list data` shows them)");
@@ -126,9 +104,20 @@ void data_command(const std::vector<std::string>& arguments) {
   data->prepare_data();
   for (const SplitLoaders& part : kSplits) {
     data->setup(part.stage);
-    inspect_part(*data, part, options, taken);
+    inspect_part(*data, part, options, flags);
     data->teardown(part.stage);
   }
+  return 0;
+}
+
+}  // namespace
+
+Command data_inspect_command() {
+  return make_command({.name = "data inspect",
+                       .summary = "Show what the loaders of a config's data give, and draw the first training batch",
+                       .rest = Rest::ConfigFlags,
+                       .values = {{"sheet", "FILE"}}},
+                      run_inspect);
 }
 
 }  // namespace levin::cli

@@ -1,3 +1,4 @@
+#include <levin/program/commands/run_module.h>
 #include <ATen/Context.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/signals.h>
@@ -5,16 +6,19 @@
 #include <levin/data/data_module.h>
 #include <levin/data/learned_state.h>
 #include <levin/modules/trained_weights.h>
+#include <levin/program/cli/command_line.h>
+#include <levin/program/cli/load_plugin.h>
 #include <levin/program/cli/report.h>
 #include <levin/program/cli/shell_word.h>
-#include <levin/program/commands/commands.h>
 #include <levin/program/commands/dry_run.h>
 #include <levin/program/commands/handle_signals.h>
 #include <levin/program/commands/prediction_file.h>
 #include <levin/program/commands/tune_config.h>
+#include <levin/program/config/without_effect.h>
 #include <levin/program/sweep/stop_after_epochs.h>
 #include <levin/program/sweep/trial_process.h>
 #include <levin/trainer/fit/launch_ranks.h>
+#include <levin/trainer/launch/environment.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/trainer_impl.h>
 
@@ -50,7 +54,7 @@ void check_output(const RunFlags& flags, const Placement& placement) {
   if (flags.output.empty()) return;
   const PredictionFile file(flags.output);
   if (placement.needs_supervisor() || (placement.environment && placement.environment->world_size > 1))
-    throw UsageError("--output: each rank of ", placement.strategy.name(),
+    throw UsageError("--output: each rank of ", placement.strategy.name,
                      " predicts a part of the samples; predict on one device, or under dp");
 }
 
@@ -99,6 +103,31 @@ void say_stopped(const HandleSignals& signals, const std::string& command_line) 
   std::cerr << std::endl;
 }
 
+/// Returns the command line without --ckpt-path, for a message that appends another one.
+std::string command_line_without_checkpoint(const std::string& command, const std::vector<std::string>& arguments) {
+  std::string line = "levin";
+  for (const std::string& word : plugin_flags()) line += " " + shell_word(word);
+  line += " " + command;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--ckpt-path") {
+      ++i;  // its value
+      continue;
+    }
+    if (arguments[i].rfind("--ckpt-path=", 0) == 0) continue;
+    line += " " + shell_word(arguments[i]);
+  }
+  return line;
+}
+
+/// Warns of options without effect on the fit; only one process warns if several ranks are started.
+void warn_without_effect(const CommandLine& line) {
+  const std::optional<LaunchEnvironment> ranks = find_launch_environment();
+  if (ranks && (ranks->rank != 0 || ranks->launcher == "levin")) return;
+  const bool is_resumed = !line.flags.ckpt_path.empty();
+  for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config, is_resumed))
+    console::warn(text);
+}
+
 }  // namespace
 
 bool is_run_command(const std::string& command) {
@@ -110,7 +139,12 @@ void require_model(const RunOptions& options) {
     throw UsageError("model.class: missing; name the module with --model.class (`levin list models` shows them)");
 }
 
-int run_command(const std::string& command, RunOptions options, RunFlags flags) {
+namespace {
+
+/// Creates the module and the data of the config and passes them to a Trainer, for fit after the search of auto_lr_find
+/// and auto_scale_batch_size. Prints the result on stdout. Returns the exit code: 0, the supervisor's if it started
+/// ranks, or 128 + the signal that ended the run.
+int run_with_options(const std::string& command, RunOptions options, const RunFlags& flags) {
   require_model(options);
   // Before the module and the data are created: the supervisor of ranks needs neither.
   const bool dry_run = flags.dry_run;
@@ -166,6 +200,22 @@ int run_command(const std::string& command, RunOptions options, RunFlags flags) 
   if (command == "fit" && trainer.is_global_zero()) say_stopped(*signals, flags.command_line);
   if (requeue_is_asked() && (!trainer.is_global_zero() || slurm_requeue())) return 0;
   return 128 + received_signal();
+}
+
+}  // namespace
+
+int run_module(const std::string& command, const Words& words, RunFlags flags) {
+  const CommandLine line = read_command_line(schema_of<RunOptions>(), command, words);
+  RunOptions options = read_run_options(line.config);
+  if (line.flags.print_config) {
+    std::cout << config_text(options, line.config);
+    return 0;
+  }
+  if (command == "fit") warn_without_effect(line);
+  flags.ckpt_path = line.flags.ckpt_path;
+  flags.command_line = command_line_without_checkpoint(command, words);
+  flags.references = KeptReferences(line.config, options);
+  return run_with_options(command, std::move(options), flags);
 }
 
 }  // namespace levin::cli

@@ -1,11 +1,11 @@
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/error.h>
 #include <levin/program/cli/shell_word.h>
-#include <levin/program/cli/take_flag.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/inspect_loader.h>
 #include <levin/program/config/config_text.h>
 #include <levin/program/config/problems.h>
+#include <levin/program/config/run_options.h>
 #include <levin/program/guess/guess.h>
 
 #include <filesystem>
@@ -17,21 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kGuessHelp =
-    R"(levin data guess looks at data of your own, says what they are, and writes a config that trains on them.
-
-Usage: levin data guess FOLDER|FILE [--target NAME] [--output FILE] [--force] [--all]
-
-  --target NAME   The column of a table to predict, the file with an array's targets, or the extension of a tar file's
-                  targets [guessed]
-  --output FILE   The config that is written [guess.json]
-  --force         Overwrite that file
-  --all           Look at every image and sample [at 2000 of each part, evenly spread]
-
-It reads images in one folder for each class (also below train, val and test), tables (CSV), arrays (.npy, .npz), tar files
-of samples, and texts. Files that cannot be read are named with the reason and what to do. Nothing but the config is
-written; its comments say what may be changed.
-)";
+struct GuessFlags {
+  std::string target = LEVIN_OPTION(target, "",
+                                    "The column of a table to predict, the file with an array's targets, or the "
+                                    "extension of a tar file's targets; unset: guessed");
+  std::string output = LEVIN_OPTION(output, "guess.json", "The config that is written");
+  bool force = LEVIN_OPTION(force, false, "Overwrite that file");
+  bool all = LEVIN_OPTION(all, false, "Look at every image and sample, not at 2000 of each part, evenly spread");
+};
 
 void print(std::ostream& out, const std::vector<Fault>& faults) {
   for (const Fault& fault : faults) {
@@ -53,29 +46,14 @@ void try_config(const std::string& name, const std::string& text) {
     for (size_t i = 0; i < loaders.size(); ++i) inspect(loaders[i], {.batches = 1});
 }
 
-}  // namespace
-
-void guess_command(std::vector<std::string> arguments) {
-  if (take_switch(arguments, "--help")) {
-    std::cout << kGuessHelp << std::flush;
-    return;
-  }
-  const std::string output = take_flag(arguments, "--output").value_or("guess.json");
-  const bool force = take_switch(arguments, "--force");
-  const GuessOptions options{.target = take_flag(arguments, "--target").value_or(""),
-                             .all = take_switch(arguments, "--all")};
-  for (const std::string& word : arguments)
-    if (word.starts_with("-"))
-      throw UsageError("levin data guess: no flag ", word, "; `levin data guess --help` says more");
-  if (arguments.size() != 1)
-    throw UsageError("levin data guess: expected a folder or a file; `levin data guess --help` says more");
+int run_guess(const GuessFlags& flags, const Words& words) {
   std::error_code ignored;
-  if (!force && fs::exists(output, ignored))
-    throw UsageError("levin data guess: ", output,
+  if (!flags.force && fs::exists(flags.output, ignored))
+    throw UsageError("levin data guess: ", flags.output,
                      " is there already; name another file with --output, or add --force");
 
-  const std::string& path = arguments[0];
-  const Guess found = guess(path, options);
+  const std::string &path = words[0], &output = flags.output;
+  const Guess found = guess(path, {.target = flags.target, .all = flags.all});
   std::cout << path << ": " << found.kind << "\n";
   for (const std::string& line : found.seen) std::cout << "  " << line << "\n";
   if (!found.broken.empty()) {
@@ -95,6 +73,24 @@ void guess_command(std::vector<std::string> arguments) {
   std::cout << "wrote " << output << "; the first batches could be read. To train:\n"
             << "  levin fit --config " << shell_word(output) << "\n"
             << std::flush;
+  return 0;
+}
+
+}  // namespace
+
+Command data_guess_command() {
+  return make_command(
+      {.name = "data guess",
+       .summary = "Look at a folder or a file of your own, say what it is, and write a config that trains on it",
+       .usage = "FOLDER|FILE",
+       .about =
+           R"(It reads images in one folder for each class (also below train, val and test), tables (CSV), arrays (.npy,
+.npz), tar files of samples, and texts. Files that cannot be read are named with the reason and what to do. Nothing but
+the config is written; its comments say what may be changed.)",
+       .least = 1,
+       .most = 1,
+       .values = {{"target", "NAME"}, {"output", "FILE"}}},
+      run_guess);
 }
 
 }  // namespace levin::cli

@@ -1,0 +1,64 @@
+#include <levin/core/system/error.h>
+#include <levin/program/cli/command_line.h>
+#include <levin/program/commands/commands.h>
+#include <levin/program/commands/run_module.h>
+#include <levin/program/config/overrides.h>
+#include <levin/program/config/run_options.h>
+
+#include <filesystem>
+#include <map>
+
+namespace levin::cli {
+namespace {
+
+struct PredictFlags {
+  std::vector<std::string> input =
+      LEVIN_OPTION(input, {}, "What to predict: images or a folder of them, a .csv, .npy or text file");
+  std::string output = LEVIN_OPTION(
+      output, "", "Write the predictions to this file: a table (.csv), JSON lines (.jsonl) or an array (.npy)");
+};
+
+/// Adds the option of the config's data that takes the paths of --input: predict_root of ImageFolder, test_file of Csv,
+/// test_input of Npy, file of Text. Throws UsageError for other data, for a path that does not exist, and for several
+/// where the data takes one.
+Words with_inputs(Words words, const std::vector<std::string>& paths) {
+  if (paths.empty()) return words;
+  const Schema& schema = schema_of<RunOptions>();
+  Config config = read_config_files(schema, config_files_of(words));
+  std::vector<Override> overrides = environment_overrides();
+  for (Override& given : likely_overrides(words)) overrides.push_back(std::move(given));
+  apply(schema, config, std::move(overrides));
+  const std::string data = class_name_of(config.values.value("data", Json()));
+  static const std::map<std::string, std::string> kOptions = {
+      {"ImageFolder", "predict_root"}, {"Csv", "test_file"}, {"Npy", "test_input"}, {"Text", "file"}};
+  const auto option = kOptions.find(data);
+  if (option == kOptions.end())
+    throw UsageError("--input: ", data.empty() ? "the config names no data" : data + " takes no files to predict",
+                     "; ImageFolder, Csv, Npy and Text do");
+  std::string text;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) throw UsageError("--input: there is no file or folder ", path);
+    text += (text.empty() ? "" : ",") + path;
+  }
+  if (paths.size() > 1 && data != "ImageFolder")
+    throw UsageError("--input: ", data, " takes one file, and here are ", paths.size());
+  words.push_back("--data." + option->second + "=" + text);
+  return words;
+}
+
+int run_predict(const PredictFlags& flags, const Words& words) {
+  return run_module("predict", with_inputs(words, flags.input), {.output = flags.output});
+}
+
+}  // namespace
+
+Command predict_command() {
+  return make_command({.name = "predict",
+                       .summary = "Print or write what a module predicts",
+                       .rest = Rest::ConfigFlags,
+                       .values = {{"input", "PATH..."}, {"output", "FILE"}}},
+                      run_predict);
+}
+
+}  // namespace levin::cli

@@ -1,0 +1,10 @@
+# cmake -DPROGRAM=<levin> -DWORDS=<config;docs> -DPAGE=<docs/config.md> -P page_is_current.cmake: the page is what the program prints.
+execute_process(COMMAND "${PROGRAM}" ${WORDS} OUTPUT_VARIABLE printed RESULT_VARIABLE failed)
+list(JOIN WORDS " " words)
+if(failed)
+  message(FATAL_ERROR "levin ${words} failed")
+endif()
+file(READ "${PAGE}" page)
+if(NOT printed STREQUAL page)
+  message(FATAL_ERROR "${PAGE} is not current: write what `levin ${words}` prints into it")
+endif()
