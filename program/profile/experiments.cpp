@@ -1,6 +1,7 @@
 #include <levin/program/profile/experiments.h>
 #include <levin/core/system/cores.h>
 #include <levin/program/profile/config_values.h>
+#include <levin/trainer/strategies/strategy_choice.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -100,6 +101,21 @@ std::vector<Experiment> loader_experiments(const Json& config, const ProfileFact
   return list;
 }
 
+/// Returns an option of the strategy of several ranks; its default if the strategy is left to the devices, which is
+/// ddp.
+Json strategy_option(const Json& config, const char* option, const Json& by_default) {
+  const Json value = value_at(config, std::string("trainer.strategy.") + option);
+  const bool is_auto = value_at(config, "trainer.strategy.class") == kAutoStrategy;
+  return value.is_null() && is_auto ? by_default : value;
+}
+
+/// Returns the change of such an option, which names ddp if the config names no strategy.
+ProfileChange change_of_strategy(const Json& config, const char* option, const Json& after) {
+  const std::string path = std::string("trainer.strategy.") + option;
+  if (has(config, path)) return change_of(config, path, after);
+  return change_of(config, "trainer.strategy", {{"class", "ddp"}, {option, after}});
+}
+
 std::vector<Experiment> option_experiments(const Json& config, const ProfileFacts& facts) {
   std::vector<Experiment> list;
   /// Tries another value if the present one is `costly`.
@@ -153,14 +169,20 @@ std::vector<Experiment> option_experiments(const Json& config, const ProfileFact
     if (cores > 3 && now != cores / 2) try_threads(cores / 2);
   }
   if (facts.world_size > 1) {
-    try_instead("strategy.find_unused_parameters", true, false, "the search for unused parameters");
-    const Json bucket = value_at(config, "trainer.strategy.bucket_cap_mb");
+    const auto try_of_strategy = [&](const char* option, const Json& after, const char* cause, bool cpu_decides) {
+      list.push_back({.cause = cause,
+                      .changes = {change_of_strategy(config, option, after)},
+                      .effect = ProfileEffect::None,
+                      .cpu_decides = cpu_decides});
+    };
+    if (is_true(strategy_option(config, "find_unused_parameters", false)))
+      try_of_strategy("find_unused_parameters", false, "the search for unused parameters", /*cpu_decides=*/true);
     constexpr double kBucket = 25;
+    const Json bucket = strategy_option(config, "bucket_cap_mb", kBucket);
     if (bucket.is_number() && bucket.get<double>() < kBucket)
-      list.push_back({.cause = "many small reductions",
-                      .changes = {change_of(config, "trainer.strategy.bucket_cap_mb", kBucket)}});
-    try_instead("strategy.static_graph", false, true, "the search for gradients that are ready", ProfileEffect::None,
-                false);
+      try_of_strategy("bucket_cap_mb", kBucket, "many small reductions", /*cpu_decides=*/true);
+    if (strategy_option(config, "static_graph", false) == false)
+      try_of_strategy("static_graph", true, "the search for gradients that are ready", /*cpu_decides=*/false);
   }
   return list;
 }
