@@ -213,9 +213,8 @@ std::vector<Experiment> learning_experiments(const Json& config, const ProfileFa
     if (k.is_number_integer())
       add("reductions between ranks", {change_of(config, "trainer.accumulate_grad_batches", 4 * k.get<int64_t>())},
           "reductions");
-    if (value_at(config, "trainer.strategy.gradient_compression") == Json("none"))
-      add("reductions between ranks", {change_of(config, "trainer.strategy.gradient_compression", "bf16")},
-          "reductions");
+    if (strategy_option(config, "gradient_compression", "none") == "none")
+      add("reductions between ranks", {change_of_strategy(config, "gradient_compression", "bf16")}, "reductions");
   }
   return list;
 }
