@@ -103,24 +103,24 @@ RunResult Trainer::Impl::fit(Trainer& trainer, ModuleRef module, const RunInputs
   refuse_untuned();
   if (!is_for_trials_ && !placement.is_dry_run)
     for (BeforeFit* const one : callbacks_of<BeforeFit>(options.callbacks)) one->before_fit(trainer, module, inputs);
-  fit_.reset();
-  fit_ =
+  newest_fit_.reset();
+  newest_fit_ =
       std::make_shared<Assembly>(options, placement, ranks(), module, inputs.data_module, Stage::Fit, is_for_trials_);
-  const RunScope scope = fit_->scope();
+  const RunScope scope = newest_fit_->scope();
   try {
-    Fit session(*fit_, {.inputs = inputs,
-                        .config = config,
-                        .found_rate = {.lr = tuned.lr, .factor = tuned.lr_factor},
-                        .start = is_for_trials_ || placement.is_dry_run ? StartIdentity() : start_of_next_fit(),
-                        .runs = options.runs_folder(),
-                        .prints_end = prints_end});
-    session.begin();
-    session.train();
-    RunResult result = session.end();
+    Fit fit(*newest_fit_, {.inputs = inputs,
+                           .config = config,
+                           .found_rate = {.lr = tuned.lr, .factor = tuned.lr_factor},
+                           .start = is_for_trials_ || placement.is_dry_run ? StartIdentity() : start_of_next_fit(),
+                           .runs = options.runs_folder(),
+                           .prints_end = prints_end});
+    fit.begin();
+    fit.train();
+    RunResult result = fit.end();
     profile = result.profile;
     return result;
   } catch (...) {
-    fit_.reset();
+    newest_fit_.reset();
     throw;
   }
 }
@@ -141,8 +141,8 @@ Session Trainer::Impl::start(ModuleRef module, SessionOptions session) {
 }
 
 void Trainer::Impl::save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how) {
-  if (!fit_) throw UsageError("Trainer::save_checkpoint: there was no fit yet, or it failed");
-  RunContext& run = fit_->run();
+  if (!newest_fit_) throw UsageError("Trainer::save_checkpoint: there was no fit yet, or it failed");
+  RunContext& run = newest_fit_->run();
   run.check_module_exists("Trainer::save_checkpoint");
   run.view.save_checkpoint(std::filesystem::absolute(path), std::move(how));
   if (!run.has_ended()) return;

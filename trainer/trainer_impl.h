@@ -63,8 +63,8 @@ class Trainer::Impl {
   std::optional<FoundCheckpoint> find_for_evaluation(const std::string& ckpt_path, RunContext& run) const;
 
   bool is_for_trials_;
-  std::shared_ptr<ProcessGroup> ranks_ = {};  ///< set once a run with ddp or zero1 has started
-  std::shared_ptr<Assembly> fit_ = {};        ///< the newest fit, kept after it has ended
+  std::shared_ptr<ProcessGroup> ranks_ = {};   ///< set once a run with ddp or zero1 has started
+  std::shared_ptr<Assembly> newest_fit_ = {};  ///< its parts, kept after it has ended
 };
 
 }  // namespace levin

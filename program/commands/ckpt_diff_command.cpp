@@ -1,6 +1,6 @@
-#include <levin/program/commands/ckpt_diff.h>
 #include <levin/core/state/find_state_dict.h>
 #include <levin/program/cli/report.h>
+#include <levin/program/commands/ckpt_diff.h>
 #include <levin/program/commands/ckpt_file.h>
 #include <levin/program/commands/commands.h>
 

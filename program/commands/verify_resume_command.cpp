@@ -1,4 +1,3 @@
-#include <levin/program/commands/verify_resume.h>
 #include <ATen/Context.h>
 #include <levin/callbacks/callback.h>
 #include <levin/core/state/state_file.h>
@@ -9,6 +8,7 @@
 #include <levin/program/commands/ckpt_diff.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/run_module.h>
+#include <levin/program/commands/verify_resume.h>
 #include <levin/program/config/run_options.h>
 #include <levin/trainer/launch.h>
 #include <levin/trainer/launch/environment.h>
