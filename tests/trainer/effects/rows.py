@@ -120,7 +120,7 @@ ROWS = {
     "strategy.dp.output_device": {"value": 5, "refused": "output_device"},
     "strategy.*.find_unused_parameters": {"base": UNUSED, "exit": 2, "value": True, "sees": "weights"},
     "strategy.*.static_graph": {"base": UNUSED, "exit": 2, "value": True, "sees": "weights"},
-    "strategy.*.bucket_cap_mb": {"flags": ["--dry-run"], "value": 0.001, "sees": "output"},
+    "strategy.*.bucket_cap_mb": {"base": {"model": {"hidden": 64}}, "flags": ["--dry-run"], "value": 0.001, "sees": "output"},
     "strategy.fsdp.gradient_compression": {"shown_by": "tests/trainer/strategies/fsdp_test.cpp"},
     "strategy.*.gradient_compression": {"value": "bf16", "sees": "weights"},
     "strategy.fsdp.parameter_compression": {"value": "bf16", "sees": "weights"},
