@@ -119,7 +119,10 @@ void DdpStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const
 
 State DdpStrategy::weights() { return module_state_dict(*module_); }
 
-State DdpStrategy::state_dict() const { return reducer_ ? reducer_->state_dict() : State(); }
+State DdpStrategy::state_dict() {
+  follow_parameters();  // the buckets are those of the next backward
+  return reducer_ ? reducer_->state_dict() : State();
+}
 
 void DdpStrategy::load_state_dict(const State& state) {
   follow_parameters();  // groups may have been added in on_load_checkpoint

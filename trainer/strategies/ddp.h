@@ -60,7 +60,7 @@ class DdpStrategy : public Strategy {
   }
   State divided_weights(State& /*divided*/, const std::string& /*key*/) override { return weights(); }
   void give_back() override {}
-  State state_dict() const override;
+  State state_dict() override;
   void load_state_dict(const State& state) override;
 
  protected:

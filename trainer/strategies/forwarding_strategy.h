@@ -65,7 +65,7 @@ class ForwardingStrategy : public Strategy {
     return inner_->divided_weights(divided, key);
   }
   void give_back() override { inner_->give_back(); }
-  State state_dict() const override { return inner_->state_dict(); }
+  State state_dict() override { return inner_->state_dict(); }
   void load_state_dict(const State& state) override { inner_->load_state_dict(state); }
   const Strategy& inner() const { return *inner_; }
 

@@ -54,7 +54,7 @@ class FsdpStrategy final : public DdpStrategy {
   State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override;
   State divided_weights(State& divided, const std::string& key) override;
   void give_back() override;
-  State state_dict() const override { return {}; }
+  State state_dict() override { return {}; }
   void load_state_dict(const State& /*state*/) override {}
 
  protected:

@@ -36,7 +36,7 @@ class OneProcessStrategy : public Strategy {
   }
   State divided_weights(State& /*divided*/, const std::string& /*key*/) override { return weights(); }
   void give_back() override {}
-  State state_dict() const override { return {}; }
+  State state_dict() override { return {}; }
   void load_state_dict(const State& /*state*/) override {}
 
  protected:

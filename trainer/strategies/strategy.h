@@ -96,7 +96,7 @@ class Strategy {
   /// Called once, after the run's last step: the module has its whole parameters again. Collective: all ranks call it.
   virtual void give_back() = 0;
   /// Returns the strategy's own state for an exact resume; none if it has no state.
-  virtual State state_dict() const = 0;
+  virtual State state_dict() = 0;
   /// Called after `attach`. Throws levin::UsageError for another module's state.
   virtual void load_state_dict(const State& state) = 0;
 };

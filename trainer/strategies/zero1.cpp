@@ -22,9 +22,7 @@ bool Zero1Strategy::follow_parameters() {
   return changed;
 }
 
-State Zero1Strategy::state_dict() const {
-  return sharded_ ? State::dict({{kShares, DdpStrategy::state_dict()}}) : State();
-}
+State Zero1Strategy::state_dict() { return sharded_ ? State::dict({{kShares, DdpStrategy::state_dict()}}) : State(); }
 
 void Zero1Strategy::load_state_dict(const State& state) {
   follow_parameters();

@@ -31,7 +31,7 @@ class Zero1Strategy final : public DdpStrategy {
   }
   /// Returns the reducer's buckets, by which the parameters are divided: the buckets of groups that a hook added follow
   /// the first ones.
-  State state_dict() const override;
+  State state_dict() override;
   void load_state_dict(const State& state) override;
 
  protected:

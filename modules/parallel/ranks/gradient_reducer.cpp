@@ -301,10 +301,7 @@ State GradientReducer::state_dict() const {
   // Rebuilds the buckets requested by the first backward now instead of at the next: they determine the order of sums.
   group_.guarded("rebuild of buckets", [&] { engine_->reducer->rebuild_buckets(); });
   State buckets = State::list();
-  // If rows have changed, the next backward begins with first buckets.
-  const Buckets next =
-      has_other_rows() ? first_buckets(parameters_, options_) : indices_in(parameters_, this->buckets());
-  for (const std::vector<size_t>& bucket : next) {
+  for (const std::vector<size_t>& bucket : indices_in(parameters_, this->buckets())) {
     State indices = State::list();
     for (const size_t index : bucket) indices.push_back(static_cast<int64_t>(index));
     buckets.push_back(std::move(indices));

@@ -97,7 +97,7 @@ class GradientReducer {
   ProcessGroup& group() const { return group_; }
 
   /// Returns the parameters of each bucket in the next backward, as indices among the parameters that require
-  /// gradients. Collective: all ranks call it.
+  /// gradients. Call follow_module first if the module has changed. Collective: all ranks call it.
   State state_dict() const;
   /// Restores these buckets, so that sums are computed in the same order. Throws levin::UsageError if the parameters
   /// differ.

@@ -56,7 +56,9 @@ void ShardedGradients::begin_next_reduction() {
 }
 
 void ShardedGradients::finish_reductions() {
-  for (UnitGradients& unit : units_) unit.finish_reduction();
+  // In the order in which they began: a rank without a loss finishes each before the next, and the sums over replicas
+  // must meet.
+  for (size_t i = 0; i < begun_; ++i) units_[order_[i]].finish_reduction();
   hooks_.finished();
 }
 

@@ -37,6 +37,18 @@ struct RankLearner {
     return values;
   }
   std::string log() const { return read_bytes(folder / "log"); }
+  /// Returns the parameters of each bucket at the end, and whether the buckets stay.
+  std::string buckets() const {
+    const levin::State strategy = levin::load_state(folder / "end.ckpt").at("levin").at("strategy");
+    const levin::State* const shares = strategy.find("shares");
+    const levin::State& state = shares != nullptr ? *shares : strategy;
+    std::string text;
+    for (const levin::State& bucket : state.at("buckets").items()) {
+      for (const levin::State& parameter : bucket.items()) text += std::to_string(parameter.to_int()) + " ";
+      text += "| ";
+    }
+    return text + (state.at("buckets_stay").to_bool() ? "stay" : "change");
+  }
   std::string middle() const { return (folder / "middle.ckpt").string(); }
   TemporaryFolder folder;
 };
@@ -107,6 +119,19 @@ TEST_CASE("parameters whose rows change train on ranks as on one device, and res
   const auto unbroken = learner.weights("ddp", 2, "rows");
   CHECK(difference(unbroken, expected) < 1e-10);
   CHECK(difference(learner.weights("ddp", 2, "rows", learner.middle()), unbroken) == 0);
+}
+
+TEST_CASE("what the module changed right before a save is reduced in the same buckets after a resume") {
+  for (const auto& [strategy, what] : {std::pair<const char*, const char*>{"ddp", "rows_before_the_save"},
+                                       {"ddp", "unfreezes_before_the_save"},
+                                       {"zero1", "unfreezes_before_the_save"}}) {
+    INFO(strategy << " " << what);
+    const RankLearner learner;
+    const auto unbroken = learner.weights(strategy, 3, what);
+    const std::string buckets = learner.buckets();
+    CHECK(difference(learner.weights(strategy, 3, what, learner.middle()), unbroken) == 0);
+    CHECK(learner.buckets() == buckets);
+  }
 }
 
 TEST_CASE("ranks that change rows differently are told which parameter differs") {

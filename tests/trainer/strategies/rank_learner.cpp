@@ -84,7 +84,7 @@ struct Net : levin::LightningModule {
     return loss;
   }
   void on_train_epoch_start(levin::Run& run) override {
-    if (!unfreezes() || current_epoch() != 1) return;
+    if (!unfreezes() || what == "unfreezes_before_the_save" || current_epoch() != 1) return;
     join(*run.optimizers()[0]);
   }
   void join(torch::optim::Optimizer& optimizer) {
@@ -98,9 +98,12 @@ struct Net : levin::LightningModule {
     levin::optim::take_row_counts(*this, checkpoint.at("state_dict"));
   }
   void on_train_batch_end(levin::Run& run) override {
+    const bool before_the_save = what.find("before_the_save") != std::string::npos;
+    if (what.rfind("rows", 0) == 0 && run.batch_idx() == (before_the_save ? 2 : 1)) change_rows(run.comm().rank());
     // In the second epoch, in the middle of a window of two.
-    if (current_epoch() == 1 && run.batch_idx() == 2) run.save_checkpoint(middle);
-    if (what.rfind("rows", 0) == 0 && run.batch_idx() == 1) change_rows(run.comm().rank());
+    if (current_epoch() != 1 || run.batch_idx() != 2) return;
+    if (unfreezes() && before_the_save) join(*run.optimizers()[0]);
+    run.save_checkpoint(middle);
   }
   void change_rows(int64_t rank) const {
     if (what == "rows_on_one_rank" && rank == 1) return;
@@ -110,6 +113,7 @@ struct Net : levin::LightningModule {
   bool by_lbfgs() const { return what.rfind("lbfgs", 0) == 0; }
   /// The ranks have taken the same way if they have the same bits.
   void on_train_end(levin::Run& run) override {
+    run.save_checkpoint(middle.parent_path() / "end.ckpt");
     if (!by_lbfgs()) return;
     const auto own = torch::nn::utils::parameters_to_vector(parameters()).detach();
     for (const auto& one : run.comm().all_gather(own))

@@ -65,6 +65,7 @@ struct Case {
   bool unused = false, keeps_parameters = false, reduces_each = false;
   bool uses_spare_on_rank_zero = false;
   int64_t hybrid = 0;
+  int64_t rank_without_loss = -1;
   bool built_divided = false;
   std::optional<torch::Dtype> gather_dtype = {}, reduce_dtype = {};
   double clip = 0;  ///< largest norm of all gradients; 0: any
@@ -119,6 +120,10 @@ std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Ca
     for (Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
     for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
       reducer.synchronize_buffers();
+      if (group.rank() == how.rank_without_loss) {
+        if (micro + 1 == how.micro_batches) reducer.backward_without_loss();
+        continue;
+      }
       const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
       if (micro + 1 < how.micro_batches)
         loss.backward();
@@ -207,6 +212,10 @@ std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, cons
     for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
       sharded.begin_pass(ShardedModule::Pass::Training);
       levin::parallel::broadcast_buffers(*net, group, 0);
+      if (group.rank() == how.rank_without_loss) {
+        if (micro + 1 == how.micro_batches) sharded.backward_without_loss();
+        continue;
+      }
       const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
       if (micro + 1 < how.micro_batches)
         sharded.backward_without_sync(loss);
@@ -417,13 +426,16 @@ TEST_CASE("tensors that are built divided are whole where an operation uses them
 
 TEST_CASE("a module that groups of ranks divide among each other trains as under ddp") {
   for (const auto& [ranks, hybrid] : {std::pair<int64_t, int64_t>{4, 2}, {4, 1}, {2, 1}, {6, 3}}) {
-    INFO(ranks << " ranks in groups of " << hybrid);
-    const Case how = {.micro_batches = 2, .hybrid = hybrid};
-    run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
-      const auto expected = trained_whole(group, how, 20);
-      const auto got = trained_in_shards(group, how, 20);
-      if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
-    });
+    // A rank without a loss reduces the units one after the other, the others several at once.
+    for (const int64_t without_loss : {int64_t{-1}, ranks - 1}) {
+      INFO(ranks << " ranks in groups of " << hybrid << ", without a loss: " << without_loss);
+      const Case how = {.micro_batches = 2, .hybrid = hybrid, .rank_without_loss = without_loss};
+      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+        const auto expected = trained_whole(group, how, 20);
+        const auto got = trained_in_shards(group, how, 20);
+        if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
+      });
+    }
   }
   CHECK(contains(error_text([] {
                    run_ranks_over_gloo(3, [](levin::ProcessGroup& group) {
