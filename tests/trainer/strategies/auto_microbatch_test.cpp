@@ -159,7 +159,7 @@ TEST_CASE("auto_microbatch forwards to the strategy what it does not do itself")
     levin::Batch run_predict_step(const levin::Batch& batch, int64_t) override { return batch; }
     void zero_grad(torch::optim::Optimizer&) override { calls->push_back("zero_grad"); }
     void step(torch::optim::Optimizer&, const levin::Closure&) override { calls->push_back("step"); }
-    levin::State state_dict() const override { return "a state"; }
+    levin::State state_dict() override { return "a state"; }
     void load_state_dict(const levin::State& state) override { calls->push_back("load " + state.to_string()); }
     std::vector<std::string>* calls;
   };
