@@ -115,12 +115,14 @@ bool are_in_step(const data::Loaders* loaders, const Comm& comm) {
          std::ranges::all_of(*loaders, [](const auto& loader) { return loader->in_step(); });
 }
 
-/// Returns the state that belongs to one rank. Between validations the evaluation loaders have no position.
+/// Returns the state that belongs to one rank. Between epochs the training loader has no position, and between
+/// validations the evaluation loaders have none.
 State section_of_rank(RunContext& run) {
   const bool validating = run.state.counters.batch_phase == BatchPhase::Validating;
+  const bool inside_epoch = run.state.counters.batch_in_epoch != 0;
   State section = State::dict(
       {{"rng", run.rng()},
-       {"train_loader", loader_states(run.state.loaders.train)},
+       {"train_loader", inside_epoch ? loader_states(run.state.loaders.train) : State::list()},
        {"evaluation_loaders", validating ? loader_states(run.state.loaders.evaluation) : State::list()},
        {"train_loader_in_step", are_in_step(run.state.loaders.train, run.comm())},
        {"evaluation_loaders_in_step", are_in_step(run.state.loaders.evaluation, run.comm())},

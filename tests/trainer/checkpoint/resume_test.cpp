@@ -1,4 +1,5 @@
 // A resumed run ends as the run that was never stopped: to the bit, and with the same rows.
+#include <levin/core/state/state_file.h>
 #include <levin/levin.h>
 
 #include "tests/catch.h"
@@ -92,4 +93,20 @@ TEST_CASE("a run in other precisions resumes with its scaler, master weights and
     options.amp_level = "O2";
   });
   check_hooks(kHooksOfPrecisions, {}, [](levin::TrainerOptions& options) { options.precision = "bf16-true"; });
+}
+
+TEST_CASE("a run that is resumed at its end, where nothing is left to train, saves what was saved before") {
+  const TemporaryFolder folder;
+  const auto places = [&](const std::string& name, const std::string& ckpt_path) {
+    levin::Trainer trainer(resumable(folder / name));
+    Learner module;
+    Points data;
+    trainer.fit(module, data, ckpt_path);
+    trainer.save_checkpoint(folder / (name + ".ckpt"));
+    const levin::State saved = levin::load_state(folder / (name + ".ckpt"));
+    const levin::State& rank = saved.at("levin").at("ranks").items()[0];
+    return levin::save_state_bytes(levin::State::list({rank.at("train_loader"), rank.at("rng")}));
+  };
+  const std::string ended = places("ended", "");
+  CHECK(places("resumed", (folder / "ended.ckpt").string()) == ended);
 }
