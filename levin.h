@@ -43,7 +43,6 @@
 #include <levin/core/options/epoch_table.h>
 #include <levin/core/options/fast_dev_run.h>
 #include <levin/core/options/option.h>
-#include <levin/core/options/precision.h>
 #include <levin/core/options/registry.h>
 #include <levin/core/options/text_table.h>
 #include <levin/core/ranks/process_group.h>
@@ -226,6 +225,9 @@
 #include <levin/trainer/options/option_values.h>
 #include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/options/trainer_options.h>
+#include <levin/trainer/precision/precision.h>
+#include <levin/trainer/precision/precision_plugin.h>
+#include <levin/trainer/precision/registry.h>
 #include <levin/trainer/profilers/advanced_profiler_options.h>
 #include <levin/trainer/profilers/memory_profiler_options.h>
 #include <levin/trainer/profilers/profiler_options.h>
@@ -233,6 +235,11 @@
 #include <levin/trainer/profilers/trace_profiler_options.h>
 #include <levin/trainer/run_folder/run_result.h>
 #include <levin/trainer/session/session.h>
+#include <levin/trainer/strategies/ddp.h>
+#include <levin/trainer/strategies/registry.h>
+#include <levin/trainer/strategies/single_device.h>
+#include <levin/trainer/strategies/strategy.h>
+#include <levin/trainer/strategies/strategy_options.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/tuner/batch_size_finder.h>
 #include <levin/trainer/tuner/learning_rate_finder.h>

@@ -54,7 +54,8 @@ class OptionType {
   /// True if the value is a list of `item`.
   virtual bool is_list() const { return false; }
   /// Returns the JSON Schema of the values that `set` accepts, without the limits; an empty object if any value may be
-  /// valid. Types with `inner`, `classes` or `item` do not override it.
+  /// valid. Types with `inner` or `item` do not override it; those with `classes` return what `set` accepts besides
+  /// names and objects.
   virtual Json json_schema() const;
 };
 

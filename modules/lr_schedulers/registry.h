@@ -5,20 +5,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 namespace levin {
 
-/// Learning-rate schedules by name, for options such as `ClassChoice<LRSchedulerKind> lr_scheduler`.
-///
-/// An entry consists of an options struct and a spec made from it and an LRSchedulerConfig:
-///
-///     struct StepLROptions {
-///       double gamma = LEVIN_OPTION(gamma, 0.1, "Factor of each decay");
-///     };
-///     struct StepLR : LRSchedulerSpec { StepLR(StepLROptions options, LRSchedulerConfig when = {}); ... };
-///     add_lr_scheduler<StepLR, StepLROptions>(registry, "StepLR", "...");     // in register_builtins
-///
-/// A config's schedule is then made by `options.lr_scheduler.make("model.lr_scheduler")`.
+/// The registry of learning-rate schedules by name, for options such as `ClassChoice<LRSchedulerKind> lr_scheduler`:
+/// `{"class": "StepLR", "step_size": 10, "interval": "step"}`. A config's schedule is made by
+/// `options.lr_scheduler.make("model.lr_scheduler")`.
 struct LRSchedulerKind {
   using Entry = std::function<std::shared_ptr<const LRSchedulerSpec>(const void* options)>;
   static Registry<Entry>& registry();
@@ -31,15 +24,23 @@ struct Scheduled {
   LRSchedulerConfig config = {};
 };
 
-/// Adds a schedule that is constructed from `Options` and an LRSchedulerConfig.
-template <class Spec, class Options>
+/// Adds schedule `Spec`, which is constructed from its nested `Options`, if it has some, and an LRSchedulerConfig.
+template <class Spec, class Options = OptionsOf<Spec>>
 bool add_lr_scheduler(Registry<LRSchedulerKind::Entry>& registry, const std::string& name,
                       const std::string& help = "") {
   registry.add<Scheduled<Options>>(name, help, [](const void* options) -> std::shared_ptr<const LRSchedulerSpec> {
     const auto& scheduled = *static_cast<const Scheduled<Options>*>(options);
-    return std::make_shared<Spec>(scheduled.options, scheduled.config);
+    if constexpr (std::is_same_v<Options, NoOptions>)
+      return std::make_shared<Spec>(scheduled.config);
+    else
+      return std::make_shared<Spec>(scheduled.options, scheduled.config);
   });
   return true;
 }
 
 }  // namespace levin
+
+/// Registers a schedule for configs. Use it at namespace scope in a .cpp; the name may be qualified.
+#define LEVIN_REGISTER_LR_SCHEDULER(Class)                                          \
+  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+      ::levin::add_lr_scheduler<Class>(::levin::LRSchedulerKind::registry(), ::levin::detail::unqualified(#Class))

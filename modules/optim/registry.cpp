@@ -21,21 +21,21 @@ namespace {
 
 /// Registers levin's own optimizers.
 void register_builtins(Registry<OptimizerKind::Entry>& registry) {
-  add_optimizer<SGD, SGDOptions>(registry, "SGD", "Stochastic gradient descent, with momentum where asked");
-  add_optimizer<Adam, AdamOptions>(registry, "Adam", "Adam");
-  add_optimizer<AdamW, AdamWOptions>(registry, "AdamW", "Adam with decoupled weight decay");
-  add_optimizer<Adamax, AdamaxOptions>(registry, "Adamax", "Adam by the largest gradient");
-  add_optimizer<NAdam, NAdamOptions>(registry, "NAdam", "Adam with Nesterov momentum");
-  add_optimizer<RAdam, RAdamOptions>(registry, "RAdam", "Adam that warms itself up");
-  add_optimizer<Adadelta, AdadeltaOptions>(registry, "Adadelta", "Adadelta");
-  add_optimizer<RMSprop, RMSpropOptions>(registry, "RMSprop", "RMSprop");
-  add_optimizer<Adagrad, AdagradOptions>(registry, "Adagrad", "Adagrad");
-  add_optimizer<Rprop, RpropOptions>(registry, "Rprop", "Resilient backpropagation, for whole batches");
-  add_optimizer<ASGD, ASGDOptions>(registry, "ASGD", "Averaged stochastic gradient descent");
-  add_optimizer<Lion, LionOptions>(registry, "Lion", "The sign of an average of gradients");
-  add_optimizer<LAMB, LAMBOptions>(registry, "LAMB", "Adam with a rate for each tensor, for large batches");
-  add_optimizer<LARS, LARSOptions>(registry, "LARS", "SGD with a rate for each tensor, for large batches");
-  add_optimizer<Adafactor, AdafactorOptions>(registry, "Adafactor", "Adam in little memory");
+  add_optimizer<SGD>(registry, "SGD", "Stochastic gradient descent, with momentum where asked");
+  add_optimizer<Adam>(registry, "Adam", "Adam");
+  add_optimizer<AdamW>(registry, "AdamW", "Adam with decoupled weight decay");
+  add_optimizer<Adamax>(registry, "Adamax", "Adam by the largest gradient");
+  add_optimizer<NAdam>(registry, "NAdam", "Adam with Nesterov momentum");
+  add_optimizer<RAdam>(registry, "RAdam", "Adam that warms itself up");
+  add_optimizer<Adadelta>(registry, "Adadelta", "Adadelta");
+  add_optimizer<RMSprop>(registry, "RMSprop", "RMSprop");
+  add_optimizer<Adagrad>(registry, "Adagrad", "Adagrad");
+  add_optimizer<Rprop>(registry, "Rprop", "Resilient backpropagation, for whole batches");
+  add_optimizer<ASGD>(registry, "ASGD", "Averaged stochastic gradient descent");
+  add_optimizer<Lion>(registry, "Lion", "The sign of an average of gradients");
+  add_optimizer<LAMB>(registry, "LAMB", "Adam with a rate for each tensor, for large batches");
+  add_optimizer<LARS>(registry, "LARS", "SGD with a rate for each tensor, for large batches");
+  add_optimizer<Adafactor>(registry, "Adafactor", "Adam in little memory");
   add_optimizer<LBFGS, LBFGSOptions>(registry, "LBFGS", "L-BFGS, which evaluates the loss many times in a step");
 }
 

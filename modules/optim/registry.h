@@ -6,35 +6,32 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace levin::optim {
 
-/// Optimizers by name, for options such as `ClassChoice<optim::OptimizerKind> optimizer`.
-///
-/// An entry consists of an options struct and an optimizer class made from parameter groups and these options:
-///
-///     struct SGDOptions {
-///       double lr = LEVIN_OPTION(lr, 1e-3, "Learning rate", {.min = 0});
-///       double momentum = LEVIN_OPTION(momentum, 0, "Momentum", {.min = 0});
-///     };
-///     struct SGD : torch::optim::SGD { SGD(ParamGroups groups, SGDOptions options); };
-///     add_optimizer<SGD, SGDOptions>(registry, "SGD", "Stochastic gradient descent");     // in register_builtins
-///
-/// A config's optimizer is then made by `optim::make_optimizer(options.optimizer, "model.optimizer", parameters())`.
+/// The registry of optimizers by name, for options such as `ClassChoice<optim::OptimizerKind> optimizer`:
+/// `{"class": "SGD", "lr": 0.1}`. A config's optimizer is made by
+/// `optim::make_optimizer(options.optimizer, "model.optimizer", parameters())`.
 struct OptimizerKind {
   using Entry = std::function<std::unique_ptr<torch::optim::Optimizer>(const void* options, ParamGroups groups)>;
   static Registry<Entry>& registry();
 };
 
-/// Adds an optimizer class that is constructed from parameter groups and `Options`.
-template <class Optimizer, class Options>
+/// Adds optimizer class `O`, which is constructed from parameter groups and its nested `Options`; if it has none, from
+/// groups alone. OptimizerOf<Options> brings them.
+template <class O, class Options = OptionsOf<O>>
 bool add_optimizer(Registry<OptimizerKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  registry.add<Options>(name, help, [](const void* options, ParamGroups groups) {
-    return std::unique_ptr<torch::optim::Optimizer>(
-        std::make_unique<Optimizer>(std::move(groups), *static_cast<const Options*>(options)));
-  });
+  registry.add<Options>(
+      name, help,
+      []([[maybe_unused]] const void* options, ParamGroups groups) -> std::unique_ptr<torch::optim::Optimizer> {
+        if constexpr (std::is_same_v<Options, NoOptions>)
+          return std::make_unique<O>(std::move(groups));
+        else
+          return std::make_unique<O>(std::move(groups), *static_cast<const Options*>(options));
+      });
   return true;
 }
 
@@ -44,3 +41,9 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const ClassChoice<Optimi
                                                         std::vector<at::Tensor> parameters);
 
 }  // namespace levin::optim
+
+/// Registers an optimizer class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
+#define LEVIN_REGISTER_OPTIMIZER(Class)                                               \
+  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) =   \
+      ::levin::optim::add_optimizer<Class>(::levin::optim::OptimizerKind::registry(), \
+                                           ::levin::detail::unqualified(#Class))

@@ -7,6 +7,7 @@
 #include <levin/modules/registry.h>
 #include <levin/program/commands/commands.h>
 #include <levin/trainer/loggers/registry.h>
+#include <levin/trainer/precision/registry.h>
 #include <levin/trainer/profilers/registry.h>
 #include <levin/trainer/strategies/registry.h>
 
@@ -37,6 +38,7 @@ constexpr std::pair<const char*, Lines (*)()> kKinds[] = {
     {"optimizers", [] { return lines_of(optim::OptimizerKind::registry()); }},
     {"lr_schedulers", [] { return lines_of(LRSchedulerKind::registry()); }},
     {"callbacks", [] { return sorted(lines_of(CallbackKind::registry())); }},
+    {"precisions", [] { return lines_of(PrecisionKind::registry()); }},
     {"strategies", [] { return lines_of(StrategyKind::registry()); }},
     {"loggers", [] { return lines_of(LoggerKind::registry()); }},
     {"profilers", [] { return lines_of(ProfilerKind::registry()); }}};

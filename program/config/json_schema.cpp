@@ -66,7 +66,11 @@ class Writer {
     if (type.is_list() && type.is_switch()) return switched_list(type);
     if (type.is_list()) return list(type, limits);
     if (type.item()) return nullable(plain_value(*type.item(), limits, by_default));
-    if (type.classes()) return part(*type.classes(), class_name_of_default(by_default));
+    if (type.classes()) {
+      Json choice = part(*type.classes(), class_name_of_default(by_default));
+      if (Json others = type.json_schema(); !others.empty()) choice["anyOf"].push_back(std::move(others));
+      return choice;
+    }
     if (const Schema* inner = type.inner("")) return object(*inner, "");
     if (!limits.choices.empty()) return {{"enum", limits.choices}};
     return with_limits(type.json_schema(), limits);

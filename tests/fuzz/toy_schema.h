@@ -7,7 +7,7 @@
 #include <levin/core/options/duration.h>
 #include <levin/core/options/fast_dev_run.h>
 #include <levin/core/options/option.h>
-#include <levin/core/options/precision.h>
+#include <levin/trainer/precision/precision.h>
 
 #include <functional>
 #include <optional>

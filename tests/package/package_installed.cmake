@@ -66,6 +66,18 @@ if(NOT result EQUAL 0 OR NOT output MATCHES "equal")
   message(FATAL_ERROR "The program that reads weights ended with ${result}: ${output}")
 endif()
 
+# The classes of docs/extending.md in a plugin of the installed program.
+if(PYTHON AND EXISTS "${prefix}/bin/levin")
+  set(extending "${CMAKE_CURRENT_LIST_DIR}/extending_test.py")
+  file(REMOVE_RECURSE "${WORK}/extending")
+  run("${PYTHON}" "${extending}" write "${SOURCE}/docs/extending.md" "${WORK}/extending/source")
+  configure("${WORK}/extending/source" "${WORK}/extending/build" "-DCMAKE_PREFIX_PATH=${prefix}")
+  run("${CMAKE_COMMAND}" --build "${WORK}/extending/build")
+  run("${PYTHON}" "${extending}" train "${prefix}/bin/levin" "${WORK}/extending/build/libmine.so" "${WORK}/extending/runs")
+else()
+  message(STATUS "Not tested: docs/extending.md, without a Python or the program")
+endif()
+
 # What the pages say to write into one's CMakeLists.txt configures, with the targets and sources that it takes as given.
 file(GLOB pages "${SOURCE}/README.md" "${SOURCE}/docs/*.md")
 set(count 0)

@@ -7,10 +7,10 @@
 #include <levin/core/options/duration.h>
 #include <levin/core/options/fast_dev_run.h>
 #include <levin/core/options/option.h>
-#include <levin/core/options/precision.h>
 #include <levin/core/run/callback_entry.h>
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/trainer/options/option_values.h>
+#include <levin/trainer/precision/precision.h>
 #include <levin/trainer/profilers/registry.h>
 #include <levin/trainer/strategies/strategy_choice.h>
 

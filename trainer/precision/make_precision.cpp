@@ -5,13 +5,11 @@
 #include <c10/util/Exception.h>
 #include <levin/core/system/error.h>
 #include <levin/trainer/precision/master_weights_precision.h>
-#include <levin/trainer/precision/mixed_precision.h>
-#include <levin/trainer/precision/true_precision.h>
-
-#include <string>
 
 namespace levin {
 namespace {
+
+constexpr const char* kOption = "trainer.precision";
 
 /// Runs the operations that most modules use, forward and backward, to find out whether the device supports them.
 void try_out(const PrecisionPlugin& plugin, at::ScalarType weights, c10::Device device) {
@@ -24,34 +22,22 @@ void try_out(const PrecisionPlugin& plugin, at::ScalarType weights, c10::Device 
   out.backward();
 }
 
-std::unique_ptr<PrecisionPlugin> make_plugin(const std::string& name, bool master_weights, c10::DeviceType device,
-                                             bool sets_default_dtype) {
-  if (master_weights) return std::make_unique<MasterWeightsPrecision>();
-  if (name == "64-true") return std::make_unique<TruePrecision>("64-true", at::kDouble, sets_default_dtype);
-  if (name == "16-true") return std::make_unique<TruePrecision>("16-true", at::kHalf, sets_default_dtype);
-  if (name == "bf16-true") return std::make_unique<TruePrecision>("bf16-true", at::kBFloat16, sets_default_dtype);
-  if (name == "16-mixed") return std::make_unique<MixedPrecision>(device, at::kHalf);
-  if (name == "bf16-mixed") return std::make_unique<MixedPrecision>(device, at::kBFloat16);
-  return std::make_unique<FullPrecision>();
-}
-
-at::ScalarType dtype_of_weights(const std::string& name, bool master_weights) {
-  if (master_weights || name == "16-true") return at::kHalf;
-  if (name == "bf16-true") return at::kBFloat16;
-  return name == "64-true" ? at::kDouble : at::kFloat;
-}
-
 }  // namespace
 
 std::unique_ptr<PrecisionPlugin> make_precision(const Precision& precision, bool master_weights, c10::Device device,
                                                 bool sets_default_dtype) {
-  std::unique_ptr<PrecisionPlugin> plugin =
-      make_plugin(precision.name(), master_weights, device.type(), sets_default_dtype);
+  std::unique_ptr<PrecisionPlugin> plugin;
+  if (master_weights)
+    plugin = std::make_unique<MasterWeightsPrecision>();
+  else
+    plugin = precision.make(kOption, PrecisionParts{.device = device, .sets_default_dtype = sets_default_dtype});
   if (precision == Precision()) return plugin;
+  const at::ScalarType weights =
+      master_weights ? at::kHalf : PrecisionKind::registry().entry(precision.name(), kOption).weights;
   try {
-    try_out(*plugin, dtype_of_weights(precision.name(), master_weights), device);
+    try_out(*plugin, weights, device);
   } catch (const c10::Error& error) {
-    throw UsageError("trainer.precision: ", plugin->name(), " cannot run on ", device, " with this LibTorch (",
+    throw UsageError(kOption, ": ", plugin->name(), " cannot run on ", device, " with this LibTorch (",
                      error.what_without_backtrace(), "); use bf16-mixed or 32-true");
   }
   return plugin;

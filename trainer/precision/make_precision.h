@@ -1,6 +1,6 @@
 #pragma once
 #include <c10/core/Device.h>
-#include <levin/core/options/precision.h>
+#include <levin/trainer/precision/precision.h>
 #include <levin/trainer/precision/precision_plugin.h>
 
 #include <memory>

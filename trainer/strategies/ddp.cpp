@@ -12,6 +12,10 @@
 
 namespace levin {
 
+DdpStrategy::DdpStrategy(const StrategyParts& parts, const DDPOptions& options)
+    : DdpStrategy(*parts.ranks, parts.devices.front(), reducer_options(options, /*shards_optimizer=*/false),
+                  parts.sync_batchnorm) {}
+
 DdpStrategy::DdpStrategy(ProcessGroup& group, c10::Device device, parallel::DistributedDataParallelOptions options,
                          bool sync_batchnorm)
     : group_(group),

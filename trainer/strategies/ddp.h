@@ -3,6 +3,7 @@
 #include <levin/modules/optim/engine/parameter_watch.h>
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/trainer/strategies/device_transfer.h>
+#include <levin/trainer/strategies/registry.h>
 #include <levin/trainer/strategies/step_error.h>
 #include <levin/trainer/strategies/strategy.h>
 
@@ -16,6 +17,7 @@ namespace levin {
 /// samples of the global batch, even if ranks have different numbers of samples or none.
 class DdpStrategy : public Strategy {
  public:
+  explicit DdpStrategy(const StrategyParts& parts, const DDPOptions& options = {});
   /// `group` must outlive the strategy. The devices of its ranks are of one kind. `sync_batchnorm`: batch norms compute
   /// their statistics over all ranks.
   DdpStrategy(ProcessGroup& group, c10::Device device, parallel::DistributedDataParallelOptions options,

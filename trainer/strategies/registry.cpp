@@ -17,7 +17,7 @@ constexpr StrategyTraits kShards = {
     .has_ranks = true, .shards_optimizer = true, .shards_parameters = true, .class_name = "FSDPStrategy"};
 
 std::unique_ptr<Strategy> make_single_device(const void* /*options*/, const StrategyParts& parts) {
-  return std::make_unique<SingleDeviceStrategy>(parts.devices.front());
+  return std::make_unique<SingleDeviceStrategy>(parts);
 }
 
 std::unique_ptr<Strategy> make_data_parallel(const void* options, const StrategyParts& parts) {
@@ -27,8 +27,7 @@ std::unique_ptr<Strategy> make_data_parallel(const void* options, const Strategy
 }
 
 std::unique_ptr<Strategy> make_ddp(const void* options, const StrategyParts& parts) {
-  const auto reduction = reducer_options(*static_cast<const DDPOptions*>(options), /*shards_optimizer=*/false);
-  return std::make_unique<DdpStrategy>(*parts.ranks, parts.devices.front(), reduction, parts.sync_batchnorm);
+  return std::make_unique<DdpStrategy>(parts, *static_cast<const DDPOptions*>(options));
 }
 
 std::unique_ptr<Strategy> make_zero1(const void* options, const StrategyParts& parts) {

@@ -1,13 +1,15 @@
 #pragma once
 #include <levin/trainer/strategies/device_transfer.h>
 #include <levin/trainer/strategies/one_process.h>
+#include <levin/trainer/strategies/registry.h>
 #include <levin/trainer/strategies/step_error.h>
 
 namespace levin {
 
 /// One process and one device; or a module that has placed its parts on several devices itself, where they stay.
-class SingleDeviceStrategy final : public OneProcessStrategy {
+class SingleDeviceStrategy : public OneProcessStrategy {
  public:
+  explicit SingleDeviceStrategy(const StrategyParts& parts) : SingleDeviceStrategy(parts.devices.front()) {}
   /// `moves_module`: move the module to `device`. Otherwise only batches are moved.
   explicit SingleDeviceStrategy(c10::Device device, bool moves_module = true)
       : device_(device), moves_module_(moves_module), transfer_(device) {}

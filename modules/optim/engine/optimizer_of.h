@@ -9,10 +9,13 @@
 
 namespace levin::optim {
 
-/// The base class of an optimizer whose groups have `Options`. Override the names of the state, the first state and the
-/// step of a group.
-template <class Options>
+/// The base class of an optimizer whose groups have `Options`, a struct with an `lr`. Override the names of the state,
+/// the first state and the step of a group.
+template <class OptionsOfGroups>
 class OptimizerOf : public Optimizer {
+ public:
+  using Options = OptionsOfGroups;
+
  protected:
   OptimizerOf(std::string name, const ParamGroups& groups, Options defaults)
       : Optimizer(std::move(name), groups, std::make_unique<GroupOptions<Options>>(std::move(defaults))) {}

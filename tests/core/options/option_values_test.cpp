@@ -4,7 +4,6 @@
 #include <levin/core/options/devices.h>
 #include <levin/core/options/duration.h>
 #include <levin/core/options/fast_dev_run.h>
-#include <levin/core/options/precision.h>
 #include <levin/core/system/error.h>
 
 #include <nlohmann/json.hpp>
@@ -52,16 +51,6 @@ TEST_CASE("Devices is read from a count, a list of numbers or auto") {
   CHECK(Devices().count(8) == 1);
   CHECK(Devices({0, 3}).to_text() == "0,3");
   CHECK_THROWS_AS(Devices("a"), UsageError);
-}
-
-TEST_CASE("Precision is read in PyTorch Lightning's spellings") {
-  CHECK(through<Precision>("16") == "\"16-mixed\"");
-  CHECK(through<Precision>("32") == "\"32-true\"");
-  CHECK(through<Precision>("bf16") == "\"bf16-mixed\"");
-  CHECK(through<Precision>("64-true") == "\"64-true\"");
-  CHECK(through<Precision>("17").substr(0, 15) == "x: expected 32,");
-  CHECK(Precision() == Precision(32));
-  CHECK_THROWS_AS(Precision(8), UsageError);
 }
 
 TEST_CASE("BatchLimit counts batches by a whole number, and takes a floating one as a fraction") {

@@ -44,7 +44,7 @@ def check_words(folder):
     assert candidates("list", "lo") == ["loggers"]
     assert candidates("config", "s") == ["show", "schema"]
     assert candidates("fit", "--max-ep") == ["--max-epochs"]
-    assert candidates("fit", "--precision", "bf") == []  # any text may be a precision
+    assert candidates("fit", "--precision", "bf") == ["bf16-mixed", "bf16-true"]
     assert candidates("fit", "--strategy", "dd") == ["ddp", "ddp_spawn"]
     assert candidates("fit", "--strategy=z") == ["--strategy=zero1"]
     assert candidates("fit", "--deterministic", "") == [] or "true" in candidates("fit", "--barebones", "")

@@ -340,6 +340,8 @@ TEST_CASE("config schema has types, defaults, limits, choices and descriptions")
   CHECK(trainer["strategy"]["anyOf"][0]["anyOf"][0].dump() ==
         R"({"enum":["auto","single_device","dp","ddp","ddp_spawn","zero1","fsdp"]})");
   CHECK(trainer["strategy"]["default"]["class"] == "auto");
+  CHECK(trainer["precision"]["anyOf"][0]["anyOf"][3].dump() == R"({"enum":[16,32,64,"16","32","64","bf16"]})");
+  CHECK(trainer["precision"]["default"] == "32-true");
   CHECK(schema["definitions"]["strategy.fsdp"]["properties"]["shard"]["anyOf"][0].dump() ==
         R"({"enum":["all","gradients"]})");
   CHECK(trainer["launcher"]["anyOf"][0].dump() == R"({"enum":["auto","none"]})");

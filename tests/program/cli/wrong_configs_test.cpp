@@ -77,8 +77,13 @@ TEST_CASE("values of another type say what was expected") {
             "run.json:1: trainer.devices: expected a count, a list of different device numbers, \"auto\" or -1, got "
             "\"two\""},
            {R"({"trainer": {"precision": 17}})",
-            "run.json:1: trainer.precision: expected 32, 64, 16, bf16, 32-true, 64-true, 16-mixed, bf16-mixed, 16-true "
-            "or bf16-true, got 17"},
+            "run.json:1: trainer.precision.class: no precision '17'; `levin list precisions` shows them"},
+           {R"({"trainer": {"precision": "bf16-mixd"}})",
+            "run.json:1: trainer.precision.class: no precision 'bf16-mixd' (did you mean bf16-mixed?); `levin list "
+            "precisions` shows them"},
+           {R"({"trainer": {"precision": [16]}})",
+            "run.json:1: trainer.precision: expected 16, 32, 64 or the name of a precision or an object with "
+            "\"class\", got [16]"},
            {R"({"trainer": {"limit_train_batches": 1.5}})",
             "run.json:1: trainer.limit_train_batches: expected a number of batches or a fraction from 0.0 to 1.0, got "
             "1.5"},

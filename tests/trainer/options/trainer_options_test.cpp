@@ -33,6 +33,27 @@ std::string error_of(const char* text) {
 
 }  // namespace
 
+TEST_CASE("a precision is read in PyTorch Lightning's spellings") {
+  const auto precision = [](const std::string& json) {
+    const TrainerOptions options = from_json((R"({"precision": )" + json + "}").c_str());
+    return levin::schema_of<TrainerOptions>().get(&options)["precision"].dump();
+  };
+  for (const auto& [given, full] : {std::pair<const char*, const char*>{"16", "16-mixed"},
+                                    {"32", "32-true"},
+                                    {"\"64\"", "64-true"},
+                                    {"\"bf16\"", "bf16-mixed"},
+                                    {"\"16-true\"", "16-true"},
+                                    {R"({"class": "bf16-true"})", "bf16-true"},
+                                    {"null", "32-true"}})
+    CHECK(precision(given) == Json(full).dump());
+  CHECK(levin::Precision() == levin::Precision(32));
+  CHECK(levin::Precision("bf16") == levin::Precision("bf16-mixed"));
+  CHECK_FALSE(levin::Precision(16) == levin::Precision(64));
+  CHECK_THROWS_AS(levin::Precision(8), levin::UsageError);
+  CHECK(contains(error_text<levin::UsageError>([] { levin::check_options({.precision = "fp8"}); }),
+                 "no precision 'fp8'"));
+}
+
 TEST_CASE("defaults mean what PyTorch Lightning's mean") {
   const TrainerOptions options = levin::resolve({});
   CHECK(options.max_epochs == 1000);
