@@ -19,12 +19,6 @@ namespace levin {
 class Batch;
 class Comm;
 
-/// The tables whose epoch may have had its last batch. A run that resumes there reads metrics that are not logged
-/// again, so their values over all ranks are saved.
-struct FinishedTables {
-  bool train = false, evaluation = false;
-};
-
 /// The implementation of `log`: tables of accumulators for training and for each evaluation loader. Accumulators keep
 /// their addresses. Only read_step, read_epoch and newest read values from the device.
 class MetricSink final : public LogSink {
@@ -79,8 +73,8 @@ class MetricSink final : public LogSink {
 
   /// Metrics that the module registers. Their state is saved elsewhere; the sink's state holds only their names.
   using RegisteredMetrics = std::vector<std::pair<std::string, LoggedMetric*>>;
-  /// Collective: all ranks call it.
-  State state_dict(const RegisteredMetrics& registered = {}, FinishedTables ended = {}) const;
+  /// `inside_evaluation`: the evaluation tables have values that are not read yet. Collective: all ranks call it.
+  State state_dict(const RegisteredMetrics& registered = {}, bool inside_evaluation = false) const;
   void load_state_dict(const State& state, const RegisteredMetrics& registered = {});
 
  private:

@@ -6,8 +6,8 @@
 namespace levin {
 namespace {
 
-/// A metric's value is saved with its state, because a run that resumes after an epoch's last batch reads the value
-/// before the metric is logged again.
+/// A metric's value over all ranks is saved with its state: a resumed run may read the epoch before the metric is
+/// logged again, if the epoch had its last batch or if the run ends at once.
 double metric_value(const MetricAccumulator& logged, const std::optional<double>& over_ranks) {
   if (over_ranks) return *over_ranks;
   return logged.metric && logged.on_epoch ? logged.read_epoch("").value_or(0) : logged.value;
@@ -109,9 +109,9 @@ std::map<std::string, double> MetricSink::values_over_ranks(const Table& table,
   return metrics_over_ranks(table, names);
 }
 
-State MetricSink::state_dict(const RegisteredMetrics& registered, FinishedTables ended) const {
-  const auto table_state = [&](const Table& table, bool may_have_ended) {
-    const auto over_ranks = may_have_ended ? values_over_ranks(table, registered) : std::map<std::string, double>();
+State MetricSink::state_dict(const RegisteredMetrics& registered, bool inside_evaluation) const {
+  const auto table_state = [&](const Table& table, bool has_values) {
+    const auto over_ranks = has_values ? values_over_ranks(table, registered) : std::map<std::string, double>();
     State values = State::dict();
     for (const auto& [name, logged] : table.accumulators) {
       const auto known = over_ranks.find(name);
@@ -121,10 +121,10 @@ State MetricSink::state_dict(const RegisteredMetrics& registered, FinishedTables
     return State::dict({{"suffix", table.suffix}, {"values", std::move(values)}});
   };
   State evaluation = State::list();
-  for (const Table& table : evaluation_) evaluation.push_back(table_state(table, ended.evaluation));
+  for (const Table& table : evaluation_) evaluation.push_back(table_state(table, inside_evaluation));
   State of_evaluation = State::list();
   for (const std::string& name : of_evaluation_) of_evaluation.push_back(name);
-  return State::dict({{"train", table_state(train_, ended.train)},
+  return State::dict({{"train", table_state(train_, true)},
                       {"evaluation", std::move(evaluation)},
                       {"of_evaluation", std::move(of_evaluation)},
                       {"all", state_of(all_)},

@@ -37,7 +37,8 @@ bool add_precision(Registry<PrecisionKind::Entry>& registry, const std::string& 
   using Options = OptionsOf<P>;
   PrecisionKind::Entry entry;
   if constexpr (requires { P::kWeights; }) entry.weights = P::kWeights;
-  entry.make = []([[maybe_unused]] const void* options, const PrecisionParts& parts) -> std::unique_ptr<PrecisionPlugin> {
+  entry.make = []([[maybe_unused]] const void* options,
+                  const PrecisionParts& parts) -> std::unique_ptr<PrecisionPlugin> {
     if constexpr (std::is_same_v<Options, NoOptions>)
       return std::make_unique<P>(parts);
     else

@@ -130,8 +130,7 @@ State section_of_rank(RunContext& run) {
        {"gradient_means", has_gradients(run) ? run.parts.strategy.gradient_means() : State()},
        {"sum_of_weights", run.state.counters.window.sum_of_weights},
        {"metrics", metric_states(run.module())},
-       {"logged", run.state.sink.state_dict(run.module().registered_metrics(),
-                                            {.train = run.state.counters.last_batch, .evaluation = validating})}});
+       {"logged", run.state.sink.state_dict(run.module().registered_metrics(), /*inside_evaluation=*/validating)}});
   if (State host = run.host_states(); !host.is_none()) section["host"] = std::move(host);
   return section;
 }

@@ -228,6 +228,28 @@ TEST_CASE("a logged metric's state resumes from a saved one") {
   CHECK(restored.read_train_epoch().at("mse") == 4.0);
 }
 
+TEST_CASE("a resumed run that ends before a metric is logged again reads its value over all ranks") {
+  torch::manual_seed(3);
+  const torch::Tensor preds = torch::rand({30}), target = torch::randint(2, {30});
+  m::AUROC whole({.task = "binary"});
+  whole.update(preds, target);
+  std::vector<double> auroc(2);
+  levin::run_ranks(2, [&](levin::Comm& comm) {
+    const int64_t begin = comm.rank() == 0 ? 0 : 11, end = comm.rank() == 0 ? 11 : 30;
+    m::AUROC mine({.task = "binary"});
+    mine.update(preds.slice(0, begin, end), target.slice(0, begin, end));
+    levin::MetricSink saved, resumed;
+    for (levin::MetricSink* sink : {&saved, &resumed}) {
+      sink->set_comm(comm, c10::kCPU);
+      sink->use_train_table();
+    }
+    saved.log("auroc", std::shared_ptr<levin::LoggedMetric>(std::shared_ptr<void>(), &mine), {});
+    resumed.load_state_dict(saved.state_dict());
+    auroc[static_cast<size_t>(comm.rank())] = resumed.read_train_epoch().at("auroc");
+  });
+  for (const double value : auroc) CHECK(value == whole.compute().item<double>());
+}
+
 TEST_CASE("sync_dist is implied with several ranks, and asking for the opposite warns once") {
   levin::ThreadGroup group(2);
   levin::ThreadComm comm(group, 0);
