@@ -143,7 +143,7 @@ std::unique_ptr<LRScheduler> OneCycleLR::bind(torch::optim::Optimizer& optimizer
     total_steps = *options_.epochs * *options_.steps_per_epoch;
   } else if (options_.total_steps.is_auto()) {
     total_steps = automatic_total_steps("OneCycleLR", config, context);
-    // A trial of a few steps is not refused for its length, which nobody chose: it is the beginning of a longer cycle.
+    // A run that limits cut short is not refused for its length: it is the beginning of a longer cycle.
     // A phase is empty at three lengths at most, except that with pct_start = 1 the second one always is.
     constexpr int kLengths = 3;
     for (int i = 0; i < kLengths; ++i)

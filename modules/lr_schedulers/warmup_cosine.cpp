@@ -74,7 +74,7 @@ std::unique_ptr<LRScheduler> WarmupCosine::bind(torch::optim::Optimizer& optimiz
   if (!options_.total_steps.is_auto())
     throw UsageError("WarmupCosine.warmup_steps: expected less than total_steps = ", total_steps, ", got ",
                      warmup_steps);
-  // A trial of a few steps, or a run that limits cut short, is the beginning of the schedule.
+  // A run that limits cut short is the beginning of the schedule.
   console::warn(c10::str("WarmupCosine.warmup_steps: the run ends after ", counted(total_steps, "step"),
                          ", within the ", warmup_steps, " steps of the warm-up: the rate only rises"));
   return std::make_unique<BoundWarmupCosine>(optimizer, context, options_, warmup_steps + 1);

@@ -36,8 +36,8 @@ void print_steps(std::ostream& out, const DryRunFindings& findings, const Resolv
   if (findings.loaders.empty()) return;
   const std::optional<int64_t> per_epoch = options.limit_train_batches.of(
       size_of(findings.loaders), options.limit_or_overfit("trainer.limit_train_batches"));
-  const std::optional<int64_t> steps =
-      estimated_steps(options, per_epoch, batches_of_step(options.accumulate_grad_batches, options.callbacks));
+  const std::optional<int64_t> steps = estimated_steps(
+      options.whole_fit(), per_epoch, batches_of_step(options.accumulate_grad_batches, options.callbacks));
   out << "the fit would make ";
   if (steps)
     out << (options.max_time ? "at most " : "") << *steps << (*steps == 1 ? " optimizer step" : " optimizer steps");
@@ -204,6 +204,7 @@ void DryRun::on_validation_batch_end(Run& /*run*/) { ++findings_->validation_bat
 TrainerOptions dry_run_options(TrainerOptions options) {
   options.fast_dev_run = true;
   options.barebones = false;
+  if (!options.overfit_batches.is_none()) options.limit_train_batches = options.overfit_batches;
   options.overfit_batches = 0.0;
   options.auto_lr_find = false;
   options.auto_scale_batch_size = {};

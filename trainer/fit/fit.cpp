@@ -213,13 +213,14 @@ data::Loaders Fit::take_train_loaders() {
 
 std::optional<int64_t> Fit::estimated_steps() {
   const RunParts& parts = run_.parts;
-  if (!run_.state.loaders.train_batches) {
+  const FitLimits fit = parts.options.whole_fit();
+  std::optional<std::optional<int64_t>>& batches = run_.state.loaders.planned_batches;
+  if (!batches) {
     made_early_ = make_train_loaders();
-    run_.state.loaders.train_batches.emplace(
-        batches_per_epoch(parts.options, RankedLoader((*made_early_)[0], run_.comm())));
+    batches.emplace(batches_per_epoch(parts.options, fit.train_batches, RankedLoader((*made_early_)[0], run_.comm())));
   }
   const auto here = [this](int64_t k) { return run_.state.accumulation_scale.on_ranks(k, run_.comm().world_size()); };
-  return levin::estimated_steps(parts.options, *run_.state.loaders.train_batches,
+  return levin::estimated_steps(fit, *batches,
                                 batches_of_step(run_.state.counters.accumulate_grad_batches, parts.callbacks, here));
 }
 

@@ -28,18 +28,20 @@ data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loa
   return ready;
 }
 
-std::optional<int64_t> batches_per_epoch(const ResolvedOptions& options, const RankedLoader& train) {
-  return options.limit_train_batches.of(train.size(), options.limit_or_overfit("trainer.limit_train_batches"));
+std::optional<int64_t> batches_per_epoch(const ResolvedOptions& options, const BatchLimit& limit_train_batches,
+                                         const RankedLoader& train) {
+  return limit_train_batches.of(train.size(), options.limit_or_overfit("trainer.limit_train_batches"));
 }
 
 TrainingLoader::TrainingLoader(RunContext& run, data::Loaders loaders)
     : run_(run),
       loaders_(std::move(loaders)),
       ranked_(loaders_[0], run.comm()),
-      batches_(batches_per_epoch(run.parts.options, ranked_)),
+      batches_(batches_per_epoch(run.parts.options, run.parts.options.limit_train_batches, ranked_)),
       limit_(run.parts.options.limit_train_batches == BatchLimit(1.0) ? std::nullopt : batches_) {
   run_.state.loaders.train = &loaders_;
-  run_.state.loaders.train_batches.emplace(batches_);
+  const ResolvedOptions& options = run.parts.options;
+  run_.state.loaders.planned_batches.emplace(batches_per_epoch(options, options.whole_fit().train_batches, ranked_));
   run_.state.loaders.batches = batches_;
 }
 

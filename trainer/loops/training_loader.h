@@ -42,7 +42,8 @@ class TrainingLoader {
 /// Combines the training loaders into one, sets the run's seed and order, and shards the loader across ranks.
 data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loaders);
 
-/// Returns the batches per epoch of this training loader, limits applied; unset if unknown.
-std::optional<int64_t> batches_per_epoch(const ResolvedOptions& options, const RankedLoader& train);
+/// Returns the batches per epoch of this training loader within `limit_train_batches`; unset if unknown.
+std::optional<int64_t> batches_per_epoch(const ResolvedOptions& options, const BatchLimit& limit_train_batches,
+                                         const RankedLoader& train);
 
 }  // namespace levin

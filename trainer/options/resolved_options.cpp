@@ -41,8 +41,17 @@ void resolve_overfit_batches(TrainerOptions& o) {
   if (!o.overfit_batches.is_none()) o.limit_train_batches = o.limit_val_batches = o.overfit_batches;
 }
 
+std::optional<int64_t> max_epochs_or_default(const TrainerOptions& o) {
+  return o.max_epochs ? o.max_epochs : o.max_steps >= 0 || o.max_time ? -1 : kDefaultMaxEpochs;
+}
+
+FitLimits limits_of(const TrainerOptions& o) {
+  const auto limit = [](int64_t count) { return count < 0 ? std::nullopt : std::optional(count); };
+  return {
+      .epochs = limit(*max_epochs_or_default(o)), .steps = limit(o.max_steps), .train_batches = o.limit_train_batches};
+}
+
 void resolve_fast_dev_run(TrainerOptions& o) {
-  if (!o.fast_dev_run) return;
   const int64_t batches = o.fast_dev_run.batches();
   o.logger = false;
   o.enable_checkpointing = false;
@@ -66,12 +75,14 @@ void resolve_barebones(TrainerOptions& o) {
 
 void resolve_unset(TrainerOptions& o) {
   o.accelerator = resolve_accelerator(o.accelerator, visible_gpus());
-  if (!o.max_epochs) o.max_epochs = o.max_steps >= 0 || o.max_time ? -1 : kDefaultMaxEpochs;
+  o.max_epochs = max_epochs_or_default(o);
   if (!o.logger.is_set()) o.logger = true;
   if (!o.enable_checkpointing) o.enable_checkpointing = true;
 }
 
 }  // namespace
+
+FitLimits ResolvedOptions::whole_fit() const { return tried_out_ ? *tried_out_ : limits_of(*this); }
 
 ResolvedOptions resolve(TrainerOptions given) {
   check_options(given);
@@ -80,7 +91,10 @@ ResolvedOptions resolve(TrainerOptions given) {
   resolve_early_spellings(options);
   resolve_early_precision(options, options.warnings_);
   resolve_overfit_batches(options);
-  resolve_fast_dev_run(options);
+  if (options.fast_dev_run) {
+    options.tried_out_ = limits_of(options);
+    resolve_fast_dev_run(options);
+  }
   resolve_barebones(options);
   resolve_unset(options);
   return options;

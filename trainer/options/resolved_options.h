@@ -10,6 +10,13 @@
 
 namespace levin {
 
+/// What ends a fit, and the batches of its epochs.
+struct FitLimits {
+  std::optional<int64_t> epochs = {};  ///< unset: no limit
+  std::optional<int64_t> steps = {};   ///< unset: no limit
+  BatchLimit train_batches = 1.0;
+};
+
 /// The options that a run reads; only `resolve` makes them. Each value is within its limits and none contradicts
 /// another, early spellings have become the present ones, fast_dev_run and barebones have become the limits that they
 /// set, and an option with a default is never unset, but for those that follow another one (`quiet`): a config.json
@@ -30,6 +37,9 @@ class ResolvedOptions : public TrainerOptions {
   std::filesystem::path runs_folder() const { return std::filesystem::path(default_root_dir) / name; }
   /// Returns the number of epochs after which fit ends; unset without a limit.
   std::optional<int64_t> epoch_limit() const { return *max_epochs < 0 ? std::nullopt : max_epochs; }
+  /// Returns the limits of the fit for which schedules are made: these options', but for fast_dev_run those of the fit
+  /// that it tries out.
+  FitLimits whole_fit() const;
   /// Returns warnings about the given options, for the user.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -37,6 +47,7 @@ class ResolvedOptions : public TrainerOptions {
   friend ResolvedOptions resolve(TrainerOptions given);
   explicit ResolvedOptions(TrainerOptions given) : TrainerOptions(std::move(given)) {}
 
+  std::optional<FitLimits> tried_out_ = {};  ///< by fast_dev_run
   std::vector<std::string> warnings_ = {};
 };
 

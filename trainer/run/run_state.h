@@ -21,8 +21,9 @@ class BatchInHand;
 struct RunLoaders {
   /// Batches per epoch of the current loader, with limits; unset if it does not know.
   std::optional<int64_t> batches = {};
-  /// Batches per training epoch; the outer value is set once the training loader exists, the inner one if it knows.
-  std::optional<std::optional<int64_t>> train_batches = {};
+  /// Batches per training epoch of the whole fit (ResolvedOptions::whole_fit); the outer value is set once the training
+  /// loader exists, the inner one if it knows.
+  std::optional<std::optional<int64_t>> planned_batches = {};
   /// Checkpoints hold their positions; null without one.
   const data::Loaders *train = nullptr, *evaluation = nullptr;
 };

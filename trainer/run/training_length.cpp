@@ -16,18 +16,17 @@ BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callb
   };
 }
 
-std::optional<int64_t> estimated_steps(const ResolvedOptions& options, std::optional<int64_t> batches,
+std::optional<int64_t> estimated_steps(const FitLimits& fit, std::optional<int64_t> batches,
                                        const BatchesOfStep& batches_of_step) {
   std::optional<int64_t> steps;
-  const std::optional<int64_t> epochs = options.epoch_limit();
-  if (epochs && batches) {
+  if (fit.epochs && batches) {
     steps = 0;
-    for (int64_t epoch = 0; epoch < *epochs; ++epoch) {
+    for (int64_t epoch = 0; epoch < *fit.epochs; ++epoch) {
       const int64_t k = batches_of_step(epoch);
       *steps += (*batches + k - 1) / k;
     }
   }
-  if (options.max_steps >= 0) steps = steps ? std::min(*steps, options.max_steps) : options.max_steps;
+  if (fit.steps) steps = steps ? std::min(*steps, *fit.steps) : *fit.steps;
   return steps;
 }
 

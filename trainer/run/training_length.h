@@ -16,8 +16,8 @@ using BatchesOfStep = std::function<int64_t(int64_t epoch)>;
 BatchesOfStep batches_of_step(int64_t k, const std::vector<CallbackEntry>& callbacks,
                               const std::function<int64_t(int64_t k)>& scale = {});
 
-/// Returns the optimizer steps of a whole fit with `batches` per epoch on each rank; unset if the end is not known.
-std::optional<int64_t> estimated_steps(const ResolvedOptions& options, std::optional<int64_t> batches,
+/// Returns the optimizer steps of a fit with `batches` per epoch on each rank; unset if the end is not known.
+std::optional<int64_t> estimated_steps(const FitLimits& fit, std::optional<int64_t> batches,
                                        const BatchesOfStep& batches_of_step);
 
 }  // namespace levin

@@ -25,7 +25,7 @@ Session::Impl::Impl(SessionSetup setup)
                        .host_states = [this] { return host_states(); }}),
       schedule_(options_),
       steps_(run_, schedule_) {
-  run_.state.loaders.train_batches.emplace(setup.session.batches_per_epoch);
+  run_.state.loaders.planned_batches.emplace(setup.session.batches_per_epoch);
   fit_.begin();
   guarded([&] { begin(); });
 }

@@ -214,6 +214,9 @@ TEST_CASE("the number of steps is known before training") {
   CHECK(steps([](auto&) {}) == 18);
   CHECK(steps([](auto& o) { o.accumulate_grad_batches = 4; }) == 6);
   CHECK(steps([](auto& o) { o.max_steps = 5; }) == 5);
+  // A test of one batch has the schedule of the fit that it tries out.
+  CHECK(steps([](auto& o) { o.fast_dev_run = true; }) == 18);
+  CHECK(steps([](auto& o) { o.fast_dev_run = true, o.limit_train_batches = 2, o.max_epochs = 5; }) == 10);
   CHECK(steps([](auto& o) { o.max_epochs = -1, o.max_time = 0.0; }) == std::nullopt);
 }
 
