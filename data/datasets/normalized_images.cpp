@@ -3,7 +3,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/StringUtil.h>
 #include <levin/core/system/error.h>
+#include <levin/data/transforms/convert_image.h>
 #include <levin/data/transforms/engine/image_batch.h>
 
 #include <algorithm>
@@ -64,11 +66,18 @@ void NormalizeBytes::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
 
 void refuse_normalizing(const std::vector<ClassChoice<TransformKind>>& transforms, const std::string& path,
                         const std::string& data_module, const std::string& advice) {
-  for (size_t i = 0; i < transforms.size(); ++i)
-    if (transforms[i].class_name() == "Normalize")
-      throw UsageError(path, "[", i, "]: ", data_module,
+  for (size_t i = 0; i < transforms.size(); ++i) {
+    const std::string place = c10::str(path, "[", i, "]"), &name = transforms[i].class_name();
+    if (name == "Normalize")
+      throw UsageError(place, ": ", data_module,
                        " normalises its images after the transforms, in training as in evaluation; leave Normalize out",
                        advice);
+    if (name != "ConvertImage") continue;
+    const auto options = transforms[i].options(TransformKind::registry(), place);
+    if (!static_cast<const ConvertImageOptions*>(options.get())->scale)
+      throw UsageError(place, ".scale: ", data_module,
+                       " normalises images after the transforms, and takes numbers to be from 0 to 1; leave scale out");
+  }
 }
 
 State LearnedImages::state_dict() const {

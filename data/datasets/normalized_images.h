@@ -46,8 +46,9 @@ class NormalizeBytes final : public Transform {
   ByteTable table_;
 };
 
-/// Throws levin::UsageError if one of the transforms normalises images: those of `data_module` are normalised after
-/// them, in training as in evaluation. `advice` ends the message.
+/// Throws levin::UsageError if one of the transforms normalises images or makes numbers beyond 0 to 1 of their bytes:
+/// images of `data_module` are normalised after the transforms, in training as in evaluation. `advice` ends the
+/// message.
 void refuse_normalizing(const std::vector<ClassChoice<TransformKind>>& transforms, const std::string& path,
                         const std::string& data_module, const std::string& advice = "");
 

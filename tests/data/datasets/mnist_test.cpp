@@ -8,6 +8,7 @@
 #include <levin/data/datasets/readers/idx_file.h>
 #include <levin/data/datasets/synthetic_digits.h>
 #include <levin/data/download/sha256.h>
+#include <levin/data/transforms/convert_image.h>
 #include <levin/data/transforms/mixup.h>
 #include <levin/data/transforms/normalize.h>
 #include <levin/data/transforms/random_flip.h>
@@ -127,6 +128,10 @@ TEST_CASE("transforms change training images as bytes; what they return is norma
   CHECK(error_text<levin::UsageError>([&] { MNIST data(options); }) ==
         "data.transforms[2]: MNIST normalises its images after the transforms, in training as in evaluation; leave "
         "Normalize out");
+  options.transforms.back() = {"ConvertImage", ConvertImageOptions{.scale = false}};
+  CHECK(error_text<levin::UsageError>([&] { MNIST data(options); }) ==
+        "data.transforms[2].scale: MNIST normalises images after the transforms, and takes numbers to be from 0 to 1; "
+        "leave scale out");
   options.transforms.pop_back();
   options.batch_transforms = {{"Mixup", MixupOptions{.num_classes = 10}}};
   CHECK(first(options, true).target().sizes() == at::IntArrayRef({12, 10}));

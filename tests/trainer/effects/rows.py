@@ -277,6 +277,7 @@ ROWS = {
         "base": {"data": {"transforms": ["ConvertImage", {"class": "RandomCrop", "size": 40},
                                          {"class": "Resize", "size": [32, 32]}]}}, "exit": 1, "value": True, "sees": "weights"},
 
+    "transform.ConvertImage.scale": {"value": False, "refused": r"scale: CIFAR10 normalises images after the transforms"},
     "transform.*.num_classes": {"value": 12, "refused": r"it is Float \[16, 12\]"},
     "data_module.*.num_workers": {"value": len(os.sched_getaffinity(0)) + 1, "sees": "output", "says": "data.num_workers: .* threads for"},
     "data_module.*.prefetch_factor": WORKERS,
