@@ -221,6 +221,14 @@ const std::vector<Idle>& idle_options() {
   return all;
 }
 
+/// Returns whether a strategy of ranks would start one alone. The number of GPUs is not known here.
+bool asks_for_one_rank(const TrainerOptions& options) {
+  const Devices& asked = options.gpus.is_set() ? options.gpus : options.devices;
+  const int all = options.accelerator == Accelerator::Cpu ? 1 : 2;
+  const int64_t local = asked.is_list() ? static_cast<int64_t>(asked.ids().size()) : asked.count(all);
+  return local == 1 && std::max(options.num_nodes, options.nb_gpu_nodes.value_or(1)) == 1;
+}
+
 class WithoutEffect {
  public:
   WithoutEffect(const Schema& schema, const Config& config, bool is_resumed)
@@ -268,7 +276,12 @@ class WithoutEffect {
         note(join_path("trainer", option), "trainer.handle_signals is false");
     if (options.trainer.accelerator == Accelerator::Cpu) note("trainer.benchmark", "the CPU has no cuDNN");
     const auto environment = find_launch_environment();
-    if (strategy.has_ranks() || (environment && environment->world_size > 1)) return;
+    if (environment && environment->world_size > 1) return;
+    if (strategy.has_ranks() && asks_for_one_rank(options.trainer))
+      for (const char* option :
+           {"sync_batchnorm", "use_distributed_sampler", "replace_sampler_ddp", "strategy.bucket_cap_mb"})
+        note(join_path("trainer", option), "there is one rank");
+    if (strategy.has_ranks()) return;
     for (const char* option : {"timeout_seconds", "process_group_backend", "sync_batchnorm", "use_distributed_sampler",
                                "replace_sampler_ddp", "max_restarts"})
       note(join_path("trainer", option), strategy.name + " trains in one process");

@@ -14,6 +14,7 @@ import bases
 
 RESNET = {"net": "resnet18"}
 RANKS = {"trainer": {"devices": 2}}
+ONE_RANK = {"trainer": {"strategy": {"class": "ddp"}, "devices": 1}}
 SEED = {"trainer": {"seed": 1}}
 LINEAR = {"model": {"class": "MLPClassifier", "hidden": []}}
 PROGRAM = {"class": "ProgramModule", "program": "a.pt2"}
@@ -61,6 +62,10 @@ CASES = [
     (("trainer.use_distributed_sampler", {}), False, RANKS),
     (("trainer.replace_sampler_ddp", {}), False, RANKS),
     (("trainer.max_restarts", {}), 2, RANKS),
+    (("trainer.sync_batchnorm", ONE_RANK), True, RANKS),
+    (("trainer.use_distributed_sampler", ONE_RANK), False, RANKS),
+    (("trainer.replace_sampler_ddp", ONE_RANK), False, RANKS),
+    (("trainer.strategy.bucket_cap_mb", ONE_RANK), 1, RANKS),
     (("trainer.num_sanity_val_steps", {"trainer": {"limit_val_batches": 0}}), 3, {"trainer": {"limit_val_batches": 2}}),
     (("trainer.val_check_interval", {"trainer": {"limit_val_batches": 0}}), 2, {"trainer": {"limit_val_batches": 2}}),
     (("trainer.random_generator", {}), "own", SEED),
