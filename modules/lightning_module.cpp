@@ -1,6 +1,7 @@
 #include <levin/modules/lightning_module.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Type.h>
+#include <levin/core/device/first_calls.h>
 #include <levin/core/run/run.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <typeinfo>
 #include <unordered_set>
+#include <utility>
 
 namespace levin {
 namespace {
@@ -20,6 +22,9 @@ namespace {
 }
 
 }  // namespace
+
+LightningModule::LightningModule() { make_first_calls(); }
+LightningModule::LightningModule(std::string name) : Module(std::move(name)) { make_first_calls(); }
 
 StepOutput LightningModule::training_step(const Batch&, int64_t) {
   must_override("training_step(batch, batch_idx)", "fit");

@@ -44,7 +44,10 @@ concept Loggable = std::convertible_to<V, at::Tensor> || std::convertible_to<V, 
 /// not take ownership: a module on the stack works.
 class LightningModule : public torch::nn::Module, public Hooks {
  public:
-  using torch::nn::Module::Module;
+  /// Both constructors make LibTorch's first calls of vector functions (core/device/first_calls.h), so that the parts
+  /// made after them start with the same weights in each process.
+  LightningModule();
+  explicit LightningModule(std::string name);
 
   // --- what the user overrides ---
 
@@ -209,8 +212,8 @@ class LightningModule : public torch::nn::Module, public Hooks {
   /// elsewhere, and outside a run.
   int64_t dataloader_idx() const;
   int64_t global_step() const;
-  /// Returns the number of optimizer steps of the whole fit; unset if the length is unknown. Can be called in
-  /// configure_optimizers.
+  /// Returns the number of optimizer steps of the whole fit, also with fast_dev_run; unset if the length is unknown.
+  /// Can be called in configure_optimizers.
   std::optional<int64_t> estimated_stepping_batches() const;
 
  private:

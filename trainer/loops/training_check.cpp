@@ -68,6 +68,7 @@ void TrainingCheck::check_gradients() const {
   for (const auto& optimizer : parts.optimizers)
     for (const at::Tensor& parameter : optim::detail::parameters_of(*optimizer))
       stepped.insert(parameter.unsafeGetTensorImpl());
+  if (stepped.empty()) return;  // configure_optimizers has warned of it
   int64_t left_out = 0;
   std::string first;
   for (const auto& item : run_.module().named_parameters()) {
