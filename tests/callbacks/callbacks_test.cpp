@@ -91,6 +91,42 @@ TEST_CASE("the rate of a group that joins later is logged, and the first group k
   CHECK(metrics.count("lr-SGD/pg1") == 0);
 }
 
+TEST_CASE("a resumed run names the rates as the run before it, in which a group joined late") {
+  struct TwoGroups : ToyModule {
+    explicit TwoGroups(bool at_once_) : at_once(at_once_) {
+      optimizers_of = [this](ToyModule& m) {
+        levin::optim::SGD optimizer(m.net->parameters(), {.lr = 0.1});
+        if (at_once) levin::optim::add_param_group(optimizer, second());
+        return levin::OptimizerConfig(std::move(optimizer));
+      };
+    }
+    void on_train_epoch_start(levin::Run& run) override {
+      if (!at_once && run.state().epoch == 1) levin::optim::add_param_group(*run.optimizers()[0], second());
+    }
+    torch::optim::OptimizerParamGroup second() const {
+      return levin::optim::param_group({extra}, levin::optim::SGDOptions{.lr = 0.7});
+    }
+    bool at_once;
+    torch::Tensor extra = register_parameter("extra", torch::zeros({2}));
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = quiet(folder);
+  options.log_every_n_steps = 1;
+  options.max_epochs = 2;
+  options.callbacks = {levin::LearningRateMonitor()};
+  levin::Trainer first(options);
+  TwoGroups module(false), again(true);
+  first.fit(module, ToyData(24).loader(4));
+  first.save_checkpoint(folder / "saved.ckpt");
+  options.max_epochs = 3;
+  options.callbacks = {levin::LearningRateMonitor()};
+  const levin::Metrics metrics =
+      levin::Trainer(options).fit(again, ToyData(24).loader(4), {}, (folder / "saved.ckpt").string()).metrics;
+  CHECK(metrics.at("lr-SGD") == Approx(0.1));
+  CHECK(metrics.at("lr-SGD/pg2") == Approx(0.7));
+  CHECK(metrics.count("lr-SGD/pg1") == 0);
+}
+
 TEST_CASE("optimizers of one class are numbered") {
   ToyModule module;
   module.optimizers_of = [](ToyModule& m) {

@@ -9,6 +9,7 @@
 #include <levin/trainer/trainer.h>
 #include <torch/torch.h>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/file_bytes.h"
@@ -16,6 +17,7 @@
 #include "tests/temporary_folder.h"
 
 #include <algorithm>
+#include <map>
 
 using levin::ProgramModule;
 using levin::ProgramModuleOptions;
@@ -140,6 +142,25 @@ TEST_CASE("a program that was exported in eval mode trains: dropout and batch no
     ProgramModule module(options);
     train_by_hand(module);
     CHECK(difference(module, trained->at(i).at("values")) == 0);
+  }
+}
+
+TEST_CASE("validation changes no buffer that a program writes by itself, and its loading says which it writes") {
+  if (!programs().made) return;
+  const CapturedStderr captured;
+  ProgramModule alone(options_of("learning.pt2")), validated(options_of("learning.pt2"));
+  CHECK(contains(captured.text(), "forward writes buffers by itself (body.weight_u, body.weight_v, mean)"));
+  std::map<std::string, at::Tensor> before;
+  const levin::State begun_with = levin::module_state_dict(alone);
+  for (const auto& [key, value] : begun_with.to_dict()) before[levin::to_text(key)] = value.to_tensor().clone();
+  levin::TrainerOptions options = quiet();
+  fit(alone, options);
+  levin::Trainer(options).fit(validated, batches(), batches());
+  const levin::State a = levin::module_state_dict(alone), b = levin::module_state_dict(validated);
+  for (const auto& [key, value] : a.to_dict()) {
+    INFO(levin::to_text(key));
+    CHECK(torch::equal(value.to_tensor(), b.at(levin::to_text(key)).to_tensor()));
+    CHECK_FALSE(torch::equal(value.to_tensor(), before.at(levin::to_text(key))));
   }
 }
 

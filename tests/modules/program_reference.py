@@ -110,6 +110,22 @@ class Normed(torch.nn.Module):
         return self.head(self.act(self.batch(x)))
 
 
+class Learning(torch.nn.Module):
+    """Layers that write buffers by themselves in train mode: a running mean, and spectral norm in its old form."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.utils.spectral_norm(torch.nn.Linear(5, 8))
+        self.head = torch.nn.Linear(8, 3)
+        self.register_buffer("mean", torch.zeros(8))
+
+    def forward(self, x):
+        x = self.body(x)
+        if self.training:
+            self.mean.mul_(0.9).add_(0.1 * x.detach().mean(0))
+        return self.head(x - self.mean)
+
+
 class Branch(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -134,7 +150,8 @@ BATCH = Dim("batch", min=2, max=512)
 def models():
     torch.manual_seed(3)
     return {"net": Net(), "loss": WithLoss(), "nested": Nested(), "layers": Layers(), "frozen": Frozen().train(),
-            "no_grad": NoGrad(), "normed": Normed(), "normed_evaluated": Normed().eval(), "evaluated": Net().eval(), "static": Net()}
+            "no_grad": NoGrad(), "normed": Normed(), "normed_evaluated": Normed().eval(), "evaluated": Net().eval(), "static": Net(),
+            "learning": Learning()}
 
 
 def export(name, model):

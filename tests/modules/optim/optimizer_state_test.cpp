@@ -1,5 +1,8 @@
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/core/state/state_file.h>
+#include <levin/modules/lr_schedulers/chained_scheduler.h>
+#include <levin/modules/lr_schedulers/constant_lr.h>
+#include <levin/modules/lr_schedulers/cosine_annealing_lr.h>
 #include <levin/modules/lr_schedulers/linear_lr.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/adamw.h>
@@ -103,15 +106,28 @@ TEST_CASE("Python and levin continue from each other's optimizer states") {
   }
 }
 
-TEST_CASE("a rate that a schedule has taken a rounding error below 0 is loaded") {
-  for (const int64_t steps : {4, 5, 7, 10, 13}) {
+TEST_CASE("a rate that a schedule has taken below 0 is loaded") {
+  const auto check = [](const levin::LRSchedulerSpec& schedule, int64_t steps) {
     levin::optim::SGD optimizer(parameters(), {.lr = 0.1});
-    const auto scheduler = levin::LinearLR({.end_factor = 0, .total_iters = steps}).bind(optimizer, {});
+    const auto scheduler = schedule.bind(optimizer, {});
     for (int64_t i = 0; i < steps; ++i) scheduler->step();
     levin::optim::SGD other(parameters(), {.lr = 0.1});
     load_optimizer_state_dict(other, optimizer_state_dict(optimizer));
     CHECK(other.param_groups()[0].options().get_lr() == optimizer.param_groups()[0].options().get_lr());
+    return other.param_groups()[0].options().get_lr();
+  };
+  int below = 0;
+  for (const int64_t steps : {4, 5, 7, 10, 13}) {
+    const levin::LinearLR decay({.end_factor = 0, .total_iters = steps});
+    below += check(decay, steps) < 0;
+    below +=
+        check(levin::ChainedScheduler({.schedulers = {decay, levin::ConstantLR({.factor = 0.5, .total_iters = 2})}}),
+              steps) < 0;
   }
+  // A minimum above the rate: beyond T_max the cosine falls again.
+  for (const int64_t steps : {3, 5, 6, 8, 9})
+    below += check(levin::CosineAnnealingLR({.T_max = 3, .eta_min = 0.3}), steps) < 0;
+  CHECK(below > 0);
 }
 
 TEST_CASE("a state without values of parameters is known by its options to be of another class") {

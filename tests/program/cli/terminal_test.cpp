@@ -122,4 +122,10 @@ TEST_CASE("a command whose output cannot be written fails") {
   CHECK(code_of("--version > /dev/full 2> /dev/null") == 1);
   CHECK(code_of("list models > /dev/full 2> /dev/null") == 1);
   CHECK(code_of("--version > /dev/null") == 0);
+  const TemporaryFolder folder;
+  CHECK(
+      code_of("fit --quiet --model.class ImageClassifier --model.net mlp --model.hidden 4 --data.class SyntheticDigits "
+              "--data.train-size 32 --data.val-size 32 --max-epochs 1 --accelerator cpu --default-root-dir '" +
+              (folder / "run").string() + "' > /dev/full 2> /dev/null") == 1);
+  CHECK(std::filesystem::exists(folder / "run"));  // it has trained
 }

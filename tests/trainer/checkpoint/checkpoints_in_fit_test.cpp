@@ -204,6 +204,29 @@ TEST_CASE("validate and test take the weights of a checkpoint, best is the best 
   CHECK(contains(error_text([&] { trainer.validate(fresh, data, (folder / "none.ckpt").string()); }), "none.ckpt"));
 }
 
+TEST_CASE("a saver of the newest and one of the best keep a file each, and best is the best one") {
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = resumable(folder.path());
+  options.enable_checkpointing = true;
+  options.val_check_interval = 1.0;
+  options.max_epochs = 6;
+  options.callbacks = {levin::ModelCheckpoint(), levin::ModelCheckpoint({.monitor = "val_loss", .mode = "max"})};
+  const Ended ended = train(options);
+  REQUIRE(ended.result.best_score);
+  REQUIRE(fs::exists(ended.result.best_checkpoint));
+  int64_t files = 0;
+  for (const auto& entry : fs::directory_iterator(ended.result.folder / "checkpoints"))
+    files += entry.path().filename() != "last.ckpt";
+  CHECK(files == 2);
+  // The loss falls, so that the largest one is that of the first epoch.
+  CHECK(levin::load_state(ended.result.best_checkpoint).at("epoch").to_int() == 0);
+  Learner fresh;
+  Points data;
+  levin::Trainer(resumable(folder.path())).validate(fresh, data, "best");
+  const auto best = levin::load_from_checkpoint<Learner>(ended.result.best_checkpoint);
+  CHECK(first_difference(levin::module_state_dict(fresh), levin::module_state_dict(*best)) == "");
+}
+
 TEST_CASE("an exception leaves a checkpoint if save_on_exception is set") {
   const TemporaryFolder folder;
   struct Fails : Learner {

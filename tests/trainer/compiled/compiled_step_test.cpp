@@ -307,6 +307,35 @@ TEST_CASE("recurrent layers are compiled, with the dropout between them") {
   CHECK(contains(compiled.output, "compiled step: 15 batches of this run used"));
 }
 
+TEST_CASE("what a step computes without gradients gets none in a compiled step, also beside dropout") {
+  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
+  if (python == nullptr || *python == '\0') return;
+  // The same layer on both sides of the loss: with gradients of both, the sum would be another one.
+  struct TeachesItself : Learner {
+    TeachesItself() : Learner(0) { register_module("layer", layer); }
+    levin::StepOutput training_step(const levin::Batch& batch, int64_t) override {
+      torch::Tensor goal;
+      {
+        const torch::NoGradGuard no_grad;
+        goal = layer->forward(batch.input()).tanh();
+      }
+      return torch::mse_loss(layer->forward(torch::dropout(batch.input(), 0.5, /*train=*/true)), goal + 1);
+    }
+    nn::Linear layer{4, 3};
+  };
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = options_in(folder);
+  torch::manual_seed(1);
+  TeachesItself module;
+  options.compiled_step = (folder / "teacher.pt2").string();
+  const levin::CompileStepResult result = levin::compile_step(
+      levin::Trainer(options_in(folder)), module, data().loader(8), {.out = options.compiled_step, .python = python});
+  CHECK(result.draws_random_numbers);
+  CHECK(result.loss_difference < 1e-6);
+  CHECK(result.gradient_difference < 1e-5);
+  CHECK(contains(train(module, options).output, "compiled step: 15 batches of this run used"));
+}
+
 TEST_CASE("what the package does not take runs eagerly and is counted") {
   const std::string path = package(0);
   if (path.empty()) return;

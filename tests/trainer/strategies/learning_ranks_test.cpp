@@ -183,6 +183,8 @@ TEST_CASE("a static graph trains as on one device in windows, with several backw
   }
   CHECK(difference(learner.weights("zero1", 2, "static_windows_of_2"),
                    learner.weights("single_device", 1, "static_windows_of_2")) < 1e-10);
+  CHECK(difference(learner.weights("ddp", 2, "lbfgs_static"), learner.weights("single_device", 1, "lbfgs_static")) <
+        1e-6);
   // The middle is inside a window.
   const auto unbroken = learner.weights("ddp", 2, "static_windows_of_2");
   CHECK(difference(learner.weights("ddp", 2, "static_windows_of_2", learner.middle()), unbroken) < 1e-12);

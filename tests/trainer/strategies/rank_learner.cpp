@@ -164,7 +164,8 @@ int main(int argc, char** argv) {
                                       : what == "static_windows_of_3"                            ? 3
                                                                                                  : 1;
     const std::string strategy = argv[2];
-    const bool unused = what == "branches" || what == "gan", is_static = ranks > 1 && what.rfind("static", 0) == 0;
+    const bool unused = what == "branches" || what == "gan",
+               is_static = ranks > 1 && what.find("static") != std::string::npos;
     if (strategy == "fsdp")
       options.strategy = {strategy, levin::FSDPOptions{.find_unused_parameters = unused}};
     else if (strategy == "ddp" || strategy == "zero1")

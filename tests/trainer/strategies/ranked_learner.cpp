@@ -106,7 +106,9 @@ struct Net : ToyModule {
     if (options.text("weighs") == "later") return {of_samples.mean(), global_rank() == 1 && steps++ == 0 ? 0.0 : 1.0};
     if (options.number("weighs", 0) == 0) return of_samples.mean();
     const auto weights = batch.input().select(1, 0).abs().unsqueeze(1);
-    return {(of_samples * weights).sum() / weights.sum(), weights.sum().item<double>()};
+    const auto loss = (of_samples * weights).sum() / weights.sum();
+    log("weighed_loss", loss, {.on_step = false, .on_epoch = true});  // weighs as what is returned
+    return {loss, weights.sum().item<double>()};
   }
   levin::StepOutput step_by_hand(const torch::Tensor& loss) {
     optimizer(0).zero_grad();

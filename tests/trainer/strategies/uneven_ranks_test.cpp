@@ -104,6 +104,18 @@ TEST_CASE("ranks with different numbers of batches make the steps of one process
   }
 }
 
+TEST_CASE("a loss that weighs as its step says is logged by ranks as by one process that has all batches") {
+  const Learners learners;
+  const Flags weighed = {"data=lists", "weighs=1"};
+  learners.train("one", joined(weighed, {"of=3"}));
+  const auto rows = learners.rows("one");
+  CHECK(std::ranges::any_of(rows, [](const auto& row) { return row.first.ends_with(" weighed_loss"); }));
+  for (const std::string strategy : {"ddp", "zero1", "fsdp"}) {
+    learners.train(strategy, joined(weighed, {"ranks=3", "strategy=" + strategy}));
+    learners.ends_as(strategy, "one", 1e-10);
+  }
+}
+
 TEST_CASE("ranks with different numbers of batches resume to the bit from any batch, also if some have none left") {
   const Flags lists = {"data=lists", "ranks=2", "k=2", "asks=1"};
   Learners().resumes_alike("lists", joined(lists, {"registered=0"}), {"save_at=1", "save_at=4"});
