@@ -24,7 +24,10 @@ class Zero1Strategy final : public DdpStrategy {
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override { sharded_->zero_grad(); }
   void step(torch::optim::Optimizer& /*optimizer*/, const Closure& closure) override { sharded_->step(closure); }
   /// Returns the whole state on rank 0 and nothing on the others. Collective: all ranks call it.
-  State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override { return sharded_->state_dict(); }
+  State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override {
+    follow_parameters();  // a hook may have added groups since the last step
+    return sharded_->state_dict();
+  }
   void load_optimizer_state(torch::optim::Optimizer& /*optimizer*/, const State& state) override {
     follow_parameters();
     sharded_->load_state_dict(state);
