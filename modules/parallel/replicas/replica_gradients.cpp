@@ -1,4 +1,5 @@
 #include <levin/modules/parallel/replicas/replica_gradients.h>
+#include <ATen/SequenceNumber.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <levin/core/ranks/torch_compat/autograd_node.h>
@@ -85,6 +86,7 @@ void attach_gradients(const std::vector<at::Tensor>& originals, std::span<const 
   torch_compat::NodePointer node;
   SumOverReplicas* sum = nullptr;
   if (like) {
+    at::sequence_number::get_and_increment();  // the first node of the forward must not share the sum's number
     node = torch_compat::make_node<SumOverReplicas>(std::move(edges), *like);
     sum = static_cast<SumOverReplicas*>(node.get());
   }

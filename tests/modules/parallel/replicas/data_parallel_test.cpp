@@ -40,6 +40,19 @@ struct TiedImpl : torch::nn::Cloneable<TiedImpl> {
 };
 TORCH_MODULE(Tied);
 
+/// Uses a layer twice, so that the order of its gradients' sum can be seen.
+struct TwiceImpl : torch::nn::Cloneable<TwiceImpl> {
+  TwiceImpl() { reset(); }
+  void reset() override {
+    torch::manual_seed(5);
+    layer = register_module("layer", torch::nn::Linear(8, 8));
+    layer->to(torch::kDouble);
+  }
+  Tensor forward(const Tensor& input) { return torch::tanh(layer(input)) + torch::tanh(layer(input.square())); }
+  torch::nn::Linear layer{nullptr};
+};
+TORCH_MODULE(Twice);
+
 /// Throws if the batch has a sample of one value; has one parameter.
 struct PickyImpl : torch::nn::Cloneable<PickyImpl> {
   PickyImpl() { reset(); }
@@ -259,6 +272,22 @@ TEST_CASE("Gradients repeat to the bit, whichever replica is first", "[parallel]
   };
   const Tensor first = gradients(/*in_order=*/true);
   for (int i = 0; i < 20; ++i) CHECK(torch::equal(gradients(/*in_order=*/i % 5 == 0), first));
+}
+
+TEST_CASE("The first step of a thread sums gradients in the order of all others", "[parallel]") {
+  std::vector<Tensor> gradients;
+  Twice net;
+  DataParallel parallel(net, {.devices = cpus(2), .in_order = true});
+  // In a thread of its own, whose first node of autograd is the layer's.
+  std::thread([&] {
+    for (int step = 0; step < 3; ++step) {
+      net->zero_grad();
+      parallel(inputs(6)).square().sum().backward();
+      gradients.push_back(net->layer->weight.grad().clone());
+    }
+  }).join();
+  REQUIRE(gradients.size() == 3);
+  for (const Tensor& gradient : gradients) CHECK(torch::equal(gradient, gradients[0]));
 }
 
 TEST_CASE("A model may hold several DataParallel, also in another thread", "[parallel]") {
