@@ -271,10 +271,10 @@ TEST_CASE("a resumed run removes no file outside of its folder that a checkpoint
   const fs::path own = test.folder / "checkpoints" / "epoch=0.ckpt";
   for (const fs::path& named :
        {test.folder / "letter.txt", own.parent_path() / ".." / "letter.txt", fs::path("letter.txt")})
-    for (const char* dirpath : {"", own.parent_path().c_str()}) {
+    for (const std::string& dirpath : {std::string(), own.parent_path().string()}) {
       std::ofstream(test.folder / "letter.txt") << "not a checkpoint";
       levin::State state = first.state_dict();
-      state["dirpath"] = std::string(dirpath);
+      state["dirpath"] = dirpath;
       state["best_k_models"] = levin::State::dict({{named.string(), 0.9}});
       ModelCheckpoint second(options);
       second.load_state_dict(state);

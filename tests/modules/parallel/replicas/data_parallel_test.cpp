@@ -376,7 +376,9 @@ TEST_CASE("Steps leave nothing behind", "[parallel]") {
     const int64_t grown = resident_kilobytes() - before;
     INFO(steps << " steps, " << grown << " KB more");
     if (asked) WARN(steps << " steps, " << grown << " KB more");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep freed memory
     CHECK(grown < steps);  // the graph and the replicas of one step are more than 20 KB
+#endif
     CHECK(net->scale.use_count() == holders);
   }
 }
