@@ -65,7 +65,7 @@ struct Case {
   bool unused = false, keeps_parameters = false, reduces_each = false;
   bool uses_spare_on_rank_zero = false;
   int64_t hybrid = 0;
-  int64_t rank_without_loss = -1;
+  int64_t rank_without_loss = -1;  ///< in the last batch of each step, whose loss it drops
   bool built_divided = false;
   std::optional<torch::Dtype> gather_dtype = {}, reduce_dtype = {};
   double clip = 0;  ///< largest norm of all gradients; 0: any
@@ -120,11 +120,11 @@ std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Ca
     for (Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
     for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
       reducer.synchronize_buffers();
-      if (group.rank() == how.rank_without_loss) {
-        if (micro + 1 == how.micro_batches) reducer.backward_without_loss();
+      const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
+      if (micro + 1 == how.micro_batches && group.rank() == how.rank_without_loss) {
+        reducer.backward_without_loss();
         continue;
       }
-      const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
       if (micro + 1 < how.micro_batches)
         loss.backward();
       else
@@ -212,11 +212,11 @@ std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, cons
     for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
       sharded.begin_pass(ShardedModule::Pass::Training);
       levin::parallel::broadcast_buffers(*net, group, 0);
-      if (group.rank() == how.rank_without_loss) {
-        if (micro + 1 == how.micro_batches) sharded.backward_without_loss();
+      const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
+      if (micro + 1 == how.micro_batches && group.rank() == how.rank_without_loss) {
+        sharded.backward_without_loss();
         continue;
       }
-      const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
       if (micro + 1 < how.micro_batches)
         sharded.backward_without_sync(loss);
       else
