@@ -98,7 +98,7 @@ Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& 
   StrategyChoice strategy = choose_strategy(given);
   if (!strategy.has_ranks()) return choose_placement(given, gpus);
   const Devices& asked = given.gpus.is_set() ? given.gpus : given.devices;
-  const int64_t local = std::max(1, asked.is_list() ? static_cast<int>(asked.ids().size()) : asked.count(gpus.count));
+  const int64_t local = std::max(1, asked.count(gpus.count));
   Placement placement;
   placement.strategy = std::move(strategy);
   placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
