@@ -1,11 +1,10 @@
 #include <levin/program/config/without_effect.h>
 #include <levin/core/system/error.h>
+#include <levin/program/config/idle_options.h>
 #include <levin/program/config/run_options.h>
 #include <levin/trainer/launch/environment.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace levin::cli {
@@ -34,199 +33,11 @@ OwnRates own_rates(const Json& scheduler, const std::string& path) {
   return {};
 }
 
-/// Gives the value of an option beside another one, or its default.
-using Beside = std::function<Json(const std::string&)>;
-
-/// An option of a class that others of the same part leave without effect.
-struct Idle {
-  std::vector<std::string> classes;
-  std::vector<std::string> options;
-  std::function<bool(const Beside&)> is_idle;
-  std::string why;
-};
-
-std::function<bool(const Beside&)> is_zero(const std::string& option) {
-  return [option](const Beside& value) { return value(option) == 0; };
-}
-
-std::function<bool(const Beside&)> is_unset(const std::string& option) {
-  return [option](const Beside& value) { return value(option).empty() || value(option) == ""; };
-}
-
-std::function<bool(const Beside&)> is_set(const std::string& option) {
-  return [option](const Beside& value) { return !is_unset(option)(value); };
-}
-
-std::function<bool(const Beside&)> is_off(const std::string& option) {
-  return [option](const Beside& value) { return value(option) == false; };
-}
-
-std::function<bool(const Beside&)> is_other_than(const std::string& option, const std::vector<std::string>& values) {
-  return [option, values](const Beside& value) {
-    return std::find(values.begin(), values.end(), value(option)) == values.end();
-  };
-}
-
-/// The option is a list of which no item, or a number that, differs from 0.
-std::function<bool(const Beside&)> is_all_zero(const std::string& option) {
-  return [option](const Beside& value) {
-    const Json given = value(option);
-    return given.is_array() ? std::all_of(given.begin(), given.end(), [](const Json& one) { return one == 0; })
-                            : given == 0;
-  };
-}
-
-std::function<bool(const Beside&)> are_all(std::vector<std::function<bool(const Beside&)>> conditions) {
-  return [conditions = std::move(conditions)](const Beside& value) {
-    return std::all_of(conditions.begin(), conditions.end(), [&](const auto& holds) { return holds(value); });
-  };
-}
-
-bool always(const Beside& /*value*/) { return true; }
-
-bool has_no_npz(const Beside& value) {
-  const auto is_npz = [&](const char* option) {
-    const Json file = value(option);
-    return file.is_string() && file.get<std::string>().ends_with(".npz");
-  };
-  return !is_npz("input") && !is_npz("val_input") && !is_npz("test_input");
-}
-
-bool tells_no_best(const Beside& value) {
-  const Json events = value("events");
-  return std::find(events.begin(), events.end(), "best") == events.end();
-}
-
-bool has_val_folder(const Beside& value) {
-  const std::filesystem::path root = value("root").get<std::string>();
-  std::error_code none;
-  return std::filesystem::is_directory(root / "train", none) && std::filesystem::is_directory(root / "val", none);
-}
-
-const std::vector<Idle>& idle_options() {
-  const std::vector<std::string> models = {"ImageClassifier", "LanguageModel", "MLPClassifier",
-                                           "MLPRegressor",    "ProgramModule", "ScriptModule"};
-  const std::vector<std::string> data = {"MNIST",           "FashionMNIST", "CIFAR10", "CIFAR100", "ImageFolder",
-                                         "SyntheticDigits", "Csv",          "Npy",     "Tar",      "Text"};
-  static const std::vector<Idle> all = {
-      {models, {"weights_strict", "weights_prefix"}, is_unset("weights"), "weights names no file"},
-      {{"ImageClassifier"}, {"hidden"}, is_other_than("net", {"mlp", "mlp_bn"}), "only mlp and mlp_bn have that layer"},
-      {{"ImageClassifier"}, {"small_input"}, is_other_than("net", {"resnet18"}), "it is for net resnet18"},
-      {{"MLPClassifier", "MLPRegressor"},
-       {"category_sizes"},
-       is_unset("features"),
-       "features is unset, so that the data say both"},
-      {{"MLPClassifier", "MLPRegressor"},
-       {"embedding"},
-       are_all({is_set("features"), is_unset("category_sizes")}),
-       "there are no categories"},
-      {{"MLPClassifier", "MLPRegressor"}, {"batch_norm", "dropout"}, is_unset("hidden"), "there is no hidden layer"},
-      {data, {"prefetch_factor", "timeout_seconds"}, is_zero("num_workers"), "num_workers is 0"},
-      {{"MNIST", "FashionMNIST", "CIFAR10", "CIFAR100"}, {"url"}, is_off("download"), "download is false"},
-      {{"Tar"},
-       {"val_transforms"},
-       are_all({is_unset("val_shards"), is_unset("test_shards")}),
-       "there are neither val_shards nor test_shards"},
-      {{"Tar"}, {"shuffle_buffer"}, is_off("shuffle"), "shuffle is false"},
-      {{"Csv"}, {"ignore"}, is_set("features"), "features names the columns that count"},
-      {{"Csv"}, {"unknown"}, is_unset("categories"), "there are no categories"},
-      {{"Csv"}, {"target_type"}, is_unset("target"), "target names no column"},
-      {{"Npy"}, {"divide_by"}, is_other_than("dtype", {"float32"}), "dtype is not float32"},
-      {{"Npy"}, {"input_key", "target_key"}, has_no_npz, "no file is a .npz file"},
-      {{"Csv", "Npy", "ImageFolder"}, {"split_seed"}, is_zero("val_fraction"), "val_fraction is 0"},
-      {{"ImageFolder"}, {"val_fraction", "split_seed"}, has_val_folder, "the validation images are those of root/val"},
-      {{"ImageFolder"}, {"resize_size"}, is_other_than("resize", {"center_crop"}), "resize is exact"},
-      {{"SGD"}, {"dampening"}, is_zero("momentum"), "momentum is 0"},
-      {{"LARS"}, {"nesterov"}, is_zero("momentum"), "momentum is 0"},
-      {{"Adam", "NAdam", "RAdam"}, {"decoupled_weight_decay"}, is_zero("weight_decay"), "weight_decay is 0"},
-      {{"CyclicLR"}, {"gamma"}, is_other_than("mode", {"exp_range"}), "it belongs to mode exp_range"},
-      {{"CyclicLR"}, {"scale_mode"}, always, "it belongs to scale_fn, which a config cannot hold"},
-      {{"WarmupCosine"}, {"warmup_start_factor"}, is_zero("warmup_steps"), "warmup_steps is 0"},
-      {{"ReduceLROnPlateau"}, {"threshold_mode"}, is_zero("threshold"), "threshold is 0"},
-      {{"SWALR"}, {"anneal_strategy"}, is_zero("anneal_epochs"), "anneal_epochs is 0"},
-      {{"CyclicLR", "OneCycleLR"},
-       {"base_momentum", "max_momentum"},
-       is_off("cycle_momentum"),
-       "cycle_momentum is false"},
-      {{"OneCycleLR"},
-       {"epochs", "steps_per_epoch"},
-       is_other_than("total_steps", {"auto"}),
-       "total_steps says how many"},
-      {{"BackboneFinetuning"}, {"rounding"}, is_off("verbose"), "verbose is false"},
-      {{"BackboneFinetuning"},
-       {"backbone_initial_ratio_lr"},
-       [](const Beside& value) { return !value("backbone_initial_lr").is_null(); },
-       "backbone_initial_lr is the backbone's rate"},
-      {{"BackboneFinetuning"}, {"initial_denom_lr"}, always, "levin knows the rate itself"},
-      {{"ModelCheckpoint"}, {"mode"}, is_unset("monitor"), "no metric is watched"},
-      {{"ModelCheckpoint"},
-       {"save_on_train_epoch_end"},
-       is_set("every_n_train_steps"),
-       "every_n_train_steps says when to save"},
-      {{"ModelCheckpoint"},
-       {"save_on_train_epoch_end"},
-       is_set("train_time_interval"),
-       "train_time_interval says when to save"},
-      {{"EMAWeightAveraging"},
-       {"update_starting_at_step"},
-       is_zero("update_every_n_steps"),
-       "update_every_n_steps is 0"},
-      {{"ThroughputMonitor"}, {"available_flops"}, is_off("count_flops"), "count_flops is false"},
-      {{"Timer"}, {"interval", "verbose"}, is_unset("duration"), "duration is unset"},
-      {{"BatchSizeFinder"},
-       {"margin"},
-       are_all({is_set("memory_limit_bytes"), is_other_than("mode", {"binsearch"})}),
-       "memory_limit_bytes is taken as it is"},
-      {{"MLflowLogger"},
-       {"experiment_name", "artifact_location", "run_name"},
-       is_set("run_id"),
-       "run_id names a run that exists"},
-      {{"WebhookLogger"}, {"monitor", "mode"}, tells_no_best, "events lacks best"},
-      {{"WebhookLogger"}, {"mode"}, is_unset("monitor"), "no metric is watched"},
-      {{"ModelPruning"},
-       {"resample_parameters"},
-       is_off("use_lottery_ticket_hypothesis"),
-       "use_lottery_ticket_hypothesis is false"},
-      {{"ModelPruning"},
-       {"pruning_dim"},
-       is_other_than("pruning_fn", {"ln_structured", "random_structured"}),
-       "only structured pruning takes slices"},
-      {{"ModelPruning"},
-       {"pruning_norm"},
-       is_other_than("pruning_fn", {"ln_structured"}),
-       "it belongs to ln_structured"},
-      {{"ModelPruning"},
-       {"parameter_names"},
-       is_set("parameters_to_prune"),
-       "parameters_to_prune names the parameters"},
-      {{"ModelPruning"},
-       {"amount", "use_global_unstructured", "use_lottery_ticket_hypothesis", "prune_on_train_epoch_end"},
-       is_off("apply_pruning"),
-       "apply_pruning is false"},
-      {{"StochasticWeightAveraging"}, {"annealing_strategy"}, is_zero("annealing_epochs"), "annealing_epochs is 0"},
-      {{"RandomErasing"},
-       {"value"},
-       [](const Beside& value) { return value("random_value") == true; },
-       "random_value draws the values"},
-      {{"RandomCrop"},
-       {"padding_mode", "fill"},
-       are_all({is_all_zero("padding"), is_off("pad_if_needed")}),
-       "there is no padding"},
-      {{"RandomCrop"}, {"fill"}, is_other_than("padding_mode", {"constant"}), "it belongs to padding_mode constant"},
-      {{"Resize", "RandomResizedCrop"},
-       {"antialias"},
-       is_other_than("interpolation", {"bilinear", "bicubic"}),
-       "interpolation is nearest"},
-  };
-  return all;
-}
-
 /// Returns whether a strategy of ranks would start one alone. The number of GPUs is not known here.
 bool asks_for_one_rank(const TrainerOptions& options) {
   const Devices& asked = options.gpus.is_set() ? options.gpus : options.devices;
   const int all = options.accelerator == Accelerator::Cpu ? 1 : 2;
-  const int64_t local = asked.is_list() ? static_cast<int64_t>(asked.ids().size()) : asked.count(all);
-  return local == 1 && std::max(options.num_nodes, options.nb_gpu_nodes.value_or(1)) == 1;
+  return asked.count(all) == 1 && std::max(options.num_nodes, options.nb_gpu_nodes.value_or(1)) == 1;
 }
 
 class WithoutEffect {
@@ -303,7 +114,7 @@ class WithoutEffect {
       for (size_t i = 0; i < value.size(); ++i) parts(item_path(path, i), value[i]);
     if (!value.is_object()) return;
     const std::string name = class_name_of(value.contains("class") ? value : default_of(path));
-    for (const Idle& idle : idle_options()) {
+    for (const IdleOptions& idle : idle_options()) {
       if (std::find(idle.classes.begin(), idle.classes.end(), name) == idle.classes.end()) continue;
       const bool is_written = std::any_of(idle.options.begin(), idle.options.end(),
                                           [&](const std::string& option) { return value.contains(option); });
