@@ -67,7 +67,8 @@ void NormalizeBytes::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
 void refuse_normalizing(const std::vector<ClassChoice<TransformKind>>& transforms, const std::string& path,
                         const std::string& data_module, const std::string& advice) {
   for (size_t i = 0; i < transforms.size(); ++i) {
-    const std::string place = c10::str(path, "[", i, "]"), &name = transforms[i].class_name();
+    const std::string& name = transforms[i].class_name();
+    const std::string place = c10::str(path, "[", i, "]");
     if (name == "Normalize")
       throw UsageError(place, ": ", data_module,
                        " normalises its images after the transforms, in training as in evaluation; leave Normalize out",
