@@ -183,6 +183,25 @@ std::string error_of(const levin::TrainerOptions& options, double dropout = 0, d
   return error_text<levin::UsageError>([&] { levin::Trainer(options).fit(module, data().loader(8)); });
 }
 
+/// Compiles the step of a Module, which draws random numbers, compares it with the eager one, and trains with it. Does
+/// nothing without Python.
+template <class Module>
+void check_drawing_step() {
+  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
+  if (python == nullptr || *python == '\0') return;
+  const TemporaryFolder folder;
+  levin::TrainerOptions options = options_in(folder);
+  torch::manual_seed(1);
+  Module module;
+  options.compiled_step = (folder / "step.pt2").string();
+  const levin::CompileStepResult result = levin::compile_step(
+      levin::Trainer(options_in(folder)), module, data().loader(8), {.out = options.compiled_step, .python = python});
+  CHECK(result.draws_random_numbers);
+  CHECK(result.loss_difference < 1e-6);
+  CHECK(result.gradient_difference < 1e-5);
+  CHECK(contains(train(module, options).output, "compiled step: 15 batches of this run used"));
+}
+
 }  // namespace
 
 TEST_CASE("a compiled run ends as the eager one: statistics, accumulation, clipping and the short last batch") {
@@ -275,8 +294,6 @@ TEST_CASE("convolutions and gelu are compiled, in whichever layout is the faster
 }
 
 TEST_CASE("recurrent layers are compiled, with the dropout between them") {
-  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
-  if (python == nullptr || *python == '\0') return;
   struct Recurrent : Learner {
     Recurrent() : Learner(0) {
       register_module("lstm", lstm);
@@ -293,23 +310,10 @@ TEST_CASE("recurrent layers are compiled, with the dropout between them") {
     nn::GRU gru{nn::GRUOptions(2, 3).batch_first(true)};
     nn::RNN rnn{nn::RNNOptions(2, 3).batch_first(true)};
   };
-  const TemporaryFolder folder;
-  levin::TrainerOptions options = options_in(folder);
-  torch::manual_seed(1);
-  Recurrent module;
-  options.compiled_step = (folder / "recurrent.pt2").string();
-  const levin::CompileStepResult result = levin::compile_step(
-      levin::Trainer(options_in(folder)), module, data().loader(8), {.out = options.compiled_step, .python = python});
-  CHECK(result.draws_random_numbers);
-  CHECK(result.loss_difference < 1e-6);
-  CHECK(result.gradient_difference < 1e-5);
-  const Trained compiled = train(module, options);
-  CHECK(contains(compiled.output, "compiled step: 15 batches of this run used"));
+  check_drawing_step<Recurrent>();
 }
 
 TEST_CASE("what a step computes without gradients gets none in a compiled step, also beside dropout") {
-  const char* const python = std::getenv("LEVIN_TEST_PYTHON");
-  if (python == nullptr || *python == '\0') return;
   // The same layer on both sides of the loss: with gradients of both, the sum would be another one.
   struct TeachesItself : Learner {
     TeachesItself() : Learner(0) { register_module("layer", layer); }
@@ -323,17 +327,7 @@ TEST_CASE("what a step computes without gradients gets none in a compiled step, 
     }
     nn::Linear layer{4, 3};
   };
-  const TemporaryFolder folder;
-  levin::TrainerOptions options = options_in(folder);
-  torch::manual_seed(1);
-  TeachesItself module;
-  options.compiled_step = (folder / "teacher.pt2").string();
-  const levin::CompileStepResult result = levin::compile_step(
-      levin::Trainer(options_in(folder)), module, data().loader(8), {.out = options.compiled_step, .python = python});
-  CHECK(result.draws_random_numbers);
-  CHECK(result.loss_difference < 1e-6);
-  CHECK(result.gradient_difference < 1e-5);
-  CHECK(contains(train(module, options).output, "compiled step: 15 batches of this run used"));
+  check_drawing_step<TeachesItself>();
 }
 
 TEST_CASE("what the package does not take runs eagerly and is counted") {
