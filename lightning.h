@@ -20,6 +20,7 @@
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/modules/optim/optimizers/adamw.h>
 #include <levin/modules/optim/optimizers/sgd.h>
+#include <levin/trainer/strategies/strategy_options.h>
 #include <levin/trainer/trainer.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/container/functional.h>

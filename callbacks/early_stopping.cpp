@@ -13,7 +13,7 @@ EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(std::move(
   if (options_.monitor.empty())
     throw UsageError("EarlyStopping.monitor: missing; name a logged metric, such as val_loss");
   const double infinity = std::numeric_limits<double>::infinity();
-  best_score_ = options_.mode == "min" ? infinity : -infinity;
+  best_score_ = options_.mode == MetricMode::Min ? infinity : -infinity;
 }
 
 bool EarlyStopping::checks_train_epochs(Run& run) const {
@@ -41,7 +41,7 @@ void EarlyStopping::check(Run& run) {
 }
 
 bool EarlyStopping::better(double value, double than) const {
-  return options_.mode == "min" ? value < than : value > than;
+  return options_.mode == MetricMode::Min ? value < than : value > than;
 }
 
 std::optional<std::string> EarlyStopping::reason_to_stop(double value) {
@@ -52,7 +52,7 @@ std::optional<std::string> EarlyStopping::reason_to_stop(double value) {
     return is(c10::str("has passed stopping_threshold ", *options_.stopping_threshold).c_str());
   if (options_.divergence_threshold && better(*options_.divergence_threshold, value))
     return is(c10::str("has passed divergence_threshold ", *options_.divergence_threshold).c_str());
-  const double margin = options_.mode == "min" ? -options_.min_delta : options_.min_delta;
+  const double margin = options_.mode == MetricMode::Min ? -options_.min_delta : options_.min_delta;
   if (better(value, best_score_ + margin)) {
     if (options_.verbose) console::info(is(c10::str("improved on ", best_score_).c_str()));
     best_score_ = value;
@@ -65,7 +65,7 @@ std::optional<std::string> EarlyStopping::reason_to_stop(double value) {
 }
 
 std::string EarlyStopping::state_key() const {
-  return "EarlyStopping{'monitor': '" + options_.monitor + "', 'mode': '" + options_.mode + "'}";
+  return "EarlyStopping{'monitor': '" + options_.monitor + "', 'mode': '" + options_.mode.word() + "'}";
 }
 
 State EarlyStopping::state_dict() const {

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/core/options/metric_mode.h>
 #include <levin/core/options/option.h>
 
 #include <optional>
@@ -12,8 +13,7 @@ struct EarlyStoppingOptions {
   double min_delta = LEVIN_OPTION(min_delta, 0, "Smallest change that counts as an improvement", {.min = 0});
   int64_t patience = LEVIN_OPTION(patience, 3, "Checks without improvement before the run ends", {.min = 0});
   bool verbose = LEVIN_OPTION(verbose, false, "Print each improvement");
-  std::string mode =
-      LEVIN_OPTION(mode, "min", "min: lower is better; max: higher is better", {.choices = {"min", "max"}});
+  Choice<MetricMode> mode = LEVIN_OPTION(mode, MetricMode::Min, "min: lower is better; max: higher is better");
   bool strict = LEVIN_OPTION(strict, true, "Throw if the metric was not logged; false: continue");
   bool check_finite = LEVIN_OPTION(check_finite, true, "End the run when the metric is NaN or infinite");
   std::optional<double> stopping_threshold =

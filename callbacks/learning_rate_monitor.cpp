@@ -63,11 +63,11 @@ void LearningRateMonitor::load_state_dict(const State& state) {
 }
 
 void LearningRateMonitor::on_train_batch_start(Run& run) {
-  if (options_.logging_interval != "epoch") log(run, /*on_step=*/true);
+  if (interval() == Interval::Step) log(run, /*on_step=*/true);
 }
 
 void LearningRateMonitor::on_train_epoch_start(Run& run) {
-  if (options_.logging_interval == "epoch") log(run, /*on_step=*/false);
+  if (interval() == Interval::Epoch) log(run, /*on_step=*/false);
 }
 
 void LearningRateMonitor::log(Run& run, bool on_step) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/callbacks/callback.h>
 #include <levin/core/options/option.h>
+#include <levin/modules/lr_schedulers/interval.h>
 
 #include <optional>
 #include <string>
@@ -9,8 +10,8 @@
 namespace levin {
 
 struct LearningRateMonitorOptions {
-  std::optional<std::string> logging_interval =
-      LEVIN_OPTION(logging_interval, {}, "Log by step or by epoch; unset: by step", {.choices = {"step", "epoch"}});
+  std::optional<Choice<Interval>> logging_interval =
+      LEVIN_OPTION(logging_interval, {}, "Log by step or by epoch; unset: by step");
   bool log_momentum = LEVIN_OPTION(log_momentum, false, "Log momentum or beta1 too, as lr-SGD-momentum");
   bool log_weight_decay = LEVIN_OPTION(log_weight_decay, false, "Log the weight decay too, as lr-SGD-weight_decay");
 };
@@ -38,6 +39,7 @@ class LearningRateMonitor : public Callback {
     std::string optimizer = {};
     std::vector<std::string> groups = {};
   };
+  Interval interval() const { return options_.logging_interval.value_or(Interval::Step); }
   const std::vector<std::string>& names_of_groups(size_t optimizer, size_t count);
   void log(Run& run, bool on_step);
 

@@ -204,7 +204,7 @@ std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, st
     return {};
   }
   const double infinity = std::numeric_limits<double>::infinity();
-  if (std::isnan(score)) score = options_.mode == "min" ? infinity : -infinity;
+  if (std::isnan(score)) score = options_.mode == MetricMode::Min ? infinity : -infinity;
   current_score_ = score;
   const bool full = options_.save_top_k > 0 && static_cast<int64_t>(best_k_models_.size()) >= options_.save_top_k;
   if (full && !better(score, worst().second)) return {};
@@ -265,7 +265,7 @@ fs::path ModelCheckpoint::last_path(Run& run) const {
 }
 
 bool ModelCheckpoint::better(double value, double than) const {
-  return options_.mode == "min" ? value < than : value > than;
+  return options_.mode == MetricMode::Min ? value < than : value > than;
 }
 
 const ModelCheckpoint::Scored& ModelCheckpoint::worst() const {
@@ -275,7 +275,7 @@ const ModelCheckpoint::Scored& ModelCheckpoint::worst() const {
 
 std::string ModelCheckpoint::state_key() const {
   const std::string monitor = options_.monitor ? "'" + *options_.monitor + "'" : "None";
-  return "ModelCheckpoint{'monitor': " + monitor + ", 'mode': '" + options_.mode +
+  return "ModelCheckpoint{'monitor': " + monitor + ", 'mode': '" + options_.mode.word() +
          "', 'every_n_train_steps': " + std::to_string(options_.every_n_train_steps.value_or(0)) +
          ", 'every_n_epochs': " + std::to_string(options_.every_n_epochs.value_or(0)) + ", 'train_time_interval': " +
          (options_.train_time_interval ? c10::str(options_.train_time_interval->seconds()) : "None") + "}";
@@ -293,9 +293,9 @@ State ModelCheckpoint::state_dict() const {
                       {"dirpath", folder_.string()},
                       {"best_k_models", std::move(best)},
                       {"kth_best_model_path", any ? worst().first.string() : ""},
-                      {"kth_value", score_state(any                      ? worst().second
-                                                : options_.mode == "min" ? infinity
-                                                                         : -infinity)},
+                      {"kth_value", score_state(any                                ? worst().second
+                                                : options_.mode == MetricMode::Min ? infinity
+                                                                                   : -infinity)},
                       {"last_model_path", last_model_path_.string()},
                       {"saved_step", saved_step_}});
 }

@@ -2,6 +2,7 @@
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/step_follower.h>
 #include <levin/core/options/duration.h>
+#include <levin/core/options/metric_mode.h>
 #include <levin/core/options/option.h>
 
 #include <chrono>
@@ -25,8 +26,7 @@ struct ModelCheckpointOptions {
   bool save_on_exception = LEVIN_OPTION(save_on_exception, false, "Save when an exception ends the run");
   bool save_weights_only =
       LEVIN_OPTION(save_weights_only, false, "Save the weights alone, without what resuming needs");
-  std::string mode =
-      LEVIN_OPTION(mode, "min", "min: lower is better; max: higher is better", {.choices = {"min", "max"}});
+  Choice<MetricMode> mode = LEVIN_OPTION(mode, MetricMode::Min, "min: lower is better; max: higher is better");
   bool auto_insert_metric_name =
       LEVIN_OPTION(auto_insert_metric_name, true, "{epoch} in filename becomes epoch=3, not 3");
   std::optional<int64_t> every_n_train_steps =

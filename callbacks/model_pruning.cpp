@@ -42,20 +42,27 @@ std::string share(int64_t zeros, int64_t all) {
 
 ModelPruning::ModelPruning(ModelPruningOptions options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "ModelPruning");
-  if (options_.pruning_fn.empty())
+  if (options_.pruning_fn == PruningMethod::None)
     throw UsageError(
         "ModelPruning.pruning_fn: missing; give l1_unstructured, random_unstructured, ln_structured or "
         "random_structured");
   if (is_structured() && options_.use_global_unstructured)
-    throw UsageError("ModelPruning.pruning_fn: ", options_.pruning_fn,
+    throw UsageError("ModelPruning.pruning_fn: ", options_.pruning_fn.word(),
                      " takes slices of one parameter at a time; set use_global_unstructured to false");
   if (is_structured() && !options_.pruning_dim)
     throw UsageError("ModelPruning.pruning_dim: missing; structured pruning needs the dimension of the slices");
-  if (options_.pruning_fn == "ln_structured" && !options_.pruning_norm)
+  if (options_.pruning_fn == PruningMethod::LnStructured && !options_.pruning_norm)
     throw UsageError("ModelPruning.pruning_norm: missing; ln_structured needs the norm of the slices, such as 2");
 }
 
-bool ModelPruning::is_structured() const { return options_.pruning_fn.ends_with("_structured"); }
+bool ModelPruning::is_structured() const {
+  return options_.pruning_fn == PruningMethod::LnStructured || options_.pruning_fn == PruningMethod::RandomStructured;
+}
+
+bool ModelPruning::is_random() const {
+  return options_.pruning_fn == PruningMethod::RandomUnstructured ||
+         options_.pruning_fn == PruningMethod::RandomStructured;
+}
 
 void ModelPruning::setup(Run& run) {
   if (!run.fitting()) return;
@@ -148,7 +155,7 @@ void ModelPruning::prune(Run& run) {
       entry.mask = pruned(entry.parameter, before, amount);
     }
   }
-  if (run.comm().world_size() > 1 && options_.pruning_fn.starts_with("random"))
+  if (run.comm().world_size() > 1 && is_random())
     for (Entry& entry : entries_) run.comm().broadcast(entry.mask, 0);
   const bool resets = options_.resets_in ? options_.resets_in(epoch) : options_.use_lottery_ticket_hypothesis;
   if (resets) reset(run);
@@ -218,7 +225,7 @@ int64_t ModelPruning::number_to_prune(double amount, int64_t size) const {
 }
 
 at::Tensor ModelPruning::mask_of(const at::Tensor& values, const at::Tensor& before, double amount) const {
-  const bool by_size = options_.pruning_fn.starts_with("l");
+  const bool by_size = !is_random();
   if (!is_structured()) {
     const int64_t number = number_to_prune(amount, values.numel());
     const at::Tensor importance = (by_size ? values.abs() : at::rand_like(values)).flatten();
@@ -243,7 +250,7 @@ void ModelPruning::report() const {
     zeros += zeros_in(entry.mask);
     all += entry.parameter.numel();
   }
-  console::info("ModelPruning: " + options_.pruning_fn + " has set " + share(zeros, all) + " to 0");
+  console::info("ModelPruning: " + options_.pruning_fn.word() + " has set " + share(zeros, all) + " to 0");
   if (options_.verbose < 2) return;
   for (const Entry& entry : entries_)
     console::info("  " + entry.name + ": " + share(zeros_in(entry.mask), entry.parameter.numel()));

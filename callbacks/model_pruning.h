@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <levin/callbacks/callback.h>
 #include <levin/callbacks/step_follower.h>
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 
 #include <functional>
@@ -12,10 +13,19 @@
 
 namespace levin {
 
+/// What is pruned, by torch.nn.utils.prune's names: elements or whole slices, the smallest or random ones.
+enum class PruningMethod : uint8_t { None, L1Unstructured, RandomUnstructured, LnStructured, RandomStructured };
+template <>
+inline constexpr auto kWords<PruningMethod> =
+    words_of<PruningMethod>({{"", PruningMethod::None},
+                             {"l1_unstructured", PruningMethod::L1Unstructured},
+                             {"random_unstructured", PruningMethod::RandomUnstructured},
+                             {"ln_structured", PruningMethod::LnStructured},
+                             {"random_structured", PruningMethod::RandomStructured}});
+
 struct ModelPruningOptions {
-  std::string pruning_fn =
-      LEVIN_OPTION(pruning_fn, "", "What is pruned: the smallest or random elements, or whole slices; required",
-                   {.choices = {"", "l1_unstructured", "random_unstructured", "ln_structured", "random_structured"}});
+  Choice<PruningMethod> pruning_fn = LEVIN_OPTION(
+      pruning_fn, PruningMethod::None, "What is pruned: the smallest or random elements, or whole slices; required");
   std::vector<std::string> parameters_to_prune =
       LEVIN_OPTION(parameters_to_prune, {}, "Names of parameters, such as net.0.weight; empty: all of parameter_names");
   std::vector<std::string> parameter_names =
@@ -80,6 +90,7 @@ class ModelPruning : public Callback, public StepFollower {
     std::shared_ptr<torch::nn::Module> layer = {};  ///< that the parameter belongs to
   };
   bool is_structured() const;
+  bool is_random() const;
   void choose_parameters(Run& run);
   void prune(Run& run);
   void prune_together(double amount);

@@ -44,10 +44,10 @@ void write(const State& state, const fs::path& file, const Comm& comm) {
 
 }  // namespace
 
-BasePredictionWriter::BasePredictionWriter(const std::string& write_interval)
-    : on_batch_(write_interval != "epoch"), on_epoch_(write_interval != "batch") {
-  if (write_interval != "batch" && write_interval != "epoch" && write_interval != "batch_and_epoch")
-    throw UsageError("write_interval: expected batch, epoch or batch_and_epoch, got \"", write_interval, "\"");
+BasePredictionWriter::BasePredictionWriter(const Choice<WriteInterval>& write_interval)
+    : on_batch_(write_interval != WriteInterval::Epoch), on_epoch_(write_interval != WriteInterval::Batch) {
+  if (!write_interval.is_known())
+    throw UsageError("write_interval: expected batch, epoch or batch_and_epoch, got \"", write_interval.word(), "\"");
 }
 
 void BasePredictionWriter::write_on_batch_end(Run& /*run*/, const Batch& /*prediction*/, int64_t /*batch_idx*/,

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/data/batch.h>
 
@@ -8,13 +9,21 @@
 
 namespace levin {
 
+/// When predictions are written: after each batch, at the end, or both.
+enum class WriteInterval : uint8_t { Batch, Epoch, BatchAndEpoch };
+template <>
+inline constexpr auto kWords<WriteInterval> =
+    words_of<WriteInterval>({{"batch", WriteInterval::Batch},
+                             {"epoch", WriteInterval::Epoch},
+                             {"batch_and_epoch", WriteInterval::BatchAndEpoch}});
+
 /// The base class of callbacks that write predictions: a derived class overrides `write_on_batch_end`,
 /// `write_on_epoch_end` or both. Each rank writes its own predictions.
 /// Source: lightning.pytorch.callbacks.BasePredictionWriter
 class BasePredictionWriter : public Callback {
  public:
-  /// `write_interval`: "batch", "epoch" or "batch_and_epoch". Throws UsageError for another text.
-  explicit BasePredictionWriter(const std::string& write_interval = "batch");
+  /// Throws UsageError if `write_interval` was made from another word than "batch", "epoch" and "batch_and_epoch".
+  explicit BasePredictionWriter(const Choice<WriteInterval>& write_interval = WriteInterval::Batch);
 
   virtual void write_on_batch_end(Run& run, const Batch& prediction, int64_t batch_idx, int64_t dataloader_idx);
   /// `predictions`: by loader and batch.
@@ -31,8 +40,8 @@ class BasePredictionWriter : public Callback {
 
 struct PredictionWriterOptions {
   std::string output_dir = LEVIN_OPTION(output_dir, "", "Folder of the files; required");
-  std::string write_interval = LEVIN_OPTION(write_interval, "batch", "Write after each batch, at the end, or both",
-                                            {.choices = {"batch", "epoch", "batch_and_epoch"}});
+  Choice<WriteInterval> write_interval =
+      LEVIN_OPTION(write_interval, WriteInterval::Batch, "Write after each batch, at the end, or both");
 };
 
 /// Writes predictions to files that Python's `torch.load(path, weights_only=True)` opens: after each batch

@@ -41,11 +41,11 @@ void SampleImages::on_validation_batch_end(Run& run) {
   const at::NoGradGuard no_grad;
   const RngGuard random_numbers;
   const Batch& batch = run.batch();
-  const Batch drawn = options_.source == "batch" ? batch : run.module().predict_step(batch, 0);
+  const Batch drawn = options_.source == ImageSource::Batch ? batch : run.module().predict_step(batch, 0);
   at::Tensor images = drawn[options_.name].detach().cpu();
   if (!data::can_be_drawn(images))
     throw UsageError("SampleImages: expected images [samples, 1 or 3, height, width], got ", images.scalar_type(), " ",
-                     images.sizes(), " as '", options_.name, "' of the ", options_.source);
+                     images.sizes(), " as '", options_.name, "' of the ", options_.source.word());
   images = images.narrow(0, 0, std::min(images.size(0), options_.num_samples)).contiguous();
   std::error_code error;
   fs::create_directories(folder, error);

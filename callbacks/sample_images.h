@@ -1,17 +1,24 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 
 #include <string>
 
 namespace levin {
 
+/// Where images come from: predict_step's output, or the batch.
+enum class ImageSource : uint8_t { PredictStep, Batch };
+template <>
+inline constexpr auto kWords<ImageSource> =
+    words_of<ImageSource>({{"predict_step", ImageSource::PredictStep}, {"batch", ImageSource::Batch}});
+
 struct SampleImagesOptions {
   int64_t num_samples = LEVIN_OPTION(num_samples, 16, "Images of a picture", {.min = 1, .max = 1024});
   int64_t every_n_epochs = LEVIN_OPTION(every_n_epochs, 1, "Draw every n epochs", {.min = 1});
-  std::string source = LEVIN_OPTION(source, "predict_step",
-                                    "Draw what predict_step makes of the first validation batch, or that batch itself",
-                                    {.choices = {"predict_step", "batch"}});
+  Choice<ImageSource> source =
+      LEVIN_OPTION(source, ImageSource::PredictStep,
+                   "Draw what predict_step makes of the first validation batch, or that batch itself");
   std::string name = LEVIN_OPTION(name, "input", "Which tensor of the prediction or batch holds the images");
   std::string output_dir = LEVIN_OPTION(output_dir, "", "Folder of the pictures; empty: samples in the run's folder");
 };

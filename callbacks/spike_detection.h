@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/callbacks/callback.h>
+#include <levin/core/options/metric_mode.h>
 #include <levin/core/options/option.h>
 #include <levin/core/system/error.h>
 
@@ -11,7 +12,7 @@
 namespace levin {
 
 struct SpikeDetectionOptions {
-  std::string mode = LEVIN_OPTION(mode, "min", "Whether a loss should be small or large", {.choices = {"min", "max"}});
+  Choice<MetricMode> mode = LEVIN_OPTION(mode, MetricMode::Min, "Whether a loss should be small or large");
   int64_t window = LEVIN_OPTION(window, 10, "Batches of the running mean", {.min = 1});
   int64_t warmup = LEVIN_OPTION(warmup, 1, "First batches of each epoch that are not checked", {.min = 0});
   std::optional<double> atol =

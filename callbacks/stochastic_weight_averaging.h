@@ -3,6 +3,7 @@
 #include <levin/callbacks/fit_control.h>
 #include <levin/core/options/epoch_start.h>
 #include <levin/core/options/option.h>
+#include <levin/modules/lr_schedulers/anneal_strategy.h>
 #include <levin/modules/lr_schedulers/engine/per_group.h>
 
 #include <functional>
@@ -19,8 +20,8 @@ struct StochasticWeightAveragingOptions {
   EpochStart swa_epoch_start =
       LEVIN_OPTION(swa_epoch_start, 0.8, "First epoch, from 1, whose weights count; a fraction: of max_epochs");
   int64_t annealing_epochs = LEVIN_OPTION(annealing_epochs, 10, "Epochs until swa_lrs is reached", {.min = 0});
-  std::string annealing_strategy =
-      LEVIN_OPTION(annealing_strategy, "cos", "Form of the way to swa_lrs", {.choices = {"cos", "linear"}});
+  Choice<AnnealStrategy> annealing_strategy =
+      LEVIN_OPTION(annealing_strategy, AnnealStrategy::Cos, "Form of the way to swa_lrs");
   std::string device = LEVIN_OPTION(device, "cpu", "Device of the averages; empty: that of each parameter");
   /// Returns the new average of a parameter from the average of `averaged` values and a further value, all of one
   /// shape on the averages' device. Unset: the mean of all values.

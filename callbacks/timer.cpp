@@ -20,11 +20,11 @@ void Timer::on_test_start(Run&) { begin(Stage::Test); }
 void Timer::on_test_end(Run&) { end(Stage::Test); }
 
 void Timer::on_train_batch_end(Run& run) {
-  if (options_.interval == "step") check(run);
+  if (options_.interval == Interval::Step) check(run);
 }
 
 void Timer::on_train_epoch_end(Run& run) {
-  if (options_.interval == "epoch") check(run);
+  if (options_.interval == Interval::Epoch) check(run);
 }
 
 void Timer::end(Stage stage) {

@@ -2,6 +2,7 @@
 #include <levin/callbacks/callback.h>
 #include <levin/core/options/duration.h>
 #include <levin/core/options/option.h>
+#include <levin/modules/lr_schedulers/interval.h>
 
 #include <array>
 #include <chrono>
@@ -12,8 +13,7 @@ namespace levin {
 
 struct TimerOptions {
   std::optional<Duration> duration = LEVIN_OPTION(duration, {}, "End the run after this time of training");
-  std::string interval =
-      LEVIN_OPTION(interval, "step", "Look at the time after each step or each epoch", {.choices = {"step", "epoch"}});
+  Choice<Interval> interval = LEVIN_OPTION(interval, Interval::Step, "Look at the time after each step or each epoch");
   bool verbose = LEVIN_OPTION(verbose, true, "Print that the time was reached");
 };
 

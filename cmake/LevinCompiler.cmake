@@ -35,6 +35,9 @@ function(levin_use_sanitizers)
   # vptr checks would need the type information that LibTorch hides.
   add_compile_options(-fsanitize=${LEVIN_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${LEVIN_SANITIZE})
+  if(LEVIN_FUZZ)  # libFuzzer's counters
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # What distributions build their programs with: a return address that was written over ends the program, known sizes are checked, and
@@ -214,12 +217,22 @@ function(levin_group_sources most)
   endforeach()
 endfunction()
 
-# levin_embed(file source content): a file that is part of the library, as @text@ in a source that is made of `content`.
-function(levin_embed file source content)
+# levin_compile_as_cold(library): what runs a few times in a program's life is compiled at -O1.
+function(levin_compile_as_cold library)
+  target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(LEVIN_PRECOMPILE_HEADERS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13
+      AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    # What newer g++ switches on at -O2: without these, headers precompiled at -O2 are not taken at -O1.
+    target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-munroll-only-small-loops> $<$<CONFIG:Release>:-mvzeroupper>)
+  endif()
+endfunction()
+
+# levin_embed(library file source content): a file that is part of the library, as @text@ in a source that is made of `content`.
+function(levin_embed library file source content)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(READ "${file}" text)
   set(embedded "${PROJECT_BINARY_DIR}/${source}")
   file(CONFIGURE OUTPUT "${embedded}" @ONLY CONTENT "${content}")
-  target_sources(levin_cold PRIVATE "${embedded}")
-  set_source_files_properties("${embedded}" TARGET_DIRECTORY levin_cold PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(${library} PRIVATE "${embedded}")
+  set_source_files_properties("${embedded}" TARGET_DIRECTORY ${library} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

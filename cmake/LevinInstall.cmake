@@ -30,6 +30,7 @@ endfunction()
 if(BUILD_SHARED_LIBS)
   levin_install_rpath(levin "${CMAKE_INSTALL_LIBDIR}")
   levin_install_rpath(levin_weights "${CMAKE_INSTALL_LIBDIR}")
+  levin_install_rpath(levin_commands "${CMAKE_INSTALL_LIBDIR}")
 endif()
 
 # Debug information stays in the build folder: it is most of what would be installed.
@@ -47,13 +48,13 @@ install(TARGETS levin_weights EXPORT levinWeightsTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(TARGETS levin_plugin EXPORT levinTargets)
-install(TARGETS levin EXPORT levinTargets
+install(TARGETS levin levin_commands EXPORT levinTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # CMake itself strips no archives.
 if(CMAKE_STRIP AND NOT BUILD_SHARED_LIBS)
-  foreach(library levin levin_weights)
+  foreach(library levin levin_weights levin_commands)
     install(CODE "if(CMAKE_INSTALL_DO_STRIP)
   execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:${library}>\")

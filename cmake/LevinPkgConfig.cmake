@@ -1,4 +1,5 @@
-# levin.pc, for builds without CMake: g++ main.cpp $(pkg-config --cflags --libs levin). LibTorch has no such file, so its folders,
+# levin.pc, for builds without CMake: g++ main.cpp $(pkg-config --cflags --libs levin); levin_program.pc for a main that calls the
+# program's commands. LibTorch has no such file, so its folders,
 # definitions and libraries are in this one.
 
 # levin_pkg_config_words(result prefix words...): as one line of shell words, with `prefix` replaced by the variable ${torch}.
@@ -51,5 +52,7 @@ if(NOT BUILD_SHARED_LIBS)
     string(APPEND levin_pc_static " -l${CMAKE_DL_LIBS}")
   endif()
 endif()
-configure_file(cmake/levin.pc.in "${CMAKE_CURRENT_BINARY_DIR}/levin.pc" @ONLY)
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/levin.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(name levin levin_program)
+  configure_file(cmake/${name}.pc.in "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" @ONLY)
+endforeach()
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/levin.pc" "${CMAKE_CURRENT_BINARY_DIR}/levin_program.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

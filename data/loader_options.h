@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/data/batch.h>
 #include <levin/data/sampler.h>
@@ -7,10 +8,25 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-namespace levin::data {
+namespace levin {
+namespace data {
+
+/// What becomes of an epoch's last samples that are too few for a batch on each rank.
+enum class PartialRound : uint8_t {
+  Uneven,  ///< the first ranks get one more
+  Drop,    ///< those that do not divide equally are left out
+  Pad      ///< the epoch's first samples fill them up
+};
+
+}  // namespace data
+
+template <>
+inline constexpr auto kWords<data::PartialRound> = words_of<data::PartialRound>(
+    {{"uneven", data::PartialRound::Uneven}, {"drop", data::PartialRound::Drop}, {"pad", data::PartialRound::Pad}});
+
+namespace data {
 
 /// Makes one batch of samples; see data/collate.h.
 using Collate = std::function<Batch(const std::vector<Batch>& samples)>;
@@ -25,11 +41,10 @@ struct DataLoaderOptions {
   bool pin_memory = LEVIN_OPTION(pin_memory, false, "Load into page-locked memory, for faster copies to a GPU");
   double timeout_seconds =
       LEVIN_OPTION(timeout_seconds, 0, "Longest wait for a batch of the workers; 0: no limit", {.min = 0});
-  std::string partial_round = LEVIN_OPTION(
-      partial_round, "uneven",
+  Choice<PartialRound> partial_round = LEVIN_OPTION(
+      partial_round, PartialRound::Uneven,
       "With several ranks, the epoch's last samples, too few for a batch on each: divide them (uneven), leave them out "
-      "(drop), or fill up with the epoch's first (pad)",
-      {.choices = {"uneven", "drop", "pad"}});
+      "(drop), or fill up with the epoch's first (pad)");
   std::optional<int64_t> seed = LEVIN_OPTION(seed, {}, "Seed of order and random transforms; unset: the run's seed");
 
   /// The order of the samples; unset: `shuffle` decides. In C++ only.
@@ -70,4 +85,5 @@ DataLoaderOptions loader_options(const Options& options) {
           .seed = options.seed};
 }
 
-}  // namespace levin::data
+}  // namespace data
+}  // namespace levin

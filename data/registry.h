@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 #include <levin/data/data_module.h>
 
 #include <functional>
@@ -19,13 +20,8 @@ struct DataModuleKind {
 /// Adds data module class `D`, constructed from its nested `Options` if it has one, otherwise default-constructed.
 template <std::derived_from<DataModule> D>
 bool add_data_module(Registry<DataModuleKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  using Options = OptionsOf<D>;
-  registry.add<Options>(name, help, []([[maybe_unused]] const void* options) -> std::shared_ptr<DataModule> {
-    std::shared_ptr<DataModule> made;
-    if constexpr (std::is_same_v<Options, NoOptions>)
-      made = std::make_shared<D>();
-    else
-      made = std::make_shared<D>(*static_cast<const Options*>(options));
+  registry.add<OptionsOf<D>>(name, help, [](const void* options) {
+    std::unique_ptr<DataModule> made = make_registered<D>(options);
     ModuleAccess::remember(*made, overridden_by<D>());
     return made;
   });
@@ -35,7 +31,6 @@ bool add_data_module(Registry<DataModuleKind::Entry>& registry, const std::strin
 }  // namespace levin::data
 
 /// Registers a data module class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
-#define LEVIN_REGISTER_DATA_MODULE(Class)                                              \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) =    \
-      ::levin::data::add_data_module<Class>(::levin::data::DataModuleKind::registry(), \
-                                            ::levin::detail::unqualified(#Class))
+#define LEVIN_REGISTER_DATA_MODULE(Class)                                                             \
+  LEVIN_REGISTERED = ::levin::data::add_data_module<Class>(::levin::data::DataModuleKind::registry(), \
+                                                           ::levin::detail::unqualified(#Class))

@@ -3,7 +3,6 @@
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/nn/configured_optimizer.h>
-#include <levin/modules/nn/named_loss.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -39,7 +38,7 @@ void ImportedModule::set_parameter_names(std::vector<std::string> names, size_t 
 at::Tensor ImportedModule::loss(const std::vector<at::Tensor>& inputs, const at::Tensor& target) {
   if (has_own_loss()) return own_loss(inputs, target);
   const at::Tensor output = forward(inputs);
-  return loss_by_name(choices().loss == "auto" ? loss_for(output, target) : choices().loss, output, target);
+  return compute_loss(choices().loss == NamedLoss::Auto ? loss_for(output, target) : choices().loss, output, target);
 }
 
 std::vector<at::Tensor> ImportedModule::inputs_of(const Batch& batch) {
@@ -97,9 +96,9 @@ void ImportedModule::evaluate(const Batch& batch, const std::string& stage) {
     return;
   }
   const at::Tensor output = forward(inputs_of(batch));
-  const std::string name = choices().loss == "auto" ? loss_for(output, batch.target()) : choices().loss;
-  const bool has_classes = compares_classes(name) && !batch.target().is_floating_point();
-  log(stage + "_loss", loss_by_name(name, output, batch.target()), {.prog_bar = !has_classes});
+  const NamedLoss chosen = choices().loss == NamedLoss::Auto ? loss_for(output, batch.target()) : choices().loss;
+  const bool has_classes = compares_classes(chosen) && !batch.target().is_floating_point();
+  log(stage + "_loss", compute_loss(chosen, output, batch.target()), {.prog_bar = !has_classes});
   if (has_classes) log(stage + "_acc", output.argmax(1).eq(batch.target()).to(at::kFloat).mean(), {.prog_bar = true});
 }
 

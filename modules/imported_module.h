@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
+#include <levin/modules/nn/named_loss.h>
 #include <levin/modules/optim/registry.h>
 
 #include <cstddef>
@@ -41,7 +42,7 @@ class ImportedModule : public LightningModule {
   /// The options that such modules share.
   struct Choices {
     const std::string& file;
-    const std::string& loss;
+    NamedLoss loss;
     const std::vector<std::string>& inputs;
     const std::string& save_to;
     const ClassChoice<optim::OptimizerKind>& optimizer;

@@ -25,8 +25,6 @@ namespace {
 using program::InputKind;
 using program::OutputKind;
 
-constexpr const char* kOwnLoss = "output";
-
 std::filesystem::path checked_file(const ProgramModuleOptions& options) {
   schema_of<ProgramModuleOptions>().check(&options, "model");
   if (options.program.empty())
@@ -65,11 +63,7 @@ std::set<std::string> paths_of(const std::map<std::string, program::Stretch>& bl
 
 }  // namespace
 
-std::vector<std::string> program_losses() {
-  std::vector<std::string> losses = named_losses();
-  losses.insert(losses.begin(), {"auto", kOwnLoss});
-  return losses;
-}
+std::vector<std::string> program_losses() { return losses_without(NamedLoss::Script); }
 
 /// The program, and the module's tensors that it reads.
 class ProgramModule::Impl {
@@ -254,7 +248,7 @@ class ProgramModule::Impl {
 ProgramModule::ProgramModule(Options options_) : ImportedModule("ProgramModule"), options(std::move(options_)) {
   impl_ = std::make_unique<Impl>(*this, options);
   save_hyperparameters(options);
-  if (options.loss == "auto" && impl_->makes_one_number()) options.loss = kOwnLoss;
+  if (options.loss == NamedLoss::Auto && impl_->makes_one_number()) options.loss = NamedLoss::Output;
   set_parameter_names(impl_->input_names, impl_->input_names.size());
   if (parameters().empty()) throw UsageError(options.program, ": the program has no parameters to train");
   load_initial_weights(*this, options.initial);
@@ -281,7 +275,7 @@ ImportedModule::Choices ProgramModule::choices() const {
   return {options.program, options.loss, options.inputs, options.save_to, options.optimizer, options.lr_scheduler};
 }
 
-bool ProgramModule::has_own_loss() const { return options.loss == kOwnLoss; }
+bool ProgramModule::has_own_loss() const { return options.loss == NamedLoss::Output; }
 
 at::Tensor ProgramModule::own_loss(const std::vector<at::Tensor>& inputs, const at::Tensor& /*target*/) {
   at::Tensor loss = forward(inputs);

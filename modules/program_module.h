@@ -14,8 +14,8 @@ std::vector<std::string> program_losses();
 
 struct ProgramModuleOptions {
   std::string program = LEVIN_OPTION(program, "", "Program file (.pt2), written by Python's torch.export.save");
-  std::string loss = LEVIN_OPTION(
-      loss, "auto",
+  Choice<NamedLoss> loss = LEVIN_OPTION(
+      loss, NamedLoss::Auto,
       "Loss; output: the program computes it itself, from inputs of which one is the target; auto: that if the output "
       "is one number, else cross_entropy for classes and mse_loss for numbers",
       {.choices_of = program_losses});

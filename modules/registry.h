@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 #include <levin/modules/lightning_module.h>
 
 #include <functional>
@@ -33,6 +34,5 @@ bool add_module(Registry<ModuleKind::Entry>& registry, const std::string& name, 
 /// Registers a module class for configs. Use it at namespace scope in a .cpp file; the name may be qualified.
 ///
 ///     LEVIN_REGISTER_MODULE(LitClassifier);      // {"model": {"class": "LitClassifier", "lr": 0.003}}
-#define LEVIN_REGISTER_MODULE(Module)                                               \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
-      ::levin::add_module<Module>(::levin::ModuleKind::registry(), ::levin::detail::unqualified(#Module))
+#define LEVIN_REGISTER_MODULE(Module) \
+  LEVIN_REGISTERED = ::levin::add_module<Module>(::levin::ModuleKind::registry(), ::levin::detail::unqualified(#Module))

@@ -1,6 +1,5 @@
 #include <levin/modules/script_module.h>
 #include <levin/core/system/error.h>
-#include <levin/modules/nn/named_loss.h>
 #include <levin/modules/script_file.h>
 
 #include <utility>
@@ -8,32 +7,27 @@
 namespace levin {
 namespace {
 
-constexpr const char* kScriptLoss = "script";
-
 torch::jit::Module load_script_of(const ScriptModuleOptions& options) {
   schema_of<ScriptModuleOptions>().check(&options, "model");
   if (options.file.empty()) throw UsageError("model.file: missing; name a TorchScript file with --model.file");
   return load_script(options.file);
 }
 
-/// Resolves the option `loss`. Without a script loss, "auto" stays until there are tensors. Throws levin::UsageError if
+/// Resolves the option `loss`. Without a script loss, Auto stays until there are tensors. Throws levin::UsageError if
 /// the script lacks the requested method.
-std::string chosen_loss(const ScriptModuleOptions& options, const torch::jit::Module& script) {
+NamedLoss chosen_loss(const ScriptModuleOptions& options, const torch::jit::Module& script) {
   const bool has_loss = script.find_method("loss").has_value();
-  if (options.loss == kScriptLoss && !has_loss)
+  if (options.loss == NamedLoss::Script && !has_loss)
     throw UsageError("model.loss: ", options.file,
                      " has no method loss(input, target) (mark it with "
                      "@torch.jit.export in Python); choose a loss by name, cross_entropy or mse_loss say");
-  return options.loss == "auto" && has_loss ? kScriptLoss : options.loss;
+  if (options.loss == NamedLoss::Auto && has_loss) return NamedLoss::Script;
+  return options.loss;
 }
 
 }  // namespace
 
-std::vector<std::string> script_losses() {
-  std::vector<std::string> losses = named_losses();
-  losses.insert(losses.begin(), {"auto", kScriptLoss});
-  return losses;
-}
+std::vector<std::string> script_losses() { return losses_without(NamedLoss::Output); }
 
 ScriptModule::ScriptModule(Options options_)
     : ImportedModule("ScriptModule"), options(std::move(options_)), script_(load_script_of(options)) {
@@ -88,7 +82,7 @@ ImportedModule::Choices ScriptModule::choices() const {
   return {options.file, options.loss, options.inputs, options.save_to, options.optimizer, options.lr_scheduler};
 }
 
-bool ScriptModule::has_own_loss() const { return options.loss == kScriptLoss; }
+bool ScriptModule::has_own_loss() const { return options.loss == NamedLoss::Script; }
 
 void ScriptModule::save_script(const std::filesystem::path& path) {
   tensors_.push();

@@ -16,8 +16,8 @@ std::vector<std::string> script_losses();
 
 struct ScriptModuleOptions {
   std::string file = LEVIN_OPTION(file, "", "TorchScript file, written by Python's torch.jit.save");
-  std::string loss = LEVIN_OPTION(
-      loss, "auto",
+  Choice<NamedLoss> loss = LEVIN_OPTION(
+      loss, NamedLoss::Auto,
       "Loss; script: the file's own method loss(inputs..., target); auto: that where it has one, else cross_entropy "
       "for classes and mse_loss for numbers",
       {.choices_of = script_losses});

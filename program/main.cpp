@@ -1,5 +1,6 @@
 #include <levin/program/main.h>
 #include <c10/util/Logging.h>
+#include <levin/core/options/class_list.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/start_thread.h>

@@ -162,7 +162,7 @@ class CompileStep : public Callback {
  private:
   /// Returns null unless the optimizer's steps are compiled too.
   std::unique_ptr<compiled::StepOptimizer> optimizer_of(const StepParts& parts, const Batch& batch) const {
-    if (options_.optimizer != "in_step") return nullptr;
+    if (options_.optimizer != CompiledOptimizer::InStep) return nullptr;
     if (const std::string why = why_not_with_optimizer(parts); !why.empty()) throw UsageError(kInStep, why);
     try {
       return std::make_unique<compiled::StepOptimizer>(*parts.optimizers.front(),
@@ -181,10 +181,10 @@ CompileStepResult compile_in(const Trainer& trainer, const CompileStepOptions& o
   if (options.out.extension() != ".pt2")
     throw UsageError("compile: name the package with --out FILE.pt2",
                      options.out.empty() ? "" : "; got --out " + options.out.string());
-  if (options.optimizer != "eager" && options.optimizer != "in_step")
-    throw UsageError("compile: --optimizer is eager or in_step; got ", options.optimizer);
+  if (!options.optimizer.is_known())
+    throw UsageError("compile: --optimizer is eager or in_step; got ", options.optimizer.word());
   CompileStepResult result;
-  TrainerOptions changed = trainer.options();
+  TrainerOptions changed = *trainer.options();
   changed.fast_dev_run = true;
   changed.overfit_batches = 0.0;
   changed.limit_val_batches = 0.0;

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/data/data_module.h>
 #include <levin/data/loader.h>
 #include <levin/modules/lightning_module.h>
@@ -10,14 +11,20 @@
 
 namespace levin {
 
+/// Who steps the optimizer of a compiled step: levin, or the compiled code.
+enum class CompiledOptimizer : uint8_t { Eager, InStep };
+template <>
+inline constexpr auto kWords<CompiledOptimizer> =
+    words_of<CompiledOptimizer>({{"eager", CompiledOptimizer::Eager}, {"in_step", CompiledOptimizer::InStep}});
+
 /// The options of levin::compile_step.
 struct CompileStepOptions {
   std::filesystem::path out = {};  ///< the package that is written, FILE.pt2
   std::string python = {};  ///< with torch of LibTorch's version; empty: the one that LibTorch lies in, or python3
   int64_t threads = 0;      ///< that the code will use; 0: as many as a run has
-  /// "eager": the optimizer's steps stay levin's. "in_step": they are compiled too; for levin's SGD, Adam and AdamW on
-  /// one device, without accumulation, clipping and hooks inside of the step.
-  std::string optimizer = "eager";
+  /// InStep: for levin's SGD, Adam and AdamW on one device, without accumulation, clipping and hooks inside of the
+  /// step.
+  Choice<CompiledOptimizer> optimizer = CompiledOptimizer::Eager;
 };
 
 /// The result of levin::compile_step.

@@ -5,8 +5,8 @@
 namespace levin {
 
 std::optional<int> launch(const TrainerOptions& options) {
-  check_options(options);  // before any process starts
-  return launch_ranks(options, choose_placement(options, visible_gpus(), find_launch_environment()));
+  const PlacedOptions placed = place_here(options);
+  return launch_ranks(placed.options, placed.placement);
 }
 
 }  // namespace levin

@@ -1,6 +1,4 @@
 #include <levin/trainer/trainer.h>
-#include <levin/core/system/console.h>
-#include <levin/trainer/fit/launch_ranks.h>
 #include <levin/trainer/run/run_inputs.h>
 #include <levin/trainer/session/session.h>
 #include <levin/trainer/trainer_impl.h>
@@ -8,18 +6,8 @@
 namespace levin {
 
 Trainer::Trainer(TrainerOptions given)
-    : impl_(std::make_unique<Impl>(resolve(given), choose_placement(given, visible_gpus(), find_launch_environment()),
-                                   /*is_for_trials=*/false)) {
-  refuse_missing_ranks(given, impl_->placement);
-  const std::string& strategy = impl_->placement.strategy.name;
-  impl_->options.strategy = strategy_of_name(impl_->options.strategy, strategy);
-  if (impl_->placement.environment && !given.distributed_backend) {
-    // A launcher makes it ddp if the options name no strategy.
-    given.strategy = strategy_of_name(given.strategy, strategy);
-    check_options(given);
-  }
-  if (!options().print_warnings) return;  // then each run has them
-  for (const std::string& warning : options().warnings()) console::warn(warning);
+    : Trainer(std::make_unique<Impl>(place_here(std::move(given)), /*is_for_trials=*/false)) {
+  impl_->check_ranks_and_warn();
 }
 
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

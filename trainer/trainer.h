@@ -1,9 +1,9 @@
 #pragma once
-#include <levin/core/run/run.h>
-#include <levin/data/data_module.h>
+#include <levin/core/run/save_checkpoint_options.h>
+#include <levin/data/data_module_ref.h>
 #include <levin/data/loader.h>
-#include <levin/modules/lightning_module.h>
-#include <levin/trainer/options/resolved_options.h>
+#include <levin/modules/module_ref.h>
+#include <levin/trainer/options/trainer_options.h>
 #include <levin/trainer/run_folder/run_result.h>
 #include <levin/trainer/session/session_options.h>
 
@@ -14,6 +14,7 @@
 
 namespace levin {
 
+class ResolvedOptions;
 class Session;
 
 /// Trains, validates, tests and predicts with a LightningModule, configured by TrainerOptions.

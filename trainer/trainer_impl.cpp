@@ -1,6 +1,7 @@
 #include <levin/trainer/trainer_impl.h>
 #include <levin/callbacks/before_fit.h>
 #include <levin/callbacks/callbacks_of.h>
+#include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/trainer/fit/assembly.h>
 #include <levin/trainer/fit/fit.h>
@@ -38,40 +39,32 @@ void load_for_evaluation(Assembly& parts, const ReadCheckpoint& checkpoint) {
 
 }  // namespace
 
-Trainer::Impl::Impl(ResolvedOptions given, Placement where, bool is_for_trials)
-    : options(std::move(given)), placement(std::move(where)), is_for_trials_(is_for_trials) {}
+Trainer::Impl::Impl(PlacedOptions placed, bool is_for_trials)
+    : options(std::move(placed.options)), placement(std::move(placed.placement)), is_for_trials_(is_for_trials) {}
 
-std::unique_ptr<Trainer> Trainer::Impl::make(ResolvedOptions options, Placement placement, bool is_for_trials) {
-  return std::unique_ptr<Trainer>(
-      new Trainer(std::make_unique<Impl>(std::move(options), std::move(placement), is_for_trials)));
+std::unique_ptr<Trainer> Trainer::Impl::make(PlacedOptions placed) {
+  std::unique_ptr<Trainer> made(new Trainer(std::make_unique<Impl>(std::move(placed), /*is_for_trials=*/false)));
+  of(*made).check_ranks_and_warn();
+  return made;
 }
 
-std::unique_ptr<Trainer> Trainer::Impl::for_dry_run(TrainerOptions options) {
-  const Placement placement = placement_for_dry_run(options, visible_gpus());
-  const bool no_gpus = placement.is_dry_run && placement.devices.front().is_cpu();
-  if (no_gpus) {
-    options.accelerator = Accelerator::Cpu;
-    options.gpus = {};
-    if (strategy_options<DPOptions>(options.strategy)) options.strategy = options.strategy.class_name();
-  }
-  return make(resolve(std::move(options)), placement, /*is_for_trials=*/false);
+void Trainer::Impl::check_ranks_and_warn() const {
+  refuse_missing_ranks(options, placement);
+  if (!options->print_warnings) return;
+  for (const std::string& warning : options.warnings()) console::warn(warning);
 }
 
-std::unique_ptr<Trainer> Trainer::Impl::for_trials(const std::function<void(TrainerOptions&)>& change) const {
-  ResolvedOptions trial = options;
-  trial.logger = false;
-  trial.callbacks = {};
-  trial.enable_checkpointing = trial.enable_progress_bar = trial.enable_model_summary = false;
-  trial.max_time = {};
-  trial.min_epochs = trial.min_steps = {};
-  trial.log_every_n_steps = 0;
-  trial.num_sanity_val_steps = 0;
-  trial.auto_lr_find = false;
-  trial.auto_scale_batch_size = {};
-  trial.scale_lr = {};
-  trial.profiler = {};
-  change(trial);
-  return make(std::move(trial), placement, /*is_for_trials=*/true);
+std::unique_ptr<Trainer> Trainer::Impl::for_dry_run(TrainerOptions given) {
+  ResolvedOptions options = resolve(std::move(given));
+  Placement placement = placement_for_dry_run(options, visible_gpus());
+  return std::unique_ptr<Trainer>(new Trainer(
+      std::make_unique<Impl>(PlacedOptions{std::move(options), std::move(placement)}, /*is_for_trials=*/false)));
+}
+
+std::unique_ptr<Trainer> Trainer::Impl::for_trials(const std::vector<CallbackEntry>& callbacks,
+                                                   const std::function<void(TrainerOptions&)>& change) const {
+  return std::unique_ptr<Trainer>(new Trainer(
+      std::make_unique<Impl>(PlacedOptions{options.for_trial(callbacks, change), placement}, /*is_for_trials=*/true)));
 }
 
 ProcessGroup* Trainer::Impl::ranks() {
@@ -84,15 +77,15 @@ void Trainer::Impl::refuse_untuned() const {
     throw UsageError("trainer.", option, ": fit itself looks for no ", what,
                      "; call levin::tune(trainer, module, data) before fit, or leave ", option, " unset");
   };
-  if (options.auto_scale_batch_size && !tuned.batch_size) refuse("auto_scale_batch_size", "batch size");
-  if (options.auto_lr_find && !tuned.lr_found) refuse("auto_lr_find", "learning rate");
+  if (options->auto_scale_batch_size && !tuned.batch_size) refuse("auto_scale_batch_size", "batch size");
+  if (options->auto_lr_find && !tuned.lr_found) refuse("auto_lr_find", "learning rate");
 }
 
 std::optional<FoundCheckpoint> Trainer::Impl::find_for_evaluation(const std::string& ckpt_path, RunContext& run) const {
   const FindRequest request{.runs = options.runs_folder(),
                             .ckpt_path = ckpt_path,
                             .use = CheckpointUse::Weights,
-                            .lazily = run.parts.strategy.shards_parameters()};
+                            .lazily = options.strategy().traits.shards_parameters};
   std::optional<FoundCheckpoint> found = find_checkpoint(request, run.comm());
   if (ckpt_path == "last" && !found)
     throw UsageError("ckpt_path \"last\": there is no checkpoint below ", request.runs.string());
@@ -102,7 +95,7 @@ std::optional<FoundCheckpoint> Trainer::Impl::find_for_evaluation(const std::str
 RunResult Trainer::Impl::fit(Trainer& trainer, ModuleRef module, const RunInputs& inputs) {
   refuse_untuned();
   if (!is_for_trials_ && !placement.is_dry_run)
-    for (BeforeFit* const one : callbacks_of<BeforeFit>(options.callbacks)) one->before_fit(trainer, module, inputs);
+    for (BeforeFit* const one : callbacks_of<BeforeFit>(options->callbacks)) one->before_fit(trainer, module, inputs);
   newest_fit_.reset();
   newest_fit_ =
       std::make_shared<Assembly>(options, placement, ranks(), module, inputs.data_module, Stage::Fit, is_for_trials_);
@@ -127,7 +120,7 @@ RunResult Trainer::Impl::fit(Trainer& trainer, ModuleRef module, const RunInputs
 
 Session Trainer::Impl::start(ModuleRef module, SessionOptions session) {
   refuse_untuned();
-  if (options.mesh.tensor > 1)
+  if (options->mesh.tensor > 1)
     throw UsageError("trainer.mesh.tensor: a session runs without tensor parallelism; set mesh.tensor to 1");
   ranks();
   return Session({.options = options,

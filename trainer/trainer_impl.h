@@ -27,18 +27,24 @@ struct TuningOutcome {
 /// What a Trainer's calls do, and what the tuner and the program need besides.
 class Trainer::Impl {
  public:
-  Impl(ResolvedOptions given, Placement where, bool is_for_trials);
+  Impl(PlacedOptions placed, bool is_for_trials);
 
   /// Returns the part of a trainer.
   static Impl& of(Trainer& trainer) { return *trainer.impl_; }
   static const Impl& of(const Trainer& trainer) { return *trainer.impl_; }
+  /// Returns a trainer for options that are placed already. Throws as the constructor.
+  static std::unique_ptr<Trainer> make(PlacedOptions placed);
   /// Returns a trainer for dry runs. It acts as rank 0 and starts no other rank; collectives return this rank's own
   /// tensors, so the trained weights are meaningless.
   static std::unique_ptr<Trainer> for_dry_run(TrainerOptions options);
   /// Returns a trainer for the trials of levin::tune, on the same devices. Its fits write and print nothing, call only
-  /// the callbacks that `change` sets, do not step schedulers, and end when a callback asks for it.
-  std::unique_ptr<Trainer> for_trials(const std::function<void(TrainerOptions&)>& change) const;
+  /// `callbacks`, do not step schedulers, and end when a callback asks for it.
+  std::unique_ptr<Trainer> for_trials(const std::vector<CallbackEntry>& callbacks,
+                                      const std::function<void(TrainerOptions&)>& change) const;
 
+  /// Throws levin::UsageError if the placement needs ranks that nobody has started. Prints the options' warnings,
+  /// unless each run is to have them alone.
+  void check_ranks_and_warn() const;
   bool is_global_zero() const { return !placement.environment || placement.environment->rank == 0; }
   RunResult fit(Trainer& trainer, ModuleRef module, const RunInputs& inputs);
   std::vector<Metrics> evaluate(ModuleRef module, const RunInputs& inputs, Stage stage);
@@ -46,8 +52,8 @@ class Trainer::Impl {
   Session start(ModuleRef module, SessionOptions session);
   void save_checkpoint(const std::filesystem::path& path, SaveCheckpointOptions how);
 
-  ResolvedOptions options;
-  Placement placement;
+  const ResolvedOptions options;
+  const Placement placement;
   /// The results of levin::tune. Without them, fit throws if auto_lr_find or auto_scale_batch_size is set.
   TuningOutcome tuned = {};
   /// The config that fit writes to its files; if it is empty, the trainer's options and the module's hyperparameters.
@@ -56,7 +62,6 @@ class Trainer::Impl {
   ProfileTotals profile = {};
 
  private:
-  static std::unique_ptr<Trainer> make(ResolvedOptions options, Placement placement, bool is_for_trials);
   void refuse_untuned() const;
   /// Returns the process group, joined at the first call; null without ddp or zero1.
   ProcessGroup* ranks();

@@ -48,6 +48,8 @@ class Choice {
   }
 
   constexpr operator E() const { return value_; }
+  /// Returns false if it was made from a word that is none of a value's.
+  bool is_known() const { return unknown_.empty(); }
   /// Returns the word.
   std::string word() const {
     if (!unknown_.empty()) return unknown_;

@@ -1,7 +1,13 @@
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/class_list.h>
 #include <levin/core/options/value_type.h>
+#include <levin/core/system/error.h>
 
 namespace levin {
+
+void PartValue::require(const ClassList& classes, const std::string& path) const {
+  if (!*this) throw UsageError(path, ": no ", classes.noun(), " is chosen");
+}
 
 std::shared_ptr<const void> PartValue::options(const ClassList& classes, const std::string& path) const {
   const Schema& schema = classes.at(class_name_, join_path(path, "class")).schema();

@@ -1,6 +1,5 @@
 #pragma once
-#include <levin/core/options/registry.h>
-#include <levin/core/system/error.h>
+#include <levin/core/options/option.h>
 
 #include <memory>
 #include <string>
@@ -22,6 +21,8 @@ class PartValue {
 
  protected:
   PartValue() = default;
+  /// Throws UsageError if nothing is chosen.
+  void require(const ClassList& classes, const std::string& path) const;
   PartValue(std::string name, std::shared_ptr<const void> values, const Schema* schema)
       : class_name_(std::move(name)), options_(std::move(values)), schema_(schema) {}
 
@@ -60,7 +61,7 @@ class ClassChoice : public PartValue {
   /// Makes the object. `path` names the option in errors ("model.optimizer"); it is an error if nothing is chosen.
   template <class... Args>
   auto make(const std::string& path, Args&&... args) const {
-    if (!*this) throw UsageError(path, ": no ", Kind::registry().noun(), " is chosen");
+    require(Kind::registry(), path);
     const auto& entry = Kind::registry().entry(class_name(), join_path(path, "class"));
     const std::shared_ptr<const void> chosen = options(Kind::registry(), path);
     return entry(chosen.get(), std::forward<Args>(args)...);
@@ -85,14 +86,19 @@ class PartType : public OptionType {
   const ClassList& (*registry_)();
 };
 
+/// Returns the type of a choice of this kind. A header that only names the kind declares its option type
+/// (LEVIN_DECLARE_OPTION_TYPE), and the .cpp of the registry defines `type()` by this function.
+template <class Kind>
+const OptionType& part_type() {
+  // PartType reads the PartValue, which is the part's only member.
+  static_assert(sizeof(ClassChoice<Kind>) == sizeof(PartValue));
+  static const PartType type([]() -> const ClassList& { return Kind::registry(); });
+  return type;
+}
+
 template <class Kind>
 struct OptionTraits<ClassChoice<Kind>> {
-  static const OptionType& type() {
-    // PartType reads the PartValue, which is the part's only member.
-    static_assert(sizeof(ClassChoice<Kind>) == sizeof(PartValue));
-    static const PartType type([]() -> const ClassList& { return Kind::registry(); });
-    return type;
-  }
+  static const OptionType& type() { return part_type<Kind>(); }
 };
 
 }  // namespace levin

@@ -1,9 +1,12 @@
 #pragma once
 #include <levin/core/options/class_list.h>
+#include <levin/core/options/option.h>
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace levin {
@@ -62,7 +65,18 @@ inline std::string unqualified(const std::string& name) {
 template <class T>
 using OptionsOf = typename detail::OptionsOf<T>::type;
 
+/// Makes a `T` from `args` and, unless it has none, from the options that an entry of a registry is given.
+template <class T, class Options = OptionsOf<T>, class... Args>
+std::unique_ptr<T> make_registered([[maybe_unused]] const void* options, Args&&... args) {
+  if constexpr (std::is_same_v<Options, NoOptions>)
+    return std::make_unique<T>(std::forward<Args>(args)...);
+  else
+    return std::make_unique<T>(std::forward<Args>(args)..., *static_cast<const Options*>(options));
+}
+
 }  // namespace levin
 
 #define LEVIN_CONCAT_(a, b) a##b
 #define LEVIN_CONCAT(a, b) LEVIN_CONCAT_(a, b)
+/// Begins a registration at namespace scope.
+#define LEVIN_REGISTERED [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__)

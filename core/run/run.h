@@ -3,6 +3,7 @@
 #include <levin/core/ranks/comm.h>
 #include <levin/core/run/log_sink.h>
 #include <levin/core/run/profiler.h>
+#include <levin/core/run/save_checkpoint_options.h>
 #include <levin/core/run/trainer_state.h>
 #include <levin/core/state/state.h>
 
@@ -27,13 +28,6 @@ struct StepOutput;
 namespace data {
 class DataModule;
 }
-
-/// Options of Run::save_checkpoint.
-struct SaveCheckpointOptions {
-  bool weights_only = false;                            ///< weights, counters and hyperparameters alone
-  std::filesystem::path link_as = {};                   ///< a second name for the file, such as last.ckpt
-  std::vector<std::filesystem::path> then_remove = {};  ///< files to remove once the checkpoint is complete
-};
 
 /// A run (fit, validate, test or predict) as callbacks and modules see it.
 ///

@@ -1,6 +1,6 @@
 #include <levin/core/state/sharded_file.h>
 #include <levin/core/state/checkpoint_parts.h>
-#include <levin/core/state/divided_state.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/random_id.h>
 
@@ -81,13 +81,13 @@ std::optional<ShardedIndex> read_sharded_index(const fs::path& file) {
 }
 
 void join_parts(State& state, const fs::path& index, const LoadStateOptions& options) {
-  if (!has_divided_marks(state)) return;
+  if (!has_shard_marks(state)) return;
   const std::optional<ShardedIndex> named = read_sharded_index(index);
   if (!named) throw UsageError(index.string(), ": damaged, it has parts and does not name them");
   std::vector<State> parts;
   for (int64_t rank = 0; rank < named->ranks; ++rank) parts.push_back(read_part(index, *named, rank, options));
   try {
-    join_divided(state, parts, options.join);
+    join_shards(state, parts, options.join);
   } catch (const Error& error) {
     throw UsageError(index.string(), ": ", error.what());
   }

@@ -1,7 +1,7 @@
 #pragma once
-#include <levin/core/state/divided_state.h>
 #include <levin/core/state/file_bytes.h>
 #include <levin/core/state/format/state_to_pickle.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/state/state.h>
 
 #include <filesystem>

@@ -63,7 +63,7 @@ std::string joined(const std::vector<std::string>& names) {
 CsvDataset::CsvDataset(const CsvTable& table, const std::vector<int64_t>& rows, const Options& options,
                        CsvEncoding encoding)
     : encoding_(std::make_shared<const CsvEncoding>(std::move(encoding))),
-      has_unknown_code_(options.unknown == "code"),
+      has_unknown_code_(options.unknown == CsvUnknown::Code),
       rows_(encode_csv(table, rows, *encoding_, options), encoding_->class_names),
       left_out_(table.left_out) {
   for (const int64_t row : rows) row_numbers_.push_back(table.numbers_of_rows[static_cast<size_t>(row)]);
@@ -130,7 +130,9 @@ const CsvEncoding& Csv::encoding() {
   return train_->encoding();
 }
 
-std::vector<int64_t> Csv::category_sizes() { return sizes_of(encoding(), options_.columns.unknown == "code"); }
+std::vector<int64_t> Csv::category_sizes() {
+  return sizes_of(encoding(), options_.columns.unknown == CsvUnknown::Code);
+}
 
 State Csv::learned_state() {
   State state = state_of(encoding());
@@ -166,8 +168,8 @@ std::optional<RawInput> Csv::raw_input() {
     if (mean.numel() == 0) return prepared;
     // As encode_csv: in float64, rounded once.
     at::Tensor numbers = rows.input().to(at::kDouble);
-    if (missing == "mean") numbers = at::where(numbers.isnan(), mean, numbers);
-    if (missing == "zero") numbers = at::where(numbers.isnan(), zero, numbers);
+    if (missing == CsvMissing::Mean) numbers = at::where(numbers.isnan(), mean, numbers);
+    if (missing == CsvMissing::Zero) numbers = at::where(numbers.isnan(), zero, numbers);
     if (standardize) numbers = numbers.sub(mean).div(stddev);
     prepared.set("input", numbers.to(at::kFloat));
     return prepared;

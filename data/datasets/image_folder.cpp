@@ -133,7 +133,7 @@ DatasetPtr ImageFolder::images(Files files, bool training) const {
                                     .mean = options_.mean,
                                     .std = options_.std};
   if (training) options.transform = transform_;
-  if (training && options_.train_resize == "none") options.image_size = options.resize_size = 0;
+  if (training && options_.train_resize == TrainResize::None) options.image_size = options.resize_size = 0;
   return std::make_shared<const ImageFolderDataset>(std::move(files), std::move(options));
 }
 
@@ -154,7 +154,7 @@ std::vector<std::string> ImageFolder::known_classes() {
 
 DatasetPtr ImageFolder::predict_images() {
   const auto made = [&](ImageFiles files) {
-    if (options_.on_error == "skip") leave_out_unreadable(files);
+    if (options_.on_error == ImageErrors::Skip) leave_out_unreadable(files);
     return images(std::make_shared<const ImageFiles>(std::move(files)), false);
   };
   const auto unlabelled = [&](const fs::path& folder) { return made(find_unlabelled_images(folder, known_classes())); };

@@ -12,20 +12,31 @@
 #include <string>
 #include <vector>
 
-namespace levin::data {
+namespace levin {
+namespace data {
+
+/// How training images are resized before the transforms: as the others, or not at all.
+enum class TrainResize : uint8_t { Same, None };
+
+}  // namespace data
+
+template <>
+inline constexpr auto kWords<data::TrainResize> =
+    words_of<data::TrainResize>({{"same", data::TrainResize::Same}, {"none", data::TrainResize::None}});
+
+namespace data {
 
 struct ImageFolderOptions {
   std::string root =
       LEVIN_OPTION(root, "images", "Folder with a subfolder for each class, or with train, val and test");
   int64_t image_size = LEVIN_OPTION(image_size, 224, "Side of the square images", {.min = 1});
-  std::string resize = LEVIN_OPTION(resize, "center_crop",
-                                    "Resize the shorter side and take the middle, or both sides to exactly image_size",
-                                    {.choices = {"center_crop", "exact"}});
+  Choice<ImageResize> resize =
+      LEVIN_OPTION(resize, ImageResize::CenterCrop,
+                   "Resize the shorter side and take the middle, or both sides to exactly image_size");
   int64_t resize_size =
       LEVIN_OPTION(resize_size, 0, "Shorter side before the middle is taken; 0: image_size", {.min = 0});
-  std::string train_resize =
-      LEVIN_OPTION(train_resize, "same", "Training images: resized as the others, or by `transforms` alone",
-                   {.choices = {"same", "none"}});
+  Choice<TrainResize> train_resize =
+      LEVIN_OPTION(train_resize, TrainResize::Same, "Training images: resized as the others, or by `transforms` alone");
   std::vector<ClassChoice<TransformKind>> transforms =
       LEVIN_OPTION(transforms, {}, "Changes to training images, uint8, before they are normalised");
   std::vector<ClassChoice<TransformKind>> batch_transforms =
@@ -40,8 +51,8 @@ struct ImageFolderOptions {
   bool scaled_decode = LEVIN_OPTION(scaled_decode, false,
                                     "Decode large JPEGs at 1/2, 1/4 or 1/8 of their size where that is enough: faster, "
                                     "with slightly other pixels");
-  std::string on_error = LEVIN_OPTION(on_error, "raise", "Images that cannot be read: end with an error, or leave out",
-                                      {.choices = {"raise", "skip"}});
+  Choice<ImageErrors> on_error =
+      LEVIN_OPTION(on_error, ImageErrors::Raise, "Images that cannot be read: end with an error, or leave out");
   std::string predict_root = LEVIN_OPTION(
       predict_root, "",
       "Images without labels, for predict: a folder, a file, or several with commas between; empty: root/predict, or "
@@ -96,4 +107,5 @@ class ImageFolder : public DatasetModule {
   std::vector<std::string> loaded_classes_ = {};
 };
 
-}  // namespace levin::data
+}  // namespace data
+}  // namespace levin

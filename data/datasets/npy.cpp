@@ -143,7 +143,7 @@ std::optional<RawInput> Npy::raw_input() {
   sizes.insert(sizes.begin(), 2);
   RawInput raw{.example = Batch(at::ones(sizes, at::TensorOptions(inputs.type))),
                .meaning = "input: " + name_of(inputs.type) + ", as in the file"};
-  raw.prepare = [divisor = inputs.divisor, converts = options_.dtype == "float32"](const Batch& batch) {
+  raw.prepare = [divisor = inputs.divisor, converts = options_.dtype == NpyType::Float32](const Batch& batch) {
     Batch prepared = batch;
     if (converts) make_float32(prepared, divisor);
     return prepared;
@@ -153,7 +153,7 @@ std::optional<RawInput> Npy::raw_input() {
 
 DatasetPtr Npy::open(const std::string& option, const std::string& input, const std::string& target) const {
   DatasetPtr saved = read(option, input, target);
-  if (!saved || options_.dtype == "saved") return saved;
+  if (!saved || options_.dtype == NpyType::Saved) return saved;
   const Inputs own = describe(*saved);
   const double divisor = learned_ ? learned_->divisor : own.divisor;
   if (learned_ && own.type != learned_->type)

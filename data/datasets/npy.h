@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/data/dataset.h>
 #include <levin/data/dataset_module.h>
 #include <levin/data/loader_options.h>
@@ -9,7 +10,8 @@
 #include <string>
 #include <vector>
 
-namespace levin::data {
+namespace levin {
+namespace data {
 
 /// Samples that are rows of NumPy arrays: of .npy files, mapped into memory and read on access, or of one .npz file,
 /// read at once.
@@ -42,6 +44,17 @@ class NpyDataset final : public Dataset {
   TensorDataset rows_;
 };
 
+/// The type of the arrays that a data module gives: that of the files, or float32.
+enum class NpyType : uint8_t { Saved, Float32 };
+
+}  // namespace data
+
+template <>
+inline constexpr auto kWords<data::NpyType> =
+    words_of<data::NpyType>({{"saved", data::NpyType::Saved}, {"float32", data::NpyType::Float32}});
+
+namespace data {
+
 struct NpyOptions {
   std::string input = LEVIN_OPTION(input, "", "Training inputs: a .npy file, or a .npz file with inputs and targets");
   std::string target =
@@ -53,10 +66,9 @@ struct NpyOptions {
   std::string test_target = LEVIN_OPTION(test_target, "", "Targets for test and predict");
   std::string input_key = LEVIN_OPTION(input_key, "input", "Name of the inputs in a .npz file");
   std::string target_key = LEVIN_OPTION(target_key, "target", "Name of the targets in a .npz file; empty: none");
-  std::string dtype = LEVIN_OPTION(dtype, "saved",
-                                   "Type of inputs, and of targets that are no class numbers: as saved, or float32, "
-                                   "which levin's modules take",
-                                   {.choices = {"saved", "float32"}});
+  Choice<NpyType> dtype = LEVIN_OPTION(dtype, NpyType::Saved,
+                                       "Type of inputs, and of targets that are no class numbers: as saved, or "
+                                       "float32, which levin's modules take");
   double divide_by = LEVIN_OPTION(
       divide_by, 0, "With dtype float32, inputs are divided by it; 0: bytes by 255, others by 1", {.min = 0});
   double val_fraction = LEVIN_OPTION(val_fraction, 0, "Share of the training data that is drawn for validation",
@@ -87,7 +99,7 @@ class Npy : public DatasetModule {
   };
   Inputs describe(const Dataset& saved) const;
   const Inputs& learned();
-  /// Returns null if `input` is empty; with `dtype` "float32", its batches are converted. `option` names the option in
+  /// Returns null if `input` is empty; with `dtype` Float32, its batches are converted. `option` names the option in
   /// messages.
   DatasetPtr open(const std::string& option, const std::string& input, const std::string& target) const;
   DatasetPtr read(const std::string& option, const std::string& input, const std::string& target) const;
@@ -98,4 +110,5 @@ class Npy : public DatasetModule {
   std::optional<Inputs> learned_ = {};
 };
 
-}  // namespace levin::data
+}  // namespace data
+}  // namespace levin

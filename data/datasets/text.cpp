@@ -17,13 +17,11 @@ namespace {
 constexpr int64_t kCharactersPerMark = 256;
 
 TextVocabulary vocabulary_of(const MappedFile& file, const TextDatasetOptions& options) {
-  if (options.level == "bytes") {
+  schema_of<TextDatasetOptions>().check(&options, "data");
+  if (options.level == TextLevel::Bytes) {
     if (options.vocabulary.empty()) return TextVocabulary::bytes();
     throw UsageError(
         "data.vocabulary: bytes have a vocabulary of their own; unset it, or set data.level to characters");
-  }
-  if (options.level != "characters") {
-    throw UsageError("data.level: expected characters or bytes, got ", options.level);
   }
   if (options.vocabulary.empty()) return TextVocabulary::characters(file.text(), file.path().string());
   return TextVocabulary::characters(options.vocabulary, "data.vocabulary");
@@ -92,8 +90,6 @@ TextDataset::TextDataset(const std::filesystem::path& file, const Options& optio
       length_(text_->length()),
       block_size_(options.block_size),
       stride_(options.stride == 0 ? options.block_size : options.stride) {
-  if (block_size_ < 1) throw UsageError("data.block_size: expected at least 1, got ", block_size_);
-  if (stride_ < 1) throw UsageError("data.stride: expected at least 0, got ", options.stride);
   count_windows();
 }
 
@@ -159,9 +155,9 @@ const TextVocabulary& Text::vocabulary() { return whole().vocabulary(); }
 
 State Text::learned_state() {
   std::string characters;
-  if (options_.text.level == "characters")
+  if (options_.text.level == TextLevel::Characters)
     for (const std::string& token : vocabulary().tokens()) characters += token;
-  return State::dict({{"level", options_.text.level}, {"vocabulary", std::move(characters)}});
+  return State::dict({{"level", options_.text.level.word()}, {"vocabulary", std::move(characters)}});
 }
 
 void Text::load_learned_state(const State& state) {
@@ -173,7 +169,7 @@ void Text::load_learned_state(const State& state) {
 std::optional<RawInput> Text::raw_input() {
   return RawInput{.example = Batch(at::zeros({2, options_.text.block_size}, at::kLong)),
                   .prepare = [](const Batch& numbers) { return numbers; },
-                  .meaning = "input: the numbers of " + options_.text.level};
+                  .meaning = "input: the numbers of " + options_.text.level.word()};
 }
 
 DatasetPtr Text::make_dataset(Split split) {

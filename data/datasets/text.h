@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/data/dataset.h>
 #include <levin/data/dataset_module.h>
 #include <levin/data/datasets/readers/text_vocabulary.h>
@@ -12,13 +13,24 @@
 #include <string_view>
 #include <vector>
 
-namespace levin::data {
+namespace levin {
+namespace data {
+
+/// What of a text is numbered: UTF-8 characters, or bytes.
+enum class TextLevel : uint8_t { Characters, Bytes };
+
+}  // namespace data
+
+template <>
+inline constexpr auto kWords<data::TextLevel> =
+    words_of<data::TextLevel>({{"characters", data::TextLevel::Characters}, {"bytes", data::TextLevel::Bytes}});
+
+namespace data {
 
 struct TextDatasetOptions {
   int64_t block_size = LEVIN_OPTION(block_size, 128, "Characters or bytes of one sample", {.min = 1});
   int64_t stride = LEVIN_OPTION(stride, 0, "Distance between the beginnings of two samples; 0: block_size", {.min = 0});
-  std::string level = LEVIN_OPTION(level, "characters", "What is numbered: UTF-8 characters, or bytes",
-                                   {.choices = {"characters", "bytes"}});
+  Choice<TextLevel> level = LEVIN_OPTION(level, TextLevel::Characters, "What is numbered: UTF-8 characters, or bytes");
   std::string vocabulary = LEVIN_OPTION(vocabulary, "", "The characters that may occur; empty: those of the file");
 };
 
@@ -29,7 +41,7 @@ struct TextDatasetOptions {
 class TextDataset final : public Dataset {
  public:
   using Options = TextDatasetOptions;
-  /// For level "characters" this reads the whole file once. Throws levin::UsageError that names the file, and the byte
+  /// For level Characters this reads the whole file once. Throws levin::UsageError that names the file, and the byte
   /// for invalid UTF-8 and for a character outside the vocabulary; also for a text shorter than one window with its
   /// target.
   explicit TextDataset(const std::filesystem::path& file, const Options& options = {});
@@ -93,4 +105,5 @@ class Text : public DatasetModule {
   std::shared_ptr<const TextDataset> whole_ = {};
 };
 
-}  // namespace levin::data
+}  // namespace data
+}  // namespace levin

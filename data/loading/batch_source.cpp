@@ -4,11 +4,11 @@
 
 namespace levin::data {
 
-RankPart part_of_round(int64_t count, int64_t batch_size, const EpochKey& key, const std::string& rest) {
+RankPart part_of_round(int64_t count, int64_t batch_size, const EpochKey& key, PartialRound rest) {
   if (count >= batch_size * key.world) return {key.rank * batch_size, (key.rank + 1) * batch_size};
   const int64_t whole = count / key.world, more = count % key.world;
-  if (rest == "drop") return {key.rank * whole, (key.rank + 1) * whole};
-  if (rest == "pad") {
+  if (rest == PartialRound::Drop) return {key.rank * whole, (key.rank + 1) * whole};
+  if (rest == PartialRound::Pad) {
     const int64_t each = whole + (more > 0);
     return {key.rank * each, (key.rank + 1) * each};
   }

@@ -66,10 +66,9 @@ struct RankPart {
 };
 
 /// Returns the part of a round of `count` samples that belongs to a rank. A full round has `batch_size` samples per
-/// rank. A shorter round is divided equally, and `rest` handles the remainder: "uneven" gives one more sample to the
-/// first ranks, "drop" leaves the remainder out, and "pad" gives one more sample to every rank, past the end of the
-/// round.
-RankPart part_of_round(int64_t count, int64_t batch_size, const EpochKey& key, const std::string& rest);
+/// rank. A shorter round is divided equally, and `rest` handles the remainder: Uneven gives one more sample to the
+/// first ranks, Drop leaves the remainder out, and Pad gives one more sample to every rank, past the end of the round.
+RankPart part_of_round(int64_t count, int64_t batch_size, const EpochKey& key, PartialRound rest);
 
 /// Returns a sample of another rank, for a rank without a part of the round: it may run this sample so that the other
 /// ranks' collectives complete.

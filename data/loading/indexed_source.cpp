@@ -66,7 +66,7 @@ bool IndexedSource::plan(BatchPlan& plan) {
 bool IndexedSource::has_more(int64_t position, int64_t total, const EpochKey& key) const {
   const int64_t left = total - position;
   if (options_.drop_last) return left >= options_.batch_size * key.world;
-  return options_.partial_round == "drop" ? left >= key.world : left > 0;
+  return options_.partial_round == PartialRound::Drop ? left >= key.world : left > 0;
 }
 
 bool IndexedSource::plan_samples(BatchPlan& plan) {

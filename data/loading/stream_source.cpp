@@ -78,7 +78,7 @@ void StreamSource::read_round() {
 
 bool StreamSource::is_enough(int64_t count) const {
   if (options_.drop_last) return count >= options_.batch_size * key_.world;
-  return options_.partial_round == "drop" ? count >= key_.world : count > 0;
+  return options_.partial_round == PartialRound::Drop ? count >= key_.world : count > 0;
 }
 
 bool StreamSource::plan(BatchPlan& plan) {
@@ -125,7 +125,7 @@ std::optional<int64_t> StreamSource::size(const EpochKey& key) const {
   const int64_t round = options_.batch_size * (dataset_->divides_among_ranks() ? 1 : key.world);
   const int64_t full = *samples / round, left = *samples % round;
   if (options_.drop_last || left == 0) return full;
-  return full + (options_.partial_round != "drop" || left >= key.world);
+  return full + (options_.partial_round != PartialRound::Drop || left >= key.world);
 }
 
 bool StreamSource::use_sequential_order() {

@@ -4,11 +4,20 @@
 namespace levin::data {
 namespace {
 
-at::ScalarType type_of(const std::string& name) {
-  if (name == "uint8") return at::kByte;
-  if (name == "float16") return at::kHalf;
-  if (name == "bfloat16") return at::kBFloat16;
-  return name == "float64" ? at::kDouble : at::kFloat;
+at::ScalarType scalar_type_of(PixelType type) {
+  switch (type) {
+    case PixelType::UInt8:
+      return at::kByte;
+    case PixelType::Float16:
+      return at::kHalf;
+    case PixelType::BFloat16:
+      return at::kBFloat16;
+    case PixelType::Float64:
+      return at::kDouble;
+    case PixelType::Float32:
+      break;
+  }
+  return at::kFloat;
 }
 
 /// With this factor each of the 256 values covers an equal part of 0..1, and 1 becomes 255.
@@ -16,7 +25,7 @@ constexpr double kToBytes = 255.999;
 
 }  // namespace
 
-ConvertImage::ConvertImage(Options options) : type_(type_of(options.dtype)), scale_(options.scale) {
+ConvertImage::ConvertImage(Options options) : type_(scalar_type_of(options.dtype)), scale_(options.scale) {
   schema_of<Options>().check(&options, "ConvertImage");
 }
 

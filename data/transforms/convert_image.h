@@ -1,15 +1,30 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/data/transforms/transform.h>
 
-#include <string>
+#include <cstdint>
 
-namespace levin::data {
+namespace levin {
+namespace data {
+
+/// The type of an image's pixels.
+enum class PixelType : uint8_t { UInt8, Float16, BFloat16, Float32, Float64 };
+
+}  // namespace data
+
+template <>
+inline constexpr auto kWords<data::PixelType> = words_of<data::PixelType>({{"uint8", data::PixelType::UInt8},
+                                                                           {"float16", data::PixelType::Float16},
+                                                                           {"bfloat16", data::PixelType::BFloat16},
+                                                                           {"float32", data::PixelType::Float32},
+                                                                           {"float64", data::PixelType::Float64}});
+
+namespace data {
 
 struct ConvertImageOptions {
-  std::string dtype = LEVIN_OPTION(dtype, "float32", "Type of the pixels",
-                                   {.choices = {"uint8", "float16", "bfloat16", "float32", "float64"}});
+  Choice<PixelType> dtype = LEVIN_OPTION(dtype, PixelType::Float32, "Type of the pixels");
   bool scale = LEVIN_OPTION(scale, true, "Map 0..255 of uint8 to 0..1 of floating point, and back");
 };
 
@@ -26,4 +41,5 @@ class ConvertImage final : public Transform {
   bool scale_;
 };
 
-}  // namespace levin::data
+}  // namespace data
+}  // namespace levin

@@ -62,7 +62,7 @@ void RandomCrop::operator()(Batch& batch, std::span<Rng> rngs) const {
     const int64_t left = rng.randint(0, width + 2 * more_columns - size_[1] + 1);
     corners.push_back({top - top_ - more_rows, left - left_ - more_columns});
   }
-  batch.set("input", windows_of(images, corners, size_, parse_padding_mode(options_.padding_mode),
+  batch.set("input", windows_of(images, corners, size_, options_.padding_mode,
                                 pixel_for_channels(images, options_.fill, "RandomCrop.fill")));
 }
 

@@ -2,10 +2,10 @@
 #include <ATen/core/Tensor.h>
 #include <levin/core/options/option.h>
 #include <levin/data/transforms/one_or_more.h>
+#include <levin/data/transforms/padding_mode.h>
 #include <levin/data/transforms/transform.h>
 
 #include <array>
-#include <string>
 
 namespace levin::data {
 
@@ -33,8 +33,7 @@ struct RandomCropOptions {
       {.min = 0});
   bool pad_if_needed = LEVIN_OPTION(pad_if_needed, false, "Add a border to images smaller than size");
   OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value of a constant border: of all channels, or of each");
-  std::string padding_mode = LEVIN_OPTION(padding_mode, "constant", "What the border shows",
-                                          {.choices = {"constant", "edge", "reflect", "symmetric"}});
+  Choice<PaddingMode> padding_mode = LEVIN_OPTION(padding_mode, PaddingMode::Constant, "What the border shows");
 };
 
 /// Crops each image of `input` at a random position.

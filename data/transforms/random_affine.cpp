@@ -32,7 +32,7 @@ void RandomRotation::operator()(Batch& batch, std::span<Rng> rngs) const {
   std::vector<InverseMap> maps;
   maps.reserve(rngs.size());
   for (Rng& rng : rngs) maps.push_back(AffineMap{.angle = -draw(rng, degrees_)}.inverse());
-  batch.set("input", warp(images, maps, parse_interpolation(options_.interpolation),
+  batch.set("input", warp(images, maps, options_.interpolation,
                           pixel_for_channels(images, options_.fill, "RandomRotation.fill")));
 }
 
@@ -70,8 +70,8 @@ void RandomAffine::operator()(Batch& batch, std::span<Rng> rngs) const {
     if (shear_y_) map.shear_y = draw(rng, *shear_y_);
     maps.push_back(map.inverse());
   }
-  batch.set("input", warp(images, maps, parse_interpolation(options_.interpolation),
-                          pixel_for_channels(images, options_.fill, "RandomAffine.fill")));
+  batch.set("input",
+            warp(images, maps, options_.interpolation, pixel_for_channels(images, options_.fill, "RandomAffine.fill")));
 }
 
 }  // namespace levin::data

@@ -1,19 +1,20 @@
 #pragma once
 #include <levin/core/options/option.h>
+#include <levin/data/transforms/interpolation.h>
 #include <levin/data/transforms/one_or_more.h>
 #include <levin/data/transforms/transform.h>
 
 #include <array>
 #include <optional>
-#include <string>
 
 namespace levin::data {
 
 struct RandomRotationOptions {
   OneOrMore<double> degrees =
       LEVIN_OPTION(degrees, {}, "Greatest angle in both directions, or [least, greatest], counter-clockwise; required");
-  std::string interpolation = LEVIN_OPTION(interpolation, "nearest", "How pixels between pixels are found",
-                                           {.choices = {"nearest", "bilinear"}});
+  Choice<Interpolation> interpolation =
+      LEVIN_OPTION(interpolation, Interpolation::Nearest, "How pixels between pixels are found",
+                   {.choices = {"nearest", "bilinear"}});
   OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value outside of the image: of all channels, or of each");
 };
 
@@ -43,8 +44,9 @@ struct RandomAffineOptions {
       LEVIN_OPTION(scale, {}, "Least and greatest factor of the size; unset: none", {.exclusive_min = 0});
   OneOrMore<double> shear =
       LEVIN_OPTION(shear, {}, "Greatest angle along x in both directions, [least, greatest], or both for x and for y");
-  std::string interpolation = LEVIN_OPTION(interpolation, "nearest", "How pixels between pixels are found",
-                                           {.choices = {"nearest", "bilinear"}});
+  Choice<Interpolation> interpolation =
+      LEVIN_OPTION(interpolation, Interpolation::Nearest, "How pixels between pixels are found",
+                   {.choices = {"nearest", "bilinear"}});
   OneOrMore<double> fill = LEVIN_OPTION(fill, {0}, "Value outside of the image: of all channels, or of each");
 };
 

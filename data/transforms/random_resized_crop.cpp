@@ -1,6 +1,7 @@
 #include <levin/data/transforms/random_resized_crop.h>
 #include <ATen/ops/empty.h>
 #include <levin/data/transforms/engine/image_batch.h>
+#include <levin/data/transforms/engine/interpolate.h>
 #include <levin/data/transforms/engine/random_box.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ RandomResizedCrop::RandomResizedCrop(Options options)
     : size_(height_and_width(options.size, "RandomResizedCrop.size")),
       scale_(low_and_high(options.scale, "RandomResizedCrop.scale")),
       ratio_(low_and_high(options.ratio, "RandomResizedCrop.ratio")),
-      interpolation_(parse_interpolation(options.interpolation)),
+      interpolation_(options.interpolation),
       antialias_(options.antialias) {
   schema_of<Options>().check(&options, "RandomResizedCrop");
 }

@@ -1,11 +1,10 @@
 #pragma once
 #include <levin/core/options/option.h>
-#include <levin/data/transforms/engine/interpolate.h>
+#include <levin/data/transforms/interpolation.h>
 #include <levin/data/transforms/one_or_more.h>
 #include <levin/data/transforms/transform.h>
 
 #include <array>
-#include <string>
 
 namespace levin::data {
 
@@ -15,8 +14,8 @@ struct RandomResizedCropOptions {
       LEVIN_OPTION(scale, {0.08, 1}, "Least and greatest part of the image's area", {.exclusive_min = 0});
   OneOrMore<double> ratio =
       LEVIN_OPTION(ratio, {3.0 / 4, 4.0 / 3}, "Least and greatest width over height", {.exclusive_min = 0});
-  std::string interpolation = LEVIN_OPTION(interpolation, "bilinear", "How pixels between pixels are found",
-                                           {.choices = {"nearest", "bilinear", "bicubic"}});
+  Choice<Interpolation> interpolation =
+      LEVIN_OPTION(interpolation, Interpolation::Bilinear, "How pixels between pixels are found");
   bool antialias = LEVIN_OPTION(antialias, true, "Weigh all pixels under an output pixel where images become smaller");
 };
 

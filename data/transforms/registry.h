@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 #include <levin/data/transforms/transform.h>
 
 #include <concepts>
@@ -20,13 +21,7 @@ struct TransformKind {
 /// Adds transform class `T`, constructed from its nested `Options` if it has one, otherwise default-constructed.
 template <std::derived_from<Transform> T>
 bool add_transform(Registry<TransformKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  using Options = OptionsOf<T>;
-  registry.add<Options>(name, help, []([[maybe_unused]] const void* options) -> TransformPtr {
-    if constexpr (std::is_same_v<Options, NoOptions>)
-      return std::make_shared<T>();
-    else
-      return std::make_shared<T>(*static_cast<const Options*>(options));
-  });
+  registry.add<OptionsOf<T>>(name, help, [](const void* options) { return make_registered<T>(options); });
   return true;
 }
 
@@ -37,7 +32,6 @@ TransformPtr make_transforms(const std::vector<ClassChoice<TransformKind>>& part
 }  // namespace levin::data
 
 /// Registers a transform class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
-#define LEVIN_REGISTER_TRANSFORM(Class)                                             \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
-      ::levin::data::add_transform<Class>(::levin::data::TransformKind::registry(), \
-                                          ::levin::detail::unqualified(#Class))
+#define LEVIN_REGISTER_TRANSFORM(Class)                                                            \
+  LEVIN_REGISTERED = ::levin::data::add_transform<Class>(::levin::data::TransformKind::registry(), \
+                                                         ::levin::detail::unqualified(#Class))

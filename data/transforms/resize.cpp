@@ -1,6 +1,7 @@
 #include <levin/data/transforms/resize.h>
 #include <ATen/ops/empty.h>
 #include <levin/data/transforms/engine/image_batch.h>
+#include <levin/data/transforms/engine/interpolate.h>
 
 #include <algorithm>
 #include <array>
@@ -17,8 +18,7 @@ std::array<int64_t, 2> with_shorter_side(int64_t size, int64_t height, int64_t w
 
 }  // namespace
 
-Resize::Resize(Options options)
-    : options_(std::move(options)), interpolation_(parse_interpolation(options_.interpolation)) {
+Resize::Resize(Options options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "Resize");
   height_and_width(options_.size, "Resize.size");
 }
@@ -30,7 +30,7 @@ void Resize::operator()(Batch& batch, std::span<Rng> /*rngs*/) const {
                                    : height_and_width(options_.size, "Resize.size");
   if (height == images.size(2) && width == images.size(3)) return;
   at::Tensor out = at::empty({images.size(0), images.size(1), height, width}, images.options());
-  resize_into(out, images, interpolation_, options_.antialias);
+  resize_into(out, images, options_.interpolation, options_.antialias);
   batch.set("input", std::move(out));
 }
 

@@ -1,18 +1,16 @@
 #pragma once
 #include <levin/core/options/option.h>
-#include <levin/data/transforms/engine/interpolate.h>
+#include <levin/data/transforms/interpolation.h>
 #include <levin/data/transforms/one_or_more.h>
 #include <levin/data/transforms/transform.h>
-
-#include <string>
 
 namespace levin::data {
 
 struct ResizeOptions {
   OneOrMore<int64_t> size =
       LEVIN_OPTION(size, {}, "Pixels of the shorter side, or [height, width]; required", {.min = 1});
-  std::string interpolation = LEVIN_OPTION(interpolation, "bilinear", "How pixels between pixels are found",
-                                           {.choices = {"nearest", "bilinear", "bicubic"}});
+  Choice<Interpolation> interpolation =
+      LEVIN_OPTION(interpolation, Interpolation::Bilinear, "How pixels between pixels are found");
   bool antialias = LEVIN_OPTION(antialias, true, "Weigh all pixels under an output pixel where images become smaller");
 };
 
@@ -27,7 +25,6 @@ class Resize final : public Transform {
 
  private:
   Options options_;
-  Interpolation interpolation_;
 };
 
 }  // namespace levin::data

@@ -24,7 +24,7 @@ class BoundCyclicLR : public LRScheduler {
     const auto up = static_cast<double>(options.step_size_up);
     total_size_ = up + static_cast<double>(options.step_size_down.value_or(options.step_size_up));
     step_ratio_ = up / total_size_;
-    if (!scale_fn_) scale_mode_ = mode_ == "exp_range" ? "iterations" : "cycle";
+    if (!scale_fn_) scale_mode_ = mode_ == CyclicMode::ExpRange ? CyclicScaleMode::Iterations : CyclicScaleMode::Cycle;
     keep_in_state("max_lrs", &max_lrs_);
     keep_in_state("total_size", &total_size_);
     keep_in_state("step_ratio", &step_ratio_);
@@ -47,7 +47,7 @@ class BoundCyclicLR : public LRScheduler {
     const double cycle = std::floor(progress);
     const double x = progress - cycle;
     const double height = x <= step_ratio_ ? x / step_ratio_ : (x - 1) / (step_ratio_ - 1);
-    const double scaling = scale(scale_mode_ == "cycle" ? cycle : static_cast<double>(last_epoch()));
+    const double scaling = scale(scale_mode_ == CyclicScaleMode::Cycle ? cycle : static_cast<double>(last_epoch()));
     std::vector<double> rates = base_lrs_;
     for (size_t i = 0; i < rates.size(); ++i) {
       rates[i] += (max_lrs_[i] - base_lrs_[i]) * height * scaling;
@@ -61,16 +61,16 @@ class BoundCyclicLR : public LRScheduler {
   /// Returns the fraction of the full amplitude in a cycle (from 1) or step.
   double scale(double cycle_or_step) const {
     if (scale_fn_) return scale_fn_(cycle_or_step);
-    if (mode_ == "triangular2") return 1 / std::pow(2, cycle_or_step - 1);
-    return mode_ == "exp_range" ? std::pow(gamma_, cycle_or_step) : 1;
+    if (mode_ == CyclicMode::Triangular2) return 1 / std::pow(2, cycle_or_step - 1);
+    return mode_ == CyclicMode::ExpRange ? std::pow(gamma_, cycle_or_step) : 1;
   }
 
   std::vector<double> max_lrs_;
   double total_size_ = 0, step_ratio_ = 0;
-  std::string mode_;
+  Choice<CyclicMode> mode_;
   double gamma_;
   std::function<double(double)> scale_fn_;
-  std::string scale_mode_;
+  Choice<CyclicScaleMode> scale_mode_;
   bool cycle_momentum_;
   std::vector<double> base_momentums_ = {}, max_momentums_ = {};
 };

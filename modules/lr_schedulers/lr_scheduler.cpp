@@ -2,6 +2,8 @@
 #include <levin/core/system/error.h>
 #include <torch/optim/optimizer.h>
 
+#include <nlohmann/json.hpp>
+
 namespace levin {
 namespace {
 
@@ -77,6 +79,7 @@ State LRScheduler::state_dict() const {
                              {"_last_lr", to_state(last_lr())}});
   for (const auto& [key, member] : members_)
     state[key] = std::visit([](const auto* value) { return to_state(*value); }, member);
+  for (const auto& [key, choice, type] : choices_) state[key] = type->get(choice).get<std::string>();
   return state;
 }
 
@@ -92,6 +95,9 @@ void LRScheduler::load_state_dict(const State& state) {
   if (const State* count = state.find("_step_count")) step_count_ = count->to_int();
   for (const auto& [key, member] : members_)
     if (const State* saved = state.find(key)) std::visit([&](auto* value) { read(*saved, *value); }, member);
+  for (const auto& [key, choice, type] : choices_)
+    if (const State* saved = state.find(key))
+      type->set(choice, "the scheduler's state, " + key, saved->to_string(), {.choices = type->words()});
 }
 
 LRSchedulerSpec::LRSchedulerSpec(LRSchedulerConfig config_) : config(std::move(config_)) {

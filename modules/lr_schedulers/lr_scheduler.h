@@ -1,6 +1,8 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/core/state/state.h>
+#include <levin/modules/lr_schedulers/interval.h>
 
 #include <functional>
 #include <memory>
@@ -18,8 +20,8 @@ namespace levin {
 
 /// When a scheduler steps; in JSON these keys are on the same level as the scheduler's own.
 struct LRSchedulerConfig {
-  std::string interval = LEVIN_OPTION(interval, "epoch", "Step the scheduler by epoch or by optimizer step",
-                                      {.choices = {"epoch", "step"}});
+  Choice<Interval> interval =
+      LEVIN_OPTION(interval, Interval::Epoch, "Step the scheduler by epoch or by optimizer step");
   int64_t frequency = LEVIN_OPTION(frequency, 1, "Step the scheduler every n intervals", {.min = 1});
   std::string monitor = LEVIN_OPTION(monitor, "val_loss", "Metric for schedulers that follow one");
   bool strict = LEVIN_OPTION(strict, true, "A monitor that was not logged is an error; false: warn and do not step");
@@ -50,7 +52,7 @@ class LRScheduler {
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
-  /// Advances by one epoch (or one step if the interval is "step") and sets the rates.
+  /// Advances by one epoch (or one step if the interval is Step) and sets the rates.
   virtual void step();
   /// Does the same for schedulers that follow a metric; the others ignore the value.
   virtual void step(double metric);
@@ -66,7 +68,7 @@ class LRScheduler {
   /// rates themselves are part of the optimizer's state.
   virtual State state_dict() const;
   /// Loads a state that levin's or Python's scheduler returned; missing keys leave their members unchanged. Throws
-  /// levin::UsageError if the state is for another number of parameter groups.
+  /// levin::UsageError if the state is for another number of parameter groups, and for an unknown word.
   virtual void load_state_dict(const State& state);
 
   // --- for schedulers that contain others ---
@@ -92,6 +94,11 @@ class LRScheduler {
   using Member = std::variant<bool*, int64_t*, double*, std::string*, std::vector<double>*>;
   /// Makes a member part of the state.
   void keep_in_state(std::string key, Member member) { members_.emplace_back(std::move(key), member); }
+  /// Makes the word of a member part of the state.
+  template <class E>
+  void keep_in_state(std::string key, Choice<E>* choice) {
+    choices_.push_back({std::move(key), choice, &OptionTraits<Choice<E>>::type()});
+  }
 
   torch::optim::Optimizer& optimizer_;
   std::shared_ptr<std::vector<double>> initial_lr_;  ///< see LRSchedulerContext
@@ -102,6 +109,13 @@ class LRScheduler {
   int64_t step_count_ = 0;
   bool in_initial_step_ = false;
   std::vector<std::pair<std::string, Member>> members_ = {};
+
+  struct KeptChoice {
+    std::string key;
+    void* choice;
+    const OptionType* type;
+  };
+  std::vector<KeptChoice> choices_ = {};
 };
 
 /// A scheduler that is not bound to an optimizer yet; `configure_optimizers` returns it with the optimizer.

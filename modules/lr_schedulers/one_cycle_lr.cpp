@@ -80,7 +80,7 @@ class BoundOneCycleLR : public LRScheduler {
 
  protected:
   std::vector<double> next_lr(const std::vector<double>& current) override {
-    if (last_epoch() > total_steps_ && options_.when_longer != "hold")
+    if (last_epoch() > total_steps_ && options_.when_longer != WhenLonger::Hold)
       throw UsageError("OneCycleLR: step ", last_epoch(), " is beyond total_steps = ", total_steps_,
                        "; train for fewer steps, set when_longer to \"hold\" to keep the last rates, or begin a run "
                        "whose total_steps are all of its steps (\"auto\" with interval \"step\" does that)");
@@ -116,7 +116,7 @@ class BoundOneCycleLR : public LRScheduler {
   }
 
   double anneal(double from, double to, double progress) const {
-    if (options_.anneal_strategy == "linear") return (to - from) * progress + from;
+    if (options_.anneal_strategy == AnnealStrategy::Linear) return (to - from) * progress + from;
     return to + (from - to) / 2.0 * (std::cos(std::numbers::pi * progress) + 1);
   }
 

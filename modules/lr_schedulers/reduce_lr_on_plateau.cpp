@@ -21,7 +21,7 @@ class BoundReduceLROnPlateau : public LRScheduler {
         min_lrs_(options.min_lr.for_groups(base_lrs_.size(), "ReduceLROnPlateau.min_lr")),
         eps_(options.eps) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    best_ = mode_ == "min" ? kInfinity : -kInfinity;
+    best_ = mode_ == MetricMode::Min ? kInfinity : -kInfinity;
     keep_in_state("mode", &mode_);
     keep_in_state("factor", &factor_);
     keep_in_state("patience", &patience_);
@@ -60,8 +60,8 @@ class BoundReduceLROnPlateau : public LRScheduler {
  private:
   /// Returns whether the metric improved; false for NaN.
   bool improves(double metric) const {
-    const bool relative = threshold_mode_ == "rel";
-    if (mode_ == "min") return metric < (relative ? best_ * (1 - threshold_) : best_ - threshold_);
+    const bool relative = threshold_mode_ == ThresholdMode::Rel;
+    if (mode_ == MetricMode::Min) return metric < (relative ? best_ * (1 - threshold_) : best_ - threshold_);
     return metric > (relative ? best_ * (threshold_ + 1) : best_ + threshold_);
   }
 
@@ -75,11 +75,11 @@ class BoundReduceLROnPlateau : public LRScheduler {
     return rates;
   }
 
-  std::string mode_;
+  Choice<MetricMode> mode_;
   double factor_;
   int64_t patience_;
   double threshold_;
-  std::string threshold_mode_;
+  Choice<ThresholdMode> threshold_mode_;
   int64_t cooldown_;
   std::vector<double> min_lrs_;
   double eps_;

@@ -1,18 +1,24 @@
 #pragma once
+#include <levin/core/options/metric_mode.h>
 #include <levin/modules/lr_schedulers/engine/per_group.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 
 namespace levin {
 
+/// What a threshold of improvement is: a share of the best value, or an absolute difference.
+enum class ThresholdMode : uint8_t { Rel, Abs };
+template <>
+inline constexpr auto kWords<ThresholdMode> =
+    words_of<ThresholdMode>({{"rel", ThresholdMode::Rel}, {"abs", ThresholdMode::Abs}});
+
 /// Arguments of ReduceLROnPlateau, with PyTorch's names and defaults.
 struct ReduceLROnPlateauOptions {
-  std::string mode =
-      LEVIN_OPTION(mode, "min", "The metric improves by falling or by rising", {.choices = {"min", "max"}});
+  Choice<MetricMode> mode = LEVIN_OPTION(mode, MetricMode::Min, "The metric improves by falling or by rising");
   double factor = LEVIN_OPTION(factor, 0.1, "Factor of each reduction", {.min = 0, .exclusive_max = 1});
   int64_t patience = LEVIN_OPTION(patience, 10, "Epochs without improvement before the rate is reduced");
   double threshold = LEVIN_OPTION(threshold, 1e-4, "Least change that counts as improvement");
-  std::string threshold_mode = LEVIN_OPTION(threshold_mode, "rel", "The threshold is a share of the best, or absolute",
-                                            {.choices = {"rel", "abs"}});
+  Choice<ThresholdMode> threshold_mode =
+      LEVIN_OPTION(threshold_mode, ThresholdMode::Rel, "The threshold is a share of the best, or absolute");
   int64_t cooldown = LEVIN_OPTION(cooldown, 0, "Epochs after a reduction that are not counted");
   PerGroup min_lr = LEVIN_OPTION(min_lr, 0, "Lowest rate, of all or of each parameter group");
   double eps = LEVIN_OPTION(eps, 1e-8, "Smaller changes of the rate are not made");

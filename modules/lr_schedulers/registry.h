@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 
 #include <functional>
@@ -41,6 +42,6 @@ bool add_lr_scheduler(Registry<LRSchedulerKind::Entry>& registry, const std::str
 }  // namespace levin
 
 /// Registers a schedule for configs. Use it at namespace scope in a .cpp; the name may be qualified.
-#define LEVIN_REGISTER_LR_SCHEDULER(Class)                                          \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+#define LEVIN_REGISTER_LR_SCHEDULER(Class) \
+  LEVIN_REGISTERED =                       \
       ::levin::add_lr_scheduler<Class>(::levin::LRSchedulerKind::registry(), ::levin::detail::unqualified(#Class))

@@ -50,7 +50,7 @@ class BoundSWALR : public LRScheduler {
   double progress(int64_t step) const {
     const double part = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, options_.anneal_epochs));
     const double t = std::clamp(part, 0.0, 1.0);
-    return options_.anneal_strategy == "cos" ? (1 - std::cos(std::numbers::pi * t)) / 2 : t;
+    return options_.anneal_strategy == AnnealStrategy::Cos ? (1 - std::cos(std::numbers::pi * t)) / 2 : t;
   }
 
   SWALROptions options_;

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/modules/lr_schedulers/anneal_strategy.h>
 #include <levin/modules/lr_schedulers/engine/per_group.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
 
@@ -8,8 +9,7 @@ namespace levin {
 struct SWALROptions {
   PerGroup swa_lr = LEVIN_OPTION(swa_lr, {}, "Learning rate of the averaging, of all or of each group; required");
   int64_t anneal_epochs = LEVIN_OPTION(anneal_epochs, 10, "Epochs (or steps) until the rate is reached", {.min = 0});
-  std::string anneal_strategy =
-      LEVIN_OPTION(anneal_strategy, "cos", "Form of the way there", {.choices = {"cos", "linear"}});
+  Choice<AnnealStrategy> anneal_strategy = LEVIN_OPTION(anneal_strategy, AnnealStrategy::Cos, "Form of the way there");
 };
 
 /// Moves the learning rate from its present value to `swa_lr` and holds it there, for stochastic weight averaging.

@@ -53,7 +53,7 @@ class BoundWarmupCosine : public LRScheduler {
 
   int64_t warmup_steps_, total_steps_;
   double start_factor_, eta_min_;
-  std::string when_longer_;
+  WhenLonger when_longer_;
 };
 
 }  // namespace

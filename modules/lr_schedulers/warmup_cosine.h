@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/core/options/auto_int.h>
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/modules/lr_schedulers/when_longer.h>
 
 namespace levin {
 
@@ -13,8 +14,8 @@ struct WarmupCosineOptions {
   double warmup_start_factor =
       LEVIN_OPTION(warmup_start_factor, 0.01, "Factor of the rate at first", {.min = 0, .max = 1});
   double eta_min = LEVIN_OPTION(eta_min, 0, "Lowest learning rate");
-  std::string when_longer = LEVIN_OPTION(
-      when_longer, "hold",
+  Choice<WhenLonger> when_longer = LEVIN_OPTION(
+      when_longer, WhenLonger::Hold,
       "A run that is resumed with more steps than total_steps was: hold the lowest rate for them, or stretch "
       "the schedule to the new length from the present step on",
       {.choices = {"hold", "stretch"}});

@@ -9,8 +9,8 @@
 namespace levin::metrics {
 
 CalibrationError::CalibrationError(Options options) : options_(std::move(options)) {
-  task_ = classification_task("CalibrationError", options_.task, options_.num_classes, {1}, options_.ignore_index);
   schema_of<Options>().check(&options_, "CalibrationError");
+  task_ = classification_task("CalibrationError", options_.task, options_.num_classes, {1}, options_.ignore_index);
   const int64_t bins = options_.n_bins + 1;
   count_ = add_state("count", {bins}, at::kLong);
   right_ = add_state("right", {bins}, at::kLong);
@@ -42,9 +42,9 @@ void CalibrationError::update_inputs(at::TensorList inputs) {
 at::Tensor CalibrationError::compute_value() const {
   const at::Tensor count = sum(count_).to(at::kDouble);
   const at::Tensor gap = ((sum(right_) - sum(confidence_)) / count).masked_fill(count == 0, 0).abs();
-  if (options_.norm == "max") return gap.max();
+  if (options_.norm == CalibrationNorm::Max) return gap.max();
   const at::Tensor share = count / count.sum();
-  return options_.norm == "l1" ? (gap * share).sum() : (gap.square() * share).sum().sqrt();
+  return options_.norm == CalibrationNorm::L1 ? (gap * share).sum() : (gap.square() * share).sum().sqrt();
 }
 
 }  // namespace levin::metrics

@@ -1,19 +1,35 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/metrics/engine/classification_input.h>
 #include <levin/modules/metrics/metric.h>
 
+#include <cstdint>
 #include <optional>
-#include <string>
 
-namespace levin::metrics {
+namespace levin {
+namespace metrics {
+
+/// The value of all bins' differences: the expected one, its root mean square, or the largest.
+enum class CalibrationNorm : uint8_t { L1, L2, Max };
+
+}  // namespace metrics
+
+template <>
+inline constexpr auto kWords<metrics::CalibrationNorm> =
+    words_of<metrics::CalibrationNorm>({{"l1", metrics::CalibrationNorm::L1},
+                                        {"l2", metrics::CalibrationNorm::L2},
+                                        {"max", metrics::CalibrationNorm::Max}});
+
+namespace metrics {
 
 /// Arguments of CalibrationError, with torchmetrics' names and defaults.
 struct CalibrationErrorOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices = {"binary", "multiclass"}});
+  std::optional<Choice<TaskKind>> task =
+      LEVIN_OPTION(task, {}, "Kind of classification; required", {.choices = {"binary", "multiclass"}});
   int64_t n_bins = LEVIN_OPTION(n_bins, 15, "Bins of equal width for the confidences", {.min = 1});
-  std::string norm = LEVIN_OPTION(norm, "l1", "l1: expected error; l2: its root mean square; max: the largest",
-                                  {.choices = {"l1", "l2", "max"}});
+  Choice<CalibrationNorm> norm =
+      LEVIN_OPTION(norm, CalibrationNorm::L1, "l1: expected error; l2: its root mean square; max: the largest");
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
 };
@@ -40,4 +56,5 @@ class CalibrationError final : public Cloneable<CalibrationError> {
   size_t count_, right_, confidence_;
 };
 
-}  // namespace levin::metrics
+}  // namespace metrics
+}  // namespace levin

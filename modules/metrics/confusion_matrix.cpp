@@ -8,10 +8,9 @@ namespace levin::metrics {
 namespace {
 
 ClassificationTask checked_task(const ConfusionMatrixOptions& options) {
-  ClassificationTask task = classification_task("ConfusionMatrix", options.task, options.num_classes,
-                                                options.num_labels, options.ignore_index);
   schema_of<ConfusionMatrixOptions>().check(&options, "ConfusionMatrix");
-  return task;
+  return classification_task("ConfusionMatrix", options.task, options.num_classes, options.num_labels,
+                             options.ignore_index);
 }
 
 at::DimVector shape_of(const ClassificationTask& task) {
@@ -46,15 +45,15 @@ void ConfusionCounts::update_inputs(at::TensorList inputs) {
 }
 
 ConfusionMatrix::ConfusionMatrix(Options options)
-    : Cloneable(checked_task(options), options.threshold), normalize_(std::move(options.normalize)) {}
+    : Cloneable(checked_task(options), options.threshold), normalize_(options.normalize) {}
 
 at::Tensor ConfusionMatrix::compute_value() const {
-  if (normalize_ == "none") return counts().clone();
+  if (normalize_ == Normalization::None) return counts().clone();
   const at::Tensor values = counts().to(at::kDouble);
   at::Tensor total;
-  if (normalize_ == "true") total = values.sum(-1, /*keepdim=*/true);
-  if (normalize_ == "pred") total = values.sum(-2, /*keepdim=*/true);
-  if (normalize_ == "all") total = values.sum({-2, -1}, /*keepdim=*/true);
+  if (normalize_ == Normalization::True) total = values.sum(-1, /*keepdim=*/true);
+  if (normalize_ == Normalization::Pred) total = values.sum(-2, /*keepdim=*/true);
+  if (normalize_ == Normalization::All) total = values.sum({-2, -1}, /*keepdim=*/true);
   return (values / total).masked_fill(total == 0, 0);
 }
 

@@ -1,12 +1,14 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/metrics/engine/classification_input.h>
 #include <levin/modules/metrics/metric.h>
 
+#include <cstdint>
 #include <optional>
-#include <string>
 
-namespace levin::metrics {
+namespace levin {
+namespace metrics {
 
 /// The base class of metrics computed from a confusion matrix. `update` takes the inputs of `to_labels`.
 class ConfusionCounts : public Metric {
@@ -26,16 +28,29 @@ class ConfusionCounts : public Metric {
   size_t counts_;
 };
 
+/// The sum that counts are divided by: that of the true class, of the predicted one, or of all.
+enum class Normalization : uint8_t { None, True, Pred, All };
+
+}  // namespace metrics
+
+template <>
+inline constexpr auto kWords<metrics::Normalization> =
+    words_of<metrics::Normalization>({{"none", metrics::Normalization::None},
+                                      {"true", metrics::Normalization::True},
+                                      {"pred", metrics::Normalization::Pred},
+                                      {"all", metrics::Normalization::All}});
+
+namespace metrics {
+
 /// Arguments of ConfusionMatrix, with torchmetrics' names and defaults.
 struct ConfusionMatrixOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices_of = task_names});
+  std::optional<Choice<TaskKind>> task = LEVIN_OPTION(task, {}, "Kind of classification; required");
   double threshold =
       LEVIN_OPTION(threshold, 0.5, "Binary and multilabel: probabilities above it mean 1", {.min = 0, .max = 1});
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
   std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
-  std::string normalize =
-      LEVIN_OPTION(normalize, "none", "Divide by the sum of the true class, the predicted one or all",
-                   {.choices = {"none", "true", "pred", "all"}});
+  Choice<Normalization> normalize =
+      LEVIN_OPTION(normalize, Normalization::None, "Divide by the sum of the true class, the predicted one or all");
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
 };
 
@@ -53,7 +68,8 @@ class ConfusionMatrix final : public Cloneable<ConfusionMatrix, ConfusionCounts>
  private:
   at::Tensor compute_value() const override;
 
-  std::string normalize_;
+  Normalization normalize_;
 };
 
-}  // namespace levin::metrics
+}  // namespace metrics
+}  // namespace levin

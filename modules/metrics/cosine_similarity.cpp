@@ -9,7 +9,7 @@ namespace levin::metrics {
 
 CosineSimilarity::CosineSimilarity(Options options) : options_(std::move(options)) {
   schema_of<Options>().check(&options_, "CosineSimilarity");
-  if (options_.reduction == "none") {
+  if (options_.reduction == RowReduction::None) {
     values_ = add_list_state("values");
   } else {
     total_ = add_state("total", {}, at::kDouble);
@@ -23,14 +23,14 @@ void CosineSimilarity::update_states(const at::Tensor& preds, const at::Tensor& 
                      target.sizes());
   const at::Tensor a = preds.to(at::kDouble), b = target.to(at::kDouble);
   const at::Tensor cosine = (a * b).sum(1) / (a.square().sum(1).sqrt() * b.square().sum(1).sqrt());
-  if (options_.reduction == "none") return append(values_, cosine.unsqueeze(1));
+  if (options_.reduction == RowReduction::None) return append(values_, cosine.unsqueeze(1));
   sum(total_).add_(cosine.sum());
   sum(count_).add_(cosine.size(0));
 }
 
 at::Tensor CosineSimilarity::compute_value() const {
-  if (options_.reduction == "sum") return sum(total_).clone();
-  if (options_.reduction == "mean") return sum(total_) / sum(count_);
+  if (options_.reduction == RowReduction::Sum) return sum(total_).clone();
+  if (options_.reduction == RowReduction::Mean) return sum(total_) / sum(count_);
   const at::Tensor all = rows(values_);
   return all.defined() ? all.squeeze(1) : at::zeros({0}, at::TensorOptions(at::kDouble).device(device()));
 }

@@ -1,15 +1,30 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/metrics/metric.h>
 
-#include <string>
+#include <cstdint>
 
-namespace levin::metrics {
+namespace levin {
+namespace metrics {
+
+/// How the values of rows become one value; None: one value each.
+enum class RowReduction : uint8_t { Sum, Mean, None };
+
+}  // namespace metrics
+
+template <>
+inline constexpr auto kWords<metrics::RowReduction> =
+    words_of<metrics::RowReduction>({{"sum", metrics::RowReduction::Sum},
+                                     {"mean", metrics::RowReduction::Mean},
+                                     {"none", metrics::RowReduction::None}});
+
+namespace metrics {
 
 /// Arguments of CosineSimilarity, with torchmetrics' names and defaults.
 struct CosineSimilarityOptions {
-  std::string reduction = LEVIN_OPTION(reduction, "sum", "How rows become one value; none: one value each",
-                                       {.choices = {"sum", "mean", "none"}});
+  Choice<RowReduction> reduction =
+      LEVIN_OPTION(reduction, RowReduction::Sum, "How rows become one value; none: one value each");
 };
 
 /// The cosine of the angle between the rows of preds and target, both [batch, features].
@@ -31,4 +46,5 @@ class CosineSimilarity final : public Cloneable<CosineSimilarity> {
   size_t total_ = 0, count_ = 0, values_ = 0;
 };
 
-}  // namespace levin::metrics
+}  // namespace metrics
+}  // namespace levin

@@ -8,10 +8,9 @@ namespace levin::metrics {
 namespace {
 
 ClassificationTask checked_task(const JaccardIndexOptions& options) {
-  ClassificationTask task =
-      classification_task("JaccardIndex", options.task, options.num_classes, options.num_labels, options.ignore_index);
   schema_of<JaccardIndexOptions>().check(&options, "JaccardIndex");
-  return task;
+  return classification_task("JaccardIndex", options.task, options.num_classes, options.num_labels,
+                             options.ignore_index);
 }
 
 }  // namespace
@@ -45,11 +44,11 @@ at::Tensor JaccardIndex::compute_value() const {
     return (numerator / denominator).masked_fill(denominator == 0, options_.zero_division);
   };
   if (task().kind == TaskKind::Binary) return divide(both, either);
-  if (options_.average == "micro") return divide(both.sum(), either.sum());
+  if (options_.average == ClassAverage::Micro) return divide(both.sum(), either.sum());
   const at::Tensor values = divide(both, either);
-  if (options_.average == "none") return values;
+  if (options_.average == ClassAverage::None) return values;
   at::Tensor weights = actual;
-  if (options_.average == "macro") {
+  if (options_.average == ClassAverage::Macro) {
     weights = at::ones_like(values);
     if (task().kind == TaskKind::Multiclass) weights = weights.masked_fill(actual + predicted == 0, 0);
     if (ignores_a_class()) weights.select(0, *task().ignore_index).zero_();

@@ -5,13 +5,13 @@ namespace levin::metrics {
 
 /// Arguments of JaccardIndex, with torchmetrics' names and defaults.
 struct JaccardIndexOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices_of = task_names});
+  std::optional<Choice<TaskKind>> task = LEVIN_OPTION(task, {}, "Kind of classification; required");
   double threshold =
       LEVIN_OPTION(threshold, 0.5, "Binary and multilabel: probabilities above it mean 1", {.min = 0, .max = 1});
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
   std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
-  std::string average = LEVIN_OPTION(average, "macro", "How classes become one value; none: one value each",
-                                     {.choices_of = average_names});
+  Choice<ClassAverage> average =
+      LEVIN_OPTION(average, ClassAverage::Macro, "How classes become one value; none: one value each");
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
   double zero_division = LEVIN_OPTION(zero_division, 0, "Value of 0 / 0", {.min = 0, .max = 1});
 };

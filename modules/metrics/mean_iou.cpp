@@ -18,8 +18,8 @@ MeanIoU::MeanIoU(Options options) : options_(std::move(options)) {
 }
 
 bool MeanIoU::is_one_hot(const at::Tensor& labels, const at::Tensor& other) const {
-  if (options_.input_format == "mixed") return labels.dim() > other.dim();
-  return options_.input_format == "one-hot";
+  if (options_.input_format == SegmentationFormat::Mixed) return labels.dim() > other.dim();
+  return options_.input_format == SegmentationFormat::OneHot;
 }
 
 at::Tensor MeanIoU::members(const at::Tensor& labels, bool one_hot) const {

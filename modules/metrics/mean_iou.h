@@ -1,11 +1,26 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/metrics/metric.h>
 
+#include <cstdint>
 #include <optional>
-#include <string>
 
-namespace levin::metrics {
+namespace levin {
+namespace metrics {
+
+/// What segmentations hold: a mask of each class, the number of a class at each place, or one of them each.
+enum class SegmentationFormat : uint8_t { OneHot, Index, Mixed };
+
+}  // namespace metrics
+
+template <>
+inline constexpr auto kWords<metrics::SegmentationFormat> =
+    words_of<metrics::SegmentationFormat>({{"one-hot", metrics::SegmentationFormat::OneHot},
+                                           {"index", metrics::SegmentationFormat::Index},
+                                           {"mixed", metrics::SegmentationFormat::Mixed}});
+
+namespace metrics {
 
 /// Arguments of MeanIoU, with torchmetrics' names and defaults.
 struct MeanIoUOptions {
@@ -13,9 +28,8 @@ struct MeanIoUOptions {
       LEVIN_OPTION(num_classes, {}, "Classes, the background included; required", {.min = 1});
   bool include_background = LEVIN_OPTION(include_background, true, "Count class 0 too");
   bool per_class = LEVIN_OPTION(per_class, false, "One value for each class");
-  std::string input_format =
-      LEVIN_OPTION(input_format, "one-hot", "What preds and target hold; mixed: one of them each",
-                   {.choices = {"one-hot", "index", "mixed"}});
+  Choice<SegmentationFormat> input_format =
+      LEVIN_OPTION(input_format, SegmentationFormat::OneHot, "What preds and target hold; mixed: one of them each");
 };
 
 /// Mean intersection over union of segmentations: the mean over all pairs of a sample and a class that occurs in its
@@ -41,4 +55,5 @@ class MeanIoU final : public Cloneable<MeanIoU> {
   size_t score_, count_;
 };
 
-}  // namespace levin::metrics
+}  // namespace metrics
+}  // namespace levin

@@ -33,9 +33,9 @@ at::Tensor R2Score::compute_value() const {
   const at::Tensor of_constant = (sum(residual_) == 0).to(at::kDouble);
   const at::Tensor each = at::where(constant, of_constant, 1 - sum(residual_) / around_mean);
   at::Tensor score = each;
-  if (options_.multioutput == "uniform_average") score = each.mean();
-  if (options_.multioutput == "variance_weighted") score = (around_mean / around_mean.sum() * each).sum();
-  if (options_.multioutput == "raw_values" && options_.num_outputs == 1) score = each.reshape({});
+  if (options_.multioutput == MultiOutput::UniformAverage) score = each.mean();
+  if (options_.multioutput == MultiOutput::VarianceWeighted) score = (around_mean / around_mean.sum() * each).sum();
+  if (options_.multioutput == MultiOutput::RawValues && options_.num_outputs == 1) score = each.reshape({});
   if (options_.adjusted > 0) {
     const at::Tensor freedom = rows - static_cast<double>(options_.adjusted + 1);
     score = at::where(freedom > 0, 1 - (1 - score) * (rows - 1) / freedom, score);

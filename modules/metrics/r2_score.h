@@ -1,18 +1,32 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/metrics/metric.h>
 
-#include <string>
+#include <cstdint>
 
-namespace levin::metrics {
+namespace levin {
+namespace metrics {
+
+/// How the scores of several outputs become one value; RawValues: one value each.
+enum class MultiOutput : uint8_t { UniformAverage, RawValues, VarianceWeighted };
+
+}  // namespace metrics
+
+template <>
+inline constexpr auto kWords<metrics::MultiOutput> =
+    words_of<metrics::MultiOutput>({{"uniform_average", metrics::MultiOutput::UniformAverage},
+                                    {"raw_values", metrics::MultiOutput::RawValues},
+                                    {"variance_weighted", metrics::MultiOutput::VarianceWeighted}});
+
+namespace metrics {
 
 /// Arguments of R2Score, with torchmetrics' names and defaults; `num_outputs` is required if there are several outputs.
 struct R2ScoreOptions {
   int64_t num_outputs = LEVIN_OPTION(num_outputs, 1, "Columns of [batch, num_outputs]", {.min = 1});
   int64_t adjusted = LEVIN_OPTION(adjusted, 0, "Independent regressors, for the adjusted score", {.min = 0});
-  std::string multioutput =
-      LEVIN_OPTION(multioutput, "uniform_average", "How outputs become one value; raw_values: one value each",
-                   {.choices = {"uniform_average", "raw_values", "variance_weighted"}});
+  Choice<MultiOutput> multioutput = LEVIN_OPTION(multioutput, MultiOutput::UniformAverage,
+                                                 "How outputs become one value; raw_values: one value each");
 };
 
 /// The coefficient of determination: 1 - (sum of squared residuals) / (sum of squares around the mean of the target).
@@ -35,4 +49,5 @@ class R2Score final : public Cloneable<R2Score> {
   size_t sum_of_squares_, sum_, residual_, total_;
 };
 
-}  // namespace levin::metrics
+}  // namespace metrics
+}  // namespace levin

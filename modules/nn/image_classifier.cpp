@@ -16,8 +16,8 @@ bool fits(const at::Tensor& images, const ImageClassifierOptions& options) {
   const at::IntArrayRef wanted = options.image_shape;
   if (images.dim() < 2) return false;
   const at::IntArrayRef given = images.sizes().slice(1);
-  if (options.net == "resnet18") return given.size() == 3 && given[0] == wanted[0];
-  if (options.net == "lenet") return given == wanted;
+  if (options.net == NamedNet::ResNet18) return given.size() == 3 && given[0] == wanted[0];
+  if (options.net == NamedNet::LeNet) return given == wanted;
   return c10::multiply_integers(given) == c10::multiply_integers(wanted);
 }
 

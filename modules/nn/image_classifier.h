@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/nn/initial_weights.h>
@@ -8,10 +9,15 @@
 #include <string>
 #include <vector>
 
-namespace levin::nn {
+namespace levin {
+
+template <>
+inline constexpr auto kWords<nn::NamedNet> = nn::kNetNames;
+
+namespace nn {
 
 struct ImageClassifierOptions {
-  std::string net = LEVIN_OPTION(net, "lenet", "Network", {.choices_of = net_names});
+  Choice<NamedNet> net = LEVIN_OPTION(net, NamedNet::LeNet, "Network");
   int64_t hidden = LEVIN_OPTION(hidden, 64, "Units of the hidden layer of mlp and mlp_bn", {.min = 1});
   int64_t num_classes = LEVIN_OPTION(num_classes, 10, "Number of classes", {.min = 1});
   std::vector<int64_t> image_shape = LEVIN_OPTION(
@@ -52,4 +58,5 @@ class ImageClassifier : public LightningModule {
   void evaluate(const Batch& batch, const std::string& stage);
 };
 
-}  // namespace levin::nn
+}  // namespace nn
+}  // namespace levin

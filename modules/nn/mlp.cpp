@@ -1,6 +1,4 @@
 #include <ATen/ops/l1_loss.h>
-#include <ATen/ops/mse_loss.h>
-#include <ATen/ops/smooth_l1_loss.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/csv.h>
 #include <levin/modules/nn/class_loss.h>
@@ -43,9 +41,7 @@ at::Tensor MLPRegressor::loss_of(const at::Tensor& output, const at::Tensor& tar
                      target.is_floating_point() ? ""
                                                 : "; for a target of numbers set data.target_type number (Csv), "
                                                   "for classes choose MLPClassifier");
-  if (options.loss == "l1_loss") return at::l1_loss(output, numbers);
-  if (options.loss == "smooth_l1_loss") return at::smooth_l1_loss(output, numbers);
-  return at::mse_loss(output, numbers);
+  return compute_loss(options.loss, output, numbers);
 }
 
 void MLPRegressor::log_score(const std::string& stage, const at::Tensor& output, const at::Tensor& target) {

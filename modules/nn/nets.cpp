@@ -69,18 +69,30 @@ Net resnet18(const NetOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> net_names() { return {"mlp", "mlp_bn", "lenet", "resnet18"}; }
-
-Net make_net(const std::string& name, const NetOptions& options) {
+Net make_net(NamedNet net, const NetOptions& options) {
   if (options.image_shape.size() != 3)
     throw UsageError("model.image_shape: expected channels, height and width, got ",
                      at::IntArrayRef(options.image_shape));
-  if (name == "mlp") return mlp(options);
-  if (name == "mlp_bn") return mlp_bn(options);
-  if (name == "lenet") return lenet(options);
-  if (name == "resnet18") return resnet18(options);
-  throw UsageError("no net '", name, "'", did_you_mean(name, net_names()),
-                   "; there are mlp, mlp_bn, lenet and resnet18");
+  switch (net) {
+    case NamedNet::Mlp:
+      return mlp(options);
+    case NamedNet::MlpBn:
+      return mlp_bn(options);
+    case NamedNet::LeNet:
+      return lenet(options);
+    case NamedNet::ResNet18:
+      break;
+  }
+  return resnet18(options);
+}
+
+Net make_net(const std::string& name, const NetOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& [known, net] : kNetNames) {
+    if (known == name) return make_net(net, options);
+    names.emplace_back(known);
+  }
+  throw UsageError("no net '", name, "'", did_you_mean(name, names), "; there are mlp, mlp_bn, lenet and resnet18");
 }
 
 }  // namespace levin::nn

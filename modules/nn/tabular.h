@@ -2,6 +2,7 @@
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/registry.h>
 #include <levin/modules/nn/initial_weights.h>
+#include <levin/modules/nn/named_loss.h>
 #include <levin/modules/optim/registry.h>
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -84,7 +85,8 @@ class TabularModule : public LightningModule {
 struct MLPRegressorOptions {
   TabularNetOptions net = {};  // its options are flattened into this struct
   int64_t outputs = LEVIN_OPTION(outputs, 1, "Numbers that are predicted", {.min = 1});
-  std::string loss = LEVIN_OPTION(loss, "mse_loss", "Loss", {.choices = {"mse_loss", "l1_loss", "smooth_l1_loss"}});
+  Choice<NamedLoss> loss =
+      LEVIN_OPTION(loss, NamedLoss::MseLoss, "Loss", {.choices = {"mse_loss", "l1_loss", "smooth_l1_loss"}});
   InitialWeights initial = {};  // its options are flattened into this struct
   ClassChoice<optim::OptimizerKind> optimizer = LEVIN_OPTION(optimizer, {"Adam"}, "Optimizer");
   ClassChoice<LRSchedulerKind> lr_scheduler = LEVIN_OPTION(lr_scheduler, {}, "Learning rate schedule; unset: none");

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <torch/optim/optimizer.h>
 
@@ -24,14 +25,9 @@ struct OptimizerKind {
 /// groups alone. OptimizerOf<Options> brings them.
 template <class O, class Options = OptionsOf<O>>
 bool add_optimizer(Registry<OptimizerKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  registry.add<Options>(
-      name, help,
-      []([[maybe_unused]] const void* options, ParamGroups groups) -> std::unique_ptr<torch::optim::Optimizer> {
-        if constexpr (std::is_same_v<Options, NoOptions>)
-          return std::make_unique<O>(std::move(groups));
-        else
-          return std::make_unique<O>(std::move(groups), *static_cast<const Options*>(options));
-      });
+  registry.add<Options>(name, help, [](const void* options, ParamGroups groups) {
+    return make_registered<O, Options>(options, std::move(groups));
+  });
   return true;
 }
 
@@ -43,7 +39,6 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const ClassChoice<Optimi
 }  // namespace levin::optim
 
 /// Registers an optimizer class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
-#define LEVIN_REGISTER_OPTIMIZER(Class)                                               \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) =   \
-      ::levin::optim::add_optimizer<Class>(::levin::optim::OptimizerKind::registry(), \
-                                           ::levin::detail::unqualified(#Class))
+#define LEVIN_REGISTER_OPTIMIZER(Class)                                                              \
+  LEVIN_REGISTERED = ::levin::optim::add_optimizer<Class>(::levin::optim::OptimizerKind::registry(), \
+                                                          ::levin::detail::unqualified(#Class))

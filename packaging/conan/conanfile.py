@@ -71,8 +71,8 @@ class Levin(ConanFile):
         CMake(self).install()
 
     def package_info(self):
-        # levin's own levinConfig.cmake makes levin::levin.
+        # levin's own levinConfig.cmake makes levin::levin and levin::program.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "levin")]
-        self.cpp_info.libs = ["levin", "levin_weights"]
+        self.cpp_info.libs = ["levin_program", "levin", "levin_weights"]
         self.runenv_info.append_path("PATH", os.path.join(self.package_folder, "bin"))

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/run/trainer_state.h>
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/options/trainer_options.h>

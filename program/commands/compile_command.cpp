@@ -17,16 +17,16 @@ namespace {
 struct CompileFlags {
   std::string out =
       LEVIN_OPTION(out, "", "The package that is written; train with it by `levin fit ... --compiled-step FILE`");
-  std::string optimizer = LEVIN_OPTION(
-      optimizer, "eager", "eager: the optimizer's steps stay levin's; in_step: SGD, Adam or AdamW is compiled too",
-      {.choices = {"eager", "in_step"}});
+  Choice<CompiledOptimizer> optimizer =
+      LEVIN_OPTION(optimizer, CompiledOptimizer::Eager,
+                   "eager: the optimizer's steps stay levin's; in_step: SGD, Adam or AdamW is compiled too");
   std::string python =
       LEVIN_OPTION(python, "", "A Python with the same torch; unset: the one that LibTorch belongs to, or python3");
   int64_t threads = LEVIN_OPTION(threads, 0, "Compute threads of the code; 0: as many as a run has", {.min = 0});
 };
 
 void print(std::ostream& out, const CompileStepOptions& options, const CompileStepResult& result) {
-  const bool in_step = options.optimizer == "in_step";
+  const bool in_step = options.optimizer == CompiledOptimizer::InStep;
   out << options.out.string() << ": forward" << (in_step ? ", backward and optimizer" : " and backward")
       << " of a training step, for batches of ";
   if (result.any_batch_size)
@@ -50,7 +50,7 @@ int run_compile(const CompileFlags& flags, const Words& words) {
   how.optimizer = flags.optimizer;
   how.python = flags.python;
   how.threads = flags.threads;
-  const RunOptions options = read_run_options(line.config);
+  const ReadOptions options = read_run_options(line.config);
   require_model(options);
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");

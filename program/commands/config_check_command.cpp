@@ -10,7 +10,6 @@
 #include <levin/program/config/run_options.h>
 #include <levin/program/config/without_effect.h>
 #include <levin/trainer/options/optimizer_check.h>
-#include <levin/trainer/options/resolved_options.h>
 
 #include <algorithm>
 #include <iostream>
@@ -40,7 +39,7 @@ bool has_list(const Json& value) {
 
 /// Makes the optimizer of the config, for a parameter of its own, and its schedule: they say what does not fit
 /// together.
-void check_optimizer_and_schedule(const RunOptions& options) {
+void check_optimizer_and_schedule(const ReadOptions& options) {
   constexpr const char *kOptimizer = "model.optimizer", *kSchedule = "model.lr_scheduler";
   constexpr int64_t kManySteps = 1'000'000'000;  // the data say how many
   const Json model = options_of_model(options);
@@ -48,27 +47,26 @@ void check_optimizer_and_schedule(const RunOptions& options) {
   const auto schedule = chosen_by<LRSchedulerKind>(model, "lr_scheduler", kSchedule);
   const auto made = schedule ? schedule.make(kSchedule) : nullptr;
   if (!optimizer) return;
-  const ResolvedOptions resolved = resolve(options.trainer);
   const auto stepped = optim::make_optimizer(optimizer, kOptimizer, {at::zeros({1}).requires_grad_(true)});
-  check_optimizer(*stepped, resolved);
+  check_optimizer(*stepped, options.resolved);
   if (!made || has_list(model["lr_scheduler"])) return;
-  const bool ends = resolved.epoch_limit() || resolved.max_steps >= 0;
+  const bool ends = options.resolved.epoch_limit() || options.resolved->max_steps >= 0;
   made->bind(*stepped, {.total_steps = [&] { return ends ? std::optional(kManySteps) : std::nullopt; }});
 }
 
-void print_check(const CommandLine& line) {
+void print_check(const CommandLine& line, const ReadOptions& options) {
   std::cout << "ok";
   for (size_t i = 0; i < line.files.size(); ++i) std::cout << (i == 0 ? ": " : ", ") << line.files[i];
   std::cout << std::endl;
-  for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config)) console::warn(text);
+  for (const std::string& text : options_without_effect(line.config, options)) console::warn(text);
 }
 
 int run_check(const NoOptions& /*flags*/, const Words& words) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "config check", words);
-  const RunOptions options = read_run_options(line.config);
+  const ReadOptions options = read_run_options(line.config);
   require_model(options);
   check_optimizer_and_schedule(options);
-  print_check(line);
+  print_check(line, options);
   return 0;
 }
 

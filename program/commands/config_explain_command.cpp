@@ -3,7 +3,6 @@
 #include <levin/program/commands/commands.h>
 #include <levin/program/config/explain.h>
 #include <levin/program/config/run_options.h>
-#include <levin/trainer/options/resolved_options.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -14,11 +13,11 @@ namespace {
 /// Finds the origin of each value of a resolved config.
 class Origins {
  public:
-  Origins(const Config& config, const RunOptions& options)
+  Origins(const Config& config, const ReadOptions& options)
       : config_(config),
         trainer_(options.trainer),
         raw_(schema().get(&options.trainer)),
-        resolved_(resolved(trainer_)) {}
+        resolved_(schema().get(&*options.resolved)) {}
 
   std::string of(const std::string& path) const {
     const std::vector<std::string> keys = keys_of(path);
@@ -45,8 +44,8 @@ class Origins {
  private:
   static const Schema& schema() { return schema_of<TrainerOptions>(); }
   static Json resolved(const TrainerOptions& options) {
-    const TrainerOptions all = resolve(options);
-    return schema().get(&all);
+    const ResolvedOptions all = resolve(options);
+    return schema().get(&*all);
   }
 
   std::string origin(const std::string& option) const { return written_origin(config_, "trainer." + option); }
@@ -76,7 +75,7 @@ class Origins {
   Json raw_, resolved_;
 };
 
-void print_explanation(const CommandLine& line, const RunOptions& options) {
+void print_explanation(const CommandLine& line, const ReadOptions& options) {
   const Origins origins(line.config, options);
   std::cout << explain(origins.explained(resolved_config(options)), [&](const std::string& path) {
     return origins.of(path);

@@ -37,7 +37,7 @@ void print(std::ostream& out, const std::vector<Fault>& faults) {
 void try_config(const std::string& name, const std::string& text) {
   const Config config = parse_config(name, text);
   throw_problems(find_problems(schema_of<RunOptions>(), config));
-  const RunOptions options = read_run_options(config);
+  const ReadOptions options = read_run_options(config);
   options.model.make("model");
   const auto data = options.data.make("data");
   data->prepare_data();

@@ -91,7 +91,7 @@ void inspect_part(data::DataModule& data, const SplitLoaders& part, const RunOpt
 
 int run_inspect(const InspectFlags& flags, const Words& words) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "data inspect", words);
-  const RunOptions options = read_run_options(line.config);
+  const ReadOptions options = read_run_options(line.config);
   if (line.flags.print_config) {
     std::cout << config_text(options, line.config) << std::flush;
     return 0;

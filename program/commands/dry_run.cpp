@@ -34,18 +34,18 @@ std::optional<int64_t> size_of(const data::Loaders& loaders) {
 
 void print_steps(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options) {
   if (findings.loaders.empty()) return;
-  const std::optional<int64_t> per_epoch = options.limit_train_batches.of(
+  const std::optional<int64_t> per_epoch = options->limit_train_batches.of(
       size_of(findings.loaders), options.limit_or_overfit("trainer.limit_train_batches"));
   const std::optional<int64_t> steps = estimated_steps(
-      options.whole_fit(), per_epoch, batches_of_step(options.accumulate_grad_batches, options.callbacks));
+      options.whole_fit(), per_epoch, batches_of_step(options->accumulate_grad_batches, options->callbacks));
   out << "the fit would make ";
   if (steps)
-    out << (options.max_time ? "at most " : "") << *steps << (*steps == 1 ? " optimizer step" : " optimizer steps");
+    out << (options->max_time ? "at most " : "") << *steps << (*steps == 1 ? " optimizer step" : " optimizer steps");
   else
     out << "optimizer steps without a known end";
   out << ": " << (per_epoch ? batches(*per_epoch, "training") : "an unknown number of training batches")
-      << " per epoch, " << options.accumulate_grad_batches
-      << (options.accumulate_grad_batches == 1 ? " batch" : " batches") << " per step";
+      << " per epoch, " << options->accumulate_grad_batches
+      << (options->accumulate_grad_batches == 1 ? " batch" : " batches") << " per step";
   if (const std::optional<int64_t> epochs = options.epoch_limit())
     out << ", at most " << *epochs << (*epochs == 1 ? " epoch" : " epochs");
   out << "\n";
@@ -77,7 +77,7 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Resolv
                  std::vector<double> bandwidths) {
   const int64_t processes = findings.ranks * findings.tensor_ranks;
   if (processes == 1) return;
-  const int64_t samples = findings.batch_size * findings.ranks * options.accumulate_grad_batches;
+  const int64_t samples = findings.batch_size * findings.ranks * options->accumulate_grad_batches;
   out << "ranks: " << processes << ", " << processes / findings.nodes << " on each of " << findings.nodes
       << (findings.nodes == 1 ? " machine" : " machines") << "; " << samples << " samples per step, "
       << findings.batch_size << " in each batch of a rank\n";
@@ -87,7 +87,7 @@ void print_ranks(std::ostream& out, const DryRunFindings& findings, const Resolv
   if (findings.ranks == 1) return;
   // For zero1 NCCL reduce-scatters gradients, while Gloo all-reduces them.
   const int64_t sent =
-      findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options.accelerator != Accelerator::Cpu);
+      findings.reduction.bytes_sent(findings.ranks, /*scatters=*/options->accelerator != Accelerator::Cpu);
   const bool in_units = findings.reduction.only_scatters;
   out << "gradients: " << megabytes(findings.reduction.bytes) << " in "
       << counted(findings.reduction.buckets, in_units ? "unit" : "bucket");
@@ -115,7 +115,7 @@ void add_files_of(const ModelCheckpointOptions& options, std::vector<std::string
 std::vector<std::string> checkpoint_files(const ResolvedOptions& options) {
   std::vector<std::string> files;
   if (!options.saves_checkpoints()) return files;
-  const auto savers = callbacks_of<const ModelCheckpoint>(options.callbacks);
+  const auto savers = callbacks_of<const ModelCheckpoint>(options->callbacks);
   for (const ModelCheckpoint* const one : savers) add_files_of(one->options(), files);
   if (savers.empty()) add_files_of({.save_last = true}, files);
   return files;
@@ -126,9 +126,9 @@ void print_files(std::ostream& out, const ResolvedOptions& options) {
     out << "it would write nothing\n";
     return;
   }
-  const auto folder = std::filesystem::path(options.default_root_dir) / options.name / "version_<n>";
+  const auto folder = std::filesystem::path(options->default_root_dir) / options->name / "version_<n>";
   out << "it would write to " << folder.lexically_normal().string() << ": config.json, ";
-  for (const std::string& file : options.logger.files()) out << file << ", ";
+  for (const std::string& file : options->logger.files()) out << file << ", ";
   for (const std::string& file : checkpoint_files(options)) out << file << ", ";
   out << "run.json, weights.pt, summary.json\n";
 }
@@ -145,7 +145,7 @@ void DryRun::on_train_start(Run& run) {
   findings_->nodes = nodes_;
   if (findings_->ranks == 1) return;
   for (const auto& loader : findings_->loaders) loader->shard(0, findings_->ranks);
-  if (strategy_.traits.shards_parameters)
+  if (traits_.shards_parameters)
     findings_->reduction = sharding_plan(run).reduction;
   else
     findings_->reduction = parallel::plan_reduction(run.module(), reduction_);
@@ -167,7 +167,7 @@ void DryRun::on_train_batch_start(Run& run) {
 
 void DryRun::on_before_backward(Run& run, at::Tensor& /*loss*/) {
   if (!tracker_) return;
-  const bool shards = strategy_.traits.shards_parameters;
+  const bool shards = traits_.shards_parameters;
   for (const auto& [device, bytes] : tracker_->live())
     findings_->memory[device].activations =
         std::max<int64_t>(0, bytes - (shards ? parallel::whole_bytes(run.module()) : 0));
@@ -176,7 +176,7 @@ void DryRun::on_before_backward(Run& run, at::Tensor& /*loss*/) {
 void DryRun::on_train_batch_end(Run& run) {
   tracker_.reset();
   ++findings_->train_batches;
-  if (strategy_.traits.shards_parameters) {
+  if (traits_.shards_parameters) {
     const parallel::ShardingPlan plan = sharding_plan(run);
     MemoryNeed& need = findings_->memory[run.module().parameters().front().device().str()];
     need.parameters = plan.parameters;
@@ -213,16 +213,15 @@ TrainerOptions dry_run_options(TrainerOptions options) {
   return options;
 }
 
-void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
+void print_dry_run(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options,
                    const std::vector<double>& bandwidths) {
-  const ResolvedOptions resolved = resolve(options);
   out << "dry run: " << batches(findings.train_batches, "training") << " and "
       << batches(findings.validation_batches, "validation") << " ran; nothing was written\n"
       << findings.summary << "\n";
-  print_ranks(out, findings, resolved, bandwidths);
+  print_ranks(out, findings, options, bandwidths);
   print_memory(out, findings);
-  print_steps(out, findings, resolved);
-  print_files(out, resolved);
+  print_steps(out, findings, options);
+  print_files(out, options);
   out.flush();
 }
 

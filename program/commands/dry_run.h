@@ -5,7 +5,7 @@
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <levin/modules/parallel/sharding/sharding_plan.h>
 #include <levin/trainer/fit/assembly.h>
-#include <levin/trainer/options/trainer_options.h>
+#include <levin/trainer/options/resolved_options.h>
 
 #include <cstdint>
 #include <map>
@@ -41,16 +41,17 @@ struct DryRunFindings {
 /// Collects the findings while fit runs one batch of each loader.
 class DryRun : public Callback {
  public:
-  DryRun(std::shared_ptr<DryRunFindings> findings, const TrainerOptions& options)
+  /// `options`: of the real fit.
+  DryRun(std::shared_ptr<DryRunFindings> findings, const ResolvedOptions& options)
       : findings_(std::move(findings)),
-        strategy_(choose_strategy(options)),
-        reduction_(reducer_options(strategy_options<DDPOptions>(options.strategy).value_or(DDPOptions()),
-                                   strategy_.traits.shards_optimizer)),
-        sharding_(sharding_options(strategy_options<FSDPOptions>(options.strategy).value_or(FSDPOptions()),
-                                   options.mesh.shard)),
-        batches_of_step_(options.accumulate_grad_batches),
-        is_on_cpu_(options.accelerator == Accelerator::Cpu),
-        nodes_(options.nb_gpu_nodes.value_or(options.num_nodes)) {}
+        traits_(options.strategy().traits),
+        reduction_(reducer_options(strategy_options<DDPOptions>(options->strategy).value_or(DDPOptions()),
+                                   traits_.shards_optimizer)),
+        sharding_(sharding_options(strategy_options<FSDPOptions>(options->strategy).value_or(FSDPOptions()),
+                                   options->mesh.shard)),
+        batches_of_step_(options->accumulate_grad_batches),
+        is_on_cpu_(options->accelerator == Accelerator::Cpu),
+        nodes_(options->num_nodes) {}
   void on_train_start(Run& run) override;
   void on_train_batch_start(Run& run) override;
   void on_before_backward(Run& run, at::Tensor& loss) override;
@@ -63,7 +64,7 @@ class DryRun : public Callback {
   void add_parameters(const torch::nn::Module& module);
 
   std::shared_ptr<DryRunFindings> findings_;
-  StrategyChoice strategy_;
+  StrategyTraits traits_;
   parallel::DistributedDataParallelOptions reduction_;
   parallel::ShardingOptions sharding_;
   int64_t batches_of_step_;
@@ -77,7 +78,7 @@ TrainerOptions dry_run_options(TrainerOptions options);
 
 /// Prints what the fit with these options would do and write. `bandwidths`: of the network between ranks, in Gbit/s;
 /// empty: some common values.
-void print_dry_run(std::ostream& out, const DryRunFindings& findings, const TrainerOptions& options,
+void print_dry_run(std::ostream& out, const DryRunFindings& findings, const ResolvedOptions& options,
                    const std::vector<double>& bandwidths = {});
 
 }  // namespace levin::cli

@@ -16,7 +16,6 @@
 #include <levin/program/commands/run_module.h>
 #include <levin/program/commands/traced_script.h>
 #include <levin/trainer/fit/assembly.h>
-#include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/run_folder/find_checkpoint.h>
 
 #include <charconv>
@@ -67,7 +66,7 @@ struct Trained {
   }
 };
 
-Trained find_trained(const RunOptions& options, const std::string& ckpt_path) {
+Trained find_trained(const ReadOptions& options, const std::string& ckpt_path) {
   std::error_code ignored;
   if (ckpt_path.empty()) {
     const std::string weights = weights_of_model(options);
@@ -76,9 +75,7 @@ Trained find_trained(const RunOptions& options, const std::string& ckpt_path) {
   if (fs::is_regular_file(ckpt_path, ignored))
     return {.file = ckpt_path, .learned_from_data = learned_from_data_in(ckpt_path)};
   std::optional<FoundCheckpoint> found =
-      find_checkpoint({.runs = fs::path(options.trainer.default_root_dir) / options.trainer.name,
-                       .ckpt_path = ckpt_path,
-                       .use = CheckpointUse::Weights});
+      find_checkpoint({.runs = options.resolved.runs_folder(), .ckpt_path = ckpt_path, .use = CheckpointUse::Weights});
   if (!found) throw UsageError("--ckpt-path ", ckpt_path, ": there is no checkpoint");
   const State* const learned = found->checkpoint.state.find(kLearnedFromData);
   Trained trained{.file = found->checkpoint.file.string(), .learned_from_data = learned ? *learned : State()};
@@ -100,7 +97,7 @@ class ModuleToExport {
  public:
   ModuleToExport(LightningModule& module, data::DataModule* data, const Trained& trained, const std::string& ckpt_path)
       : options_(resolve(without_run())),
-        placement_(choose_placement(without_run(), visible_gpus(), {})),
+        placement_(choose_placement(options_, visible_gpus())),
         assembly_(options_, placement_, nullptr, module,
                   data ? std::optional(data::DataModuleRef(*data)) : std::nullopt, Stage::Predict, /*trial=*/true) {
     const RunScope scope = assembly_.scope();
@@ -110,8 +107,8 @@ class ModuleToExport {
   }
 
  private:
-  ResolvedOptions options_;
-  Placement placement_;
+  const ResolvedOptions options_;
+  const Placement placement_;
   Assembly assembly_;
 };
 
@@ -189,7 +186,7 @@ void export_script(LightningModule& module, data::DataModule* data, const State&
 
 int run_export(const ExportFlags& flags, const Words& words) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
-  const RunOptions options = read_run_options(line.config);
+  const ReadOptions options = read_run_options(line.config);
   require_model(options);
   if (flags.out.empty())
     throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");

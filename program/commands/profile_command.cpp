@@ -101,9 +101,9 @@ int run_profile(const ProfileFlags& given, const Words& words) {
     throw UsageError("--apply: it prints what was written, which is no JSON; leave --json out");
   if (given.apply && line.files.empty())
     throw UsageError("--apply: there is no config file to write into; give one with --config");
-  const RunOptions options = read_run_options(line.config);
+  const ReadOptions options = read_run_options(line.config);
   require_model(options);
-  const Placement placement = choose_placement(options.trainer, visible_gpus(), find_launch_environment());
+  const Placement placement = choose_placement(options.resolved, visible_gpus(), find_launch_environment());
   if (given.check && (placement.needs_supervisor() || placement.environment))
     throw UsageError("--check: the exit code of several ranks says whether they ran; read --json in its place");
   TrainerOptions of_launch = options.trainer;
@@ -112,7 +112,7 @@ int run_profile(const ProfileFlags& given, const Words& words) {
   of_launch.callbacks = {};
   of_launch.enable_checkpointing = false;
   of_launch.quiet = !of_launch.enable_progress_bar.value_or(false) && !of_launch.enable_model_summary.value_or(false);
-  if (const std::optional<int> code = launch_ranks(of_launch, placement)) return *code;
+  if (const std::optional<int> code = launch_ranks(resolve(of_launch), placement)) return *code;
   const SignalGuard guard(signal_actions(options.trainer));
   ProfileReport report;
   try {

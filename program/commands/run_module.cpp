@@ -120,12 +120,11 @@ std::string command_line_without_checkpoint(const std::string& command, const st
 }
 
 /// Warns of options without effect on the fit; only one process warns if several ranks are started.
-void warn_without_effect(const CommandLine& line) {
+void warn_without_effect(const CommandLine& line, const ReadOptions& options) {
   const std::optional<LaunchEnvironment> ranks = find_launch_environment();
   if (ranks && (ranks->rank != 0 || ranks->launcher == "levin")) return;
   const bool is_resumed = !line.flags.ckpt_path.empty();
-  for (const std::string& text : options_without_effect(schema_of<RunOptions>(), line.config, is_resumed))
-    console::warn(text);
+  for (const std::string& text : options_without_effect(line.config, options, is_resumed)) console::warn(text);
 }
 
 }  // namespace
@@ -144,14 +143,15 @@ namespace {
 /// Creates the module and the data of the config and passes them to a Trainer, for fit after the search of auto_lr_find
 /// and auto_scale_batch_size. Prints the result on stdout. Returns the exit code: 0, the supervisor's if it started
 /// ranks, or 128 + the signal that ended the run.
-int run_with_options(const std::string& command, RunOptions options, const RunFlags& flags) {
+int run_with_options(const std::string& command, ReadOptions options, const RunFlags& flags) {
   require_model(options);
   // Before the module and the data are created: the supervisor of ranks needs neither.
   const bool dry_run = flags.dry_run;
+  Placement placement;
   if (!dry_run) {
-    const Placement placement = choose_placement(options.trainer, visible_gpus(), find_launch_environment());
+    placement = choose_placement(options.resolved, visible_gpus(), find_launch_environment());
     check_output(flags, placement);
-    if (const std::optional<int> code = launch_ranks(options.trainer, placement)) return *code;
+    if (const std::optional<int> code = launch_ranks(options.resolved, placement)) return *code;
   }
   const SignalGuard guard(signal_actions(options.trainer));
   if (command == "fit" && !dry_run && asks_for_tuning(options.trainer)) {
@@ -171,16 +171,20 @@ int run_with_options(const std::string& command, RunOptions options, const RunFl
   if (const std::string weights = weights_of_model(options);
       data && command != "fit" && flags.ckpt_path.empty() && !weights.empty())
     data::use_learned_section(*data, learned_from_data_in(weights), weights);
-  TrainerOptions trainer_options = dry_run ? dry_run_options(options.trainer) : options.trainer;
+  const bool saves = options.resolved.saves_checkpoints() && !dry_run;
+  const auto signals = std::make_shared<HandleSignals>(command == "fit", saves);
   const auto findings = std::make_shared<DryRunFindings>();
-  if (dry_run) trainer_options.callbacks.push_back(std::make_shared<DryRun>(findings, options.trainer));
-  const bool saves = options.trainer.enable_checkpointing.value_or(true) && !options.trainer.barebones && !dry_run;
-  const auto signals = std::make_shared<HandleSignals>(command == "fit", saves && !options.trainer.fast_dev_run);
-  trainer_options.callbacks.push_back(signals);
-  if (const auto rung = sweep::StopAfterEpochs::of_environment(); rung && command == "fit" && !dry_run)
-    trainer_options.callbacks.push_back(rung);
-  const std::unique_ptr<Trainer> made = dry_run ? Trainer::Impl::for_dry_run(std::move(trainer_options))
-                                                : std::make_unique<Trainer>(std::move(trainer_options));
+  std::unique_ptr<Trainer> made;
+  if (dry_run) {
+    TrainerOptions of_dry_run = dry_run_options(options.trainer);
+    of_dry_run.callbacks.push_back(std::make_shared<DryRun>(findings, options.resolved));
+    of_dry_run.callbacks.push_back(signals);
+    made = Trainer::Impl::for_dry_run(std::move(of_dry_run));
+  } else {
+    std::vector<CallbackEntry> own = {signals};
+    if (const auto rung = sweep::StopAfterEpochs::of_environment(); rung && command == "fit") own.emplace_back(rung);
+    made = Trainer::Impl::make({options.resolved.with_callbacks(own), std::move(placement)});
+  }
   Trainer& trainer = *made;
   Trainer::Impl::of(trainer).prints_end = false;
   if (command != "fit" && flags.ckpt_path.empty() && trainer.is_global_zero() && !reads_weights(options))
@@ -189,7 +193,7 @@ int run_with_options(const std::string& command, RunOptions options, const RunFl
   Trainer::Impl::of(trainer).config = flags.references.config_of_run(options, module->hyperparameters());
   try {
     run(command, trainer, *module, data, flags);
-    if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.trainer, flags.bandwidths);
+    if (dry_run && trainer.is_global_zero()) print_dry_run(std::cout, *findings, options.resolved, flags.bandwidths);
   } catch (const Interrupted& interrupted) {
     std::cerr << "levin: " << interrupted.what() << "\n";
   }
@@ -206,12 +210,12 @@ int run_with_options(const std::string& command, RunOptions options, const RunFl
 
 int run_module(const std::string& command, const Words& words, RunFlags flags) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), command, words);
-  RunOptions options = read_run_options(line.config);
+  ReadOptions options = read_run_options(line.config);
   if (line.flags.print_config) {
     std::cout << config_text(options, line.config);
     return 0;
   }
-  if (command == "fit") warn_without_effect(line);
+  if (command == "fit") warn_without_effect(line, options);
   flags.ckpt_path = line.flags.ckpt_path;
   flags.command_line = command_line_without_checkpoint(command, words);
   flags.references = KeptReferences(line.config, options);

@@ -1,3 +1,4 @@
+#include <levin/core/options/metric_mode.h>
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/system/cores.h>
 #include <levin/core/system/error.h>
@@ -14,6 +15,7 @@
 #include <levin/program/runs/report.h>
 #include <levin/program/sweep/halving.h>
 #include <levin/program/sweep/sweep.h>
+#include <levin/program/sweep/sweep_method.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -31,19 +33,17 @@ constexpr size_t kMostMistakes = 10;
 constexpr size_t kErrorWidth = 80;
 
 struct SweepFlags {
-  std::optional<std::string> method =
+  std::optional<Choice<SweepMethod>> method =
       LEVIN_OPTION(method, {},
                    "grid: all combinations; random: drawn; asha: drawn, and of the trials that have trained for a few "
                    "epochs the best "
-                   "are continued (successive halving) [grid if --trials is missing, else random]",
-                   {.choices = {"grid", "random", "asha"}});
+                   "are continued (successive halving) [grid if --trials is missing, else random]");
   std::optional<int64_t> trials =
       LEVIN_OPTION(trials, {}, "Trials to draw. More of them continue a sweep that has ended", {.min = 1});
   std::optional<std::string> monitor =
       LEVIN_OPTION(monitor, {}, "The metric that decides [that of the config's ModelCheckpoint, else val_loss]");
-  std::optional<std::string> mode =
-      LEVIN_OPTION(mode, {}, "min: lower is better; max: higher is better [that of the ModelCheckpoint, else min]",
-                   {.choices = {"min", "max"}});
+  std::optional<Choice<MetricMode>> mode =
+      LEVIN_OPTION(mode, {}, "min: lower is better; max: higher is better [that of the ModelCheckpoint, else min]");
   std::optional<int64_t> jobs =
       LEVIN_OPTION(jobs, {}, "Trials at once [one for each GPU of --on-gpus, else 1]", {.min = 1});
   std::optional<int64_t> cores = LEVIN_OPTION(cores, {}, "Cores for all of them [those of this process]", {.min = 1});
@@ -73,15 +73,15 @@ std::vector<std::string> split_list(const std::string& flag, const std::string& 
 
 /// A config as a trial's fit reads it.
 struct TrialConfig {
-  CommandLine line = {};
-  RunOptions options = {};
+  CommandLine line;
+  ReadOptions options;
 };
 
 TrialConfig read_trial(const std::vector<std::string>& arguments) {
-  TrialConfig read{.line = read_command_line(schema_of<RunOptions>(), "fit", arguments)};
-  read.options = read_run_options(read.line.config);
-  require_model(read.options);
-  return read;
+  CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", arguments);
+  ReadOptions options = read_run_options(line.config);
+  require_model(options);
+  return {std::move(line), std::move(options)};
 }
 
 /// Throws UsageError if the fits would leave nothing to compare, or could not be continued.
@@ -101,7 +101,7 @@ void check_options(const TrialConfig& read) {
 }
 
 /// Returns the monitor of the config's ModelCheckpoint, else val_loss.
-runs::Monitor monitor_of(const RunOptions& options) {
+runs::Monitor monitor_of(const ReadOptions& options) {
   const Json config = resolved_config(options);
   for (const Json& callback : config.at("trainer").at("callbacks"))
     if (callback.value("class", Json()) == "ModelCheckpoint" && callback.value("monitor", Json()).is_string())
@@ -109,11 +109,11 @@ runs::Monitor monitor_of(const RunOptions& options) {
   return {"val_loss"};
 }
 
-void check_flags(const SweepFlags& flags, const std::string& method) {
-  if (method == "grid" && flags.trials)
+void check_flags(const SweepFlags& flags, SweepMethod method) {
+  if (method == SweepMethod::Grid && flags.trials)
     throw UsageError("--trials: a grid has all combinations; leave it out, or choose --method random");
-  if (method != "grid" && !flags.trials) throw UsageError("--trials: missing; say how many to draw");
-  if (method != "asha" && (flags.grace_epochs || flags.reduction_factor))
+  if (method != SweepMethod::Grid && !flags.trials) throw UsageError("--trials: missing; say how many to draw");
+  if (method != SweepMethod::Asha && (flags.grace_epochs || flags.reduction_factor))
     throw UsageError(flags.grace_epochs ? "--grace-epochs" : "--reduction-factor", ": only --method asha has rungs");
   if (flags.cores && *flags.cores > cores_of_process())
     throw UsageError("--cores: expected at most ", cores_of_process(), ", the cores of this process, got ",
@@ -155,19 +155,20 @@ SweepPlan make_plan(const SweptFlags& swept, const SweepFlags& flags) {
   for (const sweep::Parameter& parameter : swept.parameters) first.push_back(parameter.bounds()[0]);
   const TrialConfig base = read_trial(swept.with(first));
   check_options(base);
-  const std::string method = flags.method.value_or(flags.trials ? "random" : "grid");
+  const Choice<SweepMethod> method = flags.method.value_or(flags.trials ? SweepMethod::Random : SweepMethod::Grid);
   check_flags(flags, method);
   SweepPlan plan{.folder = flags.folder, .monitor = monitor_of(base.options), .retries_failed = flags.retry_failed};
   if (flags.monitor) plan.monitor = {*flags.monitor, plan.monitor.metric == *flags.monitor && plan.monitor.maximize};
-  if (flags.mode) plan.monitor.maximize = *flags.mode == "max";
+  if (flags.mode) plan.monitor.maximize = *flags.mode == MetricMode::Max;
   const int64_t seed = base.options.seed.value_or(base.options.trainer.seed.value_or(0));
-  plan.trials = method == "grid" ? sweep::grid(swept.parameters) : sweep::draw(swept.parameters, *flags.trials, seed);
+  plan.trials =
+      method == SweepMethod::Grid ? sweep::grid(swept.parameters) : sweep::draw(swept.parameters, *flags.trials, seed);
   if (!flags.on_gpus.empty()) plan.gpus = split_list("--on-gpus", flags.on_gpus);
   plan.jobs = flags.jobs.value_or(std::max<int64_t>(1, static_cast<int64_t>(plan.gpus.size())));
   plan.cores = flags.cores.value_or(cores_of_process());
-  plan.identity = {{"levin_sweep", 1}, {"method", method}, {"parameters", Json(swept.texts)}};
-  if (method != "grid") plan.identity["seed"] = seed;
-  if (method == "asha") {
+  plan.identity = {{"levin_sweep", 1}, {"method", method.word()}, {"parameters", Json(swept.texts)}};
+  if (method != SweepMethod::Grid) plan.identity["seed"] = seed;
+  if (method == SweepMethod::Asha) {
     plan.rungs = rungs_of(flags, base.options.trainer);
     plan.reduction_factor = flags.reduction_factor.value_or(3);
     plan.identity.update({{"monitor", plan.monitor.metric},

@@ -60,7 +60,7 @@ double scaled_rate(double lr, const TrainerOptions& asked, const BatchSizeResult
 }
 
 /// Runs the searches and writes the results into `config`.
-void tune_with_parts(Json& config, const RunOptions& options) {
+void tune_with_parts(Json& config, const ReadOptions& options) {
   const TrainerOptions& asked = options.trainer;
   if (asked.seed) at::manual_seed(static_cast<uint64_t>(*asked.seed));
   const auto module = options.model.make("model");
@@ -81,7 +81,7 @@ void tune_with_parts(Json& config, const RunOptions& options) {
 
 bool asks_for_tuning(const TrainerOptions& options) { return options.auto_lr_find || options.auto_scale_batch_size; }
 
-RunOptions tune_config(RunOptions options, const std::string& ckpt_path) {
+ReadOptions tune_config(ReadOptions options, const std::string& ckpt_path) {
   const Json whole = schema_of<RunOptions>().get(&options);
   Json config = {{"model", whole.at("model")}, {"data", whole.at("data")}};
   const bool changes_rate = options.trainer.auto_lr_find || options.trainer.scale_lr;
@@ -101,6 +101,7 @@ RunOptions tune_config(RunOptions options, const std::string& ckpt_path) {
   options.trainer.auto_lr_find = false;
   options.trainer.auto_scale_batch_size = {};
   options.trainer.scale_lr = {};
+  options.resolve_again();
   return options;
 }
 

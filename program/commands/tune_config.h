@@ -12,6 +12,6 @@ bool asks_for_tuning(const TrainerOptions& options);
 /// the fit with the data.batch_size and learning rate found, and with the searches unset, so that the same run can be
 /// repeated. A fit that resumes from a checkpoint uses the values of its run instead. Throws UsageError if model or
 /// data have no such options.
-RunOptions tune_config(RunOptions options, const std::string& ckpt_path);
+ReadOptions tune_config(ReadOptions options, const std::string& ckpt_path);
 
 }  // namespace levin::cli

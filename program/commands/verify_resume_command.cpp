@@ -104,7 +104,7 @@ bool is_first_rank() {
 /// Runs one session with a new module, data and callbacks. Writes `checkpoint` and returns the rows of metrics.jsonl.
 std::vector<std::string> run_session(const Config& config, const fs::path& scratch, const fs::path& checkpoint,
                                      const SessionPlan& plan) {
-  RunOptions options = read_run_options(config);
+  ReadOptions options = read_run_options(config);
   require_model(options);
   TrainerOptions& trainer = options.trainer;
   if (!trainer.seed) trainer.seed = 1;

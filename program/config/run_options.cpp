@@ -3,7 +3,7 @@
 #include <levin/core/system/error.h>
 #include <levin/program/config/problems.h>
 #include <levin/program/config/reference_text.h>
-#include <levin/trainer/options/resolved_options.h>
+#include <levin/trainer/launch/environment.h>
 
 #include <nlohmann/json.hpp>
 
@@ -19,32 +19,46 @@ std::string as_written(const Config& config, const std::string& option) {
   return names_itself ? origin->second : path + " (" + origin->second + ")";
 }
 
-}  // namespace
-
-std::vector<std::string> contradictions_of(const Config& config, const TrainerOptions& options) {
-  std::vector<std::string> texts;
-  for (const Contradiction& found : contradictions(options))
-    texts.push_back(as_written(config, found.one) + " and " + as_written(config, found.other) +
-                    " contradict each other: " + found.why);
-  return texts;
+/// Resolves options for the ranks that a launcher has started, if any.
+ResolvedOptions resolve_here(const TrainerOptions& options, std::vector<Contradiction>* found = nullptr) {
+  const std::optional<LaunchEnvironment> environment = find_launch_environment();
+  return resolve(options, {.environment = environment ? &*environment : nullptr, .contradictions = found});
 }
 
-RunOptions read_run_options(const Config& config) {
+/// Throws what contradicts each other, by the names as the user wrote them; a no-op if nothing does.
+void throw_contradictions(const Config& config, const std::vector<Contradiction>& found) {
+  std::vector<std::string> texts;
+  for (const Contradiction& one : found)
+    texts.push_back(as_written(config, one.one) + " and " + as_written(config, one.other) +
+                    " contradict each other: " + one.why);
+  throw_problems(texts);
+}
+
+/// Returns the error of a wrong value with the place where it was written.
+std::string with_place_in(const Config& config, std::string message) {
+  // Both are at the top of a config.
+  for (const std::string at_top : {"trainer.seed: ", "trainer.name: "})
+    if (message.rfind(at_top, 0) == 0) message.erase(0, std::string("trainer.").size());
+  return with_place(config, message);
+}
+
+}  // namespace
+
+void ReadOptions::resolve_again() { resolved = resolve_here(trainer); }
+
+ReadOptions read_run_options(const Config& config) {
   RunOptions options;
   schema_of<RunOptions>().set(&options, "", config.values);
   if (options.seed) options.trainer.seed = options.seed;
   if (options.name) options.trainer.name = *options.name;
-  throw_problems(contradictions_of(config, options.trainer));
+  std::vector<Contradiction> found;
   try {
-    check_options(options.trainer);
+    ResolvedOptions resolved = resolve_here(options.trainer, &found);
+    return {std::move(options), std::move(resolved)};
   } catch (const UsageError& error) {
-    std::string message = error.what();
-    // Both are at the top of a config.
-    for (const std::string at_top : {"trainer.seed: ", "trainer.name: "})
-      if (message.rfind(at_top, 0) == 0) message.erase(0, std::string("trainer.").size());
-    throw UsageError(with_place(config, message));
+    throw_contradictions(config, found);
+    throw UsageError(with_place_in(config, error.what()));
   }
-  return options;
 }
 
 Json options_of_model(const RunOptions& options) { return schema_of<RunOptions>().get(&options).at("model"); }
@@ -55,9 +69,9 @@ std::string weights_of_model(const RunOptions& options) {
   return weights != model.end() && weights->is_string() ? weights->get<std::string>() : "";
 }
 
-Json resolved_config(const RunOptions& options) {
+Json resolved_config(const ReadOptions& options) {
   RunOptions resolved = options;
-  resolved.trainer = resolve(options.trainer);
+  resolved.trainer = *options.resolved;
   resolved.name = resolved.trainer.name;
   Json config = schema_of<RunOptions>().get(&resolved);
   for (const char* key : {"seed", "name"}) config["trainer"].erase(key);
@@ -66,15 +80,15 @@ Json resolved_config(const RunOptions& options) {
   return config;
 }
 
-std::string config_text(const RunOptions& options) {
+std::string config_text(const ReadOptions& options) {
   return with_escaped_references(resolved_config(options)).dump(2) + "\n";
 }
 
-std::string config_text(const RunOptions& options, const Config& config) {
+std::string config_text(const ReadOptions& options, const Config& config) {
   return KeptReferences(config, options).config_of_run(options, "{}").json;
 }
 
-KeptReferences::KeptReferences(const Config& config, const RunOptions& options) {
+KeptReferences::KeptReferences(const Config& config, const ReadOptions& options) {
   for (const std::string& path : config.from_environment) texts_[path] = config.references.at(path);
   if (!texts_.empty()) values_ = resolved_config(options);
 }
@@ -98,7 +112,7 @@ Json KeptReferences::with_texts(Json json, const std::string& section) const {
   return json;
 }
 
-RunConfig KeptReferences::config_of_run(const RunOptions& options, const std::string& hyperparameters) const {
+RunConfig KeptReferences::config_of_run(const ReadOptions& options, const std::string& hyperparameters) const {
   if (texts_.empty()) return {config_text(options), hyperparameters};
   RunConfig kept;
   kept.json = with_texts(resolved_config(options), "").dump(2) + "\n";

@@ -34,16 +34,15 @@ OwnRates own_rates(const Json& scheduler, const std::string& path) {
 }
 
 /// Returns whether a strategy of ranks would start one alone. The number of GPUs is not known here.
-bool asks_for_one_rank(const TrainerOptions& options) {
-  const Devices& asked = options.gpus.is_set() ? options.gpus : options.devices;
-  const int all = options.accelerator == Accelerator::Cpu ? 1 : 2;
-  return asked.count(all) == 1 && std::max(options.num_nodes, options.nb_gpu_nodes.value_or(1)) == 1;
+bool asks_for_one_rank(const ResolvedOptions& options) {
+  const int all = options->accelerator == Accelerator::Cpu ? 1 : 2;
+  return options->devices.count(all) == 1 && options->num_nodes == 1;
 }
 
 class WithoutEffect {
  public:
-  WithoutEffect(const Schema& schema, const Config& config, bool is_resumed)
-      : schema_(schema), config_(config), is_resumed_(is_resumed) {}
+  WithoutEffect(const Config& config, const ReadOptions& options, bool is_resumed)
+      : config_(config), options_(options), is_resumed_(is_resumed) {}
 
   std::vector<std::string> find() {
     rates();
@@ -75,20 +74,18 @@ class WithoutEffect {
     if (value("limit_val_batches") == 0)
       for (const char* option : {"num_sanity_val_steps", "val_check_interval"})
         note(join_path("trainer", option), "trainer.limit_val_batches is 0");
-    RunOptions options;
-    schema_of<RunOptions>().set(&options, "", config_.values);
-    const StrategyChoice strategy = choose_strategy(options.trainer);
-    if (!is_resumed_ && options.trainer.max_restarts == 0)
+    const StrategyChoice& strategy = options_.resolved.strategy();
+    if (!is_resumed_ && options_.trainer.max_restarts == 0)
       for (const char* option : {"resume_optimizer_options", "keep_global_batch"})
         note(join_path("trainer", option), "no checkpoint is resumed; --ckpt-path names one");
-    if (!options.seed && !options.trainer.seed) note("trainer.random_generator", "there is no seed");
-    if (!options.trainer.handle_signals)
+    if (!options_.trainer.seed) note("trainer.random_generator", "there is no seed");
+    if (!options_.trainer.handle_signals)
       for (const char* option : {"on_sigusr1", "on_sigusr2"})
         note(join_path("trainer", option), "trainer.handle_signals is false");
-    if (options.trainer.accelerator == Accelerator::Cpu) note("trainer.benchmark", "the CPU has no cuDNN");
+    if (options_.trainer.accelerator == Accelerator::Cpu) note("trainer.benchmark", "the CPU has no cuDNN");
     const auto environment = find_launch_environment();
     if (environment && environment->world_size > 1) return;
-    if (strategy.has_ranks() && asks_for_one_rank(options.trainer))
+    if (strategy.has_ranks() && asks_for_one_rank(options_.resolved))
       for (const char* option :
            {"sync_batchnorm", "use_distributed_sampler", "replace_sampler_ddp", "strategy.bucket_cap_mb"})
         note(join_path("trainer", option), "there is one rank");
@@ -134,7 +131,7 @@ class WithoutEffect {
 
   /// Returns null if no option has this path, as the keys of a free table.
   Json default_of(const std::string& path) const try {
-    return find_option(schema_, config_.values, keys_of(path)).by_default;
+    return find_option(schema_of<RunOptions>(), config_.values, keys_of(path)).by_default;
   } catch (const UsageError&) {
     return nullptr;
   }
@@ -145,21 +142,22 @@ class WithoutEffect {
     const Json* const value = find_value(config_.values, keys_of(path));
     if (origin == config_.origins.end() || !value) return;
     const bool on_command_line = origin->second.starts_with("--") || origin->second.starts_with("LEVIN__");
-    if (!on_command_line && *value == find_option(schema_, config_.values, keys_of(path)).by_default) return;
+    if (!on_command_line && *value == find_option(schema_of<RunOptions>(), config_.values, keys_of(path)).by_default)
+      return;
     const std::string name = on_command_line ? origin->second : path + " (" + origin->second + ")";
     texts_.push_back(name + " has no effect: " + why);
   }
 
-  const Schema& schema_;
   const Config& config_;
+  const ReadOptions& options_;
   const bool is_resumed_;
   std::vector<std::string> texts_ = {};
 };
 
 }  // namespace
 
-std::vector<std::string> options_without_effect(const Schema& schema, const Config& config, bool is_resumed) try {
-  return WithoutEffect(schema, config, is_resumed).find();
+std::vector<std::string> options_without_effect(const Config& config, const ReadOptions& options, bool is_resumed) try {
+  return WithoutEffect(config, options, is_resumed).find();
 } catch (const UsageError&) {
   return {};  // a module with other options
 }

@@ -60,7 +60,7 @@ Guess guess_text(const std::filesystem::path& file, const GuessOptions& /*option
   guess.config.set("model", "optimizer", Json{{"class", "AdamW"}, {"lr", 0.001}, {"weight_decay", 0.1}});
   guess.config.set("data", "class", "Text");
   guess.config.set("data", "file", file.string());
-  if (options.level == "bytes") guess.config.set("data", "level", "bytes");
+  if (options.level == data::TextLevel::Bytes) guess.config.set("data", "level", "bytes");
   guess.config.set("data", "block_size", block);
   guess.config.set("data", "val_fraction", kKeptOfText, "the end of the text is kept for validation");
   guess.config.set("data", "batch_size", kGuessedBatch);

@@ -1,6 +1,7 @@
 // Trains one step twice from one seed with two compute threads: Adam's square root, softmax and GELU in the first calls
 // of this process, and in later ones. Ends with 1 if the weights differ. `scripts/soak --first-calls N` runs it N
 // times.
+#include <levin/modules/lightning_module.h>
 #include <levin/modules/optim/optimizers/adam.h>
 #include <levin/trainer/trainer.h>
 #include <torch/nn/functional/activation.h>

@@ -53,7 +53,7 @@ void fuzz_config(const std::string& input) try {
 
 const std::vector<std::string>& config_seeds() {
   static const std::vector<std::string> seeds = {
-      R"({"seed": 1, "name": "x", "trainer": {"max_epochs": 5, "precision": "32", "devices": "0,1",
+      R"({"seed": 1, "name": "x", "trainer": {"max_epochs": 5, "accelerator": "cpu", "devices": "0,1",
  "max_time": "00:01:00:00"},
  "model": {"class": "Net", "optimizer": {"class": "Step", "lr": 0.001, "betas": [0.9, 0.99]}},
  "data": "Empty"})",

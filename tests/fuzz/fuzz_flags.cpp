@@ -40,7 +40,8 @@ const std::vector<std::string>& flag_seeds() {
       "--config\na.json\nb.json\n--max-epochs\n3\n--max_steps=-1\n--barebones",
       "--model.class\nNet\n--model.optimizer.lr\n1e-3\n--model.optimizer.betas=0.5,0.75\n--model.weights=null",
       "--model.class=Net\n--model.optimizer.class\nOther\n--model.optimizer.steps\nauto\n--data.class\nEmpty",
-      "--trainer.devices\n0,1\n--precision\n32\n--limit\n0.5\n--interval\n00:00:10:00\n--max-time\n90\n--callbacks\n["
+      "--trainer.devices\n0,1\n--accelerator\ncpu\n--limit\n0.5\n--interval\n00:00:10:00\n--max-time\n90\n--"
+      "callbacks\n["
       "\"Step\"]",
       "--fast-dev-run\nfalse\n--fast_dev_run=2\n--seed\n${trainer.max_steps}\n--name\n$${x}",
       "--callbacks\nStep\n--callbacks={\"class\": "

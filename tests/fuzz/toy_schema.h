@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/device/accelerator.h>
 #include <levin/core/options/auto_int.h>
 #include <levin/core/options/batch_limit.h>
 #include <levin/core/options/check_interval.h>
@@ -7,7 +8,7 @@
 #include <levin/core/options/duration.h>
 #include <levin/core/options/fast_dev_run.h>
 #include <levin/core/options/option.h>
-#include <levin/trainer/precision/precision.h>
+#include <levin/core/options/registry.h>
 
 #include <functional>
 #include <optional>
@@ -68,7 +69,7 @@ struct ToyTrainerOptions {
   bool barebones = LEVIN_OPTION(barebones, false, "Only train");
   FastDevRun fast_dev_run = LEVIN_OPTION(fast_dev_run, {}, "Quick test");
   Devices devices = LEVIN_OPTION(devices, {}, "Devices");
-  Precision precision = LEVIN_OPTION(precision, {}, "Precision");
+  Choice<Accelerator> accelerator = LEVIN_OPTION(accelerator, Accelerator::Auto, "Kind of device");
   BatchLimit limit = LEVIN_OPTION(limit, 1.0, "Limit");
   CheckInterval interval = LEVIN_OPTION(interval, 1.0, "Interval");
   std::optional<Duration> max_time = LEVIN_OPTION(max_time, {}, "Time");

@@ -128,7 +128,7 @@ TEST_CASE("a script's own loss gets all inputs and the target") {
       "def loss(self, x, category, target):\n  return (self.forward(x, category) - target).sum()\n",
       2, 1);
   ScriptModule module(script.options());
-  CHECK(module.options.loss == "script");
+  CHECK(module.options.loss == levin::NamedLoss::Script);
   const std::vector<torch::Tensor> inputs = {torch::ones({3, 2}), torch::tensor({{1}, {2}, {3}})};
   CHECK(std::abs(module.loss(inputs, torch::ones({3, 1})).item<double>() - 3.6) < 1e-5);
 }

@@ -133,7 +133,7 @@ TEST_CASE("a script logs what its loss allows, and is written when fit ends") {
   CHECK(torch::equal(trained.parameters()[0], module.parameters()[0]));
 
   ScriptModule with_loss(options_of(scripts.file("loss.ts")));
-  CHECK(with_loss.options.loss == "script");
+  CHECK(with_loss.options.loss == levin::NamedLoss::Script);
   const levin::Metrics own = fit(with_loss, scripts, /*validate=*/true);
   CHECK(own.count("val_loss") == 1);
   CHECK(own.count("val_acc") == 0);

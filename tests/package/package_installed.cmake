@@ -56,6 +56,15 @@ if(NOT output MATCHES "loss")
   message(FATAL_ERROR "The program with the slim header printed: ${output}")
 endif()
 
+# What trains has nothing of the command line.
+find_program(nm nm)
+if(nm)
+  run("${nm}" -C "${build}/consumer")
+  if(output MATCHES "CLI::|levin::cli::")
+    message(FATAL_ERROR "A program that links levin::levin has symbols of the command line")
+  endif()
+endif()
+
 # What reads weights alone: a program of its own, without the other libraries.
 configure("${CMAKE_CURRENT_LIST_DIR}/weights_consumer" "${WORK}/weights_consumer" "-DCMAKE_PREFIX_PATH=${prefix}"
   "-DLEVIN_VERSION_EXPECTED=${VERSION}")
@@ -133,7 +142,7 @@ if(EXISTS "${prefix}/bin/levin")
   endif()
 endif()
 
-# Without CMake, by levin.pc: the program again, which needs all of the library.
+# Without CMake, by levin_program.pc: the program again, which needs all of the libraries.
 find_program(pkg_config NAMES pkg-config pkgconf REQUIRED)
 file(GLOB folders "${prefix}/lib*/pkgconfig" "${prefix}/lib/*/pkgconfig")
 set(ENV{PKG_CONFIG_PATH} "${folders}")
@@ -141,7 +150,7 @@ run("${pkg_config}" --modversion levin)
 if(NOT output MATCHES "^${VERSION}\n$")
   message(FATAL_ERROR "levin.pc has the version ${output}")
 endif()
-run("${pkg_config}" --cflags --libs levin)
+run("${pkg_config}" --cflags --libs levin_program)
 separate_arguments(flags UNIX_COMMAND "${output}")
 set(sanitizer "")
 if(SANITIZE)

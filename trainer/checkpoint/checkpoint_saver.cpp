@@ -28,7 +28,7 @@ void CheckpointSaver::save() {
     const ProfileSpan span(options_.profiler, Action::SaveCheckpoint);
     CheckpointContents saved = measured(options_.profiler, Action::CheckpointContents,
                                         [&] { return source_.contents(request.how.weights_only); });
-    if (!options_.comm.is_global_zero() && !saved.divided) continue;
+    if (!options_.comm.is_global_zero() && !saved.shards) continue;
     finish();
     try {
       save(request, std::move(saved));
@@ -45,12 +45,12 @@ void CheckpointSaver::save() {
 void CheckpointSaver::save(const SaveRequest& request, CheckpointContents contents) {
   const bool is_first = options_.comm.rank() == 0;
   CheckpointJob job{.path = request.path, .link_as = request.how.link_as, .then_remove = request.how.then_remove};
-  if (!contents.divided) {
+  if (!contents.shards) {
     std::filesystem::create_directories(request.path.parent_path());
   } else {
     job.sharded = ShardedSave::begin(request.path, std::move(contents.tree), options_.comm, options_.timeout);
     if (!job.sharded) return;  // rank 0 reports why
-    contents.tree = job.sharded->part(*std::move(contents.divided));
+    contents.tree = job.sharded->part(*std::move(contents.shards));
   }
   if (is_first && !request.how.weights_only) source_.before_save(request.path);
   const ProfileSpan copy(options_.profiler, Action::CheckpointCopy);

@@ -9,11 +9,11 @@ namespace {
 
 class LazyMemory final : public parallel::WatchedMemory {
  public:
-  LazyMemory(DividedTensor divided, c10::StorageImpl& storage) : divided_(std::move(divided)), storage_(storage) {}
+  LazyMemory(ShardedTensor sharded, c10::StorageImpl& storage) : sharded_(std::move(sharded)), storage_(storage) {}
 
   void begin_use() override {
     if (!whole_.defined()) {
-      whole_ = joined_tensor(divided_);
+      whole_ = joined_tensor(sharded_);
       parallel::set_watched_data(storage_, whole_.mutable_data_ptr());
     }
     ++uses_;
@@ -27,7 +27,7 @@ class LazyMemory final : public parallel::WatchedMemory {
   }
 
  private:
-  DividedTensor divided_;
+  ShardedTensor sharded_;
   c10::StorageImpl& storage_;  ///< which owns this object
   at::Tensor whole_ = {};
   int uses_ = 0;
@@ -36,10 +36,10 @@ class LazyMemory final : public parallel::WatchedMemory {
 
 }  // namespace
 
-at::Tensor lazy_tensor(const DividedTensor& divided) {
-  at::Tensor tensor = tensor_without_memory(divided);
+at::Tensor lazy_tensor(const ShardedTensor& sharded) {
+  at::Tensor tensor = tensor_without_memory(sharded);
   const at::Storage storage = tensor.storage();
-  parallel::give_watched(storage, std::make_unique<LazyMemory>(divided, *storage.unsafeGetStorageImpl()));
+  parallel::give_watched(storage, std::make_unique<LazyMemory>(sharded, *storage.unsafeGetStorageImpl()));
   return tensor;
 }
 

@@ -1,8 +1,8 @@
 #include <levin/trainer/checkpoint/save_sharded_state.h>
 #include <levin/core/state/checkpoint_parts.h>
-#include <levin/core/state/divided_state.h>
 #include <levin/core/state/find_state_dict.h>
 #include <levin/core/state/sharded_file.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/state/state_file.h>
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace levin {
 namespace {
 
 /// Divides tensors among parts.
-class StateDivider {
+class StateSharder {
  public:
-  explicit StateDivider(int64_t ranks) : parts_(static_cast<size_t>(ranks), State::dict()) {}
+  explicit StateSharder(int64_t ranks) : parts_(static_cast<size_t>(ranks), State::dict()) {}
 
   /// Puts marks in place of the tensors in a tree of dicts. Those that have gaps, one element or none stay.
-  void divide(State& state, const std::string& key) {
+  void shard(State& state, const std::string& key) {
     if (state.is_dict())
-      for (auto& [name, value] : state.to_dict()) divide(value, key + "/" + to_text(name));
+      for (auto& [name, value] : state.to_dict()) shard(value, key + "/" + to_text(name));
     else if (state.is_tensor() && state.to_tensor().is_non_overlapping_and_dense() && state.to_tensor().numel() > 1)
       state = add_slices(state.to_tensor(), key);
   }
@@ -37,7 +37,7 @@ class StateDivider {
       parts_[static_cast<size_t>(rank)][key] =
           tensor_slice(tensor, rank * each, elements.narrow(0, rank * each, size).clone());
     }
-    return divided_mark(key);
+    return shard_mark(key);
   }
 
   std::vector<State> parts_;
@@ -46,19 +46,19 @@ class StateDivider {
 }  // namespace
 
 void save_sharded_state(const State& state, const std::filesystem::path& path, int64_t ranks) {
-  StateDivider divider(ranks);
+  StateSharder sharder(ranks);
   State tree = state;
   const bool is_checkpoint = find_state_dict(tree) != nullptr;
-  divider.divide(is_checkpoint ? tree[kStateDict] : tree, kStateDict);
+  sharder.shard(is_checkpoint ? tree[kStateDict] : tree, kStateDict);
   if (const State* const optimizers = is_checkpoint ? tree.find("optimizer_states") : nullptr;
       optimizers != nullptr && optimizers->is_list()) {
     State::List& all = tree["optimizer_states"].items();
-    for (size_t i = 0; i < all.size(); ++i) divider.divide(all[i], "optimizer_states/" + std::to_string(i));
+    for (size_t i = 0; i < all.size(); ++i) sharder.shard(all[i], "optimizer_states/" + std::to_string(i));
   }
   const ShardedIndex index = new_sharded_index(ranks);
   set_sharded_index(tree, index);
   for (int64_t rank = 0; rank < ranks; ++rank)
-    save_state(part_of_checkpoint(index, rank, divider.parts()[static_cast<size_t>(rank)]),
+    save_state(part_of_checkpoint(index, rank, sharder.parts()[static_cast<size_t>(rank)]),
                part_file(path, index.save, rank, ranks));
   save_state(tree, path);
   remove_parts(path, index.save);

@@ -31,8 +31,8 @@ class ShardedSave {
   ~ShardedSave();
 
   const std::string& id() const { return index_.save; }
-  /// Returns the contents of this rank's part. `divided`: by the keys of the index's marks.
-  State part(State divided) const { return part_of_checkpoint(index_, comm_.rank(), std::move(divided)); }
+  /// Returns the contents of this rank's part. `shards`: by the keys of the index's marks.
+  State part(State shards) const { return part_of_checkpoint(index_, comm_.rank(), std::move(shards)); }
 
   /// Writes this rank's part. Rank 0 then waits for the other parts, writes the index, and returns true; the others
   /// return false. On rank 0 it throws levin::Error, and removes the parts, if a rank could not write its part, has not

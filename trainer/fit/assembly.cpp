@@ -7,6 +7,7 @@
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/channels_last.h>
 #include <levin/modules/trained_weights.h>
+#include <levin/trainer/profilers/registry.h>
 #include <levin/trainer/resume/checkpoint_contents.h>
 #include <levin/trainer/run_folder/find_checkpoint.h>
 #include <levin/trainer/run_folder/run_environment.h>
@@ -22,11 +23,11 @@ namespace {
 std::unique_ptr<Profiler> make_profiler(const Placement& placement, const ResolvedOptions& options,
                                         const LightningModule& module,
                                         const std::optional<data::DataModuleRef>& data_module, bool trial) {
-  if (!options.profiler || trial || placement.is_dry_run) return {};
-  return options.profiler.make("trainer.profiler",
-                               Profiler::Parts{.module = class_name_of(module),
-                                               .data_module = data_module ? class_name_of(*data_module->module) : "",
-                                               .strategy = placement.strategy.traits.class_name});
+  if (!options->profiler || trial || placement.is_dry_run) return {};
+  return options->profiler.make("trainer.profiler",
+                                Profiler::Parts{.module = class_name_of(module),
+                                                .data_module = data_module ? class_name_of(*data_module->module) : "",
+                                                .strategy = placement.strategy.traits.class_name});
 }
 
 }  // namespace
@@ -37,11 +38,11 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
       placement_(placement),
       ranks_(ranks),
       first_of_machine_(!placement.environment || placement.environment->local_rank == 0),
-      warnings_(std::make_shared<console::WarningList>(options.print_warnings)),
+      warnings_(std::make_shared<console::WarningList>(options->print_warnings)),
       profiler_(make_profiler(placement, options, module_, data_module, trial)),
       strategy_(make_strategy(placement, options, ranks, module_, profiler_.get())),
-      precision_(make_precision(options.precision, options.amp_level && *options.amp_level == AmpLevel::O2,
-                                strategy_->device(), !options.keep_torch_settings)),
+      precision_(make_precision(options->precision, options->amp_level && *options->amp_level == AmpLevel::O2,
+                                strategy_->device(), !options->keep_torch_settings)),
       parts_{.options = options,
              .module = module,
              .data_module = data_module,
@@ -49,11 +50,11 @@ Assembly::Assembly(const ResolvedOptions& options, const Placement& placement, P
              .precision = *precision_,
              .stage = stage,
              .trial = trial,
-             .channels_last = options.memory_format == MemoryLayout::ChannelsLast,
+             .channels_last = options->memory_format == MemoryLayout::ChannelsLast,
              .profiler = profiler_.get()},
       callbacks_(parts_, module_),
       run_(parts_, checkpoint_of) {
-  process_.emplace(options, strategy_->shards_parameters());
+  process_.emplace(options);
   for (const std::string& warning : options.warnings()) warnings_->add(warning);
   {
     const console::WarningScope warnings(warnings_);
@@ -88,7 +89,7 @@ void Assembly::setup(const ReadCheckpoint* checkpoint) {
 void Assembly::setup_module() {
   parts_.hooks.setup(run_.view);
   strategy_->configure_model(module_);
-  if (parts_.options.activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
+  if (parts_.options->activation_checkpointing && set_checkpoint_activations(module_, true) == 0)
     throw UsageError(
         "trainer.activation_checkpointing: the module has no part that is marked for it; derive the parts "
         "that are repeated from levin::Checkpointable, as those of GPT are");
@@ -107,8 +108,7 @@ void Assembly::configure_optimizers(const FoundRate& found) {
 }
 
 RunConfig Assembly::config_of_run(RunConfig given) const {
-  const TrainerOptions& options = parts_.options;
-  const Json config = {{"trainer", schema_of<TrainerOptions>().get(&options)}};
+  const Json config = {{"trainer", schema_of<TrainerOptions>().get(&*parts_.options)}};
   if (given.json.empty()) given.json = config.dump(2) + "\n";
   if (given.hyperparameters.empty()) given.hyperparameters = module_.hyperparameters();
   return given;
@@ -120,7 +120,7 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
   const bool resumes = found != nullptr && found->resumes_in_place;
   if (parts_.is_rank_zero())
     run_.state.folder =
-        resumes ? RunFolder::resume(*found, start) : RunFolder::create(options.default_root_dir, options.name, start);
+        resumes ? RunFolder::resume(*found, start) : RunFolder::create(options->default_root_dir, options->name, start);
   const std::string path = broadcast_text(run_.view.folder().string(), run_.comm());
   if (!parts_.is_rank_zero()) {
     run_.state.folder = RunFolder::of_rank_zero(path, resumes);
@@ -128,10 +128,10 @@ void Assembly::open_run_folder(FoundCheckpoint* found, const std::string& start)
   }
   run_.state.folder.write_config(run_.state.config.json);
   add_session_environment(run_.view.folder(), {.where = parts_.strategy.where(),
-                                               .strategy = parts_.strategy.name(),
+                                               .strategy = parts_.options.strategy().name,
                                                .precision = parts_.precision.name(),
                                                .ranks = run_.comm().processes()});
-  parts_.loggers = std::make_shared<LoggerCollection>(options.logger.make(run_.view.folder()), parts_.profiler);
+  parts_.loggers = std::make_shared<LoggerCollection>(options->logger.make(run_.view.folder()), parts_.profiler);
   parts_.loggers->log_hyperparameters(run_.state.config.hyperparameters);
   parts_.loggers->log_graph(run_.module());
 }
@@ -144,7 +144,7 @@ void Assembly::begin_profile(Action step) {
                     .module = &module_,
                     .rank = run_.comm().rank(),
                     .world_size = run_.comm().world_size(),
-                    .prints = parts_.is_rank_zero() && !parts_.options.quiet,
+                    .prints = parts_.is_rank_zero() && !parts_.options->quiet,
                     .step = step});
 }
 

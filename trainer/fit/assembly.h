@@ -60,7 +60,9 @@ class Assembly {
   /// rank alone: logged values are this rank's own, and a collective throws.
   void guarded(const std::function<void()>& body);
   /// While the result lives, this thread works for the run. `guarded` makes one.
-  RunScope scope() const { return {warnings_, process_->generator(), strategy_->shards_parameters()}; }
+  RunScope scope() const {
+    return {warnings_, process_->generator(), parts_.options.strategy().traits.shards_parameters};
+  }
   /// Returns the warnings of the run until now.
   std::vector<std::string> warnings() const { return warnings_->messages(); }
   /// The CPU generator that the run draws from: its own, or LibTorch's default.

@@ -74,7 +74,7 @@ Fit::Fit(Assembly& assembly, Request request)
   found_ = find_checkpoint({.runs = request_.runs,
                             .ckpt_path = ckpt_path,
                             .restarted = start.restarts > 0 ? start.id : "",
-                            .lazily = run_.parts.strategy.shards_parameters()},
+                            .lazily = run_.parts.options.strategy().traits.shards_parameters},
                            run_.comm());
   if (!found_) print_starts_over(run_, ckpt_path, start, request_.runs);
 }
@@ -201,7 +201,7 @@ void Fit::end_failed() {
 data::Loaders Fit::make_train_loaders() {
   data::Loaders loaders = given_.train();
   const ResolvedOptions& options = run_.parts.options;
-  const bool ends_by_itself = options.max_steps >= 0 || options.max_time;
+  const bool ends_by_itself = options->max_steps >= 0 || options->max_time;
   if (loaders.empty() && ends_by_itself) loaders = EmptyBatches();
   return ready_for_training(run_.parts, loaders);
 }

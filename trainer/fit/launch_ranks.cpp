@@ -40,8 +40,8 @@ int64_t number_in(const char* name) {
   return std::stoll(text);
 }
 
-std::chrono::milliseconds timeout_of(const TrainerOptions& options) {
-  return std::chrono::milliseconds(static_cast<int64_t>(options.timeout_seconds * 1000));
+std::chrono::milliseconds timeout_of(const ResolvedOptions& options) {
+  return std::chrono::milliseconds(static_cast<int64_t>(options->timeout_seconds * 1000));
 }
 
 Machine this_machine(int64_t num_nodes, std::chrono::milliseconds timeout) {
@@ -87,21 +87,21 @@ void check_same_program(Comm& comm) {
 
 }  // namespace
 
-std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement) {
+std::optional<int> launch_ranks(const ResolvedOptions& options, const Placement& placement) {
   if (!placement.needs_supervisor()) return {};
   const auto ranks = static_cast<int64_t>(placement.devices.size());
-  if (given.launcher == Launcher::None) refuse_missing_ranks(given, placement);
-  const Machine machine = this_machine(placement.num_nodes, timeout_of(given));
+  if (options->launcher == Launcher::None) refuse_missing_ranks(options, placement);
+  const Machine machine = this_machine(placement.num_nodes, timeout_of(options));
   const std::string secret = variable("LEVIN_SECRET");
   if (placement.num_nodes > 1 && secret.empty() && machine.node_rank == 0)
     console::info(c10::str("whoever reaches port ", machine.master_port,
                            " of this machine can take part in the run; LEVIN_SECRET, the same text in the environment "
                            "of all machines, turns others away"));
-  std::filesystem::path logs = log_folder_of(resolve(given));
+  std::filesystem::path logs = log_folder_of(options);
   // Without a run folder the output is gone with the run, except for the last lines of a rank that failed.
   std::optional<PrivateFolder> temporary;
   if (logs.empty()) logs = temporary.emplace("ranks").path();
-  if (!given.quiet)
+  if (!options->quiet)
     console::info(c10::str("starts ", ranks, " ranks (", placement.strategy.why,
                            "); the output of all but the first is in ", logs.string(),
                            temporary ? " until the run ends, since it has no folder" : ""));
@@ -111,14 +111,14 @@ std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& pl
                     .master_addr = machine.master_addr,
                     .master_port = machine.master_port,
                     .secret = secret,
-                    .max_restarts = given.max_restarts,
+                    .max_restarts = options->max_restarts,
                     .log_folder = logs,
                     .keeps_logs = !temporary});
 }
 
-void refuse_missing_ranks(const TrainerOptions& given, const Placement& placement) {
+void refuse_missing_ranks(const ResolvedOptions& options, const Placement& placement) {
   if (!placement.needs_supervisor()) return;
-  const bool by_others = given.launcher == Launcher::None;
+  const bool by_others = options->launcher == Launcher::None;
   throw UsageError(
       by_others ? "trainer.launcher: none, and " : "trainer.strategy: ", placement.strategy.name, " (",
       placement.strategy.why, ") needs ", static_cast<int64_t>(placement.devices.size()) * placement.num_nodes,
@@ -140,7 +140,7 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Resol
   const Rendezvous alone{.master_port = 0, .hosts_store = true, .key = start};
   auto group =
       std::make_shared<ProcessGroup>(placement.environment ? rendezvous_of(*placement.environment, start) : alone,
-                                     placement.devices.front(), timeout_of(options), options.process_group_backend);
+                                     placement.devices.front(), timeout_of(options), options->process_group_backend);
   shared = group;
   return group;
 }

@@ -17,10 +17,10 @@ struct TrainerState;
 /// ended, and returns the exit code for this process. Returns nullopt if this process is to train itself. Throws
 /// levin::UsageError if `launcher` is "none", or if there are several machines and the environment does not tell which
 /// one this is.
-std::optional<int> launch_ranks(const TrainerOptions& given, const Placement& placement);
+std::optional<int> launch_ranks(const ResolvedOptions& options, const Placement& placement);
 
 /// Throws levin::UsageError if `placement` needs several ranks that nobody has started.
-void refuse_missing_ranks(const TrainerOptions& given, const Placement& placement);
+void refuse_missing_ranks(const ResolvedOptions& options, const Placement& placement);
 
 /// Joins the process group of a ddp or zero1 run. All trainers of a process share one group while any of them lives.
 std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const ResolvedOptions& options);

@@ -16,8 +16,8 @@ namespace levin {
 /// numbers. The destructor, or `restore`, puts back what was there before.
 class ProcessSettings {
  public:
-  /// Sets switches, threads and the heap. `shards_parameters`: each rank has only a shard of the model.
-  ProcessSettings(const ResolvedOptions& options, bool shards_parameters);
+  /// Sets switches, threads and the heap.
+  explicit ProcessSettings(const ResolvedOptions& options);
 
   /// Seeds the random numbers of a run on `rank` and `device`. Warns if other runs of the process draw from them too.
   void seed(const ResolvedOptions& options, int64_t rank, c10::Device device);

@@ -50,14 +50,14 @@ std::string class_name_of(const data::DataModule& data) {
 
 void RunCallbacks::add_all() {
   const ResolvedOptions& options = parts_.options;
-  for (const CallbackEntry& entry : options.callbacks)
+  for (const CallbackEntry& entry : options->callbacks)
     if (options.saves_checkpoints() || !saves_checkpoints(entry)) add(entry);
   if (options.shows_progress_bar() && !has<ProgressBar>()) add(ProgressBar());
   if (options.prints_model_summary() && !has<ModelSummary>()) add(ModelSummary());
   const auto of_module = [&] { return module_.configure_callbacks(); };
   if (!parts_.trial)
     for (const CallbackEntry& entry : measured(parts_.profiler, Action::ConfigureCallbacks, of_module)) add(entry);
-  if (options.mesh.tensor > 1) refuse_copies_of_parts(parts_.callbacks);
+  if (options->mesh.tensor > 1) refuse_copies_of_parts(parts_.callbacks);
   if (parts_.stage == Stage::Fit && options.saves_checkpoints() && !has<ModelCheckpoint>())
     add(ModelCheckpoint({.save_last = true}));
   parts_.hooks.add(profiled(module_, "[LightningModule]", class_name_of(module_)), parts_.module.overrides.hooks);

@@ -17,7 +17,7 @@ namespace levin {
 namespace {
 
 /// Returns whether this process prints the messages of the run.
-bool says(const RunParts& parts) { return !parts.options.quiet && !parts.trial && parts.is_rank_zero(); }
+bool says(const RunParts& parts) { return !parts.options->quiet && !parts.trial && parts.is_rank_zero(); }
 
 }  // namespace
 
@@ -40,11 +40,11 @@ void warn_of_eval_mode(RunContext& run) {
 
 void print_start(RunContext& run, const Placement& placement, const std::string& from) {
   const RunParts& parts = run.parts;
-  if (parts.options.barebones || !says(parts)) return;
+  if (parts.options->barebones || !says(parts)) return;
   std::string line = c10::str("fit on ", parts.strategy.where(), ", ", counted(at::get_num_threads(), "compute thread"),
-                              " on ", counted(cores_of_process(), "core"), ", strategy ", parts.strategy.name(), " (",
-                              placement.strategy.why, ")");
-  if (parts.options.precision != Precision()) line += std::string(", precision ") + parts.precision.name();
+                              " on ", counted(cores_of_process(), "core"), ", strategy ", parts.options.strategy().name,
+                              " (", placement.strategy.why, ")");
+  if (parts.options->precision != Precision()) line += std::string(", precision ") + parts.precision.name();
   if (!run.state.folder.empty()) line += ", run folder " + run.state.folder.path().string();
   if (run.state.resumption.is_resumed())
     line += c10::str(", resumes after ", counted(run.state.counters.global_step, "step"), " and ",
@@ -66,7 +66,7 @@ std::string result_line(const RunResult& result) {
 }
 
 void print_end(const RunContext& run, const RunResult& result) {
-  if (!run.parts.options.barebones && says(run.parts)) console::info(result_line(result));
+  if (!run.parts.options->barebones && says(run.parts)) console::info(result_line(result));
 }
 
 void print_config_changes(const RunContext& run, const State& checkpoint) {

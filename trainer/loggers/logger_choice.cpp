@@ -1,6 +1,7 @@
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/core/options/value_type.h>
 #include <levin/core/system/console.h>
+#include <levin/trainer/loggers/registry.h>
 
 #include <exception>
 

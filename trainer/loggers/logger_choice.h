@@ -1,13 +1,17 @@
 #pragma once
-#include <levin/trainer/loggers/registry.h>
+#include <levin/core/options/class_choice.h>
 
 #include <concepts>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace levin {
+
+class Logger;
+struct LoggerKind;
 
 /// The loggers of a run, like PyTorch Lightning's `logger`: true (CSVLogger and JSONLinesLogger), false (none), or a
 /// list of names, each with its options. In C++ also logger objects: one, `options.logger =

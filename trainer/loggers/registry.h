@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 #include <levin/trainer/loggers/logger.h>
 
 #include <concepts>
@@ -22,14 +23,8 @@ struct LoggerKind {
 /// options.
 template <std::derived_from<Logger> L>
 bool add_logger(Registry<LoggerKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  using Options = OptionsOf<L>;
-  registry.add<Options>(name, help, []([[maybe_unused]] const void* options, const std::filesystem::path& folder) {
-    std::shared_ptr<Logger> made;
-    if constexpr (std::is_same_v<Options, NoOptions>)
-      made = std::make_shared<L>(folder);
-    else
-      made = std::make_shared<L>(folder, *static_cast<const Options*>(options));
-    return made;
+  registry.add<OptionsOf<L>>(name, help, [](const void* options, const std::filesystem::path& folder) {
+    return make_registered<L>(options, folder);
   });
   return true;
 }
@@ -37,6 +32,5 @@ bool add_logger(Registry<LoggerKind::Entry>& registry, const std::string& name, 
 }  // namespace levin
 
 /// Registers a logger class for configs. Use it at namespace scope in a .cpp file; the name may be qualified.
-#define LEVIN_REGISTER_LOGGER(Class)                                                \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
-      ::levin::add_logger<Class>(::levin::LoggerKind::registry(), ::levin::detail::unqualified(#Class))
+#define LEVIN_REGISTER_LOGGER(Class) \
+  LEVIN_REGISTERED = ::levin::add_logger<Class>(::levin::LoggerKind::registry(), ::levin::detail::unqualified(#Class))

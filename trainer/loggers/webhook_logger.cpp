@@ -75,7 +75,7 @@ WebhookLogger::WebhookLogger(const std::filesystem::path& folder, const WebhookL
       run_(std::filesystem::absolute(folder).lexically_normal().string()),
       tasks_(std::make_unique<BackgroundTasks>(kMostWaiting)) {}
 
-bool WebhookLogger::tells(const std::string& event) const {
+bool WebhookLogger::tells(WebhookEvent event) const {
   return std::find(options_.events.begin(), options_.events.end(), event) != options_.events.end();
 }
 
@@ -107,7 +107,7 @@ void WebhookLogger::log_metrics(const Metrics& values, const LogRow& where) {
   const auto found = values.find(options_.monitor);
   if (found != values.end() && !std::isnan(found->second)) {
     const double value = found->second;
-    if (!best_ || (options_.mode == "min" ? value < *best_ : value > *best_)) {
+    if (!best_ || (options_.mode == MetricMode::Min ? value < *best_ : value > *best_)) {
       best_ = value;
       untold_best_ = where;
     }
@@ -117,7 +117,7 @@ void WebhookLogger::log_metrics(const Metrics& values, const LogRow& where) {
 
 void WebhookLogger::tell_best_if_due(bool at_once) {
   const auto now = std::chrono::steady_clock::now();
-  if (!untold_best_ || !tells("best") || (!at_once && now - best_told_ < std::chrono::seconds(1))) return;
+  if (!untold_best_ || !tells(WebhookEvent::Best) || (!at_once && now - best_told_ < std::chrono::seconds(1))) return;
   const LogRow where = *std::exchange(untold_best_, std::nullopt);
   best_told_ = now;
   tell("best", run_ + " has a new best " + options_.monitor + ": " + number_text(*best_),
@@ -128,7 +128,8 @@ void WebhookLogger::tell_best_if_due(bool at_once) {
 }
 
 void WebhookLogger::log_hyperparameters(const std::string& json) {
-  if (tells("start")) tell("start", run_ + " has started", json_text({{"hyperparameters", Json::parse(json)}}));
+  if (tells(WebhookEvent::Start))
+    tell("start", run_ + " has started", json_text({{"hyperparameters", Json::parse(json)}}));
 }
 
 void WebhookLogger::log_exception(const std::string& message) { error_ = message; }
@@ -138,7 +139,7 @@ void WebhookLogger::finalize(const std::string& status) {
   const bool failed = status == "failed";
   Json facts = {{"status", status}, {"step", where_.step}, {"epoch", where_.epoch}, {"metrics", json_of(newest_)}};
   if (failed) facts["error"] = error_;
-  if (tells(failed ? "failure" : "end"))
+  if (tells(failed ? WebhookEvent::Failure : WebhookEvent::End))
     tell(failed ? "failure" : "end",
          run_ + (failed ? " has failed: " + error_
                         : " has ended (" + status + ") after step " + std::to_string(where_.step)),

@@ -1,4 +1,6 @@
 #pragma once
+#include <levin/core/options/choice.h>
+#include <levin/core/options/metric_mode.h>
 #include <levin/core/options/option.h>
 #include <levin/trainer/loggers/background_tasks.h>
 #include <levin/trainer/loggers/logger.h>
@@ -13,14 +15,20 @@
 
 namespace levin {
 
+/// What a webhook is told of.
+enum class WebhookEvent : uint8_t { Start, End, Failure, Best };
+template <>
+inline constexpr auto kWords<WebhookEvent> = words_of<WebhookEvent>({{"start", WebhookEvent::Start},
+                                                                     {"end", WebhookEvent::End},
+                                                                     {"failure", WebhookEvent::Failure},
+                                                                     {"best", WebhookEvent::Best}});
+
 struct WebhookLoggerOptions {
   std::string url =
       LEVIN_OPTION(url, "", "Where to send messages, http or https; ${env:NAME} keeps it out of config.json");
-  std::vector<std::string> events = LEVIN_OPTION(events, {"start", "end", "failure", "best"}, "What to tell",
-                                                 {.choices = {"start", "end", "failure", "best"}});
+  std::vector<Choice<WebhookEvent>> events = LEVIN_OPTION(events, {"start", "end", "failure", "best"}, "What to tell");
   std::string monitor = LEVIN_OPTION(monitor, "", "The metric whose best value is told; empty: none");
-  std::string mode =
-      LEVIN_OPTION(mode, "min", "min: lower is better; max: higher is better", {.choices = {"min", "max"}});
+  Choice<MetricMode> mode = LEVIN_OPTION(mode, MetricMode::Min, "min: lower is better; max: higher is better");
   std::vector<std::string> headers = LEVIN_OPTION(headers, {}, "Headers of the requests, each \"Name: value\"");
   std::string secret =
       LEVIN_OPTION(secret, "", "Signs messages: X-Levin-Signature is sha256= and the HMAC of the body; empty: none");
@@ -52,7 +60,7 @@ class WebhookLogger final : public Logger {
   void load_state_dict(const State& state) override;
 
  private:
-  bool tells(const std::string& event) const;
+  bool tells(WebhookEvent event) const;
   /// `facts`: JSON, what the message has besides what every message has.
   void tell(const std::string& event, const std::string& sentence, const std::string& facts);
   void tell_best_if_due(bool at_once);

@@ -145,8 +145,8 @@ void CapturedStep::capture(Shape& shape, const Batch& batch, const InParts& in_p
 std::unique_ptr<CapturedStep> make_captured_step(const StepParts& parts) {
   const c10::Device device = parts.strategy.device();
   if (!device.is_cuda()) refuse(c10::str("the run is on ", device, ", and steps are captured on a GPU"));
-  if (!parts.strategy.can_be_captured())
-    refuse(c10::str("strategy ", parts.strategy.name(), " cannot be captured, one device can"));
+  if (const StrategyChoice& strategy = parts.options.strategy(); !strategy.traits.is_plain)
+    refuse(c10::str("strategy ", strategy.name, " cannot be captured, one device can"));
   for (const at::Tensor& parameter : parts.module.parameters())
     if (parameter.device() != device)
       refuse(c10::str("a parameter is on ", parameter.device(), ", and one graph is of one device, ", device));

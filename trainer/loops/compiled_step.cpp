@@ -259,10 +259,10 @@ bool CompiledStep::add_gradients(double factor) {
 
 std::string why_not_with_optimizer(const StepParts& parts) {
   if (parts.optimizers.size() != 1) return "the run has no optimizer";
-  if (!parts.strategy.can_be_captured())
-    return c10::str("strategy ", parts.strategy.name(), " steps otherwise than one device does");
-  if (parts.options.accumulate_grad_batches != 1) return "accumulate_grad_batches is not 1";
-  if (parts.options.gradient_clip_val.value_or(0) > 0) return "gradient_clip_val is set";
+  if (const StrategyChoice& strategy = parts.options.strategy(); !strategy.traits.is_plain)
+    return c10::str("strategy ", strategy.name, " steps otherwise than one device does");
+  if (parts.options->accumulate_grad_batches != 1) return "accumulate_grad_batches is not 1";
+  if (parts.options->gradient_clip_val.value_or(0) > 0) return "gradient_clip_val is set";
   if (parts.precision.master_weights(0) != nullptr)
     return c10::str("precision ", parts.precision.name(), " steps copies of the weights");
   if (const std::string name = overridden_inside(parts); !name.empty())
@@ -271,7 +271,7 @@ std::string why_not_with_optimizer(const StepParts& parts) {
 }
 
 std::unique_ptr<CompiledStep> make_compiled_step(const StepParts& parts) {
-  const std::filesystem::path path = parts.options.compiled_step;
+  const std::filesystem::path path = parts.options->compiled_step;
   const c10::Device device = parts.strategy.device();
   if (!device.is_cpu()) refuse_run(c10::str("the run is on ", device, ", and steps are compiled for the CPU"));
   if (parts.precision.scaler() != nullptr)

@@ -71,7 +71,7 @@ EvaluationLoop::EvaluationLoop(RunContext& run, Stage stage, std::function<data:
       source_(std::move(source)) {}
 
 bool EvaluationLoop::enabled() const {
-  return source_ && !(parts_.options.*hooks_.limit).is_none() && parts_.module.overrides.has(hooks_.method) &&
+  return source_ && !((*parts_.options).*hooks_.limit).is_none() && parts_.module.overrides.has(hooks_.method) &&
          (!loaders_ || !loaders_->empty());
 }
 
@@ -105,14 +105,14 @@ bool EvaluationLoop::run() {
 
 void EvaluationLoop::run_sanity_check() {
   const RngGuard generator_as_before;
-  const int64_t batches = parts_.options.num_sanity_val_steps;
+  const int64_t batches = parts_.options->num_sanity_val_steps;
   evaluate(Stage::SanityCheck, batches < 0 ? std::nullopt : std::optional(batches));
   sink_.forget_evaluation();
 }
 
 bool EvaluationLoop::evaluate(Stage stage, std::optional<int64_t> at_most, bool resumed) {
   const ProfileSpan span(parts_.profiler, stage == Stage::SanityCheck ? Action::SanityCheck : hooks_.whole);
-  const c10::InferenceMode inference_mode(parts_.options.inference_mode);
+  const c10::InferenceMode inference_mode(parts_.options->inference_mode);
   const at::NoGradGuard no_grad;
   const StageScope in_stage(run_, stage);
   sink_.use_evaluation_table(0, loaders_->size() > 1);
@@ -159,7 +159,7 @@ bool EvaluationLoop::evaluate_loaders(std::optional<int64_t> at_most) {
 bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::optional<int64_t> at_most) {
   const ResolvedOptions& options = parts_.options;
   const char* name = stage_ == Stage::Test ? hooks_.limit_name : options.limit_or_overfit(hooks_.limit_name);
-  std::optional<int64_t> limit = (options.*hooks_.limit).of(loader.size(), name);
+  std::optional<int64_t> limit = ((*options).*hooks_.limit).of(loader.size(), name);
   if (at_most) limit = limit ? std::min(*limit, *at_most) : *at_most;
   run_.state.loaders.batches = limit;
   run_.enter(counters_.stage, index);
@@ -175,7 +175,7 @@ bool EvaluationLoop::evaluate_loader(RankedLoader& loader, int64_t index, std::o
     const bool all_have_one = loader.is_in_step() && !loaded->last;
     if (!loaded->absent)
       evaluate_batch(run_.to_device(std::move(loaded->batch)), batches_done);
-    else if (parts_.strategy.shards_parameters())
+    else if (parts_.options.strategy().traits.shards_parameters)
       run_idle_evaluation(run_, loader, std::move(loaded->batch),
                           [&](const Batch& idle) { run_step(idle, batches_done); });
     batches_done += 1;

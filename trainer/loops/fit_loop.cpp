@@ -28,7 +28,7 @@ void FitLoop::run() {
   const at::AutoGradMode gradients(true);
   steps_.begin();
   if (run_.comm().processes() > 1) validation_.agree_by(steps_.agreement());
-  if (!run_.state.resumption.is_resumed() && validation_.enabled() && parts_.options.num_sanity_val_steps != 0) {
+  if (!run_.state.resumption.is_resumed() && validation_.enabled() && parts_.options->num_sanity_val_steps != 0) {
     parts_.hooks.on_sanity_check_start(run_.view);
     validation_.load();
     if (validation_.enabled()) validation_.run_sanity_check();
@@ -51,7 +51,7 @@ void FitLoop::run() {
 }
 
 bool FitLoop::nothing_to_do() const {
-  return parts_.options.limit_train_batches.is_none() || (steps_.limits_reached() && !steps_.is_inside_epoch());
+  return parts_.options->limit_train_batches.is_none() || (steps_.limits_reached() && !steps_.is_inside_epoch());
 }
 
 void FitLoop::load_loaders() {
@@ -63,14 +63,14 @@ void FitLoop::load_loaders() {
 }
 
 void FitLoop::reload_loaders_if_due() {
-  const int64_t n = parts_.options.reload_dataloaders_every_n_epochs;
+  const int64_t n = parts_.options->reload_dataloaders_every_n_epochs;
   if (n == 0 || counters_.epoch - loaded_in_epoch_ < n) return;
   validation_.unload();
   load_loaders();
 }
 
 void FitLoop::warn_of_steps_beyond_epochs() {
-  const std::optional<int64_t> least = parts_.options.min_steps, most = run_.view.estimated_stepping_batches();
+  const std::optional<int64_t> least = parts_.options->min_steps, most = run_.view.estimated_stepping_batches();
   if (least && most && *least > *most)
     console::warn(
         c10::str("trainer.min_steps: ", *least, " has no effect: trainer.max_epochs ends the fit after step ", *most));

@@ -131,7 +131,7 @@ void FitSteps::end() {
   if (parts_.is_rank_zero()) check_->at_end();
   parts_.hooks.on_train_end(run_.view);
   const std::string summary = step_->summary();
-  if (!summary.empty() && parts_.is_rank_zero() && !parts_.options.quiet && !parts_.trial) console::info(summary);
+  if (!summary.empty() && parts_.is_rank_zero() && !parts_.options->quiet && !parts_.trial) console::info(summary);
 }
 
 void FitSteps::advance(int64_t batches, int64_t samples, const TrainingStep::Outcome& outcome) {
@@ -147,7 +147,7 @@ void FitSteps::log_if_due(bool stepped) {
   const bool no_optimizer = parts_.optimizers.empty();
   if (!stepped && !no_optimizer) return;
   const int64_t count = no_optimizer ? counters_.batches_seen : counters_.global_step;
-  if (parts_.options.log_every_n_steps == 0 || count % parts_.options.log_every_n_steps != 0) return;
+  if (parts_.options->log_every_n_steps == 0 || count % parts_.options->log_every_n_steps != 0) return;
   run_.log_row(measured(parts_.profiler, Action::ReadMetrics, [&] { return sink_.read_step(); }));
   watch_loss(/*read_device=*/true);
 }
@@ -166,7 +166,7 @@ void FitSteps::watch_loss(bool read_device) {
 bool FitSteps::limits_reached() const {
   if (parts_.trial) return false;
   return (epoch_limit_ && counters_.epoch >= *epoch_limit_) ||
-         (parts_.options.max_steps >= 0 && counters_.global_step >= parts_.options.max_steps);
+         (parts_.options->max_steps >= 0 && counters_.global_step >= parts_.options->max_steps);
 }
 
 bool FitSteps::is_over() const {
@@ -174,8 +174,8 @@ bool FitSteps::is_over() const {
   if (!run_.state.stops.are_agreed() || counters_.window.position != 0) return false;
   // A signal does not wait for min_epochs and min_steps.
   if (received_signal() != 0) return true;
-  return counters_.epoch >= parts_.options.min_epochs.value_or(0) &&
-         counters_.global_step >= parts_.options.min_steps.value_or(0);
+  return counters_.epoch >= parts_.options->min_epochs.value_or(0) &&
+         counters_.global_step >= parts_.options->min_steps.value_or(0);
 }
 
 }  // namespace levin

@@ -75,8 +75,6 @@ class FitSteps {
   bool is_over() const;
 
  private:
-  using Interval = RunSchedulers::Interval;
-
   /// Returns the epoch limit of the fit, with the epochs that callbacks add.
   std::optional<int64_t> whole_length();
   /// Runs the part of run_batch in which hooks see the batch.

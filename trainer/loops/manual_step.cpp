@@ -34,19 +34,19 @@ class OutsideAutocast {
 
 ManualStep::ManualStep(const StepParts& parts) : TrainingStep(parts) {
   const ResolvedOptions& options = parts.options;
-  if (options.gradient_clip_val.value_or(0) > 0)
+  if (options->gradient_clip_val.value_or(0) > 0)
     throw UsageError(
         "trainer.gradient_clip_val: manual optimization clips itself; unset it and call "
         "optimizer(i).clip_gradients(",
-        *options.gradient_clip_val, ") before optimizer(i).step()");
-  if (options.accumulate_grad_batches > 1)
+        *options->gradient_clip_val, ") before optimizer(i).step()");
+  if (options->accumulate_grad_batches > 1)
     throw UsageError(
         "trainer.accumulate_grad_batches: manual optimization accumulates itself; set it to 1 and step "
         "every ",
-        options.accumulate_grad_batches, " batches in training_step");
-  if (options.cuda_graphs)
+        options->accumulate_grad_batches, " batches in training_step");
+  if (options->cuda_graphs)
     throw UsageError("trainer.cuda_graphs: manual optimization cannot be captured; set cuda_graphs to false");
-  if (!options.compiled_step.empty())
+  if (!options->compiled_step.empty())
     throw UsageError("trainer.compiled_step: manual optimization calls backward itself; leave compiled_step unset");
 }
 

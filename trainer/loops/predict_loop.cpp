@@ -28,12 +28,12 @@ Batch predict_batch(RunContext& run, const Batch& batch, int64_t batch_idx) {
 }
 
 std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t index) {
-  const auto limit = run.parts.options.limit_predict_batches.of(loader.size(), "trainer.limit_predict_batches");
+  const auto limit = run.parts.options->limit_predict_batches.of(loader.size(), "trainer.limit_predict_batches");
   run.state.loaders.batches = limit;
   run.enter(Stage::Predict, index);
   loader.set_epoch(0);
   std::optional<RankedLoader> together;
-  if (run.parts.strategy.shards_parameters()) together.emplace(loader, run.comm());
+  if (run.parts.options.strategy().traits.shards_parameters) together.emplace(loader, run.comm());
   // Ranks that need each other in each batch take them together.
   const auto next_batch = [&] { return together ? together->next() : loader.next(); };
   std::vector<Batch> predictions;
@@ -54,7 +54,7 @@ std::vector<Batch> predict_loader(RunContext& run, data::Loader& loader, int64_t
 }  // namespace
 
 std::vector<std::vector<Batch>> run_predict_loop(RunContext& run, const data::Loaders& loaders) {
-  const c10::InferenceMode inference_mode(run.parts.options.inference_mode);
+  const c10::InferenceMode inference_mode(run.parts.options->inference_mode);
   const at::NoGradGuard no_grad;
   ModesRestored modes(run.module(), &LightningModule::restore_training_modes);
   measured(run.parts.profiler, Action::PredictModelEval, [&] { run.module().on_predict_model_eval(); });

@@ -19,13 +19,13 @@ constexpr double kSecondsBetweenQuestions = 0.1;
 RankAgreement::RankAgreement(RunContext& run, const ValidationSchedule& schedule)
     : run_(run), parts_(run.parts), schedule_(schedule) {
   if (run.comm().processes() > 1) signals_.emplace();
-  const double margin = run.parts.options.wall_margin.seconds();
+  const double margin = run.parts.options->wall_margin.seconds();
   if (const std::optional<double> left = slurm_seconds_left(); left && margin > 0)
     session_end_ = run.state.clock.seconds() + *left - margin;
 }
 
 void RankAgreement::at_end_of_window() {
-  if (parts_.options.max_time && run_.state.counters.elapsed_seconds >= parts_.options.max_time->seconds())
+  if (parts_.options->max_time && run_.state.counters.elapsed_seconds >= parts_.options->max_time->seconds())
     run_.view.request_stop("max_time was reached");
   if (session_end_ && run_.state.counters.elapsed_seconds >= *session_end_) {
     run_.state.stops.request_end_of_session("the SLURM job's time limit is near");

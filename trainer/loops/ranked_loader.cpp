@@ -105,13 +105,13 @@ Batch RankedLoader::stand_in(int64_t epoch) {
 }
 
 void seed_loaders(const RunParts& parts, const data::Loaders& loaders) {
-  if (!parts.options.seed) return;
-  for (const auto& loader : loaders) loader->set_default_seed(static_cast<uint64_t>(*parts.options.seed));
+  if (!parts.options->seed) return;
+  for (const auto& loader : loaders) loader->set_default_seed(static_cast<uint64_t>(*parts.options->seed));
 }
 
 void divide_among_ranks(const RunParts& parts, const data::Loaders& loaders) {
   const Comm& ranks = parts.comm();
-  if (ranks.world_size() == 1 || !parts.options.use_distributed_sampler) return;
+  if (ranks.world_size() == 1 || !parts.options->use_distributed_sampler) return;
   for (const auto& loader : loaders) loader->shard(ranks.rank(), ranks.world_size());
 }
 

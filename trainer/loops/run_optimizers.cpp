@@ -90,7 +90,7 @@ bool RunOptimizers::step(size_t index, const Closure& closure) {
   }
   const bool made = scaler_->step(raw(index), [&] { make_step(index, nullptr); });  // host sync
   if (auto* masters = parts_.precision.master_weights(index); masters != nullptr && made) masters->write_back();
-  // The coefficient of a clipping was for this step.
+  // The coefficient that a module's own clipping has left to the step (Optimizer::clip_grad_norm) was for this one.
   if (ours != nullptr && !made) ours->set_gradient_multiplier(1);
   return made;
 }

@@ -16,14 +16,13 @@ void RunSchedulers::step(Interval interval, bool following_metric) {
   if (!run_.module().automatic_optimization) return;  // the module steps its schedulers
   TrainerState& counters = run_.state.counters;
   counters.metric_steps.resize(parts.schedulers.size());
-  const char* wanted = interval == Interval::Step ? "step" : "epoch";
   // Schedulers that follow a metric step after the validation, when global_step has already advanced.
   const int64_t step = counters.global_step - counters.skipped_steps + (following_metric ? 0 : 1);
   const int64_t count = interval == Interval::Step ? step : counters.epoch + 1;
   for (size_t i = 0; i < parts.schedulers.size(); ++i) {
     LRScheduler& scheduler = *parts.schedulers[i];
     const LRSchedulerConfig& config = parts.scheduler_configs[i];
-    if (scheduler.needs_metric() != following_metric || config.interval != wanted || count % config.frequency != 0)
+    if (scheduler.needs_metric() != following_metric || config.interval != interval || count % config.frequency != 0)
       continue;
     std::optional<double> metric;
     if (following_metric) {

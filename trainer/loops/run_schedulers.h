@@ -14,8 +14,6 @@ namespace levin {
 /// schedulers, and only a scheduler that a callback brings is stepped here.
 class RunSchedulers {
  public:
-  enum class Interval { Step, Epoch };
-
   /// `run` must outlive the object.
   explicit RunSchedulers(RunContext& run) : run_(run), controls_(callbacks_of<FitControl>(run.parts.callbacks)) {}
 

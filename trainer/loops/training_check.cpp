@@ -56,7 +56,7 @@ void TrainingCheck::check_hooks() const {
   if (detail::calls_of_gradients_of() > asked_before_) return;
   const std::string hooks = hooks_with_gradients(run_.parts);
   if (hooks.empty()) return;
-  console::warn(c10::str("strategy ", run_.parts.options.strategy.class_name(),
+  console::warn(c10::str("strategy ", run_.parts.options->strategy.class_name(),
                          " divides gradients among the ranks, and ", hooks,
                          " did not ask for them by levin::gradients_of(run.module(), optimizer); a hook that reads "
                          "parameter.grad() sees a part or nothing there"));

@@ -23,7 +23,7 @@ data::Loaders ready_for_training(const RunParts& parts, const data::Loaders& loa
   data::Loaders ready = one_of(loaders);
   seed_loaders(parts, ready);
   divide_among_ranks(parts, ready);
-  if (!parts.options.overfit_batches.is_none() && !ready[0].use_sequential_order())
+  if (!parts.options->overfit_batches.is_none() && !ready[0].use_sequential_order())
     console::warn("trainer.overfit_batches: the training loader keeps its own order; give one that does not shuffle");
   return ready;
 }
@@ -37,8 +37,8 @@ TrainingLoader::TrainingLoader(RunContext& run, data::Loaders loaders)
     : run_(run),
       loaders_(std::move(loaders)),
       ranked_(loaders_[0], run.comm()),
-      batches_(batches_per_epoch(run.parts.options, run.parts.options.limit_train_batches, ranked_)),
-      limit_(run.parts.options.limit_train_batches == BatchLimit(1.0) ? std::nullopt : batches_) {
+      batches_(batches_per_epoch(run.parts.options, run.parts.options->limit_train_batches, ranked_)),
+      limit_(run.parts.options->limit_train_batches == BatchLimit(1.0) ? std::nullopt : batches_) {
   run_.state.loaders.train = &loaders_;
   const ResolvedOptions& options = run.parts.options;
   run_.state.loaders.planned_batches.emplace(batches_per_epoch(options, options.whole_fit().train_batches, ranked_));

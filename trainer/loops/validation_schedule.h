@@ -23,7 +23,7 @@ class ValidationSchedule {
   /// the ranks agreed.
   bool due(const TrainerState& state, bool last, bool time_is_up) const;
   /// Returns whether validation is due only at an epoch's last batch.
-  bool waits_for_the_last() const { return !every_batches_ && !options_.val_check_interval.time(); }
+  bool waits_for_the_last() const { return !every_batches_ && !options_->val_check_interval.time(); }
   bool counts_this_epoch(const TrainerState& state) const;
   /// Returns whether a validation is due by this rank's clock.
   bool time_is_up(const TrainerState& state) const;

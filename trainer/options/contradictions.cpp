@@ -1,3 +1,4 @@
+#include <levin/trainer/options/contradictions.h>
 #include <c10/util/StringUtil.h>
 #include <levin/callbacks/callbacks_of.h>
 #include <levin/callbacks/ema_weight_averaging.h>
@@ -7,7 +8,6 @@
 #include <levin/callbacks/progress_bar.h>
 #include <levin/core/device/gpu_discovery.h>
 #include <levin/core/system/error.h>
-#include <levin/trainer/options/trainer_options.h>
 
 #include <algorithm>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 /// Collects the contradictions among the options.
 class Check {
  public:
-  explicit Check(const TrainerOptions& options) : o(options), choice(choose_strategy(options)) {}
+  Check(const TrainerOptions& options, const StrategyChoice& strategy) : o(options), choice(strategy) {}
 
   void limits() {
     if (o.min_epochs && o.max_epochs && *o.max_epochs >= 0 && *o.min_epochs > *o.max_epochs)
@@ -56,7 +56,7 @@ class Check {
     if (o.distributed_backend && !present.empty() && o.distributed_backend->word() != present)
       contradict("distributed_backend", "strategy", o.distributed_backend->word() + " and " + present);
     const char* const nodes = o.nb_gpu_nodes.value_or(1) > 1 ? "nb_gpu_nodes" : "num_nodes";
-    const int64_t count = std::max(o.num_nodes, o.nb_gpu_nodes.value_or(1));
+    const int64_t count = asked_nodes(o);
     if (choice.traits.has_replicas && count > 1 && asked_strategy(o))
       contradict(strategy_option(), nodes, c10::str(choice.name, " trains on one machine, not on ", count));
     if (choice.traits.shards_optimizer) sharding();
@@ -237,12 +237,13 @@ class Check {
   std::vector<Contradiction> found = {};
 
  private:
-  /// Returns the name of the option that led to the result of `choose_strategy`.
+  /// Returns the name of the option that led to the choice of the strategy.
   const char* option_of_strategy() const {
     if (asked_strategy(o)) return strategy_option();
     if (o.nb_gpu_nodes.value_or(1) > 1) return "nb_gpu_nodes";
     if (o.num_nodes > 1) return "num_nodes";
-    return o.gpus.is_set() ? "gpus" : "devices";
+    if (o.gpus.is_set()) return "gpus";
+    return o.devices.is_set() ? "devices" : "strategy";  // the latter: a launcher has started ranks
   }
   const char* strategy_option() const { return o.distributed_backend ? "distributed_backend" : "strategy"; }
 
@@ -261,13 +262,13 @@ class Check {
   }
 
   const TrainerOptions& o;
-  const StrategyChoice choice;
+  const StrategyChoice& choice;
 };
 
 }  // namespace
 
-std::vector<Contradiction> contradictions(const TrainerOptions& options) {
-  Check check(options);
+std::vector<Contradiction> contradictions(const TrainerOptions& options, const StrategyChoice& strategy) {
+  Check check(options, strategy);
   check.limits();
   check.devices();
   check.strategies();
@@ -283,12 +284,10 @@ std::vector<Contradiction> contradictions(const TrainerOptions& options) {
   return check.found;
 }
 
-std::vector<std::string> refusals(const TrainerOptions& o) {
+std::vector<std::string> unsupported_values(const TrainerOptions& o) {
   std::vector<std::string> texts;
   const auto refuse = [&](const auto&... parts) { texts.push_back(c10::str("trainer.", parts...)); };
   if (o.name.empty()) refuse("name: expected a name, got \"\"");
-  for (const Contradiction& found : contradictions(o))
-    refuse(found.one, " and trainer.", found.other, " contradict each other: ", found.why);
   if (callbacks_of<const EMAWeightAveraging>(o.callbacks).size() > 1)
     refuse(
         "callbacks: two EMAWeightAveraging would each put their averages into the module and into checkpoints; keep "

@@ -7,17 +7,18 @@
 namespace levin {
 namespace {
 
-void check_repeated(const TrainerOptions& options, const StrategyChoice& strategy) {
+void check_repeated(const ResolvedOptions& options) {
+  const StrategyChoice& strategy = options.strategy();
   if (strategy.traits.has_replicas)
     throw UsageError("strategy ", strategy.name,
                      " does not run LBFGS, which evaluates a batch many times in one step; use one device");
-  if (options.auto_microbatch)
+  if (options->auto_microbatch)
     throw UsageError("trainer.auto_microbatch: LBFGS evaluates a batch many times in one step; set it to false");
-  if (options.precision == Precision(16))
-    throw UsageError("trainer.precision: ", options.precision.name(),
+  if (options->precision == Precision(16))
+    throw UsageError("trainer.precision: ", options->precision.name(),
                      " looks at the gradients once before a step, and LBFGS computes them many times in one; use "
                      "bf16-mixed or 32-true");
-  if (options.accumulate_grad_batches > 1)
+  if (options->accumulate_grad_batches > 1)
     throw UsageError(
         "trainer.accumulate_grad_batches: LBFGS evaluates a batch many times in one step, which would add up the "
         "window's gradients again; set it to 1");
@@ -25,11 +26,11 @@ void check_repeated(const TrainerOptions& options, const StrategyChoice& strateg
 
 }  // namespace
 
-void check_optimizer(const torch::optim::Optimizer& optimizer, const TrainerOptions& options) {
-  const StrategyChoice strategy = choose_strategy(options);
-  if (optim::detail::repeats_closure(optimizer)) check_repeated(options, strategy);
+void check_optimizer(const torch::optim::Optimizer& optimizer, const ResolvedOptions& options) {
+  const StrategyChoice& strategy = options.strategy();
+  if (optim::detail::repeats_closure(optimizer)) check_repeated(options);
   if (strategy.traits.shards_optimizer) parallel::ShardedOptimizer::check(optimizer, strategy.name);
-  if (options.mesh.tensor > 1 && !optim::is_elementwise(optimizer))
+  if (options->mesh.tensor > 1 && !optim::is_elementwise(optimizer))
     throw UsageError(
         "trainer.mesh.tensor: this optimizer looks at whole parameters, of which each tensor-parallel rank has a "
         "part; use one that steps each element by itself (SGD, Adam, AdamW, RMSprop, ...)");

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/trainer/options/trainer_options.h>
+#include <levin/trainer/options/resolved_options.h>
 
 namespace torch::optim {
 class Optimizer;
@@ -8,8 +8,7 @@ class Optimizer;
 namespace levin {
 
 /// Throws levin::UsageError if a run with these options cannot step the optimizer: one that evaluates a batch many
-/// times in a step, as LBFGS does, or one that looks at whole parameters where ranks have parts of them. `options`:
-/// with the strategy that was chosen, or as they were given.
-void check_optimizer(const torch::optim::Optimizer& optimizer, const TrainerOptions& options);
+/// times in a step, as LBFGS does, or one that looks at whole parameters where ranks have parts of them.
+void check_optimizer(const torch::optim::Optimizer& optimizer, const ResolvedOptions& options);
 
 }  // namespace levin

@@ -16,33 +16,28 @@ namespace levin {
 namespace {
 
 /// Keeps only this rank's device. Throws if the launcher's ranks do not match the options.
-void place_rank(const TrainerOptions& given, const LaunchEnvironment& environment, const std::string& option,
-                Accelerator accelerator, Placement& placement) {
-  const std::string& launcher = environment.launcher;
-  if (!placement.strategy.has_ranks() && asked_strategy(given))
+void place_rank(const ResolvedOptions& options, const LaunchEnvironment& environment, Placement& placement) {
+  const std::string &launcher = environment.launcher, option = options.devices_option();
+  if (!placement.strategy.has_ranks())
     throw UsageError("trainer.strategy: ", placement.strategy.name, " runs in one process, and ", launcher,
                      " has started ", environment.world_size, " (rank ", environment.rank, " is this one); use ddp");
   const auto here = static_cast<size_t>(environment.local_world_size);
-  const bool asked = given.devices.is_set() || given.gpus.is_set();
-  if (asked && placement.devices.size() != here)
+  if (options.names_devices() && placement.devices.size() != here)
     throw UsageError(option, " asks for ", placement.devices.size(), " on each machine, and ", launcher,
                      " has started ", here, " ranks on this one; let it start as many, or leave ", option, " unset");
-  const int64_t nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
-  if (nodes != 1 && nodes != environment.num_nodes())
-    throw UsageError("trainer.num_nodes: ", nodes, " machines, and ", launcher, " has started ranks on ",
+  if (options->num_nodes != 1 && options->num_nodes != environment.num_nodes())
+    throw UsageError("trainer.num_nodes: ", options->num_nodes, " machines, and ", launcher, " has started ranks on ",
                      environment.num_nodes(), "; leave num_nodes unset");
   const auto local_rank = static_cast<size_t>(environment.local_rank);
-  if (accelerator == Accelerator::Cpu) {
+  if (options->accelerator == Accelerator::Cpu) {
     placement.devices = {c10::kCPU};
-  } else if (asked) {
+  } else if (options.names_devices()) {
     placement.devices = {placement.devices[local_rank]};
   } else {
-    placement.devices = {
-        choose_devices(option, accelerator, Devices(std::vector<int>{static_cast<int>(local_rank)}), visible_gpus())
-            .front()};
+    placement.devices = {choose_devices(option, options->accelerator,
+                                        Devices(std::vector<int>{static_cast<int>(local_rank)}), visible_gpus())
+                             .front()};
   }
-  placement.strategy = strategy_named(placement.strategy.has_ranks() ? placement.strategy.name : "ddp",
-                                      c10::str(environment.world_size, " ranks of ", launcher));
   placement.environment = environment;
   placement.num_nodes = environment.num_nodes();
 }
@@ -57,19 +52,19 @@ bool is_placed_by_user(const LightningModule& module) {
 StrategyParts parts_of(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks) {
   return {.devices = placement.devices,
           .ranks = ranks,
-          .sync_batchnorm = options.sync_batchnorm,
-          .deterministic = static_cast<bool>(options.deterministic),
-          .sharing_ranks = options.mesh.shard};
+          .sync_batchnorm = options->sync_batchnorm,
+          .deterministic = static_cast<bool>(options->deterministic),
+          .sharing_ranks = options->mesh.shard};
 }
 
 std::unique_ptr<Strategy> make_chosen(const ResolvedOptions& options, const StrategyParts& parts) {
-  return options.strategy.make("trainer.strategy", parts);
+  return options->strategy.make("trainer.strategy", parts);
 }
 
 /// Makes a strategy over the ranks, which are a mesh if options say so.
 std::unique_ptr<Strategy> make_strategy_of_ranks(const Placement& placement, const ResolvedOptions& options,
                                                  ProcessGroup& ranks) {
-  const int64_t shard = std::max<int64_t>(options.mesh.shard, 1), tensor = options.mesh.tensor;
+  const int64_t shard = std::max<int64_t>(options->mesh.shard, 1), tensor = options->mesh.tensor;
   if (ranks.world_size() % (shard * tensor) != 0)
     throw UsageError("trainer.mesh: shard ", shard, " times tensor ", tensor, " is ", shard * tensor,
                      ", which does not divide the ", ranks.world_size(),
@@ -94,16 +89,14 @@ std::unique_ptr<Strategy> make_bare_strategy(const Placement& placement, const R
 
 }  // namespace
 
-Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus) {
-  StrategyChoice strategy = choose_strategy(given);
-  if (!strategy.has_ranks()) return choose_placement(given, gpus);
-  const Devices& asked = given.gpus.is_set() ? given.gpus : given.devices;
-  const int64_t local = std::max(1, asked.count(gpus.count));
+Placement placement_for_dry_run(const ResolvedOptions& options, const VisibleGpus& gpus) {
+  if (!options.strategy().has_ranks()) return choose_placement(options, gpus);
+  const int64_t local = std::max(1, options->devices.count(gpus.count));
   Placement placement;
-  placement.strategy = std::move(strategy);
-  placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
+  placement.strategy = options.strategy();
+  placement.num_nodes = options->num_nodes;
   placement.is_dry_run = placement.asked_for = true;
-  const bool on_gpu = gpus.count > 0 && given.accelerator != Accelerator::Cpu;
+  const bool on_gpu = gpus.count > 0 && options->accelerator != Accelerator::Cpu;
   placement.devices = {on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU)};
   placement.environment = LaunchEnvironment{.launcher = "a plan",
                                             .world_size = local * placement.num_nodes,
@@ -112,31 +105,29 @@ Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& 
   return placement;
 }
 
-Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
+Placement choose_placement(const ResolvedOptions& options, const VisibleGpus& gpus,
                            const std::optional<LaunchEnvironment>& environment) {
-  const bool early = given.gpus.is_set();
-  const bool no_gpus = early && !given.gpus.is_list() && given.gpus.count(/*all=*/1) == 0;
-  const std::string option = early                    ? "trainer.gpus"
-                             : given.devices.is_set() ? "trainer.devices"
-                                                      : "trainer.accelerator";
-  const Accelerator accelerator = no_gpus ? Accelerator::Cpu
-                                  : early ? Accelerator::Gpu
-                                          : resolve_accelerator(given.accelerator, gpus);
   Placement placement;
-  placement.devices = choose_devices(option, accelerator, early && !no_gpus ? given.gpus : given.devices, gpus);
-  placement.strategy = choose_strategy(given);
-  placement.num_nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
-  if (environment && environment->world_size > 1) place_rank(given, *environment, option, accelerator, placement);
-  if (const auto dp = strategy_options<DPOptions>(given.strategy))
+  placement.devices = choose_devices(options.devices_option(), options->accelerator, options->devices, gpus);
+  placement.strategy = options.strategy();
+  placement.num_nodes = options->num_nodes;
+  if (environment && environment->world_size > 1) place_rank(options, *environment, placement);
+  if (const auto dp = strategy_options<DPOptions>(options->strategy))
     choose_output_device(dp->output_device, placement.devices);  // throws for a GPU that is none of them
-  placement.asked_for = early || given.devices.is_set() || given.accelerator != Accelerator::Auto;
+  placement.asked_for = options.asks_for_devices();
   return placement;
+}
+
+PlacedOptions place_here(TrainerOptions given) {
+  const std::optional<LaunchEnvironment> environment = find_launch_environment();
+  const ResolvedOptions options = resolve(std::move(given), {.environment = environment ? &*environment : nullptr});
+  return {options, choose_placement(options, visible_gpus(), environment)};
 }
 
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,
                                         const LightningModule& module, Profiler* profiler) {
   std::unique_ptr<Strategy> strategy = make_bare_strategy(placement, options, ranks, module);
-  if (options.auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
+  if (options->auto_microbatch) strategy = std::make_unique<AutoMicrobatch>(std::move(strategy));
   if (profiler != nullptr) strategy = std::make_unique<ProfiledStrategy>(std::move(strategy), *profiler);
   return strategy;
 }

@@ -29,18 +29,22 @@ struct Placement {
   bool needs_supervisor() const { return strategy.has_ranks() && !environment && devices.size() * num_nodes > 1; }
 };
 
-/// Returns the placement on this machine for options as they were given, before `resolve`. If a launcher has started
-/// several ranks, `devices` holds only this rank's device, and strategy "auto" becomes ddp. Throws levin::UsageError
-/// for missing devices, for an output_device that is not one of them, and if the launcher's ranks do not match the
-/// options.
-Placement choose_placement(const TrainerOptions& given, const VisibleGpus& gpus,
+/// Returns the placement on this machine. If a launcher has started several ranks, `devices` holds only this rank's
+/// device. Throws levin::UsageError for missing devices, for an output_device that is not one of them, and if the
+/// launcher's ranks do not match the options.
+Placement choose_placement(const ResolvedOptions& options, const VisibleGpus& gpus,
                            const std::optional<LaunchEnvironment>& environment = {});
-Placement choose_placement(const ResolvedOptions& resolved, const VisibleGpus& gpus,
-                           const std::optional<LaunchEnvironment>& environment = {}) = delete;
 
 /// Returns the placement of rank 0 for a dry run, without any other rank. If this machine has no GPU, the placement is
 /// on the CPU.
-Placement placement_for_dry_run(const TrainerOptions& given, const VisibleGpus& gpus);
+Placement placement_for_dry_run(const ResolvedOptions& options, const VisibleGpus& gpus);
+
+/// Options with their placement on this machine, among the ranks that a launcher has started.
+struct PlacedOptions {
+  ResolvedOptions options;
+  Placement placement;
+};
+PlacedOptions place_here(TrainerOptions given);
 
 /// Makes the strategy of a placement, whose steps `profiler` measures unless it is null. `ranks` is null without ranks.
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

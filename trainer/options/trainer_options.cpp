@@ -1,11 +1,7 @@
 #include <levin/trainer/options/trainer_options.h>
-#include <levin/core/device/gpu_discovery.h>
-#include <levin/core/system/error.h>
+#include <levin/trainer/strategies/strategy_choice.h>
 
 #include <algorithm>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <utility>
 
 namespace levin {
 
@@ -30,22 +26,6 @@ std::optional<std::string> asked_strategy(const TrainerOptions& given) {
   return given.strategy.class_name();
 }
 
-StrategyChoice choose_strategy(const TrainerOptions& given) {
-  if (const std::optional<std::string> asked = asked_strategy(given))
-    return strategy_named(*asked, given.distributed_backend ? "as distributed_backend says" : "as asked for");
-  const int64_t nodes = std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1));
-  if (nodes > 1) return strategy_named("ddp", c10::str(nodes, " machines"));
-  const int gpus = given.gpus.count(/*all=*/visible_gpus().count);
-  if (given.gpus.is_set() && gpus > 1) return strategy_named("dp", c10::str(gpus, " gpus on one machine"));
-  const int devices =
-      given.devices.count(given.accelerator == Accelerator::Cpu ? 1 : std::max(1, visible_gpus().count));
-  if (devices > 1) return strategy_named("ddp", c10::str(devices, " devices"));
-  return strategy_named("single_device", "one device");
-}
-
-void check_options(const TrainerOptions& options) {
-  schema_of<TrainerOptions>().check(&options, "trainer");
-  if (const std::vector<std::string> found = refusals(options); !found.empty()) throw UsageError(found.front());
-}
+int64_t asked_nodes(const TrainerOptions& given) { return std::max(given.num_nodes, given.nb_gpu_nodes.value_or(1)); }
 
 }  // namespace levin

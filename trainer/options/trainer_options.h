@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/callbacks/registry.h>
+#include <levin/callbacks/callback_list.h>
 #include <levin/core/options/batch_limit.h>
 #include <levin/core/options/check_interval.h>
 #include <levin/core/options/deterministic.h>
@@ -7,12 +7,11 @@
 #include <levin/core/options/duration.h>
 #include <levin/core/options/fast_dev_run.h>
 #include <levin/core/options/option.h>
-#include <levin/core/run/callback_entry.h>
 #include <levin/trainer/loggers/logger_choice.h>
 #include <levin/trainer/options/option_values.h>
 #include <levin/trainer/precision/precision.h>
-#include <levin/trainer/profilers/registry.h>
-#include <levin/trainer/strategies/strategy_choice.h>
+#include <levin/trainer/profilers/profiler_kind.h>
+#include <levin/trainer/strategies/strategy_kind.h>
 
 #include <cstdint>
 #include <optional>
@@ -198,25 +197,7 @@ struct TrainerOptions {
 /// it to `devices`.
 std::optional<std::string> asked_strategy(const TrainerOptions& given);
 
-/// Returns the strategy for options as they were given, before `resolve`.
-StrategyChoice choose_strategy(const TrainerOptions& given);
-
-/// Throws UsageError for a value outside its limits, for two options that contradict each other (the message names
-/// both), and for an option that this version cannot run yet.
-void check_options(const TrainerOptions& options);
-
-/// Two options whose values contradict each other.
-struct Contradiction {
-  std::string one = {}, other = {};  ///< names of TrainerOptions' fields
-  std::string why = {};
-};
-
-/// Returns all pairs of options that contradict each other.
-std::vector<Contradiction> contradictions(const TrainerOptions& options);
-
-/// Returns the reasons why a run with these options is impossible, as far as the options alone decide: contradictions,
-/// and values that this version cannot run. The limits of each value must have been checked before. `check_options`
-/// throws the first reason.
-std::vector<std::string> refusals(const TrainerOptions& options);
+/// Returns the machines that options ask for, in the early or the present spelling.
+int64_t asked_nodes(const TrainerOptions& given);
 
 }  // namespace levin

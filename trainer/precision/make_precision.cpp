@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 #include <levin/core/system/error.h>
 #include <levin/trainer/precision/master_weights_precision.h>
+#include <levin/trainer/precision/registry.h>
 
 namespace levin {
 namespace {

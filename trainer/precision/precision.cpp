@@ -1,6 +1,7 @@
 #include <levin/trainer/precision/precision.h>
 #include <levin/core/options/value_type.h>
 #include <levin/core/system/error.h>
+#include <levin/trainer/precision/registry.h>
 
 #include <utility>
 

@@ -1,10 +1,12 @@
 #pragma once
-#include <levin/trainer/precision/registry.h>
+#include <levin/core/options/class_choice.h>
 
 #include <string>
 #include <utility>
 
 namespace levin {
+
+struct PrecisionKind;
 
 /// The precision of a run, by PyTorch Lightning's names: 32, "32-true", 16, "16-mixed", "bf16-mixed", "16-true",
 /// "bf16-true", 64, "64-true", or by the name of a registered class, with its options if it has some. 16 means

@@ -1,7 +1,7 @@
 #pragma once
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
-#include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 
 #include <functional>
 #include <memory>
@@ -34,23 +34,16 @@ struct PrecisionKind {
 /// If its convert_module changes the dtype of float32 weights, it has `static constexpr at::ScalarType kWeights`.
 template <class P>
 bool add_precision(Registry<PrecisionKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  using Options = OptionsOf<P>;
   PrecisionKind::Entry entry;
   if constexpr (requires { P::kWeights; }) entry.weights = P::kWeights;
-  entry.make = []([[maybe_unused]] const void* options,
-                  const PrecisionParts& parts) -> std::unique_ptr<PrecisionPlugin> {
-    if constexpr (std::is_same_v<Options, NoOptions>)
-      return std::make_unique<P>(parts);
-    else
-      return std::make_unique<P>(parts, *static_cast<const Options*>(options));
-  };
-  registry.add<Options>(name, help, std::move(entry));
+  entry.make = [](const void* options, const PrecisionParts& parts) { return make_registered<P>(options, parts); };
+  registry.add<OptionsOf<P>>(name, help, std::move(entry));
   return true;
 }
 
 }  // namespace levin
 
 /// Registers a precision class for configs. Use it at namespace scope in a .cpp; the name may be qualified.
-#define LEVIN_REGISTER_PRECISION(Class)                                             \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+#define LEVIN_REGISTER_PRECISION(Class) \
+  LEVIN_REGISTERED =                    \
       ::levin::add_precision<Class>(::levin::PrecisionKind::registry(), ::levin::detail::unqualified(#Class))

@@ -26,4 +26,6 @@ Registry<ProfilerKind::Entry>& ProfilerKind::registry() {
   return registry;
 }
 
+const OptionType& OptionTraits<ClassChoice<ProfilerKind>>::type() { return part_type<ProfilerKind>(); }
+
 }  // namespace levin

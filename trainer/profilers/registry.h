@@ -1,6 +1,7 @@
 #pragma once
-#include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 #include <levin/core/run/profiler.h>
+#include <levin/trainer/profilers/profiler_kind.h>
 #include <levin/trainer/profilers/profiler_options.h>
 
 #include <concepts>
@@ -21,21 +22,14 @@ struct ProfilerKind {
 /// options.
 template <std::derived_from<Profiler> P>
 bool add_profiler(Registry<ProfilerKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  using Options = OptionsOf<P>;
-  registry.add<Options>(name, help, []([[maybe_unused]] const void* options, const Profiler::Parts& parts) {
-    std::unique_ptr<Profiler> made;
-    if constexpr (std::is_same_v<Options, NoOptions>)
-      made = std::make_unique<P>(parts);
-    else
-      made = std::make_unique<P>(parts, *static_cast<const Options*>(options));
-    return made;
-  });
+  registry.add<OptionsOf<P>>(
+      name, help, [](const void* options, const Profiler::Parts& parts) { return make_registered<P>(options, parts); });
   return true;
 }
 
 }  // namespace levin
 
 /// Registers a profiler class for configs. Use it at namespace scope in a .cpp file; the name may be qualified.
-#define LEVIN_REGISTER_PROFILER(Class)                                              \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+#define LEVIN_REGISTER_PROFILER(Class) \
+  LEVIN_REGISTERED =                   \
       ::levin::add_profiler<Class>(::levin::ProfilerKind::registry(), ::levin::detail::unqualified(#Class))

@@ -96,7 +96,8 @@ void apply_optimizers(RunContext& run, const State& checkpoint, const State* own
   const State::List& optimizers = checkpoint.at("optimizer_states").items();
   for (size_t i = 0; i < optimizers.size(); ++i)
     if (!optimizers[i].is_none())
-      run.parts.strategy.load_optimizer_state(*run.parts.optimizers[i], state_to_load(run, i, optimizers[i], own));
+      run.parts.strategy.state().load_optimizer_state(*run.parts.optimizers[i],
+                                                      state_to_load(run, i, optimizers[i], own));
   if (run.view.takes_present_options()) return;
   const State::List& schedulers = checkpoint.at("lr_schedulers").items();
   for (size_t i = 0; i < schedulers.size(); ++i) run.parts.schedulers[i]->load_state_dict(schedulers[i]);
@@ -114,8 +115,8 @@ void step_to_present_place(RunContext& run) {
     epochs -= control->epochs_of_lr_scheduler();
   for (size_t i = 0; i < parts.schedulers.size(); ++i) {
     const LRSchedulerConfig& config = parts.scheduler_configs[i];
-    const int64_t intervals =
-        config.interval == "step" ? counters.global_step - counters.skipped_steps : std::max<int64_t>(epochs, 0);
+    const int64_t intervals = config.interval == Interval::Step ? counters.global_step - counters.skipped_steps
+                                                                : std::max<int64_t>(epochs, 0);
     if (parts.schedulers[i]->needs_metric()) continue;
     for (int64_t step = 0; step < intervals / config.frequency; ++step) parts.schedulers[i]->step();
   }
@@ -148,7 +149,8 @@ void apply_gradient_means(RunContext& run, const State& ranks) {
   for (const State& section : ranks.items())
     if (const State* means = section.find("gradient_means"); means != nullptr && !means->is_none())
       of_ranks.push_back(*means);
-  if (of_ranks.empty() || run.parts.strategy.load_gradient_means(of_ranks) || !run.comm().is_global_zero()) return;
+  if (of_ranks.empty() || run.parts.strategy.state().load_gradient_means(of_ranks) || !run.comm().is_global_zero())
+    return;
   const at::NoGradGuard no_grad;
   const parallel::GradientMeans sums(of_ranks, /*world_size=*/1);
   for (const auto& item : run.module().named_parameters()) {
@@ -219,7 +221,7 @@ void apply_levin_section(RunContext& run, const State& own, bool goes_on) {
   else if (const State* scale = own.find("accumulation_scale"))
     run.state.accumulation_scale.load_state(*scale);
   const RankSections sections(own.at("ranks"), run.comm().rank(), run.comm().world_size());
-  if (run.parts.options.keep_global_batch) keep_global_batch(run, sections.saved());
+  if (run.parts.options->keep_global_batch) keep_global_batch(run, sections.saved());
   load_module_modes(run.module(), own.at("module_modes"));
   const State& data = own.at("data_module");
   if (run.data_module() && !data.is_none()) run.data_module()->load_state_dict(data);
@@ -262,7 +264,7 @@ void apply_checkpoint(RunContext& run, const State& checkpoint, const std::strin
     const State* const own = checkpoint.find("levin");
     // The strategy may shard the optimizers' state, so it comes first.
     if (const State* strategy = own != nullptr ? own->find("strategy") : nullptr)
-      run.parts.strategy.load_state_dict(*strategy);
+      run.parts.strategy.state().load_state_dict(*strategy);
     apply_optimizers(run, checkpoint, own);
     load_module_state_dict(run.module(), weights_of(checkpoint));
     load_precision_state(run, checkpoint);

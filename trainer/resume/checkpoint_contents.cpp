@@ -2,9 +2,9 @@
 #include <levin/callbacks/callback.h>
 #include <levin/core/ranks/gather_states.h>
 #include <levin/core/run/logged_metric.h>
-#include <levin/core/state/divided_state.h>
 #include <levin/core/state/find_state_dict.h>
 #include <levin/core/state/json_state.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
@@ -45,10 +45,9 @@ State callback_states(RunContext& run) {
 }
 
 /// Returns none, with a warning, for an optimizer whose state cannot be saved.
-State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State* divided) try {
-  Strategy& strategy = run.parts.strategy;
-  return divided != nullptr ? strategy.divided_optimizer_state(optimizer, *divided)
-                            : strategy.optimizer_state(optimizer);
+State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State* shards) try {
+  StrategyState& strategy = run.parts.strategy.state();
+  return shards != nullptr ? strategy.sharded_optimizer_state(optimizer, *shards) : strategy.optimizer_state(optimizer);
 } catch (const UsageError& error) {
   run.warn_once(
       "checkpoint optimizer state",
@@ -58,9 +57,9 @@ State optimizer_state(RunContext& run, torch::optim::Optimizer& optimizer, State
   return State();
 }
 
-State optimizer_states(RunContext& run, State* divided) {
+State optimizer_states(RunContext& run, State* shards) {
   State states = State::list();
-  for (const auto& optimizer : run.parts.optimizers) states.push_back(optimizer_state(run, *optimizer, divided));
+  for (const auto& optimizer : run.parts.optimizers) states.push_back(optimizer_state(run, *optimizer, shards));
   return states;
 }
 
@@ -127,7 +126,7 @@ State section_of_rank(RunContext& run) {
        {"train_loader_in_step", are_in_step(run.state.loaders.train, run.comm())},
        {"evaluation_loaders_in_step", are_in_step(run.state.loaders.evaluation, run.comm())},
        {"gradients", gathered_gradients(run)},
-       {"gradient_means", has_gradients(run) ? run.parts.strategy.gradient_means() : State()},
+       {"gradient_means", has_gradients(run) ? run.parts.strategy.state().gradient_means() : State()},
        {"sum_of_weights", run.state.counters.window.sum_of_weights},
        {"metrics", metric_states(run.module())},
        {"logged", run.state.sink.state_dict(run.module().registered_metrics(), /*inside_evaluation=*/validating)}});
@@ -135,33 +134,33 @@ State section_of_rank(RunContext& run) {
   return section;
 }
 
-/// Returns the sections of all ranks. If the checkpoint is divided, each rank's goes to its part.
-State sections_of_ranks(RunContext& run, State* divided) {
-  if (divided == nullptr) return State(gather_states(section_of_rank(run), run.comm()));
+/// Returns the sections of all ranks. If the checkpoint is sharded, each rank's goes to its part.
+State sections_of_ranks(RunContext& run, State* shards) {
+  if (shards == nullptr) return State(gather_states(section_of_rank(run), run.comm()));
   const auto key = [](int64_t rank) { return "levin/ranks/" + std::to_string(rank); };
   State marks = State::list();
-  for (int64_t rank = 0; rank < run.comm().world_size(); ++rank) marks.push_back(divided_mark(key(rank)));
-  (*divided)[key(run.comm().rank())] = section_of_rank(run);
+  for (int64_t rank = 0; rank < run.comm().world_size(); ++rank) marks.push_back(shard_mark(key(rank)));
+  (*shards)[key(run.comm().rank())] = section_of_rank(run);
   return marks;
 }
 
-State levin_section(RunContext& run, State* divided) {
+State levin_section(RunContext& run, State* shards) {
   State section = State::dict({
       {"format_version", kCheckpointFormat},
       {"trainer", run.state.counters.state_dict()},
-      {"accumulate_grad_batches", run.parts.options.accumulate_grad_batches},
+      {"accumulate_grad_batches", run.parts.options->accumulate_grad_batches},
       {"accumulation_scale", run.state.accumulation_scale.state()},
       {"module_modes", module_modes(run.module())},
       {"data_module", run.data_module() ? run.data_module()->state_dict() : State()},
       {"loggers", run.parts.loggers->state_dict()},
-      {"strategy", run.parts.strategy.state_dict()},
+      {"strategy", run.parts.strategy.state().state_dict()},
       {"non_finite_step", run.view.non_finite_step() ? State(*run.view.non_finite_step()) : State()},
       {"stop_reason", run.state.stops.end_the_run() ? State(*run.state.stops.reason()) : State()},
       {"config", run.state.config.json},
       {"run", run.state.folder.id()},
       {"saved_at", unix_time()},
   });
-  section["ranks"] = sections_of_ranks(run, divided);
+  section["ranks"] = sections_of_ranks(run, shards);
   return section;
 }
 
@@ -177,24 +176,24 @@ void for_each_callback(RunContext& run, const std::function<void(const std::stri
 }
 
 CheckpointContents checkpoint_of(RunContext& run, bool weights_only) {
+  StrategyState& strategy = run.parts.strategy.state();
   std::optional<State> own;
-  if (run.parts.strategy.saves_shards()) own = State::dict();
-  State* const divided = own ? &*own : nullptr;
-  Strategy& strategy = run.parts.strategy;
-  std::optional<SavePoints::ShardedWeights> divides_weights;
-  if (divided) divides_weights.emplace(run.saves, *divided);
+  if (strategy.saves_shards()) own = State::dict();
+  State* const shards = own ? &*own : nullptr;
+  std::optional<SavePoints::ShardedWeights> sharded_weights;
+  if (shards) sharded_weights.emplace(run.saves, *shards);
   const auto optimizers = static_cast<int64_t>(run.parts.optimizers.size());
   State checkpoint =
       State::dict({{"epoch", lightning_epoch(run.state.counters)},
                    {"global_step", lightning_global_step(run.state.counters, optimizers)},
                    {"pytorch-lightning_version", kLightningVersion},
-                   {kStateDict, divided ? strategy.divided_weights(*divided, kStateDict) : strategy.weights()},
+                   {kStateDict, shards ? strategy.sharded_weights(*shards, kStateDict) : strategy.weights()},
                    {"loops", lightning_loops(run.state.counters, optimizers)}});
   if (!weights_only) {
     checkpoint["callbacks"] = callback_states(run);
-    checkpoint["optimizer_states"] = optimizer_states(run, divided);
+    checkpoint["optimizer_states"] = optimizer_states(run, shards);
     checkpoint["lr_schedulers"] = scheduler_states(run);
-    checkpoint["levin"] = levin_section(run, divided);
+    checkpoint["levin"] = levin_section(run, shards);
     checkpoint["levin"]["optimizer_parameters"] = optimizer_parameters(run, checkpoint.at("optimizer_states"));
     save_precision_state(run, checkpoint);
   }

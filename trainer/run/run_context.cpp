@@ -13,10 +13,10 @@ RunContext::RunContext(const RunParts& parts_, CheckpointOf checkpoint_of)
   const c10::Device device = parts.strategy.device();
   state.step_context = {.run = &view, .sink = &state.sink, .device = device};
   state.sink.set_comm(parts.comm(), device);
-  state.sink.set_enabled(!parts.options.barebones);
+  state.sink.set_enabled(!parts.options->barebones);
   parts.strategy.set_context(state.step_context);
   enter(parts.stage, 0);
-  state.counters.accumulate_grad_batches = parts.options.accumulate_grad_batches;
+  state.counters.accumulate_grad_batches = parts.options->accumulate_grad_batches;
   state.config.hyperparameters = module().hyperparameters();
   ModuleAccess::enter_run(module(), state.step_context);
   module_lifetime_ = ModuleAccess::lifetime(module());

@@ -51,14 +51,14 @@ bool RunView::validates_once_per_epoch() const {
   const ResolvedOptions& options = run_.parts.options;
   const data::Loaders* const loaders = run_.state.loaders.evaluation;
   const bool never = loaders == nullptr || loaders->empty();
-  if (never && options.check_val_every_n_epoch == 1) return true;
-  return options.val_check_interval == CheckInterval(1.0) && options.check_val_every_n_epoch == 1;
+  if (never && options->check_val_every_n_epoch == 1) return true;
+  return options->val_check_interval == CheckInterval(1.0) && options->check_val_every_n_epoch == 1;
 }
 
 bool RunView::minimum_is_reached() const {
   const TrainerState& counters = state();
-  return counters.epoch + counters.last_batch >= run_.parts.options.min_epochs.value_or(0) &&
-         counters.global_step >= run_.parts.options.min_steps.value_or(0);
+  return counters.epoch + counters.last_batch >= run_.parts.options->min_epochs.value_or(0) &&
+         counters.global_step >= run_.parts.options->min_steps.value_or(0);
 }
 
 const std::vector<std::shared_ptr<torch::optim::Optimizer>>& RunView::optimizers() { return run_.optimizers(); }
@@ -94,7 +94,7 @@ State RunView::weights() { return run_.saves.weights(); }
 bool RunView::resumes_in_place() const { return run_.state.folder.is_resumed(); }
 const std::filesystem::path& RunView::resumed_from() const { return run_.state.resumption.file(); }
 bool RunView::takes_present_options() const {
-  return run_.parts.options.resume_optimizer_options == ResumedOptions::Present;
+  return run_.parts.options->resume_optimizer_options == ResumedOptions::Present;
 }
 std::filesystem::path RunView::checkpoint_folder() const { return folder() / "checkpoints"; }
 

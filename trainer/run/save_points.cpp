@@ -14,9 +14,9 @@ SavePoints::SavePoints(RunContext& run, CheckpointOf checkpoint_of)
       checkpoint_of_(checkpoint_of),
       saver_(*this,
              {.comm = run.parts.comm(),
-              .errors_are_warnings = run.parts.options.checkpoint_errors == CheckpointErrors::Warn,
+              .errors_are_warnings = run.parts.options->checkpoint_errors == CheckpointErrors::Warn,
               .profiler = run.parts.profiler,
-              .timeout = std::chrono::milliseconds(static_cast<int64_t>(run.parts.options.timeout_seconds * 1000))}) {}
+              .timeout = std::chrono::milliseconds(static_cast<int64_t>(run.parts.options->timeout_seconds * 1000))}) {}
 
 void SavePoints::before_save(const std::filesystem::path& file) { run_.state.folder.note_checkpoint(file); }
 
@@ -62,10 +62,10 @@ void SavePoints::save_after_exception() {
 }
 
 State SavePoints::weights() {
-  Strategy& strategy = run_.parts.strategy;
+  StrategyState& strategy = run_.parts.strategy.state();
   if (shards_ == nullptr) return deep_copy(strategy.weights());
   State slices = State::dict();
-  State weights = deep_copy(strategy.divided_weights(slices, c10::str("weights ", ++sharded_sets_)));
+  State weights = deep_copy(strategy.sharded_weights(slices, c10::str("weights ", ++sharded_sets_)));
   for (const auto& [key, slice] : slices.to_dict()) (*shards_)[key] = deep_copy(slice);
   return weights;
 }

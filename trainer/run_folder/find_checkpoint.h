@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/core/ranks/comm.h>
-#include <levin/core/state/divided_state.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/state/state.h>
 #include <levin/trainer/run_folder/run_lock.h>
 

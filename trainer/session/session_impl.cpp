@@ -78,7 +78,7 @@ StepResult Session::Impl::step(data::LoadedBatch loaded, StepProgram* program) {
     throw UsageError("Session::step: another thread is in a step of this session; one thread trains");
   const auto leave = c10::make_scope_exit([&] { is_busy_ = false; });
   check_running("step");
-  if (program != nullptr && options_.cuda_graphs)
+  if (program != nullptr && options_->cuda_graphs)
     throw UsageError("trainer.cuda_graphs: a loss that the host computes cannot be captured; set cuda_graphs to false");
   StepResult result;
   if (control.is_paused()) control.wait_while_paused();

@@ -25,7 +25,6 @@ class DataParallelStrategy final : public OneProcessStrategy {
   /// `devices`: several, either distinct GPUs or the CPU several times. `in_order`: run the replicas one after another.
   DataParallelStrategy(std::vector<c10::Device> devices, c10::Device output_device, bool in_order);
 
-  const char* name() const override { return "dp"; }
   std::string where() const override;
   c10::Device device() const override { return devices_.front(); }
   void set_context(StepContext& context) override { context_ = &context; }

@@ -42,13 +42,14 @@ void DdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimiz
   reducer_.emplace(*module_, group_, options_);
 }
 
-void DdpStrategy::check_divisible(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) const {
+void DdpStrategy::check_divisible(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers,
+                                  const char* strategy) const {
   if (!module_->automatic_optimization)
-    throw UsageError("strategy ", name(),
+    throw UsageError("strategy ", strategy,
                      " runs automatic optimization alone: a second backward would add to gradients of which each rank "
                      "has only its share; use ddp");
   if (optimizers.size() > 1)
-    throw UsageError("strategy ", name(), " divides the state of one optimizer, configure_optimizers returned ",
+    throw UsageError("strategy ", strategy, " divides the state of one optimizer, configure_optimizers returned ",
                      optimizers.size(), "; use ddp");
 }
 

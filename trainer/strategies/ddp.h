@@ -15,7 +15,7 @@ namespace levin {
 /// `ddp`: one process per device, each with its own batches; gradients are averaged over all ranks while backward
 /// computes them. The ranks' windows are weighted together, so the gradient is that of the weighted mean over all
 /// samples of the global batch, even if ranks have different numbers of samples or none.
-class DdpStrategy : public Strategy {
+class DdpStrategy : public Strategy, protected StrategyState {
  public:
   explicit DdpStrategy(const StrategyParts& parts, const DDPOptions& options = {});
   /// `group` must outlive the strategy. The devices of its ranks are of one kind. `sync_batchnorm`: batch norms compute
@@ -23,7 +23,6 @@ class DdpStrategy : public Strategy {
   DdpStrategy(ProcessGroup& group, c10::Device device, parallel::DistributedDataParallelOptions options,
               bool sync_batchnorm);
 
-  const char* name() const override { return "ddp"; }
   std::string where() const override;
   Comm& comm() override { return group_; }
   c10::Device device() const override { return device_; }
@@ -37,41 +36,42 @@ class DdpStrategy : public Strategy {
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
   StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
   void run_idle(const std::set<LoggedMetric*>& metrics, const std::function<void()>& step) override;
-  bool can_be_captured() const override { return false; }
   void begin_evaluation() override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
   void backward_without_loss() override;
   bool reduces_each_batch() const override { return false; }
-  State gradient_means() override { return {}; }
-  bool load_gradient_means(const std::vector<State>& /*of_ranks*/) override { return false; }
-  bool saves_shards() const override { return false; }
   /// Returns `norm`: gradients are already those of all ranks.
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { optimizer.step(closure); }
-  State optimizer_state(torch::optim::Optimizer& optimizer) override;
-  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
   /// Returns, for each tensor that the optimizer's groups hold now, the module's parameter that it is, or a part of.
   virtual std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& optimizer) const;
-  bool shards_parameters() const override { return false; }
+  void give_back() override {}
+  StrategyState& state() override { return *this; }
+
+ protected:
   State weights() override;
-  State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& /*divided*/) override {
+  State optimizer_state(torch::optim::Optimizer& optimizer) override;
+  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
+  bool saves_shards() const override { return false; }
+  State sharded_weights(State& /*shards*/, const std::string& /*key*/) override { return weights(); }
+  State sharded_optimizer_state(torch::optim::Optimizer& optimizer, State& /*shards*/) override {
     return optimizer_state(optimizer);
   }
-  State divided_weights(State& /*divided*/, const std::string& /*key*/) override { return weights(); }
-  void give_back() override {}
+  State gradient_means() override { return {}; }
+  bool load_gradient_means(const std::vector<State>& /*of_ranks*/) override { return false; }
   State state_dict() override;
   void load_state_dict(const State& state) override;
 
- protected:
   /// Adds parameters that optimizers or the module gained since the last call, and follows changes of rows. Called
   /// before a forward and before a state is applied. Returns whether anything changed.
   virtual bool follow_parameters();
   /// Throws levin::UsageError for what a strategy that divides the optimizer's state cannot run: manual optimization
-  /// and several optimizers.
-  void check_divisible(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) const;
+  /// and several optimizers. `strategy`: its name.
+  void check_divisible(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers,
+                       const char* strategy) const;
   LightningModule& module() const { return *module_; }
   ProcessGroup& group() const { return group_; }
   /// Null if nothing is trained.

@@ -15,7 +15,6 @@ class ForwardingStrategy : public Strategy {
  public:
   explicit ForwardingStrategy(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
 
-  const char* name() const override { return inner_->name(); }
   Comm& comm() override { return inner_->comm(); }
   std::string where() const override { return inner_->where(); }
   c10::Device device() const override { return inner_->device(); }
@@ -23,11 +22,9 @@ class ForwardingStrategy : public Strategy {
   void set_context(StepContext& context) override { inner_->set_context(context); }
   void configure_model(LightningModule& module) override { inner_->configure_model(module); }
   void place(LightningModule& module) override { inner_->place(module); }
-  bool shards_parameters() const override { return inner_->shards_parameters(); }
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override {
     inner_->attach(optimizers);
   }
-  bool can_be_captured() const override { return inner_->can_be_captured(); }
   Batch to_device(Batch batch) override { return inner_->to_device(std::move(batch)); }
   StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override {
     return inner_->run_step(function, batch, batch_idx);
@@ -45,28 +42,11 @@ class ForwardingStrategy : public Strategy {
   void backward(const at::Tensor& loss, bool sync) override { inner_->backward(loss, sync); }
   bool reduces_each_batch() const override { return inner_->reduces_each_batch(); }
   void backward_without_loss() override { inner_->backward_without_loss(); }
-  State gradient_means() override { return inner_->gradient_means(); }
-  bool load_gradient_means(const std::vector<State>& of_ranks) override {
-    return inner_->load_gradient_means(of_ranks);
-  }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return inner_->reduce_norm(norm); }
   void zero_grad(torch::optim::Optimizer& optimizer) override { inner_->zero_grad(optimizer); }
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { inner_->step(optimizer, closure); }
-  State optimizer_state(torch::optim::Optimizer& optimizer) override { return inner_->optimizer_state(optimizer); }
-  void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override {
-    inner_->load_optimizer_state(optimizer, state);
-  }
-  State weights() override { return inner_->weights(); }
-  bool saves_shards() const override { return inner_->saves_shards(); }
-  State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override {
-    return inner_->divided_optimizer_state(optimizer, divided);
-  }
-  State divided_weights(State& divided, const std::string& key) override {
-    return inner_->divided_weights(divided, key);
-  }
   void give_back() override { inner_->give_back(); }
-  State state_dict() override { return inner_->state_dict(); }
-  void load_state_dict(const State& state) override { inner_->load_state_dict(state); }
+  StrategyState& state() override { return inner_->state(); }
   const Strategy& inner() const { return *inner_; }
 
  protected:

@@ -41,8 +41,8 @@ parallel::ShardedModule& FsdpStrategy::sharded() {
 }
 
 void FsdpStrategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
-  check_divisible(optimizers);
-  if (!optimizers.empty()) optimizer_.emplace(*optimizers.front(), sharded(), sharded().shard_group(), name());
+  check_divisible(optimizers, "fsdp");
+  if (!optimizers.empty()) optimizer_.emplace(*optimizers.front(), sharded(), sharded().shard_group(), "fsdp");
 }
 
 bool FsdpStrategy::follow_parameters() {
@@ -124,13 +124,13 @@ parallel::ShardedOptimizer& FsdpStrategy::sharded_optimizer() {
   return *optimizer_;
 }
 
-State FsdpStrategy::divided_weights(State& divided, const std::string& key) {
-  return sharded_ ? sharded_->divided_state_dict(divided, key) : module_state_dict(module());
+State FsdpStrategy::sharded_weights(State& shards, const std::string& key) {
+  return sharded_ ? sharded_->sharded_state_dict(shards, key) : module_state_dict(module());
 }
 
-State FsdpStrategy::divided_optimizer_state(torch::optim::Optimizer& /*optimizer*/, State& divided) {
+State FsdpStrategy::sharded_optimizer_state(torch::optim::Optimizer& /*optimizer*/, State& shards) {
   State none;
-  return sharded_optimizer().divided_state_dict(sharded().holds_first_replica() ? divided : none);
+  return sharded_optimizer().sharded_state_dict(sharded().holds_first_replica() ? shards : none);
 }
 
 void FsdpStrategy::give_back() {

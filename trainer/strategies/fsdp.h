@@ -21,9 +21,6 @@ class FsdpStrategy final : public DdpStrategy {
   FsdpStrategy(ProcessGroup& group, c10::Device device, const FSDPOptions& options, int64_t sharing_ranks,
                bool sync_batchnorm);
 
-  const char* name() const override { return "fsdp"; }
-  bool shards_parameters() const override { return true; }
-  bool saves_shards() const override { return saves_shards_; }
   /// Returns the units that the last training batch used (ShardedModule::uses); empty before the first.
   std::vector<size_t> uses() const { return sharded_ ? sharded_->uses() : std::vector<size_t>(); }
   /// What configure_model makes is divided among the ranks at once.
@@ -37,27 +34,28 @@ class FsdpStrategy final : public DdpStrategy {
   void backward(const at::Tensor& loss, bool sync) override;
   bool reduces_each_batch() const override { return sharding_.reduce_each_batch; }
   void backward_without_loss() override;
-  State gradient_means() override { return sharded_ ? sharded_->gradient_means() : State(); }
-  bool load_gradient_means(const std::vector<State>& of_ranks) override;
   std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& /*optimizer*/) const override {
     return optimizer_->whole_parameters();
   }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return optimizer_->norm_of_all(norm); }
   void zero_grad(torch::optim::Optimizer& optimizer) override;
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override;
+  void give_back() override;
+
+ protected:
+  State weights() override;
   /// Returns the whole state on rank 0 and nothing on the others. Collective: all ranks call it.
   State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override { return sharded_optimizer().state_dict(); }
   void load_optimizer_state(torch::optim::Optimizer& /*optimizer*/, const State& state) override {
     optimizer_->load_state_dict(state);
   }
-  State weights() override;
-  State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) override;
-  State divided_weights(State& divided, const std::string& key) override;
-  void give_back() override;
+  bool saves_shards() const override { return saves_shards_; }
+  State sharded_weights(State& shards, const std::string& key) override;
+  State sharded_optimizer_state(torch::optim::Optimizer& optimizer, State& shards) override;
+  State gradient_means() override { return sharded_ ? sharded_->gradient_means() : State(); }
+  bool load_gradient_means(const std::vector<State>& of_ranks) override;
   State state_dict() override { return {}; }
   void load_state_dict(const State& /*state*/) override {}
-
- protected:
   /// Throws levin::UsageError if parameters were added, or now require a gradient.
   bool follow_parameters() override;
 

@@ -9,7 +9,7 @@
 namespace levin {
 namespace {
 
-constexpr StrategyTraits kOneDevice = {.class_name = "SingleDeviceStrategy"};
+constexpr StrategyTraits kOneDevice = {.is_plain = true, .class_name = "SingleDeviceStrategy"};
 constexpr StrategyTraits kReplicas = {.has_replicas = true, .class_name = "DataParallelStrategy"};
 constexpr StrategyTraits kRanks = {.has_ranks = true, .class_name = "DDPStrategy"};
 constexpr StrategyTraits kZero1 = {.has_ranks = true, .shards_optimizer = true, .class_name = "Zero1Strategy"};
@@ -42,7 +42,9 @@ std::unique_ptr<Strategy> make_fsdp(const void* options, const StrategyParts& pa
 
 /// Registers levin's strategies.
 void register_builtins(Registry<StrategyKind::Entry>& registry) {
-  registry.add<NoOptions>("auto", "ddp for several devices, dp for several gpus in the early spelling, else one device",
+  registry.add<NoOptions>("auto",
+                          "ddp for several devices, machines or ranks of a launcher, dp for several gpus in the early "
+                          "spelling, else one device",
                           {kOneDevice, make_single_device});
   registry.add<NoOptions>("single_device", "One process and one device", {kOneDevice, make_single_device});
   registry.add<DPOptions>("dp", "One process, and copies of the module on several devices",
@@ -68,5 +70,7 @@ Registry<StrategyKind::Entry>& StrategyKind::registry() {
   }();
   return registry;
 }
+
+const OptionType& OptionTraits<ClassChoice<StrategyKind>>::type() { return part_type<StrategyKind>(); }
 
 }  // namespace levin

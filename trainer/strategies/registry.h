@@ -1,6 +1,7 @@
 #pragma once
 #include <c10/core/Device.h>
-#include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
+#include <levin/trainer/strategies/strategy_kind.h>
 #include <levin/trainer/strategies/strategy_options.h>
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct StrategyTraits {
   bool has_ranks = false;          ///< each device has a process of its own
   bool has_replicas = false;       ///< one process trains copies of the module on several devices
   bool shards_optimizer = false;   ///< each rank has a shard of the optimizer's state alone
-  bool shards_parameters = false;  ///< and of the parameters
+  bool shards_parameters = false;  ///< and of the parameters, which operations find whole in a RunScope
+  bool is_plain = false;           ///< a step is the module's on one device, so that it can be captured or compiled
   const char* class_name = "";     ///< PyTorch Lightning's, for profilers: "DDPStrategy"
 };
 
@@ -51,15 +53,9 @@ struct StrategyKind {
 /// if it has a nested `Options`, from its options.
 template <class S>
 bool add_strategy(Registry<StrategyKind::Entry>& registry, const std::string& name, const std::string& help = "") {
-  using Options = OptionsOf<S>;
-  registry.add<Options>(
-      name, help,
-      {S::kTraits, []([[maybe_unused]] const void* options, const StrategyParts& parts) -> std::unique_ptr<Strategy> {
-         if constexpr (std::is_same_v<Options, NoOptions>)
-           return std::make_unique<S>(parts);
-         else
-           return std::make_unique<S>(parts, *static_cast<const Options*>(options));
-       }});
+  registry.add<OptionsOf<S>>(name, help, {S::kTraits, [](const void* options, const StrategyParts& parts) {
+                                            return make_registered<S>(options, parts);
+                                          }});
   return true;
 }
 
@@ -76,6 +72,6 @@ std::optional<Options> strategy_options(const ClassChoice<StrategyKind>& strateg
 }  // namespace levin
 
 /// Registers a strategy class for configs. Use it at namespace scope in a .cpp file; the name may be qualified.
-#define LEVIN_REGISTER_STRATEGY(Class)                                              \
-  [[maybe_unused]] static const bool LEVIN_CONCAT(levin_registered_, __COUNTER__) = \
+#define LEVIN_REGISTER_STRATEGY(Class) \
+  LEVIN_REGISTERED =                   \
       ::levin::add_strategy<Class>(::levin::StrategyKind::registry(), ::levin::detail::unqualified(#Class))

@@ -14,12 +14,10 @@ class SingleDeviceStrategy : public OneProcessStrategy {
   explicit SingleDeviceStrategy(c10::Device device, bool moves_module = true)
       : device_(device), moves_module_(moves_module), transfer_(device) {}
 
-  const char* name() const override { return "single_device"; }
   std::string where() const override { return moves_module_ ? device_.str() : "the devices of the module's parts"; }
   c10::Device device() const override { return device_; }
   void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
-  bool can_be_captured() const override { return true; }
   Batch to_device(Batch batch) override { return transfer_(std::move(batch)); }
   StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) override;
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;

@@ -3,11 +3,11 @@
 #include <c10/core/Device.h>
 #include <levin/core/ranks/comm.h>
 #include <levin/core/run/step_context.h>
-#include <levin/core/state/state.h>
 #include <levin/data/batch.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/strategies/rank_sync.h>
 #include <levin/trainer/strategies/step_function.h>
+#include <levin/trainer/strategies/strategy_state.h>
 
 #include <cstdint>
 #include <functional>
@@ -20,14 +20,14 @@ namespace levin {
 
 using EvaluationStep = void (LightningModule::*)(const Batch& batch, int64_t batch_idx);
 
-/// Places a run's module on one device or many and runs its steps. The loops use only this interface.
+/// Places a run's module on one device or many and runs its steps. The loops use only this interface; checkpoints use
+/// `state`.
 ///
 /// All functions are pure virtual, so that a wrapper of another strategy cannot forget one.
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  virtual const char* name() const = 0;
   virtual Comm& comm() = 0;
   /// Returns the devices, as text for people: "cuda:0, cuda:1".
   virtual std::string where() const = 0;
@@ -43,13 +43,13 @@ class Strategy {
   /// Moves the module to its device, unless it is to stay where it is. The caller keeps the module, which must outlive
   /// the strategy's use.
   virtual void place(LightningModule& module) = 0;
-  /// Returns whether each rank has only a shard of the parameters, which operations find whole in a RunScope.
-  virtual bool shards_parameters() const = 0;
   /// Called once, after configure_optimizers and before any state is applied.
   virtual void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) = 0;
+  /// Called once, after the run's last step: the module has its whole parameters again. Collective: all ranks call it.
+  virtual void give_back() = 0;
+  /// Returns what checkpoints hold of this strategy's ranks.
+  virtual StrategyState& state() = 0;
 
-  /// Returns whether a step can be captured as a device graph.
-  virtual bool can_be_captured() const = 0;
   virtual Batch to_device(Batch batch) = 0;
   /// Computes the loss of a batch, on one device or several.
   virtual StepOutput run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) = 0;
@@ -67,38 +67,12 @@ class Strategy {
   virtual bool reduces_each_batch() const = 0;
   /// Takes part in the other ranks' backward that reduces gradients if this rank has no loss.
   virtual void backward_without_loss() = 0;
-  /// Returns the mean gradients that this rank holds besides the parameters' own, for a checkpoint; none if there are
-  /// none.
-  virtual State gradient_means() = 0;
-  /// Restores what each rank of an earlier session has returned. Returns false if the strategy holds no such means.
-  virtual bool load_gradient_means(const std::vector<State>& of_ranks) = 0;
   /// Returns the gradient norm over all ranks, from the norm of this rank's share.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   /// Drops gradients that the strategy keeps besides the parameters' own. Called when an optimizer's gradients are
   /// dropped.
   virtual void zero_grad(torch::optim::Optimizer& optimizer) = 0;
   virtual void step(torch::optim::Optimizer& optimizer, const Closure& closure) = 0;
-  /// Returns the whole state of an optimizer, gathered from its shards, in the layout of Python's optimizers; the rank
-  /// that writes checkpoints gets it. Collective: all ranks call it.
-  virtual State optimizer_state(torch::optim::Optimizer& optimizer) = 0;
-  /// Restores such a state. Throws levin::UsageError if it does not fit; the optimizer is then unchanged.
-  virtual void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) = 0;
-  /// Returns the module's weights by name, as module_state_dict does; the rank that writes checkpoints gets them all.
-  /// Collective: all ranks call it.
-  virtual State weights() = 0;
-  /// Returns whether checkpoints are sharded: each rank writes what it holds.
-  virtual bool saves_shards() const = 0;
-  /// The same two for a sharded checkpoint. What is divided among the ranks has marks in the tree, and this rank's
-  /// slices are added to `divided` (divided_state.h), those of weights by keys that begin with `key`. They are no
-  /// collectives.
-  virtual State divided_optimizer_state(torch::optim::Optimizer& optimizer, State& divided) = 0;
-  virtual State divided_weights(State& divided, const std::string& key) = 0;
-  /// Called once, after the run's last step: the module has its whole parameters again. Collective: all ranks call it.
-  virtual void give_back() = 0;
-  /// Returns the strategy's own state for an exact resume; none if it has no state.
-  virtual State state_dict() = 0;
-  /// Called after `attach`. Throws levin::UsageError for another module's state.
-  virtual void load_state_dict(const State& state) = 0;
 };
 
 }  // namespace levin

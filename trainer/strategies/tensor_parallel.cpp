@@ -99,7 +99,7 @@ at::Tensor TensorParallelStrategy::reduce_norm(const at::Tensor& norm) {
 State TensorParallelStrategy::optimizer_state(torch::optim::Optimizer& optimizer) {
   if (optimizer_ == nullptr)
     throw UsageError("trainer.mesh.tensor: the optimizer's state is divided by parts that the module no longer has");
-  State state = ForwardingStrategy::optimizer_state(optimizer);
+  State state = inner().state().optimizer_state(optimizer);
   if (mesh_->data().rank() != 0) return {};
   const std::map<std::string, parallel::Partition> partitions = parallel::partitions_of(*module_);
   const auto in_order = partitions_in_order(parameters_, *module_, partitions);
@@ -109,13 +109,13 @@ State TensorParallelStrategy::optimizer_state(torch::optim::Optimizer& optimizer
 
 void TensorParallelStrategy::load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) {
   const std::map<std::string, parallel::Partition> partitions = parallel::partitions_of(*module_);
-  ForwardingStrategy::load_optimizer_state(
+  inner().state().load_optimizer_state(
       optimizer,
       parallel::own_optimizer_state(state, parameters_, partitions_in_order(parameters_, *module_, partitions)));
 }
 
 State TensorParallelStrategy::weights() {
-  const State own = ForwardingStrategy::weights();
+  const State own = inner().state().weights();
   return mesh_->data().rank() == 0 ? parallel::join_tensors(*module_, own) : State::dict();
 }
 

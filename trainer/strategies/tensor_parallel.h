@@ -12,7 +12,7 @@ namespace levin {
 /// A wrapper of ddp, zero1 or fsdp over the data-parallel ranks of a mesh, whose module is divided among the ranks of
 /// tensor groups (parallel::divide_module). To the run it looks like the data-parallel ranks alone: a checkpoint, and a
 /// gradient's norm, are those of the whole module. Supports one elementwise optimizer, under automatic optimization.
-class TensorParallelStrategy final : public ForwardingStrategy {
+class TensorParallelStrategy final : public ForwardingStrategy, protected StrategyState {
  public:
   /// `inner` was made with the data-parallel ranks of `mesh`.
   TensorParallelStrategy(std::unique_ptr<RankMesh> mesh, std::unique_ptr<DdpStrategy> inner);
@@ -29,10 +29,24 @@ class TensorParallelStrategy final : public ForwardingStrategy {
   void place(LightningModule& module) override;
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   at::Tensor reduce_norm(const at::Tensor& norm) override;
+  void give_back() override;
+  StrategyState& state() override { return *this; }
+
+ protected:
+  State weights() override;
   State optimizer_state(torch::optim::Optimizer& optimizer) override;
   void load_optimizer_state(torch::optim::Optimizer& optimizer, const State& state) override;
-  State weights() override;
-  void give_back() override;
+  bool saves_shards() const override { return false; }  // options that ask for shards contradict a tensor group
+  State sharded_weights(State& /*shards*/, const std::string& /*key*/) override { return weights(); }
+  State sharded_optimizer_state(torch::optim::Optimizer& optimizer, State& /*shards*/) override {
+    return optimizer_state(optimizer);
+  }
+  State gradient_means() override { return inner().state().gradient_means(); }
+  bool load_gradient_means(const std::vector<State>& of_ranks) override {
+    return inner().state().load_gradient_means(of_ranks);
+  }
+  State state_dict() override { return inner().state().state_dict(); }
+  void load_state_dict(const State& state) override { inner().state().load_state_dict(state); }
 
  private:
   at::Tensor square_of_undivided() const;

@@ -9,7 +9,7 @@ constexpr const char* kShares = "shares";
 }  // namespace
 
 void Zero1Strategy::attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) {
-  check_divisible(optimizers);
+  check_divisible(optimizers, "zero1");
   DdpStrategy::attach(optimizers);
   if (optimizers.empty()) return;
   sharded_.emplace(*optimizers.front(), *reducer());

@@ -13,7 +13,6 @@ class Zero1Strategy final : public DdpStrategy {
   /// As in DdpStrategy; `options` must have `shard_gradients`.
   using DdpStrategy::DdpStrategy;
 
-  const char* name() const override { return "zero1"; }
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   void backward(const at::Tensor& loss, bool sync) override;
   void backward_without_loss() override;
@@ -23,6 +22,8 @@ class Zero1Strategy final : public DdpStrategy {
   at::Tensor reduce_norm(const at::Tensor& norm) override { return sharded_->norm_of_all(norm); }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override { sharded_->zero_grad(); }
   void step(torch::optim::Optimizer& /*optimizer*/, const Closure& closure) override { sharded_->step(closure); }
+
+ protected:
   /// Returns the whole state on rank 0 and nothing on the others. Collective: all ranks call it.
   State optimizer_state(torch::optim::Optimizer& /*optimizer*/) override {
     follow_parameters();  // a hook may have added groups since the last step
@@ -37,7 +38,6 @@ class Zero1Strategy final : public DdpStrategy {
   State state_dict() override;
   void load_state_dict(const State& state) override;
 
- protected:
   bool follow_parameters() override;
 
  private:

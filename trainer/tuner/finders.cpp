@@ -1,6 +1,7 @@
 #include <levin/trainer/tuner/finders.h>
 #include <levin/callbacks/registry.h>
 #include <levin/trainer/launch/start_identity.h>
+#include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/run/run_inputs.h>
 #include <levin/trainer/run_folder/find_checkpoint.h>
 #include <levin/trainer/trainer.h>
@@ -10,7 +11,7 @@
 namespace levin {
 
 bool finder_may_search(const Trainer& trainer, const RunInputs& inputs) {
-  if (trainer.options().fast_dev_run) return false;
+  if (trainer.options()->fast_dev_run) return false;
   const StartIdentity start = find_start();
   return !find_checkpoint({.runs = trainer.options().runs_folder(),
                            .ckpt_path = inputs.ckpt_path,

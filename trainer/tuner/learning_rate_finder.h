@@ -2,6 +2,7 @@
 #include <levin/callbacks/before_fit.h>
 #include <levin/callbacks/callback.h>
 #include <levin/trainer/tuner/lr_find.h>
+#include <levin/trainer/tuner/lr_growth.h>
 
 #include <optional>
 
@@ -12,7 +13,7 @@ struct LearningRateFinderOptions {
   double max_lr = LEVIN_OPTION(max_lr, 1, "Rate of the last step", {.min = 0});
   int64_t num_training_steps =
       LEVIN_OPTION(num_training_steps, 100, "Optimizer steps, each with another rate", {.min = 1});
-  std::string mode = LEVIN_OPTION(mode, "exponential", "How the rate grows", {.choices = {"exponential", "linear"}});
+  Choice<LRGrowth> mode = LEVIN_OPTION(mode, LRGrowth::Exponential, "How the rate grows");
   std::optional<double> early_stop_threshold =
       LEVIN_OPTION(early_stop_threshold, 4.0,
                    "End where the smoothed loss is n times the best, or not finite; unset: never", {.min = 0});

@@ -58,7 +58,7 @@ class LRSweep : public TrialCallback {
   double lr_of(double step) const {
     if (step == 0) return options_.min_lr;
     const double part = (step + 1) / static_cast<double>(options_.num_training);
-    if (options_.mode == "linear") return options_.min_lr + part * (options_.max_lr - options_.min_lr);
+    if (options_.mode == LRGrowth::Linear) return options_.min_lr + part * (options_.max_lr - options_.min_lr);
     return options_.min_lr * std::pow(options_.max_lr / options_.min_lr, part);
   }
 
@@ -73,13 +73,13 @@ void check(const LRFindOptions& options) {
   schema_of<LRFindOptions>().check(&options, "lr_find");
   if (options.max_lr <= options.min_lr)
     throw UsageError("lr_find: expected min_lr < max_lr, got ", options.min_lr, " and ", options.max_lr);
-  if (options.mode == "exponential" && options.min_lr <= 0)
+  if (options.mode == LRGrowth::Exponential && options.min_lr <= 0)
     throw UsageError("lr_find.min_lr: an exponential range begins above 0; got ", options.min_lr);
 }
 
 void write(LRFindResult& found, const Trainer& trainer, const LRFindOptions& options) {
   const ResolvedOptions& of_trainer = trainer.options();
-  if (!options.folder && of_trainer.barebones) return;
+  if (!options.folder && of_trainer->barebones) return;
   const auto folder = options.folder.value_or(of_trainer.runs_folder()).lexically_normal();
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
@@ -116,7 +116,7 @@ LRFindResult find(Trainer& trainer, ModuleRef module, const std::optional<data::
 
 std::string LRFindResult::to_json() const {
   Json json = {{"suggestion", suggestion() ? Json(*suggestion()) : Json()},
-               {"mode", mode},
+               {"mode", mode.word()},
                {"stopped_early", stopped_early},
                {"lr", lrs},
                {"loss", losses}};

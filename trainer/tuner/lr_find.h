@@ -3,6 +3,7 @@
 #include <levin/data/loader.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/trainer/trainer.h>
+#include <levin/trainer/tuner/lr_growth.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -18,7 +19,7 @@ struct LRFindOptions {
   double min_lr = LEVIN_OPTION(min_lr, 1e-8, "Rate of the first step", {.min = 0});
   double max_lr = LEVIN_OPTION(max_lr, 1, "Rate of the last step", {.min = 0});
   int64_t num_training = LEVIN_OPTION(num_training, 100, "Optimizer steps, each with another rate", {.min = 1});
-  std::string mode = LEVIN_OPTION(mode, "exponential", "How the rate grows", {.choices = {"exponential", "linear"}});
+  Choice<LRGrowth> mode = LEVIN_OPTION(mode, LRGrowth::Exponential, "How the rate grows");
   std::optional<double> early_stop_threshold =
       LEVIN_OPTION(early_stop_threshold, 4.0,
                    "End where the smoothed loss is n times the best, or not finite; unset: never", {.min = 0});
@@ -38,7 +39,7 @@ struct LRFindOptions {
 struct LRFindResult {
   std::vector<double> lrs = {};     ///< of the parameter group with the largest rate, one per step
   std::vector<double> losses = {};  ///< smoothed; the last may be NaN or infinite
-  std::string mode = {};
+  Choice<LRGrowth> mode = LRGrowth::Exponential;
   bool stopped_early = false;        ///< the loss grew too large
   std::optional<size_t> index = {};  ///< index of the suggestion in `lrs`
   std::filesystem::path plot = {};   ///< lr_find.svg; empty if it was not written

@@ -119,7 +119,7 @@ class Picture {
 }  // namespace
 
 std::string LRFindResult::to_svg() const {
-  const bool is_log = mode != "linear";
+  const bool is_log = mode != LRGrowth::Linear;
   const auto points = drawable(*this, is_log);
   const Axis x{.first_pixel = kLeft, .last_pixel = kWidth - kRight, .is_log = is_log};
   const Axis y{.first_pixel = kHeight - kBottom, .last_pixel = kTop};

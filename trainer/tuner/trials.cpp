@@ -34,7 +34,7 @@ class Trials::PutBack {
 
 Trials::Trials(const Trainer& trainer, ModuleRef module, std::optional<data::DataModuleRef> data, data::Loaders train)
     : trainer_(trainer), module_(module), data_(data), train_(std::move(train)), snapshot_(*module.module) {
-  if (trainer.options().fast_dev_run)
+  if (trainer.options()->fast_dev_run)
     throw UsageError("trainer.fast_dev_run: a test of a few batches looks for no batch size and no learning rate");
   if (data_) data_state_ = deep_copy(data_->module->state_dict());
   for (const auto& loader : train_) loader_states_.push_back(deep_copy(loader->state_dict()));
@@ -43,10 +43,7 @@ Trials::Trials(const Trainer& trainer, ModuleRef module, std::optional<data::Dat
 void Trials::run(const std::shared_ptr<TrialCallback>& callback, const std::function<void(TrainerOptions&)>& change) {
   const PutBack put_back(*this);
   callback->use(state_, snapshot_);
-  const std::unique_ptr<Trainer> trainer = Trainer::Impl::of(trainer_).for_trials([&](TrainerOptions& options) {
-    change(options);
-    options.callbacks = {CallbackEntry(callback)};
-  });
+  const std::unique_ptr<Trainer> trainer = Trainer::Impl::of(trainer_).for_trials({CallbackEntry(callback)}, change);
   if (data_)
     trainer->fit(module_, *data_);
   else

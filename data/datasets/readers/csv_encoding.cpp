@@ -70,7 +70,7 @@ at::Tensor encode_numbers(const CsvTable& table, const std::vector<int64_t>& row
   for (const int64_t row : rows) {
     for (size_t i = 0; i < width; ++i) {
       double value = static_cast<double>(table.numbers[static_cast<size_t>(row) * width + i]);
-      if (std::isnan(value)) value = options.missing == "mean" ? encoding.mean[i] : 0;
+      if (std::isnan(value)) value = options.missing == CsvMissing::Mean ? encoding.mean[i] : 0;
       if (options.standardize) value = (value - encoding.mean[i]) / encoding.stddev[i];
       *out++ = static_cast<float>(value);
     }
@@ -90,7 +90,7 @@ at::Tensor encode_categories(const CsvTable& table, const std::vector<int64_t>& 
     for (size_t i = 0; i < width; ++i) {
       const auto word = static_cast<size_t>(table.codes[static_cast<size_t>(row) * width + i]);
       int64_t code = codes[i][word];
-      if (code < 0 && options.unknown != "code") {
+      if (code < 0 && options.unknown != CsvUnknown::Code) {
         throw_unknown(table, row, table.categories[i], table.words[i].words()[word],
                       "; set --data.unknown code to give such values one code more");
       }
@@ -173,7 +173,7 @@ CsvEncoding learn_csv_encoding(const CsvTable& table, const std::vector<int64_t>
   encoding.features = table.features;
   for (size_t i = 0; i < table.features.size(); ++i) {
     const auto [sum, count] = sum_of(table, rows, i, [](double value) { return value; });
-    if (count == 0 && options.missing == "mean") {
+    if (count == 0 && options.missing == CsvMissing::Mean) {
       throw UsageError(table.file, ": column '", table.features[i], "' has no value to take the mean of");
     }
     const double mean = count ? sum / static_cast<double>(count) : 0;

@@ -83,7 +83,7 @@ class TableReader {
 
   /// Returns false if the row is left out.
   bool add_row() {
-    if (options_.missing == "drop" && lacks_any()) return false;
+    if (options_.missing == CsvMissing::Drop && lacks_any()) return false;
     for (const size_t column : columns_.features) table_.numbers.push_back(feature(column));
     for (size_t i = 0; i < columns_.categories.size(); ++i) {
       const size_t column = columns_.categories[i];
@@ -103,7 +103,7 @@ class TableReader {
   }
   /// Returns the word for a missing value; throws if missing values are not allowed.
   std::string_view allowed_missing(size_t column) const {
-    if (options_.missing != "error") return "";
+    if (options_.missing != CsvMissing::Error) return "";
     reader_.fail(column, shown_field(reader_[column]) + " is missing; set --data.missing to mean, zero or drop");
   }
   /// Returns the option that would make a number of the text; empty if there is none.
@@ -126,7 +126,7 @@ class TableReader {
     if (is_missing(column)) {
       reader_.fail(column, shown_field(reader_[column]) + " is a missing target; set --data.missing to drop");
     }
-    if (options_.target_type == "number") {
+    if (options_.target_type == CsvTargetType::Number) {
       table_.target_numbers.push_back(number(column));
     } else {
       table_.target_codes.push_back(table_.classes.add(reader_[column]));
@@ -143,11 +143,11 @@ class TableReader {
 }  // namespace
 
 CsvNumberFormat number_format_of(const CsvDatasetOptions& options) {
-  if (options.thousands.size() > 1 || options.thousands == options.decimal)
-    throw UsageError("data.thousands: expected one character other than data.decimal, '", options.decimal, "', got '",
+  const std::string decimal = options.decimal.word();
+  if (options.thousands.size() > 1 || options.thousands == decimal)
+    throw UsageError("data.thousands: expected one character other than data.decimal, '", decimal, "', got '",
                      options.thousands, "'");
-  return {.decimal = options.decimal.empty() ? '.' : options.decimal.front(),
-          .thousands = options.thousands.empty() ? '\0' : options.thousands.front()};
+  return {.decimal = decimal.front(), .thousands = options.thousands.empty() ? '\0' : options.thousands.front()};
 }
 
 std::optional<float> csv_number(std::string_view field, CsvNumberFormat format) {
@@ -180,6 +180,7 @@ int64_t CsvWords::add(std::string_view word) {
 
 CsvTable read_csv_table(const std::filesystem::path& path, const CsvDatasetOptions& options,
                         const std::vector<std::string>* features) {
+  schema_of<CsvDatasetOptions>().check(&options, "data");
   if (options.delimiter.size() != 1) {
     throw UsageError("data.delimiter: expected one character, got '", options.delimiter, "'");
   }

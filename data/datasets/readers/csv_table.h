@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 
 #include <cstdint>
@@ -10,7 +11,44 @@
 #include <unordered_map>
 #include <vector>
 
-namespace levin::data {
+namespace levin {
+namespace data {
+
+/// What the target column holds: one of several classes, or a number.
+enum class CsvTargetType : uint8_t { Class, Number };
+/// What becomes of a row with a missing value.
+enum class CsvMissing : uint8_t {
+  Error,
+  Mean,  ///< the value becomes the mean of its feature
+  Zero,  ///< the value becomes 0
+  Drop   ///< the row is left out
+};
+/// What becomes of a category that the training data lack.
+enum class CsvUnknown : uint8_t {
+  Error,
+  Code  ///< all of them get one code, the last
+};
+/// The character before the fraction of a number.
+enum class DecimalMark : uint8_t { Point, Comma };
+
+}  // namespace data
+
+template <>
+inline constexpr auto kWords<data::CsvTargetType> =
+    words_of<data::CsvTargetType>({{"class", data::CsvTargetType::Class}, {"number", data::CsvTargetType::Number}});
+template <>
+inline constexpr auto kWords<data::CsvMissing> = words_of<data::CsvMissing>({{"error", data::CsvMissing::Error},
+                                                                             {"mean", data::CsvMissing::Mean},
+                                                                             {"zero", data::CsvMissing::Zero},
+                                                                             {"drop", data::CsvMissing::Drop}});
+template <>
+inline constexpr auto kWords<data::CsvUnknown> =
+    words_of<data::CsvUnknown>({{"error", data::CsvUnknown::Error}, {"code", data::CsvUnknown::Code}});
+template <>
+inline constexpr auto kWords<data::DecimalMark> =
+    words_of<data::DecimalMark>({{".", data::DecimalMark::Point}, {",", data::DecimalMark::Comma}});
+
+namespace data {
 
 /// The columns of a CSV file to read, and how to read them.
 struct CsvDatasetOptions {
@@ -20,23 +58,21 @@ struct CsvDatasetOptions {
   std::vector<std::string> ignore =
       LEVIN_OPTION(ignore, {}, "Columns that are no features, such as a number of the row, where features is empty");
   std::string target = LEVIN_OPTION(target, "", "Column for `target`; empty: none");
-  std::string target_type = LEVIN_OPTION(target_type, "class", "The target is one of several classes, or a number",
-                                         {.choices = {"class", "number"}});
-  std::string missing =
-      LEVIN_OPTION(missing, "error",
-                   "A value is missing: stop (error), take the feature's mean or zero, or leave the row out (drop)",
-                   {.choices = {"error", "mean", "zero", "drop"}});
+  Choice<CsvTargetType> target_type =
+      LEVIN_OPTION(target_type, CsvTargetType::Class, "The target is one of several classes, or a number");
+  Choice<CsvMissing> missing =
+      LEVIN_OPTION(missing, CsvMissing::Error,
+                   "A value is missing: stop (error), take the feature's mean or zero, or leave the row out (drop)");
   std::vector<std::string> missing_values =
       LEVIN_OPTION(missing_values, {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"}, "Texts of a missing value");
   bool standardize =
       LEVIN_OPTION(standardize, false, "Subtract each feature's mean and divide by its standard deviation");
-  std::string unknown =
-      LEVIN_OPTION(unknown, "error",
-                   "A category that the training data lack: stop (error), or give all of them one code more (code)",
-                   {.choices = {"error", "code"}});
+  Choice<CsvUnknown> unknown =
+      LEVIN_OPTION(unknown, CsvUnknown::Error,
+                   "A category that the training data lack: stop (error), or give all of them one code more (code)");
   std::string delimiter = LEVIN_OPTION(delimiter, ",", "The character between two fields");
-  std::string decimal = LEVIN_OPTION(decimal, ".", "The character before the fraction of a number: 3.14 or 3,14",
-                                     {.choices = {".", ","}});
+  Choice<DecimalMark> decimal =
+      LEVIN_OPTION(decimal, DecimalMark::Point, "The character before the fraction of a number: 3.14 or 3,14");
   std::string thousands =
       LEVIN_OPTION(thousands, "", "The character between groups of three digits, as in 1,000; empty: none");
   bool header = LEVIN_OPTION(header, true, "The first line names the columns; otherwise their names are 0, 1, ...");
@@ -99,4 +135,5 @@ bool is_missing_csv(std::string_view field, const CsvDatasetOptions& options);
 CsvTable read_csv_table(const std::filesystem::path& file, const CsvDatasetOptions& options,
                         const std::vector<std::string>* features = nullptr);
 
-}  // namespace levin::data
+}  // namespace data
+}  // namespace levin

@@ -103,14 +103,15 @@ int64_t ImageFolderDataset::skipped() const { return skips_->count.load(); }
 at::Tensor ImageFolderDataset::read(int64_t index) const {
   ImageOptions options;
   if (options_.scaled_decode) {
-    options.min_height = options.min_width = options_.resize == "exact" ? options_.image_size : options_.resize_size;
+    options.min_height = options.min_width =
+        options_.resize == ImageResize::Exact ? options_.image_size : options_.resize_size;
   }
   return as_batch(read_image(path(index), options));
 }
 
 at::Tensor ImageFolderDataset::prepared(at::Tensor image, Rng& rng) const {
   const int64_t size = options_.image_size;
-  if (size > 0 && options_.resize == "exact") {
+  if (size > 0 && options_.resize == ImageResize::Exact) {
     image = resized(image, size, size);
   } else if (size > 0) {
     image = center_crop(with_shorter_side(image, options_.resize_size), size);
@@ -129,7 +130,7 @@ at::Tensor ImageFolderDataset::prepared(at::Tensor image, Rng& rng) const {
 }
 
 at::Tensor ImageFolderDataset::read_or_skip(int64_t index, std::string& first_cause) const {
-  if (options_.on_error == "raise") return read(index);
+  if (options_.on_error == ImageErrors::Raise) return read(index);
   try {
     return read(index);
   } catch (const UsageError& error) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/data/dataset.h>
 #include <levin/data/datasets/readers/image_files.h>
@@ -10,20 +11,37 @@
 #include <string>
 #include <vector>
 
-namespace levin::data {
+namespace levin {
+namespace data {
+
+/// How images become square: the middle of the resized image, or both sides resized.
+enum class ImageResize : uint8_t { CenterCrop, Exact };
+/// What becomes of images that cannot be read.
+enum class ImageErrors : uint8_t { Raise, Skip };
+
+}  // namespace data
+
+template <>
+inline constexpr auto kWords<data::ImageResize> =
+    words_of<data::ImageResize>({{"center_crop", data::ImageResize::CenterCrop}, {"exact", data::ImageResize::Exact}});
+template <>
+inline constexpr auto kWords<data::ImageErrors> =
+    words_of<data::ImageErrors>({{"raise", data::ImageErrors::Raise}, {"skip", data::ImageErrors::Skip}});
+
+namespace data {
 
 struct ImageFolderDatasetOptions {
   int64_t image_size = LEVIN_OPTION(image_size, 0, "Side of the square images; 0: each as it is", {.min = 0});
-  std::string resize = LEVIN_OPTION(resize, "center_crop",
-                                    "Resize the shorter side and take the middle, or both sides to exactly image_size",
-                                    {.choices = {"center_crop", "exact"}});
+  Choice<ImageResize> resize =
+      LEVIN_OPTION(resize, ImageResize::CenterCrop,
+                   "Resize the shorter side and take the middle, or both sides to exactly image_size");
   int64_t resize_size =
       LEVIN_OPTION(resize_size, 0, "Shorter side before the middle is taken; 0: image_size", {.min = 0});
   bool scaled_decode = LEVIN_OPTION(scaled_decode, false,
                                     "Decode large JPEGs at 1/2, 1/4 or 1/8 of their size where that is enough: faster, "
                                     "with slightly other pixels");
-  std::string on_error = LEVIN_OPTION(on_error, "raise", "Images that cannot be read: end with an error, or leave out",
-                                      {.choices = {"raise", "skip"}});
+  Choice<ImageErrors> on_error =
+      LEVIN_OPTION(on_error, ImageErrors::Raise, "Images that cannot be read: end with an error, or leave out");
   /// One value per channel, or one for all, for `((x / 255) - mean) / std`; if empty, images stay uint8. Images that a
   /// transform made floating point are normalised as from 0 to 1.
   OneOrMore<double> mean = {}, std = {};
@@ -73,4 +91,5 @@ class ImageFolderDataset final : public Dataset {
   std::shared_ptr<Skips> skips_;   // shared by copies
 };
 
-}  // namespace levin::data
+}  // namespace data
+}  // namespace levin

@@ -24,11 +24,6 @@ at::Tensor resized(const at::Tensor& images, at::IntArrayRef size, Interpolation
 
 }  // namespace
 
-Interpolation parse_interpolation(const std::string& name) {
-  if (name == "nearest") return Interpolation::Nearest;
-  return name == "bicubic" ? Interpolation::Bicubic : Interpolation::Bilinear;
-}
-
 void resize_into(at::Tensor out, const at::Tensor& images, Interpolation interpolation, bool antialias) {
   const at::IntArrayRef size = out.sizes().slice(2);
   const at::ScalarType type = images.scalar_type();

@@ -73,12 +73,6 @@ class WindowCopy {
 
 }  // namespace
 
-PaddingMode parse_padding_mode(const std::string& name) {
-  if (name == "edge") return PaddingMode::Edge;
-  if (name == "reflect") return PaddingMode::Reflect;
-  return name == "symmetric" ? PaddingMode::Symmetric : PaddingMode::Constant;
-}
-
 at::Tensor windows_of(const at::Tensor& images, const std::vector<Corner>& corners, std::array<int64_t, 2> size,
                       PaddingMode mode, const std::vector<double>& fill) {
   at::Tensor out = at::empty({images.size(0), images.size(1), size[0], size[1]}, images.options());

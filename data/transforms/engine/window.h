@@ -1,18 +1,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/data/transforms/padding_mode.h>
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace levin::data {
-
-/// The content of pixels outside of an image.
-enum class PaddingMode { Constant, Edge, Reflect, Symmetric };
-
-/// Parses "constant", "edge", "reflect" or "symmetric"; the option check has already refused other names.
-PaddingMode parse_padding_mode(const std::string& name);
 
 /// The upper left corner of a window in the image; may lie outside.
 struct Corner {

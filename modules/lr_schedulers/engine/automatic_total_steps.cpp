@@ -10,7 +10,7 @@ namespace levin {
 int64_t automatic_total_steps(const char* scheduler, const LRSchedulerConfig& own_config,
                               const LRSchedulerContext& context) {
   const LRSchedulerConfig& config = context.outer_config ? *context.outer_config : own_config;
-  if (config.interval != "step")
+  if (config.interval != Interval::Step)
     throw UsageError(scheduler,
                      ".total_steps: \"auto\" counts optimizer steps; set interval to \"step\", or total_steps to the "
                      "number of epochs");
@@ -22,7 +22,7 @@ int64_t automatic_total_steps(const char* scheduler, const LRSchedulerConfig& ow
 }
 
 int64_t continued_total_steps(const char* scheduler, int64_t saved, int64_t planned, int64_t last_epoch,
-                              const std::string& when_longer) {
+                              WhenLonger when_longer) {
   if (planned == saved) return saved;
   const std::string lengths = c10::str(scheduler, ": the schedule of the checkpoint is made for ", saved,
                                        " steps, this run's options for ", planned);
@@ -30,11 +30,11 @@ int64_t continued_total_steps(const char* scheduler, int64_t saved, int64_t plan
     console::warn(lengths + "; it keeps its length, and is not at its end when the run is");
     return saved;
   }
-  if (when_longer == "stretch") {
+  if (when_longer == WhenLonger::Stretch) {
     console::info(c10::str(lengths, "; from step ", last_epoch, " on it is that of ", planned));
     return planned;
   }
-  if (when_longer == "hold") {
+  if (when_longer == WhenLonger::Hold) {
     console::info(c10::str(lengths, "; it keeps its length, and the last rates stay from step ", saved, " on"));
     return saved;
   }

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/modules/lr_schedulers/lr_scheduler.h>
+#include <levin/modules/lr_schedulers/when_longer.h>
 
 namespace levin {
 
@@ -10,9 +11,9 @@ int64_t automatic_total_steps(const char* scheduler, const LRSchedulerConfig& ow
                               const LRSchedulerContext& context);
 
 /// Returns the total_steps of a schedule whose state is loaded: `saved` is the saved value, `planned` the value from
-/// this run's options. If the run is longer, `when_longer` ("refuse", "hold" or "stretch") decides, and a message
-/// reports the outcome. Throws levin::UsageError for "refuse" if the schedule has ended at `last_epoch`.
+/// this run's options. If the run is longer, `when_longer` decides, and a message reports the outcome. Throws
+/// levin::UsageError for Refuse if the schedule has ended at `last_epoch`.
 int64_t continued_total_steps(const char* scheduler, int64_t saved, int64_t planned, int64_t last_epoch,
-                              const std::string& when_longer);
+                              WhenLonger when_longer);
 
 }  // namespace levin

@@ -82,17 +82,18 @@ Labels multiclass_labels(const ClassificationTask& task, const at::Tensor& preds
 
 }  // namespace
 
-ClassificationTask classification_task(const char* metric, const std::string& task, std::optional<int64_t> num_classes,
-                                       std::optional<int64_t> num_labels, std::optional<int64_t> ignore_index) {
+ClassificationTask classification_task(const char* metric, const std::optional<Choice<TaskKind>>& task,
+                                       std::optional<int64_t> num_classes, std::optional<int64_t> num_labels,
+                                       std::optional<int64_t> ignore_index) {
+  if (!task) throw UsageError(metric, ".task: missing; set the kind of classification, such as multiclass");
   const auto needed = [&](const char* option, std::optional<int64_t> value) {
-    if (!value) throw UsageError(metric, ".", option, ": missing; task ", task, " needs it");
+    if (!value) throw UsageError(metric, ".", option, ": missing; task ", task->word(), " needs it");
     return *value;
   };
-  if (task == "binary") return {TaskKind::Binary, metric, 1, ignore_index};
-  if (task == "multiclass") return {TaskKind::Multiclass, metric, needed("num_classes", num_classes), ignore_index};
-  if (task == "multilabel") return {TaskKind::Multilabel, metric, needed("num_labels", num_labels), ignore_index};
-  throw UsageError(metric, ".task: expected binary, multiclass or multilabel, got '", task, "'",
-                   did_you_mean(task, task_names()));
+  if (*task == TaskKind::Binary) return {TaskKind::Binary, metric, 1, ignore_index};
+  if (*task == TaskKind::Multiclass)
+    return {TaskKind::Multiclass, metric, needed("num_classes", num_classes), ignore_index};
+  return {TaskKind::Multilabel, metric, needed("num_labels", num_labels), ignore_index};
 }
 
 ClassificationInput masked(const ClassificationTask& task, at::TensorList inputs) {

@@ -1,19 +1,34 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/core/options/choice.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-namespace levin::metrics {
+namespace levin {
+namespace metrics {
 
-enum class TaskKind { Binary, Multiclass, Multilabel };
+/// The kind of classification.
+enum class TaskKind : uint8_t { Binary, Multiclass, Multilabel };
+/// How the values of classes become one value; None: one value each.
+enum class ClassAverage : uint8_t { Micro, Macro, Weighted, None };
 
-/// Returns the values of the option `task`.
-inline std::vector<std::string> task_names() { return {"binary", "multiclass", "multilabel"}; }
-/// Returns the values of the option `average`.
-inline std::vector<std::string> average_names() { return {"micro", "macro", "weighted", "none"}; }
+}  // namespace metrics
+
+template <>
+inline constexpr auto kWords<metrics::TaskKind> =
+    words_of<metrics::TaskKind>({{"binary", metrics::TaskKind::Binary},
+                                 {"multiclass", metrics::TaskKind::Multiclass},
+                                 {"multilabel", metrics::TaskKind::Multilabel}});
+template <>
+inline constexpr auto kWords<metrics::ClassAverage> =
+    words_of<metrics::ClassAverage>({{"micro", metrics::ClassAverage::Micro},
+                                     {"macro", metrics::ClassAverage::Macro},
+                                     {"weighted", metrics::ClassAverage::Weighted},
+                                     {"none", metrics::ClassAverage::None}});
+
+namespace metrics {
 
 /// The kind of inputs of a classification metric, from its options.
 struct ClassificationTask {
@@ -23,9 +38,10 @@ struct ClassificationTask {
   std::optional<int64_t> ignore_index = {};  ///< targets with this value are not counted
 };
 
-/// Throws levin::UsageError for an unknown task, and if num_classes or num_labels is unset but required by the task.
-ClassificationTask classification_task(const char* metric, const std::string& task, std::optional<int64_t> num_classes,
-                                       std::optional<int64_t> num_labels, std::optional<int64_t> ignore_index);
+/// Throws levin::UsageError if the task is unset, and if num_classes or num_labels is unset but required by the task.
+ClassificationTask classification_task(const char* metric, const std::optional<Choice<TaskKind>>& task,
+                                       std::optional<int64_t> num_classes, std::optional<int64_t> num_labels,
+                                       std::optional<int64_t> ignore_index);
 
 /// Preds and target of an update, and their task.
 struct ClassificationInput {
@@ -67,4 +83,5 @@ Scores to_scores(const ClassificationTask& task, const at::Tensor& preds, const 
 /// selects the elements. An index out of range is a device error: LibTorch throws on the CPU, CUDA asserts.
 at::Tensor count_indices(const at::Tensor& index, const at::Tensor& counted, int64_t size);
 
-}  // namespace levin::metrics
+}  // namespace metrics
+}  // namespace levin

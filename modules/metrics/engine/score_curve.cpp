@@ -40,9 +40,9 @@ at::Tensor weighted(const at::Tensor& values, const at::Tensor& support) {
 }  // namespace
 
 ScoreCurve::ScoreCurve(const char* metric, ScoreCurveOptions options) : options_(std::move(options)) {
-  task_ = classification_task(metric, options_.task, options_.num_classes, options_.num_labels, options_.ignore_index);
   schema_of<ScoreCurveOptions>().check(&options_, metric);
-  if (options_.average == "micro" && task_.kind == TaskKind::Multiclass)
+  task_ = classification_task(metric, options_.task, options_.num_classes, options_.num_labels, options_.ignore_index);
+  if (options_.average == ClassAverage::Micro && task_.kind == TaskKind::Multiclass)
     throw UsageError(metric, ".average: micro is for multilabel; expected macro, weighted or none for multiclass");
   if (is_exact()) {
     preds_ = add_list_state("preds");
@@ -118,8 +118,8 @@ at::Tensor ScoreCurve::compute_value() const {
   const CurveCounts counts = is_exact() ? exact_counts() : binned_counts();
   const at::Tensor each = values(counts);
   if (each.numel() == 1) return each.reshape({});
-  if (options_.average == "none") return each;
-  return options_.average == "macro" ? macro(each) : weighted(each, counts.positives);
+  if (options_.average == ClassAverage::None) return each;
+  return options_.average == ClassAverage::Macro ? macro(each) : weighted(each, counts.positives);
 }
 
 }  // namespace levin::metrics

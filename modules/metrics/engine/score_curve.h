@@ -1,22 +1,22 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/metrics/engine/classification_input.h>
 #include <levin/modules/metrics/metric.h>
 
 #include <optional>
-#include <string>
 
 namespace levin::metrics {
 
 /// Arguments of AUROC and AveragePrecision, with torchmetrics' names and defaults.
 struct ScoreCurveOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices_of = task_names});
+  std::optional<Choice<TaskKind>> task = LEVIN_OPTION(task, {}, "Kind of classification; required");
   std::optional<int64_t> thresholds = LEVIN_OPTION(
       thresholds, {}, "Thresholds from 0 to 1 that counts are kept for; unset: every score is kept, exact", {.min = 2});
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
   std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
-  std::string average = LEVIN_OPTION(average, "macro", "How classes become one value (micro: multilabel only)",
-                                     {.choices_of = average_names});
+  Choice<ClassAverage> average =
+      LEVIN_OPTION(average, ClassAverage::Macro, "How classes become one value (micro: multilabel only)");
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");
 };
 
@@ -47,7 +47,7 @@ class ScoreCurve : public Metric {
   at::Tensor compute_value() const override;
 
  private:
-  bool is_micro() const { return task_.kind == TaskKind::Multilabel && options_.average == "micro"; }
+  bool is_micro() const { return task_.kind == TaskKind::Multilabel && options_.average == ClassAverage::Micro; }
   CurveCounts exact_counts() const;
   CurveCounts binned_counts() const;
   void add_to_histograms(const Scores& scores);

@@ -15,11 +15,11 @@ at::Tensor and_counted(const at::Tensor& values, const at::Tensor& counted) {
 }  // namespace
 
 StatScores::StatScores(const char* metric, StatScoresOptions options) : options_(std::move(options)) {
-  task_ = classification_task(metric, options_.task, options_.num_classes, options_.num_labels, options_.ignore_index);
   schema_of<StatScoresOptions>().check(&options_, metric);
+  task_ = classification_task(metric, options_.task, options_.num_classes, options_.num_labels, options_.ignore_index);
   if (options_.top_k > 1 && (task_.kind != TaskKind::Multiclass || options_.top_k > task_.columns))
     throw UsageError(metric, ".top_k: expected 1, or for multiclass at most num_classes, got ", options_.top_k);
-  const bool micro = task_.kind == TaskKind::Multiclass && options_.average == "micro";
+  const bool micro = task_.kind == TaskKind::Multiclass && options_.average == ClassAverage::Micro;
   const int64_t size = micro ? 1 : task_.columns;
   tp_ = add_state("tp", {size}, at::kLong);
   fp_ = add_state("fp", {size}, at::kLong);
@@ -41,7 +41,7 @@ void StatScores::count_multiclass(const Labels& labels) {
   const at::Tensor right = and_counted(labels.preds == labels.target, labels.counted);
   const int64_t rows = labels.target.numel();
   at::Tensor found, predicted, actual, counted;
-  if (options_.average == "micro") {
+  if (options_.average == ClassAverage::Micro) {
     found = right.sum();
     counted = labels.counted.defined() ? labels.counted.sum() : at::full({}, rows, found.options());
     predicted = actual = counted;
@@ -75,13 +75,13 @@ at::Tensor StatScores::compute_value() const {
 }
 
 at::Tensor StatScores::averaged(const StatCounts& counts) const {
-  if (task_.kind == TaskKind::Binary || options_.average == "micro")
+  if (task_.kind == TaskKind::Binary || options_.average == ClassAverage::Micro)
     return score({counts.tp.sum(), counts.fp.sum(), counts.tn.sum(), counts.fn.sum()});
   const at::Tensor values = score(counts);
-  if (options_.average == "none") return values;
+  if (options_.average == ClassAverage::None) return values;
   const at::Tensor actual = counts.tp + counts.fn;
   at::Tensor weights = actual;
-  if (options_.average == "macro") {
+  if (options_.average == ClassAverage::Macro) {
     weights = at::full(values.sizes(), 1.0, values.options());
     const at::Tensor seen = options_.top_k == 1 ? actual + counts.fp : actual;
     if (task_.kind == TaskKind::Multiclass) weights = weights.masked_fill(seen == 0, 0);

@@ -1,22 +1,22 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <levin/modules/metrics/engine/classification_input.h>
 #include <levin/modules/metrics/metric.h>
 
 #include <optional>
-#include <string>
 
 namespace levin::metrics {
 
 /// Arguments of Accuracy, Precision, Recall and F1Score, with torchmetrics' names and defaults.
 struct StatScoresOptions {
-  std::string task = LEVIN_OPTION(task, "", "Kind of classification; required", {.choices_of = task_names});
+  std::optional<Choice<TaskKind>> task = LEVIN_OPTION(task, {}, "Kind of classification; required");
   double threshold =
       LEVIN_OPTION(threshold, 0.5, "Binary and multilabel: probabilities above it mean 1", {.min = 0, .max = 1});
   std::optional<int64_t> num_classes = LEVIN_OPTION(num_classes, {}, "Classes, for multiclass", {.min = 2});
   std::optional<int64_t> num_labels = LEVIN_OPTION(num_labels, {}, "Labels, for multilabel", {.min = 2});
-  std::string average = LEVIN_OPTION(average, "micro", "How classes become one value; none: one value each",
-                                     {.choices_of = average_names});
+  Choice<ClassAverage> average =
+      LEVIN_OPTION(average, ClassAverage::Micro, "How classes become one value; none: one value each");
   int64_t top_k =
       LEVIN_OPTION(top_k, 1, "Multiclass: the target counts as found among the k highest scores", {.min = 1});
   std::optional<int64_t> ignore_index = LEVIN_OPTION(ignore_index, {}, "Targets of this value are not counted");

@@ -7,13 +7,15 @@ namespace {
 
 torch::optim::LBFGSOptions to_torch(const LBFGSOptions& options) {
   schema_of<LBFGSOptions>().check(&options, "LBFGS");
+  std::optional<std::string> line_search;
+  if (options.line_search_fn) line_search = options.line_search_fn->word();
   return torch::optim::LBFGSOptions(options.lr)
       .max_iter(options.max_iter)
       .max_eval(options.max_eval.value_or(options.max_iter * 5 / 4))
       .tolerance_grad(options.tolerance_grad)
       .tolerance_change(options.tolerance_change)
       .history_size(options.history_size)
-      .line_search_fn(options.line_search_fn);
+      .line_search_fn(std::move(line_search));
 }
 
 const std::vector<torch::optim::OptimizerParamGroup>& one_only(

@@ -1,12 +1,25 @@
 #pragma once
+#include <levin/core/options/choice.h>
 #include <levin/core/options/option.h>
 #include <torch/optim/lbfgs.h>
 
+#include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
-namespace levin::optim {
+namespace levin {
+namespace optim {
+
+/// How LBFGS finds the length of a step.
+enum class LineSearch : uint8_t { StrongWolfe };
+
+}  // namespace optim
+
+template <>
+inline constexpr auto kWords<optim::LineSearch> =
+    words_of<optim::LineSearch>({{"strong_wolfe", optim::LineSearch::StrongWolfe}});
+
+namespace optim {
 
 /// Arguments of LBFGS, with PyTorch's names and defaults.
 struct LBFGSOptions {
@@ -17,8 +30,7 @@ struct LBFGSOptions {
   double tolerance_grad = LEVIN_OPTION(tolerance_grad, 1e-7, "End a step at gradients smaller than this", {.min = 0});
   double tolerance_change = LEVIN_OPTION(tolerance_change, 1e-9, "End a step at changes smaller than this", {.min = 0});
   int64_t history_size = LEVIN_OPTION(history_size, 100, "Updates that are remembered", {.min = 1});
-  std::optional<std::string> line_search_fn =
-      LEVIN_OPTION(line_search_fn, {}, "Line search; unset: none", {.choices = {"strong_wolfe"}});
+  std::optional<Choice<LineSearch>> line_search_fn = LEVIN_OPTION(line_search_fn, {}, "Line search; unset: none");
 };
 
 /// LibTorch's L-BFGS with checked options. A step evaluates its closure many times: under the trainer the whole
@@ -32,4 +44,5 @@ class LBFGS : public torch::optim::LBFGS {
   explicit LBFGS(std::vector<torch::optim::OptimizerParamGroup> groups, LBFGSOptions options = {});
 };
 
-}  // namespace levin::optim
+}  // namespace optim
+}  // namespace levin

@@ -2,7 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
 #include <levin/core/ranks/gather_states.h>
-#include <levin/core/state/divided_state.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/engine/saved_state.h>
@@ -287,21 +287,21 @@ State ShardedOptimizer::groups_of_all(const State& groups_of_parts) const {
   return groups;
 }
 
-State ShardedOptimizer::divided_state_dict(State& divided) {
+State ShardedOptimizer::sharded_state_dict(State& shards) {
   const State of_parts = optim::optimizer_state_dict(optimizer_);
   const std::string key = "optimizer_states/0/state";  // strategies that divide have one optimizer
-  if (divided.is_dict()) divided[key] = State::dict();
-  for (size_t i = 0; i < parts_.size() && divided.is_dict(); ++i) {
+  if (shards.is_dict()) shards[key] = State::dict();
+  for (size_t i = 0; i < parts_.size() && shards.is_dict(); ++i) {
     const State* const values = of_parts.at("state").find(static_cast<int64_t>(i));
     if (values == nullptr) continue;
     const auto parameter = static_cast<int64_t>(parts_[i].parameter);
     for (const auto& [name, value] : values->to_dict()) {
-      const bool is_divided = value.is_tensor() && value.to_tensor().dim() > 0;
-      divided[key][parameter][name] =
-          is_divided ? tensor_slice(parameters_[parts_[i].parameter], parts_[i].place.begin, value.to_tensor()) : value;
+      const bool is_sharded = value.is_tensor() && value.to_tensor().dim() > 0;
+      shards[key][parameter][name] =
+          is_sharded ? tensor_slice(parameters_[parts_[i].parameter], parts_[i].place.begin, value.to_tensor()) : value;
     }
   }
-  return State::dict({{"state", divided_mark(key)}, {"param_groups", groups_of_all(of_parts.at("param_groups"))}});
+  return State::dict({{"state", shard_mark(key)}, {"param_groups", groups_of_all(of_parts.at("param_groups"))}});
 }
 
 void ShardedOptimizer::load_state_dict(const State& saved) {

@@ -84,8 +84,8 @@ class ShardedOptimizer : public optim::detail::FoundByOptimizer<ShardedOptimizer
   /// and an empty state on the other ranks. Collective: all ranks call it.
   State state_dict();
   /// Returns the same with a mark for the state of the parameters, on all ranks, and adds this rank's slices to
-  /// `divided` (divided_state.h), unless that is none. No rank gathers anything.
-  State divided_state_dict(State& divided);
+  /// `shards` (sharded_state.h), unless that is none. No rank gathers anything.
+  State sharded_state_dict(State& shards);
   /// Loads this rank's shard of a state that `state_dict` returned on rank 0. Throws levin::UsageError if groups,
   /// parameters or shapes do not match; the optimizer is then unchanged.
   void load_state_dict(const State& state);

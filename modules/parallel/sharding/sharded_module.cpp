@@ -4,7 +4,7 @@
 #include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/core/ranks/gather_states.h>
-#include <levin/core/state/divided_state.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/observers/tensor_place.h>
 #include <levin/modules/parallel/ranks/shard.h>
@@ -235,7 +235,7 @@ State ShardedModule::state_dict() {
   return state;
 }
 
-State ShardedModule::divided_state_dict(State& divided, const std::string& key) const {
+State ShardedModule::sharded_state_dict(State& shards, const std::string& key) const {
   const UnwatchedScope unwatched;
   const at::NoGradGuard no_grad;
   std::unordered_map<TensorPlace, std::string, TensorPlace::Hash> keys;
@@ -249,7 +249,7 @@ State ShardedModule::divided_state_dict(State& divided, const std::string& key) 
         const int64_t first = std::max(offset, own.begin), last = std::min(offset + parameter.numel(), own.end);
         const std::string& of_parameter = keys[TensorPlace(parameter)] = key + "/" + block.names()[i];
         if (first < last && holds_first_replica())
-          divided[of_parameter] =
+          shards[of_parameter] =
               tensor_slice(parameter, first - offset, memory.own.narrow(0, first - own.begin, last - first));
         offset += parameter.numel();
       }
@@ -258,7 +258,7 @@ State ShardedModule::divided_state_dict(State& divided, const std::string& key) 
   for (const auto& [name, value] : module_state_dict(module_).to_dict()) {
     const at::Tensor& tensor = value.to_tensor();
     const auto found = keys.find(TensorPlace(tensor));
-    state[name] = found != keys.end() ? divided_mark(found->second) : value;
+    state[name] = found != keys.end() ? shard_mark(found->second) : value;
   }
   return state;
 }

@@ -104,10 +104,10 @@ class ShardedModule final : public ShardedMemory {
   /// Returns the module's parameters and buffers by name, on the CPU, as module_state_dict does: on rank 0, and none on
   /// the others. Collective: all ranks call it.
   State state_dict();
-  /// Returns the same with marks for what is divided, and adds this rank's slices to `divided` by the keys of the
-  /// marks, which begin with `key` (divided_state.h). Of several replicas the first gives its slices. No rank gathers
+  /// Returns the same with marks for what is sharded, and adds this rank's slices to `shards` by the keys of the marks,
+  /// which begin with `key` (sharded_state.h). Of several replicas the first gives its slices. No rank gathers
   /// anything.
-  State divided_state_dict(State& divided, const std::string& key = "state_dict") const;
+  State sharded_state_dict(State& shards, const std::string& key = "state_dict") const;
   /// Whether this rank's shards are those of the first replica, the only one without hybrid_shard.
   bool holds_first_replica() const { return group_.rank() == shards_->rank(); }
   /// Gives each rank the whole parameters; the object is of no use afterwards. Collective: all ranks call it.

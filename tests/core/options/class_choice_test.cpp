@@ -1,4 +1,5 @@
 #include <levin/core/options/class_choice.h>
+#include <levin/core/options/registry.h>
 
 #include <nlohmann/json.hpp>
 

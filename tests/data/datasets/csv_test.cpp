@@ -234,7 +234,7 @@ TEST_CASE("the columns' options stand flat beside the others in a config") {
   levin::schema_of<CsvOptions>().set(&options, "data", levin::Json::parse(R"({"file": "a.csv", "features": ["x", "y"],
       "missing": "mean", "batch_size": 7})"));
   CHECK(options.columns.features == Words{"x", "y"});
-  CHECK(options.columns.missing == "mean");
+  CHECK(options.columns.missing == levin::data::CsvMissing::Mean);
   CHECK(options.columns.missing_values.size() == 8);
   CHECK(options.batch_size == 7);
   CHECK(options.shuffle);

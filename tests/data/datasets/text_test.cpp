@@ -147,7 +147,8 @@ TEST_CASE("a vocabulary can be given, and texts that do not fit it are refused")
         file.string() + ": byte 5: the character U+000A is not in the vocabulary");
   CHECK(error_of(file, {.block_size = 2, .level = "bytes", .vocabulary = "abc"}) ==
         "data.vocabulary: bytes have a vocabulary of their own; unset it, or set data.level to characters");
-  CHECK(error_of(file, {.block_size = 2, .level = "words"}) == "data.level: expected characters or bytes, got words");
+  CHECK(error_of(file, {.block_size = 2, .level = "words"}) ==
+        R"(data.level: expected one of characters, bytes, got "words")");
   write_text(folder, "ab\xc3(");
   CHECK(error_of(file, {.block_size = 2}) ==
         file.string() + ": byte 2: not valid UTF-8; convert the text, or read it as bytes");

@@ -33,10 +33,10 @@ std::function<at::Tensor(const at::Tensor&)> by(T transform) {
   return [transform](const at::Tensor& images) { return applied(transform, images); };
 }
 
-std::function<at::Tensor(const at::Tensor&)> warped_by(const AffineMap& map, const char* interpolation) {
+std::function<at::Tensor(const at::Tensor&)> warped_by(const AffineMap& map, Interpolation interpolation) {
   return [=](const at::Tensor& images) {
     const std::vector<InverseMap> maps(static_cast<size_t>(images.size(0)), map.inverse());
-    return warp(images, maps, parse_interpolation(interpolation), {0, 0, 0});
+    return warp(images, maps, interpolation, {0, 0, 0});
   };
 }
 
@@ -90,7 +90,7 @@ std::vector<Case> cases() {
                     {"scale", 1.25},
                     {"shear", {9.0, -6.0}},
                     {"interpolation", interpolation}},
-                   warped_by(map, interpolation),
+                   warped_by(map, levin::Choice<Interpolation>(interpolation)),
                    {2, 3, 11, 14},
                    1e-4,
                    0.01});

@@ -2,9 +2,12 @@
 // the file compiles. See compile_errors.cmake.
 #include <levin/callbacks/callback.h>
 #include <levin/data/data_loader.h>
+#include <levin/data/data_module.h>
 #include <levin/data/dataset.h>
+#include <levin/modules/lightning_module.h>
 #include <levin/modules/lr_schedulers/step_lr.h>
 #include <levin/modules/metrics/accuracy.h>
+#include <levin/trainer/loggers/logger.h>
 #include <levin/trainer/trainer.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>

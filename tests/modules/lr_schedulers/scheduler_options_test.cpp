@@ -51,7 +51,7 @@ void says(const std::function<void()>& make_it, const std::string& part) {
 TEST_CASE("each parameter group has its rates") {
   const auto two = sgd_of_two_groups();
   const levin::OneCycleLR spec({.max_lr = {0.25, 0.5}, .total_steps = 100}, {.interval = "step"});
-  CHECK(spec.config.interval == "step");
+  CHECK(spec.config.interval == levin::Interval::Step);
   const auto scheduler = spec.bind(*two, {});
   CHECK(std::abs(scheduler->last_lr().at(0) - 0.01) < 1e-12);
   CHECK(std::abs(scheduler->last_lr().at(1) - 0.02) < 1e-12);

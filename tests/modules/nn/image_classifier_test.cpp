@@ -120,7 +120,7 @@ TEST_CASE("a config chooses an ImageClassifier's optimizer and schedule") {
   REQUIRE(config.entries.size() == 1);
   CHECK(config.entries[0].optimizer->param_groups()[0].options().get_lr() == 0.5);
   REQUIRE(config.entries[0].scheduler);
-  CHECK(config.entries[0].scheduler->config.interval == "step");
+  CHECK(config.entries[0].scheduler->config.interval == levin::Interval::Step);
   CHECK(config.entries[0].scheduler->config.frequency == 3);
   CHECK(levin::ModuleAccess::factory(*module)() != nullptr);
 

@@ -215,7 +215,7 @@ TEST_CASE("a config makes a language model, whose options stand side by side") {
   REQUIRE(config.entries.size() == 1);
   CHECK(config.entries[0].optimizer->param_groups()[0].options().get_lr() == 0.5);
   REQUIRE(config.entries[0].scheduler);
-  CHECK(config.entries[0].scheduler->config.interval == "step");
+  CHECK(config.entries[0].scheduler->config.interval == levin::Interval::Step);
   CHECK(!LanguageModel().configure_optimizers().entries[0].scheduler);
   CHECK(levin::ModuleAccess::factory(*module)()->named_parameters().size() == module->named_parameters().size());
   CHECK(contains(error_text<UsageError>([&] { schema.set(options.get(), "model", {{"block_sise", 3}}); }),

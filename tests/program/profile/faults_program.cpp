@@ -56,7 +56,7 @@ struct Speed {
 Speed measured(const std::string& file, int64_t batches) {
   const auto line =
       levin::cli::read_command_line(levin::schema_of<levin::cli::RunOptions>(), "fit", {"--config", file});
-  levin::cli::RunOptions options = levin::cli::read_run_options(line.config);
+  levin::cli::ReadOptions options = levin::cli::read_run_options(line.config);
   options.trainer.max_epochs = -1;
   options.trainer.max_steps = 1'000'000;
   options.trainer.num_sanity_val_steps = 0;

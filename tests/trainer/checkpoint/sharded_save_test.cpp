@@ -4,7 +4,7 @@
 #include <ATen/Functions.h>
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/state/checkpoint_parts.h>
-#include <levin/core/state/divided_state.h>
+#include <levin/core/state/sharded_state.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/parallel/sharding/watched_memory.h>
@@ -40,7 +40,7 @@ struct Numbers final : levin::CheckpointSource {
   Numbers(int64_t count_, const levin::Comm& comm_, fs::path folder_)
       : count(count_), comm(comm_), folder(std::move(folder_)) {}
   levin::CheckpointContents contents(bool) override {
-    return {State::dict({{"value", levin::divided_mark("v")}, {"epoch", count}}),
+    return {State::dict({{"value", levin::shard_mark("v")}, {"epoch", count}}),
             State::dict({{"v", slice_of(count, comm)}})};
   }
   void before_save(const fs::path&) override {}

@@ -22,7 +22,7 @@ struct HandDriven {
     strategy.place(module);
     for (auto& entry : module.configure_optimizers().entries) optimizers.push_back(entry.optimizer);
     strategy.attach(optimizers);
-    counters.accumulate_grad_batches = options.accumulate_grad_batches;
+    counters.accumulate_grad_batches = options->accumulate_grad_batches;
     step = make_training_step(
         {options, module, overrides, strategy, precision, optimizers, counters, hooks, run, context, nullptr});
     context.optimizers = step.get();

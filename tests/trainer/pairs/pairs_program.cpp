@@ -52,12 +52,12 @@ int run_session(const std::string& file, const std::string& ckpt_path, bool host
   levin::Trainer trainer(made.options.trainer);
   const std::optional<int64_t> size = measured.size() == 1 ? measured[0].size() : std::nullopt;
   levin::Session session = trainer.start(
-      made.module,
-      {.ckpt_path = ckpt_path,
-       .batches_per_epoch = size ? std::optional(trainer.options().limit_train_batches.of(*size, "limit_train_batches"))
-                                 : std::nullopt});
+      made.module, {.ckpt_path = ckpt_path,
+                    .batches_per_epoch =
+                        size ? std::optional(trainer.options()->limit_train_batches.of(*size, "limit_train_batches"))
+                             : std::nullopt});
   levin::SessionLoader batches = session.loader(made.data->train_dataloader());
-  const bool validates = !trainer.options().limit_val_batches.is_none() && made.data->val_dataloader().size() != 0;
+  const bool validates = !trainer.options()->limit_val_batches.is_none() && made.data->val_dataloader().size() != 0;
   int64_t number = 0;
   while (session.next()) {
     levin::StepResult done;

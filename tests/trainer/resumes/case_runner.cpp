@@ -66,9 +66,9 @@ void run_session(levin::Trainer& trainer, random_case::Learner& module, random_c
   measured[0].shard(std::stoll(rank_of_process()), module.case_.ranks);
   levin::Session session = trainer.start(
       module, {.ckpt_path = ckpt_path,
-               .batches_per_epoch = trainer.options().limit_train_batches.of(measured[0].size(), "limit_train")});
+               .batches_per_epoch = trainer.options()->limit_train_batches.of(measured[0].size(), "limit_train")});
   levin::SessionLoader batches = session.loader(data.train_dataloader());
-  const bool validates = !trainer.options().limit_val_batches.is_none();
+  const bool validates = !trainer.options()->limit_val_batches.is_none();
   // A checkpoint may have been saved between the epoch's last batch and its validation.
   const levin::TrainerState& state = session.run().state();
   if (validates && state.last_batch && state.batch_phase == levin::BatchPhase::HooksDone)

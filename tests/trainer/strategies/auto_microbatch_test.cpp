@@ -147,7 +147,6 @@ TEST_CASE("auto_microbatch refuses what it cannot split") {
 TEST_CASE("auto_microbatch forwards to the strategy what it does not do itself") {
   struct Recording : levin::OneProcessStrategy {
     explicit Recording(std::vector<std::string>& calls_) : calls(&calls_) {}
-    const char* name() const override { return "recording"; }
     std::string where() const override { return "here"; }
     c10::Device device() const override { return c10::kCPU; }
     void set_context(levin::StepContext&) override { calls->push_back("set_context"); }
@@ -173,7 +172,7 @@ TEST_CASE("auto_microbatch forwards to the strategy what it does not do itself")
   strategy.attach({});
   strategy.zero_grad(optimizer);
   strategy.step(optimizer, [] { return torch::Tensor(); });
-  CHECK(strategy.state_dict().to_string() == "a state");
-  strategy.load_state_dict("another");
+  CHECK(strategy.state().state_dict().to_string() == "a state");
+  strategy.state().load_state_dict("another");
   CHECK(calls == std::vector<std::string>{"set_context", "place", "attach", "zero_grad", "step", "load another"});
 }

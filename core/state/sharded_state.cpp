@@ -1,4 +1,4 @@
-#include <levin/core/state/divided_state.h>
+#include <levin/core/state/sharded_state.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -97,18 +97,18 @@ class PartJoiner {
   }
 
   State joined_slices(const Nodes& nodes, const std::string& place) const {
-    DividedTensor divided;
+    ShardedTensor sharded;
     std::vector<std::pair<int64_t, at::Tensor>> slices;
     for (const State* const node : nodes) {
       if (!is_slice(*node)) throw UsageError(place, ": slices in some parts, and not in others");
       const State::List& items = node->items();
       std::vector<int64_t> sizes = numbers_of(items[1]), strides = numbers_of(items[2]);
       const at::Tensor& values = items[4].to_tensor();
-      if (!slices.empty() && (sizes != divided.sizes || strides != divided.strides ||
+      if (!slices.empty() && (sizes != sharded.sizes || strides != sharded.strides ||
                               values.scalar_type() != slices.front().second.scalar_type()))
         throw UsageError(place, ": the parts hold slices of different shapes or dtypes");
-      divided.sizes = std::move(sizes);
-      divided.strides = std::move(strides);
+      sharded.sizes = std::move(sizes);
+      sharded.strides = std::move(strides);
       if (values.dim() != 1 || !values.is_contiguous())
         throw UsageError(place, ": a slice has ", values.dim(), " dimensions or gaps, expected 1 dimension");
       slices.emplace_back(items[3].to_int(), values);
@@ -118,11 +118,11 @@ class PartJoiner {
     for (const auto& [begin, values] : slices) {
       if (begin != end) throw UsageError(place, ": the elements from ", end, " on are in no part, or in two");
       end += values.numel();
-      divided.slices.push_back(values);
+      sharded.slices.push_back(values);
     }
-    const int64_t elements = elements_without_gaps(divided.sizes, divided.strides);
+    const int64_t elements = elements_without_gaps(sharded.sizes, sharded.strides);
     if (end != elements) throw UsageError(place, ": the parts hold ", end, " elements of ", elements);
-    return join_ ? join_(divided) : joined_tensor(divided);
+    return join_ ? join_(sharded) : joined_tensor(sharded);
   }
 
   const std::vector<State>& parts_;
@@ -132,38 +132,38 @@ class PartJoiner {
 
 }  // namespace
 
-at::Tensor joined_tensor(const DividedTensor& divided) {
-  if (divided.slices.size() == 1)
-    return divided.slices.front().as_strided(divided.sizes, divided.strides, divided.slices.front().storage_offset());
+at::Tensor joined_tensor(const ShardedTensor& sharded) {
+  if (sharded.slices.size() == 1)
+    return sharded.slices.front().as_strided(sharded.sizes, sharded.strides, sharded.slices.front().storage_offset());
   const at::NoGradGuard no_grad;
-  at::Tensor whole = at::empty_strided(divided.sizes, divided.strides, divided.slices.front().options());
+  at::Tensor whole = at::empty_strided(sharded.sizes, sharded.strides, sharded.slices.front().options());
   const at::Tensor flat = whole.as_strided({whole.numel()}, {1});
   int64_t begin = 0;
-  for (const at::Tensor& slice : divided.slices) {
+  for (const at::Tensor& slice : sharded.slices) {
     flat.narrow(0, begin, slice.numel()).copy_(slice);
     begin += slice.numel();
   }
   return whole;
 }
 
-at::Tensor tensor_without_memory(const DividedTensor& divided) {
-  const at::TensorOptions options = divided.slices.front().options();
+at::Tensor tensor_without_memory(const ShardedTensor& sharded) {
+  const at::TensorOptions options = sharded.slices.front().options();
   int64_t elements = 0;
-  for (const at::Tensor& slice : divided.slices) elements += slice.numel();
+  for (const at::Tensor& slice : sharded.slices) elements += slice.numel();
   const at::Storage storage(at::Storage::use_byte_size_t(), static_cast<size_t>(elements) * options.dtype().itemsize(),
                             c10::DataPtr(nullptr, at::kCPU), /*allocator=*/nullptr, /*resizable=*/false);
-  return at::empty({0}, options).set_(storage, 0, divided.sizes, divided.strides);
+  return at::empty({0}, options).set_(storage, 0, sharded.sizes, sharded.strides);
 }
 
-State divided_mark(const std::string& key) { return State::Tuple{{kMark, key}}; }
+State shard_mark(const std::string& key) { return State::Tuple{{kMark, key}}; }
 
-bool has_divided_marks(const State& state) {
+bool has_shard_marks(const State& state) {
   if (is_mark(state)) return true;
   const auto has_marks = [](const auto& item) {
     if constexpr (requires { item.second; })
-      return has_divided_marks(item.second);
+      return has_shard_marks(item.second);
     else
-      return has_divided_marks(item);
+      return has_shard_marks(item);
   };
   if (state.is_dict()) return std::any_of(state.to_dict().begin(), state.to_dict().end(), has_marks);
   return state.is_list() && std::any_of(state.items().begin(), state.items().end(), has_marks);
@@ -173,7 +173,7 @@ State tensor_slice(const at::Tensor& whole, int64_t begin, const at::Tensor& val
   return State::Tuple{{kSlice, state_of_numbers(whole.sizes()), state_of_numbers(whole.strides()), begin, values}};
 }
 
-void join_divided(State& tree, const std::vector<State>& parts, const JoinTensor& join) {
+void join_shards(State& tree, const std::vector<State>& parts, const JoinTensor& join) {
   PartJoiner(parts, join).replace_marks(tree);
 }
 
