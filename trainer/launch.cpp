@@ -5,7 +5,7 @@
 namespace levin {
 
 std::optional<int> launch(const TrainerOptions& options) {
-  const PlacedOptions placed = place_here(options);
+  const PlacedOptions placed = resolve_and_place_here(options);
   return launch_ranks(placed.options, placed.placement);
 }
 

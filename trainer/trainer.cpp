@@ -6,7 +6,7 @@
 namespace levin {
 
 Trainer::Trainer(TrainerOptions given)
-    : Trainer(std::make_unique<Impl>(place_here(std::move(given)), /*is_for_trials=*/false)) {
+    : Trainer(std::make_unique<Impl>(resolve_and_place_here(std::move(given)), /*is_for_trials=*/false)) {
   impl_->check_ranks_and_warn();
 }
 

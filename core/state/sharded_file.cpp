@@ -67,10 +67,10 @@ ShardedIndex new_sharded_index(int64_t ranks) { return {.save = random_id().subs
 
 void set_sharded_index(State& tree, const ShardedIndex& index) { tree[kIndexKey] = state_of_index(index); }
 
-State part_of_checkpoint(const ShardedIndex& index, int64_t rank, State divided) {
+State part_of_checkpoint(const ShardedIndex& index, int64_t rank, State shards) {
   State own = state_of_index(index);
   own["rank"] = rank;
-  return State::dict({{kPartKey, std::move(own)}, {kDivided, std::move(divided)}});
+  return State::dict({{kPartKey, std::move(own)}, {kDivided, std::move(shards)}});
 }
 
 std::optional<ShardedIndex> read_sharded_index(const fs::path& file) {

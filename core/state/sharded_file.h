@@ -19,8 +19,8 @@ struct ShardedIndex {
 ShardedIndex new_sharded_index(int64_t ranks);
 /// Adds that to the tree of an index.
 void set_sharded_index(State& tree, const ShardedIndex& index);
-/// Returns the contents of a part. `divided`: what it holds under the keys of marks (sharded_state.h).
-State part_of_checkpoint(const ShardedIndex& index, int64_t rank, State divided);
+/// Returns the contents of a part. `shards`: what it holds under the keys of marks (sharded_state.h).
+State part_of_checkpoint(const ShardedIndex& index, int64_t rank, State shards);
 
 /// Returns what a file says of its parts; nullopt if it is no index. Throws as load_state.
 std::optional<ShardedIndex> read_sharded_index(const std::filesystem::path& file);

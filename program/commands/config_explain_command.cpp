@@ -3,6 +3,7 @@
 #include <levin/program/commands/commands.h>
 #include <levin/program/config/explain.h>
 #include <levin/program/config/run_options.h>
+#include <levin/trainer/options/placement.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -44,7 +45,7 @@ class Origins {
  private:
   static const Schema& schema() { return schema_of<TrainerOptions>(); }
   static Json resolved(const TrainerOptions& options) {
-    const ResolvedOptions all = resolve(options);
+    const ResolvedOptions all = resolve_here(options);
     return schema().get(&*all);
   }
 

@@ -103,7 +103,7 @@ int run_profile(const ProfileFlags& given, const Words& words) {
     throw UsageError("--apply: there is no config file to write into; give one with --config");
   const ReadOptions options = read_run_options(line.config);
   require_model(options);
-  const Placement placement = choose_placement(options.resolved, visible_gpus(), find_launch_environment());
+  const Placement placement = place_here(options.resolved);
   if (given.check && (placement.needs_supervisor() || placement.environment))
     throw UsageError("--check: the exit code of several ranks says whether they ran; read --json in its place");
   TrainerOptions of_launch = options.trainer;

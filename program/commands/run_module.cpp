@@ -149,7 +149,7 @@ int run_with_options(const std::string& command, ReadOptions options, const RunF
   const bool dry_run = flags.dry_run;
   Placement placement;
   if (!dry_run) {
-    placement = choose_placement(options.resolved, visible_gpus(), find_launch_environment());
+    placement = place_here(options.resolved);
     check_output(flags, placement);
     if (const std::optional<int> code = launch_ranks(options.resolved, placement)) return *code;
   }

@@ -3,7 +3,7 @@
 #include <levin/core/system/error.h>
 #include <levin/program/config/problems.h>
 #include <levin/program/config/reference_text.h>
-#include <levin/trainer/launch/environment.h>
+#include <levin/trainer/options/placement.h>
 
 #include <nlohmann/json.hpp>
 
@@ -17,12 +17,6 @@ std::string as_written(const Config& config, const std::string& option) {
   if (origin == config.origins.end()) return path;
   const bool names_itself = origin->second.rfind("--", 0) == 0 || origin->second.rfind("LEVIN__", 0) == 0;
   return names_itself ? origin->second : path + " (" + origin->second + ")";
-}
-
-/// Resolves options for the ranks that a launcher has started, if any.
-ResolvedOptions resolve_here(const TrainerOptions& options, std::vector<Contradiction>* found = nullptr) {
-  const std::optional<LaunchEnvironment> environment = find_launch_environment();
-  return resolve(options, {.environment = environment ? &*environment : nullptr, .contradictions = found});
 }
 
 /// Throws what contradicts each other, by the names as the user wrote them; a no-op if nothing does.

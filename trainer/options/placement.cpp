@@ -118,10 +118,20 @@ Placement choose_placement(const ResolvedOptions& options, const VisibleGpus& gp
   return placement;
 }
 
-PlacedOptions place_here(TrainerOptions given) {
+ResolvedOptions resolve_here(TrainerOptions given, std::vector<Contradiction>* contradictions) {
   const std::optional<LaunchEnvironment> environment = find_launch_environment();
-  const ResolvedOptions options = resolve(std::move(given), {.environment = environment ? &*environment : nullptr});
-  return {options, choose_placement(options, visible_gpus(), environment)};
+  return resolve(std::move(given),
+                 {.environment = environment ? &*environment : nullptr, .contradictions = contradictions});
+}
+
+Placement place_here(const ResolvedOptions& options) {
+  return choose_placement(options, visible_gpus(), find_launch_environment());
+}
+
+PlacedOptions resolve_and_place_here(TrainerOptions given) {
+  ResolvedOptions options = resolve_here(std::move(given));
+  Placement placement = place_here(options);
+  return {std::move(options), std::move(placement)};
 }
 
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

@@ -39,12 +39,17 @@ Placement choose_placement(const ResolvedOptions& options, const VisibleGpus& gp
 /// on the CPU.
 Placement placement_for_dry_run(const ResolvedOptions& options, const VisibleGpus& gpus);
 
-/// Options with their placement on this machine, among the ranks that a launcher has started.
+/// Resolves options for the ranks that a launcher has started, if any. `contradictions` as in ResolveFor.
+ResolvedOptions resolve_here(TrainerOptions given, std::vector<Contradiction>* contradictions = nullptr);
+/// Returns the placement on this machine, among those ranks.
+Placement place_here(const ResolvedOptions& options);
+
+/// Options with their placement.
 struct PlacedOptions {
   ResolvedOptions options;
   Placement placement;
 };
-PlacedOptions place_here(TrainerOptions given);
+PlacedOptions resolve_and_place_here(TrainerOptions given);
 
 /// Makes the strategy of a placement, whose steps `profiler` measures unless it is null. `ranks` is null without ranks.
 std::unique_ptr<Strategy> make_strategy(const Placement& placement, const ResolvedOptions& options, ProcessGroup* ranks,

@@ -328,6 +328,17 @@ TEST_CASE("config explain names each value's origin") {
   CHECK(line("trainer.enable_progress_bar") == "null | default");
 }
 
+TEST_CASE("config explain blames no option for the strategy of ranks that a launcher has started") {
+  const Environment rank("RANK", "0"), size("WORLD_SIZE", "2"), local_rank("LOCAL_RANK", "0"),
+      local_size("LOCAL_WORLD_SIZE", "2"), address("MASTER_ADDR", "127.0.0.1"), port("MASTER_PORT", "29511");
+  const std::string printed = run_program({"config", "explain", "--max-epochs", "3", "--accelerator", "cpu"}).out;
+  const size_t begin = printed.find("trainer.strategy.class");
+  REQUIRE(begin != std::string::npos);
+  const std::string line = printed.substr(begin, printed.find('\n', begin) - begin);
+  CHECK(contains(line, "\"ddp\""));
+  CHECK(line.ends_with(" default"));
+}
+
 TEST_CASE("config schema has types, defaults, limits, choices and descriptions") {
   const ProgramRun run = run_program({"config", "schema"});
   REQUIRE(run.code == 0);
