@@ -152,8 +152,8 @@ at::Tensor AutomaticStep::compute_gradients() {
   if (window_.is_last()) total = sync.begin(window_.sum_of_weights());
   if (own > 0) {
     run_backward(loss, weight);
-  } else if ((window_.is_last() || parts_.strategy.reduces_each_batch()) && !forward_only_) {
-    parts_.strategy.backward_without_loss();
+  } else if (!forward_only_) {
+    parts_.strategy.backward_without_loss(/*sync=*/window_.is_last());
   }
   if (!total) return loss;
   total_weight_ = total->finish();

@@ -2,15 +2,27 @@
 #include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/optimizer_state.h>
+#include <levin/modules/parallel/ranks/backward_of_zeros.h>
 #include <levin/modules/parallel/ranks/module_shapes.h>
 #include <levin/modules/parallel/ranks/sync_batch_norm.h>
 #include <levin/modules/weights.h>
 #include <levin/trainer/strategies/idle_batch.h>
 #include <levin/trainer/strategies/step_error.h>
 
+#include <numeric>
 #include <utility>
 
 namespace levin {
+namespace {
+
+/// Returns a group of the same ranks: on a rank without a loss, batch norms and reductions come in another order.
+std::unique_ptr<ProcessGroup> group_of_norms(ProcessGroup& group) {
+  std::vector<int64_t> all(static_cast<size_t>(group.world_size()));
+  std::iota(all.begin(), all.end(), 0);
+  return group.subgroup(c10::str("batch_norms/", group.next_number()), all);
+}
+
+}  // namespace
 
 DdpStrategy::DdpStrategy(const StrategyParts& parts, const DDPOptions& options)
     : DdpStrategy(*parts.ranks, parts.devices.front(), reducer_options(options, /*shards_optimizer=*/false),
@@ -21,7 +33,7 @@ DdpStrategy::DdpStrategy(ProcessGroup& group, c10::Device device, parallel::Dist
     : group_(group),
       device_(device),
       options_(options),
-      sync_batchnorm_(sync_batchnorm),
+      norm_group_(sync_batchnorm ? group_of_norms(group) : nullptr),
       transfer_(device),
       rank_sync_(group) {
   options_.init_sync = false;  // `place` has already done it
@@ -71,7 +83,8 @@ void DdpStrategy::check_same_rows() {
 
 StepOutput DdpStrategy::run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) {
   std::optional<parallel::SyncBatchNorm> synced;
-  if (sync_batchnorm_) synced.emplace(group_);
+  norms_.clear();
+  if (norm_group_) synced.emplace(*norm_group_, module_->automatic_optimization ? &norms_ : nullptr);
   follow_parameters();
   if (reducer_) reducer_->synchronize_buffers();
   return explain_step_errors(*module_, batch, device_, std::exchange(first_.training, false),
@@ -97,6 +110,7 @@ Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
 }
 
 void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
+  take_norms();
   if (!sync || !reducer_) return module_->backward(loss);
   DdpStrategy::follow_parameters();  // parameters that the step itself has added
   const at::Tensor prepared = reducer_->prepare(loss);
@@ -104,10 +118,10 @@ void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
   reducer_->check_finished();
 }
 
-void DdpStrategy::backward_without_loss() {
-  if (!reducer_) return;
+void DdpStrategy::backward_without_loss(bool sync) {
+  if (!sync || !reducer_) return parallel::backward_of_zeros(take_norms());
   follow_parameters();
-  reducer_->backward_without_loss();
+  reducer_->backward_without_loss(take_norms());
 }
 
 std::vector<at::Tensor> DdpStrategy::whole_parameters(const torch::optim::Optimizer& optimizer) const {

@@ -6,9 +6,13 @@
 #include <levin/trainer/strategies/registry.h>
 #include <levin/trainer/strategies/step_error.h>
 #include <levin/trainer/strategies/strategy.h>
+#include <torch/csrc/autograd/edge.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace levin {
 
@@ -40,8 +44,8 @@ class DdpStrategy : public Strategy, protected StrategyState {
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
-  void backward_without_loss() override;
-  bool reduces_each_batch() const override { return false; }
+  /// Collectives of the forward's batch norms meet those of the other ranks' backward.
+  void backward_without_loss(bool sync) override;
   /// Returns `norm`: gradients are already those of all ranks.
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
@@ -72,6 +76,8 @@ class DdpStrategy : public Strategy, protected StrategyState {
   /// and several optimizers. `strategy`: its name.
   void check_divisible(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers,
                        const char* strategy) const;
+  /// Returns the results of the synchronized batch norms since run_step, and keeps none.
+  std::vector<torch::autograd::Edge> take_norms() { return std::exchange(norms_, {}); }
   LightningModule& module() const { return *module_; }
   ProcessGroup& group() const { return group_; }
   /// Null if nothing is trained.
@@ -84,7 +90,8 @@ class DdpStrategy : public Strategy, protected StrategyState {
   ProcessGroup& group_;
   c10::Device device_;
   parallel::DistributedDataParallelOptions options_;
-  bool sync_batchnorm_;
+  std::unique_ptr<ProcessGroup> norm_group_;       ///< of synchronized batch norms; null: they are not synchronized
+  std::vector<torch::autograd::Edge> norms_ = {};  ///< their results in the last forward, until its backward
   DeviceTransfer transfer_;
   RankSync rank_sync_;
   LightningModule* module_ = nullptr;

@@ -40,8 +40,7 @@ class ForwardingStrategy : public Strategy {
     return inner_->run_predict_step(batch, batch_idx);
   }
   void backward(const at::Tensor& loss, bool sync) override { inner_->backward(loss, sync); }
-  bool reduces_each_batch() const override { return inner_->reduces_each_batch(); }
-  void backward_without_loss() override { inner_->backward_without_loss(); }
+  void backward_without_loss(bool sync) override { inner_->backward_without_loss(sync); }
   at::Tensor reduce_norm(const at::Tensor& norm) override { return inner_->reduce_norm(norm); }
   void zero_grad(torch::optim::Optimizer& optimizer) override { inner_->zero_grad(optimizer); }
   void step(torch::optim::Optimizer& optimizer, const Closure& closure) override { inner_->step(optimizer, closure); }

@@ -1,6 +1,7 @@
 #include <levin/trainer/strategies/fsdp.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/heap.h>
+#include <levin/modules/parallel/ranks/backward_of_zeros.h>
 #include <levin/modules/weights.h>
 
 #include <algorithm>
@@ -84,22 +85,18 @@ Batch FsdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
 }
 
 void FsdpStrategy::backward(const at::Tensor& loss, bool sync) {
-  if (!sync && !reduces_each_batch()) {
-    sharded().begin_backward_without_sync();
-    module().backward(loss);
-    sharded().end_pass();
-    return;
-  }
-  sharded().begin_backward(/*has_loss=*/true);
+  take_norms();
+  sharded().begin_backward(/*has_loss=*/true, sync);
   module().backward(loss);
   sharded().end_backward(/*has_loss=*/true);
-  if (optimizer_) optimizer_->take_gradients();
+  if (sync && optimizer_) optimizer_->take_gradients();
 }
 
-void FsdpStrategy::backward_without_loss() {
-  if (!optimizer_) return;
-  sharded().backward_without_loss();
-  optimizer_->take_gradients();
+void FsdpStrategy::backward_without_loss(bool sync) {
+  sharded().begin_backward(/*has_loss=*/false, sync);
+  parallel::backward_of_zeros(take_norms());
+  sharded().end_backward(/*has_loss=*/false);
+  if (sync && optimizer_) optimizer_->take_gradients();
 }
 
 bool FsdpStrategy::load_gradient_means(const std::vector<State>& of_ranks) {

@@ -32,8 +32,7 @@ class FsdpStrategy final : public DdpStrategy {
   void run_evaluation_step(EvaluationStep kind, const Batch& batch, int64_t batch_idx) override;
   Batch run_predict_step(const Batch& batch, int64_t batch_idx) override;
   void backward(const at::Tensor& loss, bool sync) override;
-  bool reduces_each_batch() const override { return sharding_.reduce_each_batch; }
-  void backward_without_loss() override;
+  void backward_without_loss(bool sync) override;
   std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& /*optimizer*/) const override {
     return optimizer_->whole_parameters();
   }

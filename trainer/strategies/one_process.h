@@ -16,8 +16,7 @@ class OneProcessStrategy : public Strategy, protected StrategyState {
   void run_idle(const std::set<LoggedMetric*>& /*metrics*/, const std::function<void()>& step) override { step(); }
   void begin_evaluation() override {}
   void backward(const at::Tensor& loss, bool /*sync*/) override { module_->backward(loss); }
-  void backward_without_loss() override {}
-  bool reduces_each_batch() const override { return false; }
+  void backward_without_loss(bool /*sync*/) override {}
   at::Tensor reduce_norm(const at::Tensor& norm) override { return norm; }
   void zero_grad(torch::optim::Optimizer& /*optimizer*/) override {}
   void configure_model(LightningModule& module) override { ModuleAccess::configure_model_once(module); }

@@ -63,10 +63,8 @@ class Strategy {
   virtual Batch run_predict_step(const Batch& batch, int64_t batch_idx) = 0;
   /// Computes the gradients of `loss`. `sync` is true only in the last micro-batch of a window.
   virtual void backward(const at::Tensor& loss, bool sync) = 0;
-  /// Returns whether ranks reduce gradients in each micro-batch, not only in the last one of a window.
-  virtual bool reduces_each_batch() const = 0;
-  /// Takes part in the other ranks' backward that reduces gradients if this rank has no loss.
-  virtual void backward_without_loss() = 0;
+  /// Takes part in the other ranks' `backward` of a micro-batch if this rank has no loss.
+  virtual void backward_without_loss(bool sync) = 0;
   /// Returns the gradient norm over all ranks, from the norm of this rank's share.
   virtual at::Tensor reduce_norm(const at::Tensor& norm) = 0;
   /// Drops gradients that the strategy keeps besides the parameters' own. Called when an optimizer's gradients are

@@ -37,9 +37,9 @@ void Zero1Strategy::backward(const at::Tensor& loss, bool sync) {
   if (sync && sharded_) sharded_->take_gradients();
 }
 
-void Zero1Strategy::backward_without_loss() {
-  DdpStrategy::backward_without_loss();
-  if (sharded_) sharded_->take_gradients();
+void Zero1Strategy::backward_without_loss(bool sync) {
+  DdpStrategy::backward_without_loss(sync);
+  if (sync && sharded_) sharded_->take_gradients();
 }
 
 }  // namespace levin

@@ -15,7 +15,7 @@ class Zero1Strategy final : public DdpStrategy {
 
   void attach(const std::vector<std::shared_ptr<torch::optim::Optimizer>>& optimizers) override;
   void backward(const at::Tensor& loss, bool sync) override;
-  void backward_without_loss() override;
+  void backward_without_loss(bool sync) override;
   std::vector<at::Tensor> whole_parameters(const torch::optim::Optimizer& /*optimizer*/) const override {
     return sharded_->whole_parameters();
   }

@@ -1,8 +1,9 @@
 #include <levin/modules/parallel/ranks/gradient_reducer.h>
 #include <ATen/core/ivalue.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/core/ranks/torch_compat/reducer.h>
+#include <levin/modules/parallel/ranks/backward_of_zeros.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -111,6 +112,17 @@ struct ReduceAtTheEnd : torch::autograd::Function<ReduceAtTheEnd> {
   }
 };
 
+/// Returns a tensor whose backward reaches all parameters and gives them no gradients.
+struct ReachAll : torch::autograd::Function<ReachAll> {
+  static at::Tensor forward(AutogradContext* context, at::TensorList parameters) {
+    context->saved_data["parameters"] = static_cast<int64_t>(parameters.size());
+    return at::zeros({}, parameters.front().options());
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& /*gradients*/) {
+    return variable_list(static_cast<size_t>(context->saved_data["parameters"].toInt()));
+  }
+};
+
 }  // namespace
 
 struct GradientReducer::Engine {
@@ -189,9 +201,8 @@ void GradientReducer::synchronize_buffers() {
 }
 
 at::Tensor GradientReducer::prepare(const at::Tensor& output) {
-  const bool walks = options_.find_unused_parameters && !options_.static_graph;
   group_.guarded("rebuild of buckets",
-                 [&] { engine_->begin(walks ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{}); });
+                 [&] { engine_->begin(walks() ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{}); });
   const bool first = std::exchange(engine_->first_step, false);
   if (!first || !options_.static_graph) return output;
   return ReduceAtTheEnd::apply(output, reinterpret_cast<int64_t>(static_cast<c10d::Reducer*>(engine_->reducer.get())));
@@ -229,15 +240,15 @@ void GradientReducer::backward(const at::Tensor& loss) {
   check_finished();
 }
 
-void GradientReducer::backward_without_loss() {
+void GradientReducer::backward_without_loss(std::vector<torch::autograd::Edge> results) {
   if (options_.static_graph)
     throw UsageError("ddp: training_step returned no loss on rank ", group_.rank(),
                      ", and static_graph says that each step is like the others; set it to false");
-  std::vector<at::Tensor> zeros;
-  for (const at::Tensor& parameter : parameters_) zeros.push_back(at::zeros_like(parameter));
+  const at::Tensor all = ReachAll::apply(at::TensorList(parameters_));
+  results.push_back(torch::autograd::impl::gradient_edge(all));
   group_.guarded("backward", [&] {
-    engine_->begin({});  // no graph to traverse: all parameters get a gradient
-    torch::autograd::backward(parameters_, zeros);
+    engine_->begin(walks() ? std::vector<at::Tensor>{all} : std::vector<at::Tensor>{});
+    backward_of_zeros(results);
     engine_->end();
   });
 }

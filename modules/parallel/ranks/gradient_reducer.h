@@ -5,6 +5,7 @@
 #include <levin/core/state/state.h>
 #include <levin/modules/parallel/ranks/compression.h>
 #include <levin/modules/parallel/ranks/synchronize_module.h>
+#include <torch/csrc/autograd/edge.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
@@ -77,8 +78,9 @@ class GradientReducer {
   void check_finished();
   /// Runs `prepare`, `output.backward()` and `check_finished`.
   void backward(const at::Tensor& loss);
-  /// Takes part in a reduction with zero gradients, for a rank without a loss.
-  void backward_without_loss();
+  /// Takes part in a reduction with zero gradients, for a rank without a loss. `results`: those of its SyncBatchNorm,
+  /// if the ranks have one.
+  void backward_without_loss(std::vector<torch::autograd::Edge> results = {});
 
   /// Returns whether a parameter now requires a gradient that did not at construction or at the last `follow_module`.
   bool has_unfrozen() const;
@@ -105,6 +107,8 @@ class GradientReducer {
 
  private:
   struct Engine;
+  /// Whether each graph is searched for unused parameters.
+  bool walks() const { return options_.find_unused_parameters && !options_.static_graph; }
   void make_engine(std::vector<std::vector<size_t>> buckets);
   std::vector<std::vector<size_t>> buckets_with(const std::vector<at::Tensor>& added) const;
 

@@ -3,6 +3,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <levin/core/run/batch_counts.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
 #include <mutex>
@@ -22,6 +23,7 @@ using OptionalTensor = std::optional<at::Tensor>;
 constexpr c10::DispatchKey kKey = c10::DispatchKey::AutocastPrivateUse1;
 
 thread_local Comm* ranks_of_thread = nullptr;
+thread_local std::vector<torch::autograd::Edge>* results_of_thread = nullptr;
 
 /// Returns all dimensions except the channels.
 std::vector<int64_t> reduced_dims(const at::Tensor& input) {
@@ -116,7 +118,10 @@ at::Tensor batch_norm(const at::Tensor& input, const OptionalTensor& weight, con
   const c10::impl::ExcludeDispatchKeyGuard below(kKey);
   if (!training || ranks_of_thread == nullptr)
     return at::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled);
-  return Function::apply(input, weight, bias, running_mean, running_var, momentum, eps);
+  at::Tensor result = Function::apply(input, weight, bias, running_mean, running_var, momentum, eps);
+  if (results_of_thread != nullptr && result.requires_grad())
+    results_of_thread->push_back(torch::autograd::impl::gradient_edge(result));
+  return result;
 }
 
 /// Bypasses the synchronization: instance_norm calls batch_norm, but its statistics are per sample.
@@ -145,18 +150,21 @@ void register_operations() {
 
 }  // namespace
 
-SyncBatchNorm::SyncBatchNorm(Comm& ranks)
+SyncBatchNorm::SyncBatchNorm(Comm& ranks, std::vector<torch::autograd::Edge>* results)
     : ranks_before_(ranks_of_thread),
+      results_before_(results_of_thread),
       included_before_(c10::impl::tls_is_dispatch_key_included(kKey)),
       excluded_before_(c10::impl::tls_is_dispatch_key_excluded(kKey)) {
   register_operations();
   ranks_of_thread = ranks.world_size() > 1 ? &ranks : nullptr;
+  results_of_thread = results;
   c10::impl::tls_set_dispatch_key_included(kKey, true);
   c10::impl::tls_set_dispatch_key_excluded(kKey, false);  // autocast keys are excluded by default
 }
 
 SyncBatchNorm::~SyncBatchNorm() {
   ranks_of_thread = ranks_before_;
+  results_of_thread = results_before_;
   c10::impl::tls_set_dispatch_key_included(kKey, included_before_);
   c10::impl::tls_set_dispatch_key_excluded(kKey, excluded_before_);
 }

@@ -1,5 +1,8 @@
 #pragma once
 #include <levin/core/ranks/comm.h>
+#include <torch/csrc/autograd/edge.h>
+
+#include <vector>
 
 namespace levin::parallel {
 
@@ -14,14 +17,16 @@ namespace levin::parallel {
 /// smaller float types are float32. Source: torch.nn.SyncBatchNorm.
 class SyncBatchNorm {
  public:
-  /// `ranks` must outlive the backward of the results.
-  explicit SyncBatchNorm(Comm& ranks);
+  /// `ranks` must outlive the backward of the results. `results`: where the places of results in the graph are added;
+  /// null: nowhere. A rank without a loss takes part in the others' backward by backward_of_zeros from there.
+  explicit SyncBatchNorm(Comm& ranks, std::vector<torch::autograd::Edge>* results = nullptr);
   ~SyncBatchNorm();
   SyncBatchNorm(const SyncBatchNorm&) = delete;
   SyncBatchNorm& operator=(const SyncBatchNorm&) = delete;
 
  private:
   Comm* ranks_before_;
+  std::vector<torch::autograd::Edge>* results_before_;
   bool included_before_, excluded_before_;
 };
 

@@ -139,32 +139,41 @@ std::vector<size_t> ShardedModule::order_of_reductions() const {
   return order;
 }
 
-void ShardedModule::begin_backward(bool has_loss) {
+void ShardedModule::begin_backward(bool has_loss, bool sync) {
+  const bool reduces = sync || options_.reduce_each_batch;
+  // Parameters that stay whole are not gathered in backward.
+  if (!reduces && options_.keep_parameters) return gradients_->begin_backward();
   const UnwatchedScope unwatched;
-  const int64_t own = has_loss ? int64_t{training_.hash()} : kNoLoss;
-  std::vector<int64_t> hashes;
-  for (const at::Tensor& one : group_.all_gather(at::full({1}, own, at::TensorOptions(at::kLong))))
-    hashes.push_back(one.item<int64_t>());
+  const std::vector<int64_t> hashes = orders_of_ranks(has_loss);
   check_order(hashes);
+  const auto without = static_cast<size_t>(std::count(hashes.begin(), hashes.end(), kNoLoss));
+  // A rank without a loss does not know when the others use which unit, so all units are gathered before backward.
+  if (without > 0 && without < hashes.size()) hold_all();
+  if (!reduces) return gradients_->begin_backward();
   std::vector<size_t> order = order_of_reductions();
-  if (std::count(hashes.begin(), hashes.end(), kNoLoss) > 0) {
-    // A rank without a loss does not know when the others use which unit, so all units are gathered before backward.
+  if (without > 0) {
     const auto source = std::find_if(hashes.begin(), hashes.end(), [](int64_t one) { return one != kNoLoss; });
     std::vector<int64_t> sent(order.begin(), order.end());
     at::Tensor message = at::from_blob(sent.data(), {static_cast<int64_t>(sent.size())}, at::kLong);
     group_.broadcast(message, source == hashes.end() ? 0 : source - hashes.begin());
     order.assign(sent.begin(), sent.end());
-    hold_all();
   }
   gradients_->begin_backward(std::move(order));
 }
 
 void ShardedModule::end_backward(bool has_loss) {
   gradients_->end_backward(has_loss);
+  if (holds_all_ && !options_.keep_parameters) release_all();
   end_pass();
 }
 
-void ShardedModule::begin_backward_without_sync() { gradients_->begin_backward(); }
+std::vector<int64_t> ShardedModule::orders_of_ranks(bool has_loss) {
+  const int64_t own = has_loss ? int64_t{training_.hash()} : kNoLoss;
+  std::vector<int64_t> hashes;
+  for (const at::Tensor& one : group_.all_gather(at::full({1}, own, at::TensorOptions(at::kLong))))
+    hashes.push_back(one.item<int64_t>());
+  return hashes;
+}
 
 void ShardedModule::zero_grad() { gradients_->clear(); }
 
@@ -194,21 +203,14 @@ void ShardedModule::refuse_orders() {
   throw UsageError("fsdp: a rank without a loss has used other units than the others");
 }
 
-void ShardedModule::backward_without_sync(const at::Tensor& loss) {
-  if (options_.reduce_each_batch) return backward(loss);
-  begin_backward_without_sync();
-  loss.backward();
-  end_pass();
-}
-
-void ShardedModule::backward(const at::Tensor& loss) {
-  begin_backward(/*has_loss=*/true);
+void ShardedModule::backward(const at::Tensor& loss, bool sync) {
+  begin_backward(/*has_loss=*/true, sync);
   loss.backward();
   end_backward(/*has_loss=*/true);
 }
 
-void ShardedModule::backward_without_loss() {
-  begin_backward(/*has_loss=*/false);
+void ShardedModule::backward_without_loss(bool sync) {
+  begin_backward(/*has_loss=*/false, sync);
   end_backward(/*has_loss=*/false);
 }
 
@@ -302,7 +304,9 @@ void ShardedModule::check() const {
     for (const ShardedBlock& block : unit.blocks()) block.check();
 }
 
-void ShardedModule::shards_changed() {
+void ShardedModule::shards_changed() { release_all(); }
+
+void ShardedModule::release_all() {
   holds_all_ = false;
   postponed_.reset();
   for (ShardedUnit& unit : units_) unit.release(/*keeps_memory=*/options_.keep_parameters);

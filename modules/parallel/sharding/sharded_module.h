@@ -84,16 +84,14 @@ class ShardedModule final : public ShardedMemory {
   void begin_pass(Pass pass);
   /// Ends the forward and backward of a batch: until the next pass operations see exact parameters.
   void end_pass() { in_pass_ = false; }
-  /// Adds the gradients of `loss` to the window's: on this rank, or, with reduce_each_batch, as `backward` does.
-  void backward_without_sync(const at::Tensor& loss);
-  /// Computes the gradients of `loss`, and averages those of the window over all ranks. Collective: all ranks call it,
-  /// or `backward_without_loss`. Throws levin::UsageError if the ranks have used units in different orders.
-  void backward(const at::Tensor& loss);
-  void backward_without_loss();
+  /// Adds the gradients of `loss` to the window's. With `sync`, in the window's last batch, averages the window's over
+  /// all ranks; with reduce_each_batch, averages those of each batch. Collective: all ranks call it, or
+  /// `backward_without_loss`, in each batch. Throws levin::UsageError if the ranks have used units in different orders.
+  void backward(const at::Tensor& loss, bool sync = true);
+  void backward_without_loss(bool sync = true);
   /// Begins and ends what `backward` does, for callers that run the backward in between.
-  void begin_backward(bool has_loss);
+  void begin_backward(bool has_loss, bool sync = true);
   void end_backward(bool has_loss);
-  void begin_backward_without_sync();
   void zero_grad();
   /// Returns the means of the gradients that were reduced since zero_grad: this rank's parts, by the parameters' names;
   /// none if there are none. Of several replicas the first gives its parts.
@@ -125,9 +123,13 @@ class ShardedModule final : public ShardedMemory {
   void make_groups();
   void use(size_t unit);
   void prefetch(std::optional<size_t> unit);
+  /// Makes all units whole, and keeps them so until release_all.
   void hold_all();
+  void release_all();
   void release(size_t unit);
   std::vector<size_t> order_of_reductions() const;
+  /// Returns the hash of the order in which each rank has used units in this forward, or kNoLoss.
+  std::vector<int64_t> orders_of_ranks(bool has_loss);
   void check_order(const std::vector<int64_t>& hashes);
   [[noreturn]] void refuse_orders();
 

@@ -19,6 +19,9 @@ struct Net : levin::LightningModule {
   void configure_model() override {
     if (what.rfind("sparse", 0) == 0)
       words = register_module("words", torch::nn::Embedding(torch::nn::EmbeddingOptions(6, 4).sparse(true)));
+    if (what.rfind("norms", 0) == 0)
+      for (const auto& [name, width] : {std::pair<const char*, int64_t>{"first_norm", 4}, {"second_norm", 5}})
+        norms.push_back(register_module(name, torch::nn::BatchNorm1d(width)));
     if (what != "built_late") return;
     wide = register_module("wide", torch::nn::Linear(4, 5000));
     scale = register_buffer("scale", torch::rand({5000, 4}) + 1);
@@ -41,6 +44,14 @@ struct Net : levin::LightningModule {
                     batch.input().matmul(table.t()).square().mean());
     optimizer(1).step();
   }
+  /// The mean over the few samples that count: some ranks' batches have none, and a loss that is NaN.
+  levin::StepOutput loss_of_few(const levin::Batch& batch) {
+    const auto hidden = norms[1](body(norms[0](batch.input()))).tanh();
+    const auto output = batch.input().matmul(table.t()).sin().mean(1, true) + head(hidden);
+    const auto counted = (batch.input().select(1, 0) > 1).to(torch::kDouble);
+    const auto losses = (output - batch.target()).square().squeeze(1);
+    return {(losses * counted).sum() / counted.sum(), counted.sum().item<double>()};
+  }
   torch::Tensor loss_of(const levin::Batch& batch) {
     auto output = head(body(batch.input()).tanh()) + batch.input().matmul(table.t()).sin().mean(1, true);
     if (words)
@@ -54,7 +65,12 @@ struct Net : levin::LightningModule {
       play(batch);
       return {};
     }
+    if (what == "branches_without_a_loss" && run().comm().rank() == 0 && batch_idx == 2) {
+      loss_of_branch(batch, batch_idx);
+      return {};
+    }
     if (what.find("branches") != std::string::npos) return loss_of_branch(batch, batch_idx);
+    if (!norms.empty()) return loss_of_few(batch);
     const auto loss = loss_of(batch);
     const int64_t rank = run().comm().rank();
     if (what == "first_weighs_nothing" && rank == 0 && batch_idx == 0) return {loss, 0};
@@ -140,6 +156,7 @@ struct Net : levin::LightningModule {
   torch::nn::Linear body = register_module("body", torch::nn::Linear(4, 5));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(5, 1));
   torch::nn::Linear wide{nullptr};
+  std::vector<torch::nn::BatchNorm1d> norms;
   torch::nn::Embedding words{nullptr};
   torch::Tensor scale;
   torch::Tensor table = register_parameter("table", torch::ones({2, 4}) / 4);
@@ -160,11 +177,13 @@ int main(int argc, char** argv) {
     options.devices = static_cast<int>(ranks);
     options.precision = "64-true";
     options.max_epochs = 3;
-    options.accumulate_grad_batches = what == "unequal_weights" || what == "static_windows_of_2" ? 2
-                                      : what == "static_windows_of_3"                            ? 3
+    options.accumulate_grad_batches =
+        what == "unequal_weights" || what == "static_windows_of_2" || what == "norms_in_windows" ? 2
+        : what == "static_windows_of_3"                                                          ? 3
                                                                                                  : 1;
+    options.sync_batchnorm = ranks > 1 && what.rfind("norms", 0) == 0;
     const std::string strategy = argv[2];
-    const bool unused = what == "branches" || what == "gan",
+    const bool unused = what == "branches" || what == "branches_without_a_loss" || what == "gan",
                is_static = ranks > 1 && what.find("static") != std::string::npos;
     if (strategy == "fsdp")
       options.strategy = {strategy, levin::FSDPOptions{.find_unused_parameters = unused}};

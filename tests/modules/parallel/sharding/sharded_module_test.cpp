@@ -65,7 +65,8 @@ struct Case {
   bool unused = false, keeps_parameters = false, reduces_each = false;
   bool uses_spare_on_rank_zero = false;
   int64_t hybrid = 0;
-  int64_t rank_without_loss = -1;  ///< in the last batch of each step, whose loss it drops
+  int64_t rank_without_loss = -1;   ///< in one batch of each step, whose loss it drops
+  int64_t batch_without_loss = -1;  ///< of a step; -1: the last
   bool built_divided = false;
   std::optional<torch::Dtype> gather_dtype = {}, reduce_dtype = {};
   double clip = 0;  ///< largest norm of all gradients; 0: any
@@ -111,6 +112,11 @@ std::map<std::string, Tensor> tensors_of(const levin::State& state) {
   return tensors;
 }
 
+bool has_loss(const Case& how, int64_t micro, const levin::ProcessGroup& group) {
+  const int64_t without = how.batch_without_loss < 0 ? how.micro_batches - 1 : how.batch_without_loss;
+  return micro != without || group.rank() != how.rank_without_loss;
+}
+
 /// Returns the weights after `steps` steps under ddp.
 std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Case& how, int64_t steps) {
   Net net = make_net(how, group.rank());
@@ -121,14 +127,11 @@ std::map<std::string, Tensor> trained_whole(levin::ProcessGroup& group, const Ca
     for (int64_t micro = 0; micro < how.micro_batches; ++micro) {
       reducer.synchronize_buffers();
       const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
-      if (micro + 1 == how.micro_batches && group.rank() == how.rank_without_loss) {
+      const bool is_last = micro + 1 == how.micro_batches;
+      if (has_loss(how, micro, group))
+        is_last ? reducer.backward(loss) : loss.backward();
+      else if (is_last)
         reducer.backward_without_loss();
-        continue;
-      }
-      if (micro + 1 < how.micro_batches)
-        loss.backward();
-      else
-        reducer.backward(loss);
     }
     scale_down(net->parameters(), norm_of(net->parameters()), how.clip);
     optimizer->step();
@@ -213,14 +216,11 @@ std::map<std::string, Tensor> trained_in_shards(levin::ProcessGroup& group, cons
       sharded.begin_pass(ShardedModule::Pass::Training);
       levin::parallel::broadcast_buffers(*net, group, 0);
       const Tensor loss = loss_of(net, step * how.micro_batches + micro, group);
-      if (micro + 1 == how.micro_batches && group.rank() == how.rank_without_loss) {
-        sharded.backward_without_loss();
-        continue;
-      }
-      if (micro + 1 < how.micro_batches)
-        sharded.backward_without_sync(loss);
+      const bool is_last = micro + 1 == how.micro_batches;
+      if (has_loss(how, micro, group))
+        sharded.backward(loss, /*sync=*/is_last);
       else
-        sharded.backward(loss);
+        sharded.backward_without_loss(/*sync=*/is_last);
       if (how.reduces_each && step == 3 && micro == 0) save_and_load_means(sharded, group);  // leaves no trace
     }
     optimizer.take_gradients();
@@ -264,6 +264,24 @@ TEST_CASE("a module in shards trains as under ddp: to the bit on two ranks, up t
         if (group.rank() != 0) return;
         const double most = ranks <= 2 ? 0 : how.dtype == torch::kDouble ? 1e-12 : 1e-5;
         CHECK(difference(expected, got) <= most);
+      });
+    }
+}
+
+TEST_CASE("a rank without a loss anywhere in a window counts as zeros, as under ddp") {
+  for (const int64_t batch : {0, 1, 2})
+    for (Case how : {Case{}, Case{.keeps_parameters = true}, Case{.reduces_each = true}, Case{.hybrid = 2},
+                     Case{.unused = true}}) {
+      const int64_t ranks = how.hybrid == 2 ? 4 : 3;
+      how.micro_batches = 3;
+      how.rank_without_loss = 1;
+      how.batch_without_loss = batch;
+      INFO(ranks << " ranks, batch " << batch << ", keeps " << how.keeps_parameters << ", reduces each batch "
+                 << how.reduces_each << ", unused " << how.unused);
+      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+        const auto expected = trained_whole(group, how, 10);
+        const auto got = trained_in_shards(group, how, 10);
+        if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
       });
     }
 }
