@@ -3,7 +3,7 @@
 # figures.
 # usage: run.sh [--seconds N] [--limit PART=SECONDS]... [--parts PATTERN] [RESULTS]
 #   RESULTS        the folder for report.md and logs.txt, which holds the output of all programs; default: ./results
-#   --seconds      time for all parts together; parts for which no time is left are not started; default: 450
+#   --seconds      time for all parts together; parts for which no time is left are not started; default: 570
 #   --limit        time for one part; a part that does not end in time is stopped, and the report says so
 #   --parts        only the parts whose names match this regular expression
 #   LEVIN_PYTHON   a Python with the torch that the programs were built with, whose libraries they use; default: python3
@@ -18,7 +18,7 @@ fail() {
 }
 
 declare -A limits=()
-seconds=450
+seconds=570
 results=./results
 parts=.
 while [[ $# -gt 0 ]]; do
@@ -163,7 +163,7 @@ resumes_on_gpu() {
 }
 export here
 export -f resumes_on_gpu
-on_gpu random-resumes 100 bash -c 'resumes_on_gpu 4'
+on_gpu random-resumes 170 bash -c 'resumes_on_gpu 4'
 on_gpu fit-gpu 45 "$levin" fit "${training[@]}" --accelerator gpu --max-epochs 2 --cuda-graphs --precision bf16-mixed
 # Without deterministic algorithms cuDNN's convolutions add in another order each time.
 for precision in 32-true 16-mixed; do
@@ -173,7 +173,7 @@ done
 short=()
 [[ -n $gpu ]] || short=(--short)
 for section in graphs layouts precisions copies ranks; do
-  part "benchmark-$section" 75 "$here/bin/benchmark_gpu" ${short[@]+"${short[@]}"} "$section"
+  part "benchmark-$section" 110 "$here/bin/benchmark_gpu" ${short[@]+"${short[@]}"} "$section"
 done
 on_gpu benchmark-nine-tricks 75 "$python" "$here/measure_nine_tricks.py" "$here/bin/example_nine_tricks" --gpu --rounds 3
 on_gpu profile 60 "$levin" profile "${training[@]}" --accelerator gpu
