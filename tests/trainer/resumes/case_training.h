@@ -257,6 +257,7 @@ inline levin::TrainerOptions options_of(const RandomCase& c, const std::filesyst
                                                    .state_dict_type = c.sharded_checkpoints ? "sharded" : "full"}};
     options.mesh.shard = c.hybrid_shard;
   }
+  options.sync_batchnorm = c.sync_batch_norm && c.ranks > 1;
   options.precision = levin::Precision(c.precision.c_str());
   options.max_epochs = c.epochs;
   options.max_steps = c.max_steps;

@@ -25,6 +25,7 @@ struct RandomCase {
   std::string strategy = "auto", precision = "32-true", optimizer = "SGD", scheduler = "none", data = "mapped";
   std::string clip_algorithm = "norm", partial_round = "uneven", monitor = "val_loss";
   bool two_optimizers = false, ema = false, dropout = false, batch_norm = false, shuffle = false, drop_last = false;
+  bool sync_batch_norm = false;  ///< whose statistics are those of one process
   bool weights_are_counts = false, empty_batches_are_nan = false, skips_batches = false;
   bool accumulation_table = false, stops_early = false, metric_is_registered = true, rows_change = false;
   bool sharded_checkpoints = false, keeps_parameters = false, reduces_each = false;  ///< under fsdp
@@ -135,6 +136,10 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
     c.reduces_each = dice.one_in(3);
     if (c.ranks == 4 && dice.one_in(2)) c.hybrid_shard = 2;
   }
+  if (comparable && !c.two_optimizers && dice.one_in(3)) {
+    c.batch_norm = c.sync_batch_norm = c.drop_last = true;
+    if (c.data == "divided") c.data = "stream";
+  }
   if (!comparable && accelerator() != "cpu") {
     c.ranks = 1;
     c.hybrid_shard = 0;
@@ -152,7 +157,7 @@ inline std::string RandomCase::describe() const {
        << data << " data of " << samples << " in " << batch_size << (shuffle ? ", shuffled" : "")
        << (drop_last ? ", drop_last" : "") << ", " << partial_round << " rounds, " << workers << " workers, " << epochs
        << " epochs, max_steps " << max_steps << ", check_val " << check_val_every_n_epoch << (ema ? ", EMA" : "")
-       << (dropout ? ", dropout" : "") << (batch_norm ? ", BatchNorm" : "")
+       << (dropout ? ", dropout" : "") << (batch_norm ? ", BatchNorm" : "") << (sync_batch_norm ? " synchronized" : "")
        << (weights_are_counts ? ", counts as weights" : "") << (empty_batches_are_nan ? ", NaN where empty" : "")
        << (skips_batches ? ", skips" : "") << (stops_early ? ", stops early" : "")
        << (rows_change ? ", rows change" : "") << (metric_is_registered ? "" : ", metric not registered") << ", reload "

@@ -297,8 +297,10 @@ TEST_CASE("a training drawn at random ends on several ranks as in one process") 
     INFO(runs.log("ranks"));
     CHECK(code == 0);
     if (code != 0) continue;
+    // Adam divides the rounding of a bias's gradient before a batch norm, which is zero, by its size.
+    const double within = runs.drawn.sync_batch_norm ? 1e-6 : 1e-9;
     CHECK(difference_of_weights(levin::load_state(runs.ended("ranks") / "weights.pt"),
-                                levin::load_state(runs.ended("one") / "weights.pt")) < 1e-9);
+                                levin::load_state(runs.ended("one") / "weights.pt")) < within);
     check_rows_close(rows_in(runs.ended("ranks")), rows_in(runs.ended("one")));
   }
   std::cout << cases << " random trainings on ranks from case " << first << ", " << refused << " of them refused\n";
