@@ -6,7 +6,7 @@
 #include <levin/trainer/strategies/registry.h>
 #include <levin/trainer/strategies/step_error.h>
 #include <levin/trainer/strategies/strategy.h>
-#include <torch/csrc/autograd/edge.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <functional>
 #include <memory>

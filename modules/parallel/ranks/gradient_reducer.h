@@ -5,7 +5,7 @@
 #include <levin/core/state/state.h>
 #include <levin/modules/parallel/ranks/compression.h>
 #include <levin/modules/parallel/ranks/synchronize_module.h>
-#include <torch/csrc/autograd/edge.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>

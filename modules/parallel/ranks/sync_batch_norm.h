@@ -1,6 +1,6 @@
 #pragma once
 #include <levin/core/ranks/comm.h>
-#include <torch/csrc/autograd/edge.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <vector>
 
