@@ -36,6 +36,7 @@ void Config::set_origin(const std::string& path, const Json& value, const std::s
 
 void Config::erase(const std::string& path) {
   std::vector<std::string> keys = keys_of(path);
+  if (keys.empty()) return;  // an empty key at the top, which is refused for its name
   // Erase the whole list, because the paths of the other items must not change.
   while (keys.size() > 1 && index_of(keys.back())) keys.pop_back();
   const std::string outer = path_of(keys), key = keys.back();

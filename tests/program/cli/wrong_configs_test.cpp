@@ -265,6 +265,8 @@ TEST_CASE("references that lead nowhere are refused with their place") {
            {R"({"name": "a ${trainer}"})", "run.json:1: name: ${trainer} is an object and cannot stand inside a text"},
            {R"({"name": "a ${seed}"})", "run.json:1: name: ${seed} is unset and cannot stand inside a text"},
            {R"({"name": "a ${seed"})", "run.json:1: name: expected a } after ${seed (a literal ${ is written $${)"},
+           {R"({"": "${nothing}"})",
+            "2 mistakes:\n  : ${nothing}: nothing: no such option\n  an option has an empty name"},
            {R"({"name": "${}"})", "run.json:1: name: ${}: expected the path of an option between ${ and }"},
            {R"({"name": "x", "trainer": {"max_epochs": "${name}"}})",
             "run.json:1: trainer.max_epochs: expected a whole number, got \"x\", from ${name}"},
