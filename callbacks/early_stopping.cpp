@@ -4,7 +4,6 @@
 #include <levin/core/system/error.h>
 
 #include <cmath>
-#include <limits>
 
 namespace levin {
 
@@ -12,8 +11,7 @@ EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(std::move(
   schema_of<Options>().check(&options_, "EarlyStopping");
   if (options_.monitor.empty())
     throw UsageError("EarlyStopping.monitor: missing; name a logged metric, such as val_loss");
-  const double infinity = std::numeric_limits<double>::infinity();
-  best_score_ = options_.mode == MetricMode::Min ? infinity : -infinity;
+  best_score_ = worst_value(options_.mode);
 }
 
 bool EarlyStopping::checks_train_epochs(Run& run) const {
@@ -40,20 +38,16 @@ void EarlyStopping::check(Run& run) {
   run.request_stop("EarlyStopping: " + *reason);
 }
 
-bool EarlyStopping::better(double value, double than) const {
-  return options_.mode == MetricMode::Min ? value < than : value > than;
-}
-
 std::optional<std::string> EarlyStopping::reason_to_stop(double value) {
   const std::string& name = options_.monitor;
   const auto is = [&](const char* what) { return c10::str(name, " = ", value, " ", what); };
   if (options_.check_finite && !std::isfinite(value)) return is("is not finite");
-  if (options_.stopping_threshold && better(value, *options_.stopping_threshold))
+  if (options_.stopping_threshold && is_better(value, *options_.stopping_threshold, options_.mode))
     return is(c10::str("has passed stopping_threshold ", *options_.stopping_threshold).c_str());
-  if (options_.divergence_threshold && better(*options_.divergence_threshold, value))
+  if (options_.divergence_threshold && is_better(*options_.divergence_threshold, value, options_.mode))
     return is(c10::str("has passed divergence_threshold ", *options_.divergence_threshold).c_str());
   const double margin = options_.mode == MetricMode::Min ? -options_.min_delta : options_.min_delta;
-  if (better(value, best_score_ + margin)) {
+  if (is_better(value, best_score_ + margin, options_.mode)) {
     if (options_.verbose) console::info(is(c10::str("improved on ", best_score_).c_str()));
     best_score_ = value;
     wait_count_ = 0;

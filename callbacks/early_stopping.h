@@ -57,7 +57,6 @@ class EarlyStopping : public Callback {
   bool checks_train_epochs(Run& run) const;
   void check(Run& run);
   std::optional<std::string> reason_to_stop(double value);
-  bool better(double value, double than) const;
 
   EarlyStoppingOptions options_;
   int64_t wait_count_ = 0, stopped_epoch_ = 0;

@@ -203,18 +203,18 @@ std::optional<fs::path> ModelCheckpoint::place_scored(Run& run, double score, st
     current_score_ = score;
     return {};
   }
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (std::isnan(score)) score = options_.mode == MetricMode::Min ? infinity : -infinity;
+  if (std::isnan(score)) score = worst_value(options_.mode);
   current_score_ = score;
   const bool full = options_.save_top_k > 0 && static_cast<int64_t>(best_k_models_.size()) >= options_.save_top_k;
-  if (full && !better(score, worst().second)) return {};
+  if (full && !is_better(score, worst().second, options_.mode)) return {};
   const fs::path dropped = full ? worst().first : fs::path();
   if (full && may_replace(run, dropped)) replaced.push_back(dropped);
   const fs::path path = new_path(run, replaced);
   std::erase_if(best_k_models_, [&](const Scored& one) { return one.first == path || one.first == dropped; });
   best_k_models_.emplace_back(path, score);
-  const auto best = std::min_element(best_k_models_.begin(), best_k_models_.end(),
-                                     [&](const Scored& a, const Scored& b) { return better(a.second, b.second); });
+  const auto best =
+      std::min_element(best_k_models_.begin(), best_k_models_.end(),
+                       [&](const Scored& a, const Scored& b) { return is_better(a.second, b.second, options_.mode); });
   if (!std::isfinite(best->second)) return path;
   best_model_path_ = best->first;
   best_model_score_ = best->second;
@@ -264,13 +264,10 @@ fs::path ModelCheckpoint::last_path(Run& run) const {
   return folder_ / (before == 0 ? kLast + std::string(kExtension) : c10::str(kLast, "-v", before, kExtension));
 }
 
-bool ModelCheckpoint::better(double value, double than) const {
-  return options_.mode == MetricMode::Min ? value < than : value > than;
-}
-
 const ModelCheckpoint::Scored& ModelCheckpoint::worst() const {
-  return *std::max_element(best_k_models_.begin(), best_k_models_.end(),
-                           [&](const Scored& a, const Scored& b) { return better(a.second, b.second); });
+  return *std::max_element(best_k_models_.begin(), best_k_models_.end(), [&](const Scored& a, const Scored& b) {
+    return is_better(a.second, b.second, options_.mode);
+  });
 }
 
 std::string ModelCheckpoint::state_key() const {
@@ -285,7 +282,6 @@ State ModelCheckpoint::state_dict() const {
   State best = State::dict();
   for (const auto& [path, score] : best_k_models_) best[path.string()] = score_state(score);
   const bool any = !best_k_models_.empty();
-  const double infinity = std::numeric_limits<double>::infinity();
   return State::dict({{"monitor", options_.monitor ? State(*options_.monitor) : State()},
                       {"best_model_score", score_state(best_model_score_)},
                       {"best_model_path", best_model_path_.string()},
@@ -293,9 +289,7 @@ State ModelCheckpoint::state_dict() const {
                       {"dirpath", folder_.string()},
                       {"best_k_models", std::move(best)},
                       {"kth_best_model_path", any ? worst().first.string() : ""},
-                      {"kth_value", score_state(any                                ? worst().second
-                                                : options_.mode == MetricMode::Min ? infinity
-                                                                                   : -infinity)},
+                      {"kth_value", score_state(any ? worst().second : worst_value(options_.mode))},
                       {"last_model_path", last_model_path_.string()},
                       {"saved_step", saved_step_}});
 }

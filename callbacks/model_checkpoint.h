@@ -104,7 +104,6 @@ class ModelCheckpoint : public Callback, public StepFollower {
   bool may_replace(Run& run, const std::filesystem::path& path) const;
   /// Returns the path of the newest file: last.ckpt, or last-v1.ckpt for a second saver of the folder.
   std::filesystem::path last_path(Run& run) const;
-  bool better(double value, double than) const;
   const Scored& worst() const;
 
   ModelCheckpointOptions options_;

@@ -50,8 +50,7 @@ void SpikeDetection::on_train_batch_end(Run& run) {
 
 bool SpikeDetection::is_spike(double loss) const {
   if (!std::isfinite(loss)) return options_.finite_only;
-  if (options_.mode == MetricMode::Min ? loss <= last_ : loss >= last_) return false;
-  if (running_.empty()) return false;
+  if (running_.empty() || !is_better(last_, loss, options_.mode)) return false;
   const double mean = std::accumulate(running_.begin(), running_.end(), 0.0) / static_cast<double>(running_.size());
   const double distance = std::abs(loss - mean);
   return (!options_.atol || distance >= *options_.atol) &&

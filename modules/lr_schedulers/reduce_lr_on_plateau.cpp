@@ -2,7 +2,6 @@
 #include <levin/core/system/error.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace levin {
 namespace {
@@ -20,8 +19,7 @@ class BoundReduceLROnPlateau : public LRScheduler {
         cooldown_(options.cooldown),
         min_lrs_(options.min_lr.for_groups(base_lrs_.size(), "ReduceLROnPlateau.min_lr")),
         eps_(options.eps) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    best_ = mode_ == MetricMode::Min ? kInfinity : -kInfinity;
+    best_ = worst_value(mode_);
     keep_in_state("mode", &mode_);
     keep_in_state("factor", &factor_);
     keep_in_state("patience", &patience_);
@@ -60,9 +58,8 @@ class BoundReduceLROnPlateau : public LRScheduler {
  private:
   /// Returns whether the metric improved; false for NaN.
   bool improves(double metric) const {
-    const bool relative = threshold_mode_ == ThresholdMode::Rel;
-    if (mode_ == MetricMode::Min) return metric < (relative ? best_ * (1 - threshold_) : best_ - threshold_);
-    return metric > (relative ? best_ * (threshold_ + 1) : best_ + threshold_);
+    const double change = mode_ == MetricMode::Min ? -threshold_ : threshold_;
+    return is_better(metric, threshold_mode_ == ThresholdMode::Rel ? best_ * (1 + change) : best_ + change, mode_);
   }
 
   std::vector<double> next_lr(const std::vector<double>& current) override {

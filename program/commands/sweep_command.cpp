@@ -104,8 +104,7 @@ void check_options(const TrialConfig& read) {
 runs::Monitor monitor_of(const ReadOptions& options) {
   const Json config = resolved_config(options);
   for (const Json& callback : config.at("trainer").at("callbacks"))
-    if (callback.value("class", Json()) == "ModelCheckpoint" && callback.value("monitor", Json()).is_string())
-      return {callback["monitor"], callback.value("mode", Json()) == "max"};
+    if (const std::optional<runs::Monitor> monitor = runs::monitor_of(callback)) return *monitor;
   return {"val_loss"};
 }
 
@@ -158,8 +157,9 @@ SweepPlan make_plan(const SweptFlags& swept, const SweepFlags& flags) {
   const Choice<SweepMethod> method = flags.method.value_or(flags.trials ? SweepMethod::Random : SweepMethod::Grid);
   check_flags(flags, method);
   SweepPlan plan{.folder = flags.folder, .monitor = monitor_of(base.options), .retries_failed = flags.retry_failed};
-  if (flags.monitor) plan.monitor = {*flags.monitor, plan.monitor.metric == *flags.monitor && plan.monitor.maximize};
-  if (flags.mode) plan.monitor.maximize = *flags.mode == MetricMode::Max;
+  if (flags.monitor)
+    plan.monitor = {*flags.monitor, plan.monitor.metric == *flags.monitor ? plan.monitor.mode : MetricMode::Min};
+  if (flags.mode) plan.monitor.mode = *flags.mode;
   const int64_t seed = base.options.seed.value_or(base.options.trainer.seed.value_or(0));
   plan.trials =
       method == SweepMethod::Grid ? sweep::grid(swept.parameters) : sweep::draw(swept.parameters, *flags.trials, seed);
@@ -172,7 +172,7 @@ SweepPlan make_plan(const SweptFlags& swept, const SweepFlags& flags) {
     plan.rungs = rungs_of(flags, base.options.trainer);
     plan.reduction_factor = flags.reduction_factor.value_or(3);
     plan.identity.update({{"monitor", plan.monitor.metric},
-                          {"mode", plan.monitor.maximize ? "max" : "min"},
+                          {"mode", Choice(plan.monitor.mode).word()},
                           {"epochs", plan.rungs},
                           {"reduction_factor", plan.reduction_factor}});
   }
@@ -261,8 +261,8 @@ int run_sweep_command(const SweepFlags& flags, const Words& words) {
   if (flags.trials && static_cast<int64_t>(plan.trials.size()) < *flags.trials)
     std::cout << "there are no more than " << plan.trials.size() << " different trials\n";
   std::cout << "sweep: " << plan.trials.size() << " trials, " << plan.jobs << " at once, in " << plan.folder.string()
-            << "; " << plan.monitor.metric << ", the " << (plan.monitor.maximize ? "higher" : "lower") << " the better"
-            << std::endl;
+            << "; " << plan.monitor.metric << ", the " << (plan.monitor.mode == MetricMode::Max ? "higher" : "lower")
+            << " the better" << std::endl;
   const SignalGuard guard({{SIGTERM, SignalAction::Stop}, {SIGINT, SignalAction::Stop}});
   const std::vector<TrialRow> rows = sweep::run_sweep(plan, std::cout);
   if (received_signal() != 0) {

@@ -239,6 +239,13 @@ std::string status_of(const RecordedRun& run) {
 
 }  // namespace
 
+std::optional<Monitor> monitor_of(const Json& callback) {
+  if (!callback.is_object() || callback.value("class", Json()) != "ModelCheckpoint") return {};
+  const Json metric = callback.value("monitor", Json());
+  if (!metric.is_string()) return {};
+  return Monitor{metric, callback.value("mode", Json()) == "max" ? MetricMode::Max : MetricMode::Min};
+}
+
 std::optional<double> RecordedRun::last(const std::string& metric) const {
   const auto found = metrics.find(metric);
   if (found == metrics.end() || found->second.values.empty()) return {};
@@ -252,8 +259,7 @@ std::optional<Best> RecordedRun::best(const Monitor& monitor) const {
   for (size_t i = 0; i < found->second.values.size(); ++i) {
     const double value = found->second.values[i];
     if (!std::isfinite(value)) continue;
-    if (!best || (monitor.maximize ? value > best->value : value < best->value))
-      best = Best{monitor, value, found->second.steps[i]};
+    if (!best || is_better(value, best->value, monitor.mode)) best = Best{monitor, value, found->second.steps[i]};
   }
   return best;
 }
@@ -271,10 +277,8 @@ Json RecordedRun::option(const char* name) const {
 std::optional<Monitor> RecordedRun::monitor() const {
   const Json callbacks = option("callbacks");
   for (const Json& callback : callbacks) {
-    if (!callback.is_object() || callback.value("class", Json()) != "ModelCheckpoint") continue;
-    const Json metric = callback.value("monitor", Json());
-    if (metric.is_string() && metrics.contains(metric.get<std::string>()))
-      return Monitor{metric.get<std::string>(), callback.value("mode", Json()) == "max"};
+    const std::optional<Monitor> monitor = monitor_of(callback);
+    if (monitor && metrics.contains(monitor->metric)) return monitor;
   }
   for (const char* name : {"val_loss", "train_loss"})
     if (metrics.contains(name)) return Monitor{name};

@@ -1,4 +1,6 @@
 #pragma once
+#include <levin/core/options/metric_mode.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -19,8 +21,11 @@ struct Series {
 /// A metric that a run can be judged by.
 struct Monitor {
   std::string metric = {};
-  bool maximize = false;
+  MetricMode mode = MetricMode::Min;
 };
+
+/// Returns what a config's callback monitors; nothing if it is no ModelCheckpoint, or monitors nothing.
+std::optional<Monitor> monitor_of(const nlohmann::ordered_json& callback);
 
 /// The value of a monitor.
 struct Best {

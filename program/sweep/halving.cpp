@@ -10,9 +10,7 @@ std::vector<std::vector<int64_t>> Halving::entrants(const std::vector<RungValues
   std::vector<std::vector<int64_t>> entered(rungs_);
   entered[0].resize(static_cast<size_t>(trials_));
   std::iota(entered[0].begin(), entered[0].end(), 0);
-  const auto is_better = [&](const auto& a, const auto& b) {
-    return maximize_ ? a.first > b.first : a.first < b.first;
-  };
+  const auto is_before = [&](const auto& a, const auto& b) { return is_better(a.first, b.first, mode_); };
   for (size_t rung = 0; rung + 1 < rungs_; ++rung) {
     std::vector<std::pair<double, int64_t>> ranked;  // best first, equal values in the order of entry
     std::set<int64_t> promoted;
@@ -23,7 +21,7 @@ std::vector<std::vector<int64_t>> Halving::entrants(const std::vector<RungValues
       ++count;
       if (found->second) {
         const std::pair<double, int64_t> one(*found->second, trial);
-        ranked.insert(std::upper_bound(ranked.begin(), ranked.end(), one, is_better), one);
+        ranked.insert(std::upper_bound(ranked.begin(), ranked.end(), one, is_before), one);
       }
       const auto best = std::min<size_t>(static_cast<size_t>(count / reduction_factor_), ranked.size());
       for (size_t i = 0; i < best; ++i)

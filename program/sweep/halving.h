@@ -1,4 +1,6 @@
 #pragma once
+#include <levin/core/options/metric_mode.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,8 +22,8 @@ using RungValues = std::map<int64_t, RungValue>;
 class Halving {
  public:
   /// `rungs`: the number of rungs; one means that no trial is stopped early.
-  Halving(int64_t trials, size_t rungs, int64_t reduction_factor, bool maximize)
-      : trials_(trials), rungs_(rungs), reduction_factor_(reduction_factor), maximize_(maximize) {}
+  Halving(int64_t trials, size_t rungs, int64_t reduction_factor, MetricMode mode)
+      : trials_(trials), rungs_(rungs), reduction_factor_(reduction_factor), mode_(mode) {}
 
   /// Returns for each rung the trials that may enter it, in order, as far as `ended` decides. `ended` has an entry per
   /// rung.
@@ -31,7 +33,7 @@ class Halving {
   int64_t trials_;
   size_t rungs_;
   int64_t reduction_factor_;
-  bool maximize_;
+  MetricMode mode_;
 };
 
 /// Returns the epochs of the rungs: `grace_epochs` times the powers of `reduction_factor`, and at last `max_epochs`.

@@ -63,8 +63,7 @@ class Sweep {
       : plan_(plan),
         out_(out),
         journal_(plan.folder, plan.identity),
-        halving_(static_cast<int64_t>(plan.trials.size()), plan.rungs.size(), plan.reduction_factor,
-                 plan.monitor.maximize),
+        halving_(static_cast<int64_t>(plan.trials.size()), plan.rungs.size(), plan.reduction_factor, plan.monitor.mode),
         trials_(plan.trials.size()),
         running_(static_cast<size_t>(plan.jobs)),
         places_(make_places(plan.jobs, plan.cores, plan.gpus)) {
@@ -90,7 +89,7 @@ class Sweep {
     for (size_t i = 0; i < trials_.size(); ++i) rows.push_back(row_of(i));
     std::ranges::stable_sort(rows, [&](const TrialRow& a, const TrialRow& b) {
       if (!a.value || !b.value) return a.value.has_value() && !b.value.has_value();
-      return plan_.monitor.maximize ? *a.value > *b.value : *a.value < *b.value;
+      return is_better(*a.value, *b.value, plan_.monitor.mode);
     });
     return rows;
   }
@@ -98,7 +97,7 @@ class Sweep {
  private:
   bool is_halving() const { return plan_.rungs.size() > 1; }
   fs::path folder_of(size_t trial) const { return trial_folder(plan_.folder, trial); }
-  const char* mode() const { return plan_.monitor.maximize ? "max" : "min"; }
+  std::string mode() const { return Choice(plan_.monitor.mode).word(); }
 
   /// Applies an event of the journal.
   void take(TrialEvent event) {

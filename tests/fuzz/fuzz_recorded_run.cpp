@@ -86,7 +86,7 @@ void show_run(const RecordedRun& run) {
            "of a metric that is thinned the ends stay");
     for (const std::string& line : runs::text_chart(series, 60, 5))
       expect(runs::printable(line) == line, "a chart controls no terminal");
-    run.best({.metric = name, .maximize = true});
+    run.best({.metric = name, .mode = levin::MetricMode::Max});
     run.last(name);
   }
   run.option("max_epochs");

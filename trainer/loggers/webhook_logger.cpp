@@ -107,7 +107,7 @@ void WebhookLogger::log_metrics(const Metrics& values, const LogRow& where) {
   const auto found = values.find(options_.monitor);
   if (found != values.end() && !std::isnan(found->second)) {
     const double value = found->second;
-    if (!best_ || (options_.mode == MetricMode::Min ? value < *best_ : value > *best_)) {
+    if (!best_ || is_better(value, *best_, options_.mode)) {
       best_ = value;
       untold_best_ = where;
     }

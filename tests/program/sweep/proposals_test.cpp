@@ -77,7 +77,7 @@ TEST_CASE("wrong values and ranges are errors that name the flag") {
 
 TEST_CASE("halving promotes by the order of entry, so that the clock decides nothing") {
   constexpr int64_t kTrials = 27, kFactor = 3;
-  const Halving halving(kTrials, 3, kFactor, /*maximize=*/false);
+  const Halving halving(kTrials, 3, kFactor, levin::MetricMode::Min);
   std::mt19937 random(5);
   const auto value_of = [](int64_t trial, size_t rung) -> RungValue {
     if (trial == 4) return {};
@@ -110,8 +110,8 @@ TEST_CASE("halving promotes by the order of entry, so that the clock decides not
   for (int64_t i = 0; i < 27; ++i) by_value[static_cast<size_t>(i)] = i;
   std::ranges::sort(by_value, {}, [&](int64_t trial) { return value_of(trial, 0).value_or(9); });
   for (size_t i = 0; i < 9; ++i) CHECK(std::ranges::find(expected[1], by_value[i]) != expected[1].end());
-  CHECK(Halving(2, 2, 3, false).entrants({{{0, 1.0}, {1, 2.0}}, {}})[1].empty());
-  CHECK(Halving(2, 2, 2, true).entrants({{{0, 1.0}, {1, 2.0}}, {}})[1] == std::vector<int64_t>{1});
+  CHECK(Halving(2, 2, 3, levin::MetricMode::Min).entrants({{{0, 1.0}, {1, 2.0}}, {}})[1].empty());
+  CHECK(Halving(2, 2, 2, levin::MetricMode::Max).entrants({{{0, 1.0}, {1, 2.0}}, {}})[1] == std::vector<int64_t>{1});
   CHECK(rung_epochs(1, 10, 3) == std::vector<int64_t>{1, 3, 9, 10});
   CHECK(rung_epochs(4, 4, 3) == std::vector<int64_t>{4});
 }
