@@ -2,7 +2,7 @@
 #include <levin/callbacks/callback.h>
 #include <levin/core/device/memory_tracker.h>
 #include <levin/data/loader.h>
-#include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/ranks/reduction_plan.h>
 #include <levin/modules/parallel/sharding/sharding_plan.h>
 #include <levin/trainer/fit/assembly.h>
 #include <levin/trainer/options/resolved_options.h>

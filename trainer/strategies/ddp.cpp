@@ -83,7 +83,7 @@ void DdpStrategy::check_same_rows() {
 
 StepOutput DdpStrategy::run_step(StepFunction& function, const Batch& batch, int64_t batch_idx) {
   std::optional<parallel::SyncBatchNorm> synced;
-  norms_.clear();
+  forget_norms();
   if (norm_group_) synced.emplace(*norm_group_, module_->automatic_optimization ? &norms_ : nullptr);
   follow_parameters();
   if (reducer_) reducer_->synchronize_buffers();
@@ -110,7 +110,7 @@ Batch DdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
 }
 
 void DdpStrategy::backward(const at::Tensor& loss, bool sync) {
-  take_norms();
+  forget_norms();
   if (!sync || !reducer_) return module_->backward(loss);
   DdpStrategy::follow_parameters();  // parameters that the step itself has added
   const at::Tensor prepared = reducer_->prepare(loss);

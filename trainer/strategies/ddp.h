@@ -78,6 +78,7 @@ class DdpStrategy : public Strategy, protected StrategyState {
                        const char* strategy) const;
   /// Returns the results of the synchronized batch norms since run_step, and keeps none.
   std::vector<torch::autograd::Edge> take_norms() { return std::exchange(norms_, {}); }
+  void forget_norms() { norms_.clear(); }
   LightningModule& module() const { return *module_; }
   ProcessGroup& group() const { return group_; }
   /// Null if nothing is trained.

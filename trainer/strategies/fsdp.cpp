@@ -85,7 +85,7 @@ Batch FsdpStrategy::run_predict_step(const Batch& batch, int64_t batch_idx) {
 }
 
 void FsdpStrategy::backward(const at::Tensor& loss, bool sync) {
-  take_norms();
+  forget_norms();
   sharded().begin_backward(/*has_loss=*/true, sync);
   module().backward(loss);
   sharded().end_backward(/*has_loss=*/true);

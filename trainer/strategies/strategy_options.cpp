@@ -1,24 +1,8 @@
 #include <levin/trainer/strategies/strategy_options.h>
-#include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/ranks/distributed_data_parallel_options.h>
 #include <levin/modules/parallel/sharding/sharded_module.h>
 
 namespace levin {
-namespace {
-
-std::optional<at::ScalarType> dtype_of(parallel::Compression compression) {
-  switch (compression) {
-    case parallel::Compression::Float16:
-      return at::kHalf;
-    case parallel::Compression::BFloat16:
-      return at::kBFloat16;
-    case parallel::Compression::None:
-      break;
-  }
-  return {};
-}
-
-}  // namespace
-
 parallel::DistributedDataParallelOptions reducer_options(const DDPOptions& options, bool shards_optimizer) {
   return {.bucket_cap_mb = options.bucket_cap_mb,
           .find_unused_parameters = options.find_unused_parameters,

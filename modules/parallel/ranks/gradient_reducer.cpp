@@ -4,6 +4,7 @@
 #include <c10/util/ScopeExit.h>
 #include <levin/core/ranks/torch_compat/reducer.h>
 #include <levin/modules/parallel/ranks/backward_of_zeros.h>
+#include <levin/modules/parallel/ranks/reduction_buckets.h>
 #include <levin/modules/parallel/ranks/reduction_hook.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -13,8 +14,6 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -25,68 +24,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Buckets = std::vector<std::vector<size_t>>;
-
-size_t bytes_of(double megabytes) { return static_cast<size_t>(megabytes * (1 << 20)); }
-
-/// Returns the limit of the first bucket, which is no larger than the others.
-size_t first_bucket_bytes(const DistributedDataParallelOptions& options) {
-  return bytes_of(std::min(options.first_bucket_mb, options.bucket_cap_mb));
-}
-
-/// Returns buckets of limited size that fill up one after the other if backward visits the parameters in reversed
-/// order.
-Buckets buckets_of_backward(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
-  const std::vector<at::Tensor> reversed(parameters.rbegin(), parameters.rend());
-  Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
-      reversed, {first_bucket_bytes(options), bytes_of(options.bucket_cap_mb)}));
-  for (std::vector<size_t>& bucket : buckets)
-    for (size_t& index : bucket) index = parameters.size() - 1 - index;
-  return buckets;
-}
-
-/// Returns the buckets used until the actual order of backward is known, if it ever is.
-Buckets first_buckets(const std::vector<at::Tensor>& parameters, const DistributedDataParallelOptions& options) {
-  const bool will_rebuild = options.static_graph || !options.find_unused_parameters;
-  if (options.shard_gradients || !will_rebuild) return buckets_of_backward(parameters, options);
-  const auto no_limit = static_cast<size_t>(std::numeric_limits<int64_t>::max());
-  Buckets buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, {no_limit}));
-  std::reverse(buckets.begin(), buckets.end());
-  return buckets;
-}
-
-/// Returns, for each bucket, the indices of its tensors in `parameters`.
-Buckets indices_in(const std::vector<at::Tensor>& parameters, const std::vector<std::vector<at::Tensor>>& buckets) {
-  std::unordered_map<const void*, size_t> places;
-  for (size_t i = 0; i < parameters.size(); ++i) places[parameters[i].unsafeGetTensorImpl()] = i;
-  Buckets indices;
-  for (const std::vector<at::Tensor>& bucket : buckets) {
-    indices.emplace_back();
-    for (const at::Tensor& parameter : bucket) indices.back().push_back(places.at(parameter.unsafeGetTensorImpl()));
-  }
-  return indices;
-}
-
-/// Returns the parameters that require gradients, without duplicates, with their names.
-std::vector<std::pair<std::string, at::Tensor>> trained_parameters(const torch::nn::Module& module) {
-  std::vector<std::pair<std::string, at::Tensor>> trained;
-  std::set<const void*> seen;
-  for (const auto& item : module.named_parameters())
-    if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second)
-      trained.emplace_back(item.key(), item.value());
-  return trained;
-}
-
-std::optional<at::ScalarType> dtype_of(Compression compression) {
-  switch (compression) {
-    case Compression::Float16:
-      return at::kHalf;
-    case Compression::BFloat16:
-      return at::kBFloat16;
-    default:
-      return {};
-  }
-}
 
 /// Makes the gradients of sparse embeddings dense before they are accumulated, since the buckets hold whole ones.
 struct DenseGradients : torch::autograd::FunctionPreHook {
@@ -126,12 +63,12 @@ struct ReachAll : torch::autograd::Function<ReachAll> {
 }  // namespace
 
 struct GradientReducer::Engine {
-  /// Makes the next backward reduce. The graphs of `outputs` are searched for unused parameters if that is enabled.
-  void begin(const std::vector<at::Tensor>& outputs) {
+  /// Makes the next backward, that of `output`, reduce.
+  void begin(const at::Tensor& output) {
     if (first_step) reducer->begin_first_iteration();
     reducer->prepare_for_forward();
     reducer->rebuild_buckets();
-    reducer->prepare_for_backward(outputs);
+    reducer->prepare_for_backward(walks ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{});
   }
 
   /// Call it after a backward that reduced. Rebuilds the buckets for the observed order here rather than later:
@@ -142,6 +79,7 @@ struct GradientReducer::Engine {
   std::shared_ptr<torch_compat::Reducer> reducer;
   /// The reducer holds a weak pointer to it, which it follows without a check when the unused parameters change.
   std::shared_ptr<c10d::Logger> logger;
+  bool walks = false;  ///< each graph is searched for unused parameters
   bool first_step = true;
 };
 
@@ -172,11 +110,12 @@ void GradientReducer::make_engine(Buckets buckets) {
   std::unordered_map<size_t, std::string> names;
   for (size_t i = 0; i < names_.size(); ++i) names[i] = names_[i];
   auto engine = std::make_unique<Engine>();
+  engine->walks = options_.find_unused_parameters && !options_.static_graph;
   engine->reducer =
       torch_compat::make_reducer({.parameters = parameters_,
                                   .buckets = std::move(buckets),
                                   .group = group_.raw(),
-                                  .bucket_bytes = static_cast<int64_t>(bytes_of(options_.bucket_cap_mb)),
+                                  .bucket_bytes = static_cast<int64_t>(bucket_bytes(options_)),
                                   .first_bucket_bytes = static_cast<int64_t>(first_bucket_bytes(options_)),
                                   .find_unused_parameters = options_.find_unused_parameters,
                                   .names = std::move(names)});
@@ -201,8 +140,7 @@ void GradientReducer::synchronize_buffers() {
 }
 
 at::Tensor GradientReducer::prepare(const at::Tensor& output) {
-  group_.guarded("rebuild of buckets",
-                 [&] { engine_->begin(walks() ? std::vector<at::Tensor>{output} : std::vector<at::Tensor>{}); });
+  group_.guarded("rebuild of buckets", [&] { engine_->begin(output); });
   const bool first = std::exchange(engine_->first_step, false);
   if (!first || !options_.static_graph) return output;
   return ReduceAtTheEnd::apply(output, reinterpret_cast<int64_t>(static_cast<c10d::Reducer*>(engine_->reducer.get())));
@@ -247,7 +185,7 @@ void GradientReducer::backward_without_loss(std::vector<torch::autograd::Edge> r
   const at::Tensor all = ReachAll::apply(at::TensorList(parameters_));
   results.push_back(torch::autograd::impl::gradient_edge(all));
   group_.guarded("backward", [&] {
-    engine_->begin(walks() ? std::vector<at::Tensor>{all} : std::vector<at::Tensor>{});
+    engine_->begin(all);
     backward_of_zeros(results);
     engine_->end();
   });
@@ -339,28 +277,6 @@ void GradientReducer::load_state_dict(const State& state) {
   make_engine(std::move(buckets));
   if (const State* stay = state.find("buckets_stay"); stay != nullptr && stay->to_bool())
     engine_->reducer->keep_buckets();
-}
-
-int64_t ReductionPlan::bytes_sent(int64_t world_size, bool scatters) const {
-  const int64_t rounds_of_gradients = gathered_bytes > 0 && (scatters || only_scatters) ? 1 : 2;
-  const int64_t sharing = sharing_ranks > 0 ? sharing_ranks : world_size, groups = world_size / sharing;
-  const int64_t in_group = (sharing - 1) * (rounds_of_gradients * bytes + gathered_bytes) / sharing;
-  return in_group + 2 * (groups - 1) * bytes / (sharing * groups);  // then shards are all-reduced over the groups
-}
-
-ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options) {
-  ReductionPlan plan;
-  std::vector<at::Tensor> parameters;
-  for (const auto& [name, parameter] : trained_parameters(module)) parameters.push_back(parameter);
-  if (parameters.empty()) return plan;
-  const std::optional<at::ScalarType> sent_as = dtype_of(options.compression);
-  for (const at::Tensor& parameter : parameters) {
-    const auto size = static_cast<int64_t>(parameter.nbytes());
-    plan.bytes += sent_as ? parameter.numel() * static_cast<int64_t>(c10::elementSize(*sent_as)) : size;
-    if (options.shard_gradients) plan.gathered_bytes += size;
-  }
-  plan.buckets = static_cast<int64_t>(buckets_of_backward(parameters, options).size());
-  return plan;
 }
 
 }  // namespace levin::parallel

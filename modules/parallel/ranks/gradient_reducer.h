@@ -3,7 +3,7 @@
 #include <levin/core/ranks/process_group.h>
 #include <levin/core/ranks/torch_compat/autograd_node.h>
 #include <levin/core/state/state.h>
-#include <levin/modules/parallel/ranks/compression.h>
+#include <levin/modules/parallel/ranks/distributed_data_parallel_options.h>
 #include <levin/modules/parallel/ranks/synchronize_module.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/nn/module.h>
@@ -15,37 +15,6 @@
 #include <vector>
 
 namespace levin::parallel {
-
-/// Options of DistributedDataParallel, with PyTorch's names and defaults.
-struct DistributedDataParallelOptions {
-  double bucket_cap_mb = 25;      ///< gradients are reduced in buckets of this many MiB, overlapped with backward
-  double first_bucket_mb = 1;     ///< size of the first bucket to fill up, small so that reduction starts early
-  bool broadcast_buffers = true;  ///< broadcast the buffers (BatchNorm's statistics) of rank 0 before each forward
-  /// Set it if in some steps some parameters get no gradient, on some or all ranks. Costs a traversal of each graph.
-  bool find_unused_parameters = false;
-  /// Set it if the graph is the same in all steps; it may leave out parameters.
-  bool static_graph = false;
-  Compression compression = Compression::None;
-  /// For ShardedOptimizer: each rank gets only the mean of its own shard of each bucket. In all steps the buckets
-  /// follow the reversed order of the parameters.
-  bool shard_gradients = false;
-  /// At the start, broadcast the parameters and buffers of rank 0 (synchronize_module).
-  bool init_sync = true;
-};
-
-/// The communication of one step with ring algorithms, in which each rank sends everything but its own shard.
-struct ReductionPlan {
-  int64_t bytes = 0;           ///< size of all gradients in the dtype in which they are sent
-  int64_t buckets = 0;         ///< number of buckets if backward fills them in the reversed order of the parameters
-  int64_t gathered_bytes = 0;  ///< size of all parameters that a step gathers, if each rank steps its own shard
-  bool only_scatters = false;  ///< ranks get nothing but their shards of gradients, whatever the backend supports
-  int64_t sharing_ranks = 0;   ///< number of ranks that divide gradients and parameters among each other; 0: all ranks
-
-  /// Returns the bytes that one rank sends in a step. `scatters`: the backend supports reduce-scatter, which is used
-  /// where it suffices.
-  int64_t bytes_sent(int64_t world_size, bool scatters) const;
-};
-ReductionPlan plan_reduction(const torch::nn::Module& module, const DistributedDataParallelOptions& options);
 
 /// Averages the gradients of a module's parameters over all ranks while backward computes them. Wraps c10d::Reducer,
 /// the engine of PyTorch's DistributedDataParallel, without its forward.
@@ -107,8 +76,6 @@ class GradientReducer {
 
  private:
   struct Engine;
-  /// Whether each graph is searched for unused parameters.
-  bool walks() const { return options_.find_unused_parameters && !options_.static_graph; }
   void make_engine(std::vector<std::vector<size_t>> buckets);
   std::vector<std::vector<size_t>> buckets_with(const std::vector<at::Tensor>& added) const;
 

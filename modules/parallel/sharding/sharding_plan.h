@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/modules/parallel/ranks/gradient_reducer.h>
+#include <levin/modules/parallel/ranks/reduction_plan.h>
 #include <levin/modules/parallel/sharding/sharded_module.h>
 #include <torch/nn/module.h>
 
