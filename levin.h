@@ -46,6 +46,7 @@
 #include <levin/core/options/registry.h>
 #include <levin/core/options/text_table.h>
 #include <levin/core/ranks/process_group.h>
+#include <levin/core/ranks/store_server.h>
 #include <levin/core/run/batch_phase.h>
 #include <levin/core/run/callback_entry.h>
 #include <levin/core/run/hooks.h>

@@ -3,7 +3,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <levin/core/ranks/bounded_call.h>
-#include <levin/core/ranks/host_address.h>
+#include <levin/core/ranks/c10d_error.h>
 #include <levin/core/ranks/process_group_backends.h>
 #include <levin/core/ranks/rank_store.h>
 #include <levin/core/ranks/stub_group.h>
@@ -13,11 +13,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -26,28 +24,6 @@ namespace {
 
 constexpr size_t kCallsKept = 64;
 
-/// Returns the text of a c10d or gloo error without the source file before it and the advice and stack after it.
-std::string first_line(const std::exception& error) {
-  std::string text = message_of(error);
-  text.resize(std::min({text.find('\n'), text.find(". This is typically"), text.size()}));
-  const size_t end_of_file = text.find("] ");
-  return text.rfind("[/", 0) == 0 && end_of_file != std::string::npos ? text.substr(end_of_file + 2) : text;
-}
-
-/// Returns whether this is c10d's error for a rank that is gone or late, rather than a mistake in the program.
-bool is_of_communication(const std::exception& error) {
-  if (dynamic_cast<const c10::DistError*>(&error) != nullptr) return true;
-  const std::string text = message_of(error);
-  for (const char* part : {"gloo", "Gloo", "NCCL", "MPI", "Connection closed by peer", "Connection reset",
-                           "Broken pipe", "pair closure", "Timed out", "timed out"})
-    if (text.find(part) != std::string::npos) return true;
-  return false;
-}
-
-std::string place_of(const Rendezvous& rendezvous) {
-  return c10::str(rendezvous.master_addr, ":", rendezvous.master_port);
-}
-
 /// Calls `use`, which owns what it uses; its exceptions, and one for a store that does not answer, say that the store
 /// cannot be reached.
 void use_store(const ProcessGroup& group, std::chrono::milliseconds timeout, std::function<void()> use) {
@@ -55,57 +31,8 @@ void use_store(const ProcessGroup& group, std::chrono::milliseconds timeout, std
     if (!ends_within(timeout, std::move(use))) throw Error("it does not answer");
   } catch (const std::exception& error) {
     throw LostRankError("rank ", group.rank(), " of ", group.world_size(),
-                        ": the store that the ranks met at is gone: ", first_line(error));
+                        ": the store that the ranks met at is gone: ", c10d_reason(error));
   }
-}
-
-/// With one decimal.
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-  return std::round(passed.count() * 10) / 10;
-}
-
-RankStore open_store(const Rendezvous& rendezvous, std::chrono::milliseconds timeout) {
-  check_resolvable(rendezvous.master_addr, "MASTER_ADDR", timeout);
-  const auto begin = std::chrono::steady_clock::now();
-  try {
-    if (rendezvous.hosts_store)
-      return serve_store(rendezvous.master_port,
-                         {.on_loopback = is_loopback(rendezvous.master_addr), .secret = rendezvous.secret}, timeout);
-    return join_store(rendezvous.master_addr, rendezvous.master_port, rendezvous.secret, rendezvous.several_machines,
-                      timeout);
-  } catch (const TurnedAway& error) {
-    throw UsageError("rank ", rendezvous.rank, " of ", rendezvous.world_size, " cannot join the others at ",
-                     place_of(rendezvous), ": ", error.what());
-  } catch (const std::exception& error) {
-    if (rendezvous.hosts_store)
-      throw UsageError("rank ", rendezvous.rank, " cannot serve the store that the ranks meet at on ",
-                       place_of(rendezvous), "; choose another port with MASTER_PORT: ", first_line(error));
-    throw UsageError("rank ", rendezvous.rank, " of ", rendezvous.world_size, " has not reached ", place_of(rendezvous),
-                     " in ", seconds_since(begin),
-                     " seconds; does rank 0 run there, and do MASTER_ADDR and MASTER_PORT say so? ", first_line(error));
-  }
-}
-
-/// Makes the group. Its ranks find each other through the store.
-c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options, c10::Device device,
-                                                  ProcessGroupBackend backend) {
-  auto group = c10::make_intrusive<c10d::ProcessGroup>(options.store, static_cast<int>(options.rank),
-                                                       static_cast<int>(options.world_size));
-  if (backend == ProcessGroupBackend::Mpi) {
-    if (!device.is_cpu())
-      throw UsageError("process_group_backend mpi: for tensors on the CPU, and this rank is on ", device);
-    add_mpi(*group, options);
-    group->setDefaultBackend(c10d::ProcessGroup::BackendType::MPI);
-    return group;
-  }
-  // Gloo's ranks read each other's addresses in the store, which may be on a machine that is gone.
-  if (!ends_within(options.timeout + kGrace, [group, options] { add_gloo(*group, options); }))
-    throw std::runtime_error("timed out: the store does not answer");
-  if (device.is_cuda()) add_nccl(*group, options, device);
-  group->setDefaultBackend(device.is_cuda() ? c10d::ProcessGroup::BackendType::NCCL
-                                            : c10d::ProcessGroup::BackendType::GLOO);
-  return group;
 }
 
 c10d::ReduceOp::RedOpType op_of(ReduceOp op) {
@@ -164,7 +91,7 @@ ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std
     throw;
   } catch (const std::exception& error) {
     throw UsageError("rank ", rank_, " of ", world_size_, " has not met all others by way of ", place_of(rendezvous),
-                     "; were that many started, and do they run the same program? ", first_line(error));
+                     "; were that many started, and do they run the same program? ", c10d_reason(error));
   }
 }
 
@@ -242,7 +169,7 @@ void ProcessGroup::guarded(const char* call, const std::function<void()>& body) 
     throw LostRankError("rank ", rank_, " of ", world_size_, ": ", name, " failed; ",
                         missing.empty() ? std::string("all ranks miss another")
                                         : "rank " + missing + " did not come: ended, or hanging",
-                        ": ", first_line(error));
+                        ": ", c10d_reason(error));
   }
 }
 
@@ -340,17 +267,5 @@ std::optional<std::string> ProcessGroup::take_note(const std::string& key) {
   });
   return *note;
 }
-
-StoreServer::StoreServer(int64_t port, const StoreAccess& access) {
-  try {
-    store_ = std::make_unique<RankStore>(serve_store(port, access, c10d::Store::kDefaultTimeout));
-  } catch (const std::exception& error) {
-    throw UsageError("the store that the ranks meet at cannot be served on port ", port,
-                     "; choose another with MASTER_PORT: ", first_line(error));
-  }
-}
-
-StoreServer::~StoreServer() = default;
-int64_t StoreServer::port() const { return store_->port; }
 
 }  // namespace levin

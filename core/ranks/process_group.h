@@ -3,6 +3,7 @@
 #include <c10/util/intrusive_ptr.h>
 #include <levin/core/ranks/comm.h>
 #include <levin/core/ranks/process_group_backend.h>
+#include <levin/core/ranks/rendezvous.h>
 #include <levin/core/system/error.h>
 
 #include <chrono>
@@ -19,25 +20,6 @@ class Work;
 }  // namespace c10d
 
 namespace levin {
-
-struct RankStore;
-
-/// Who may connect to a store.
-struct StoreAccess {
-  bool on_loopback = true;  ///< only processes of this machine
-  std::string secret = {};  ///< secret that a peer must know; empty: anybody who reaches the port
-};
-
-/// The meeting point of a run's ranks, and this process's rank.
-struct Rendezvous {
-  int64_t rank = 0, world_size = 1;
-  std::string master_addr = "127.0.0.1";  ///< where the store is; it listens on loopback only if this is loopback
-  int64_t master_port = 29500;
-  bool hosts_store = false;  ///< this process serves the store; the others connect to it
-  std::string key = {};      ///< distinguishes this start of the run from others that met at the same store
-  bool several_machines = false;
-  std::string secret = {};  ///< secret that ranks of several machines must know to meet; empty: none
-};
 
 /// A collective that failed because another rank did not take part, or no longer exists.
 class LostRankError : public Error {
@@ -111,18 +93,6 @@ class ProcessGroup final : public Comm {
   std::vector<int64_t> ranks_that_miss_nobody(const std::string& call) const;
   int64_t rank_, world_size_;
   std::unique_ptr<Parts> parts_;
-};
-
-/// A store that other processes meet at, served by this process while the object lives.
-class StoreServer {
- public:
-  /// Listens on this port, or on a free one if `port` is 0. Throws levin::UsageError if the port is in use.
-  explicit StoreServer(int64_t port = 0, const StoreAccess& access = {});
-  ~StoreServer();
-  int64_t port() const;
-
- private:
-  std::unique_ptr<RankStore> store_;
 };
 
 }  // namespace levin

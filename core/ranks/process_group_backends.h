@@ -1,6 +1,7 @@
 #pragma once
 #include <c10/core/Device.h>
 #include <c10/util/intrusive_ptr.h>
+#include <levin/core/ranks/process_group_backend.h>
 
 #include <chrono>
 #include <cstdint>
@@ -31,5 +32,9 @@ void add_mpi(c10d::ProcessGroup& group, const BackendOptions& options);
 /// Adds NCCL to `group` for tensors on GPUs; `device` is this rank's GPU. Throws levin::UsageError if LibTorch or levin
 /// were built without NCCL.
 void add_nccl(c10d::ProcessGroup& group, const BackendOptions& options, c10::Device device);
+
+/// Makes a group with the backends for tensors on `device` and on the CPU. Its ranks find each other through the store.
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options, c10::Device device,
+                                                  ProcessGroupBackend backend);
 
 }  // namespace levin

@@ -1,6 +1,6 @@
 #pragma once
 #include <c10/util/intrusive_ptr.h>
-#include <levin/core/ranks/process_group.h>
+#include <levin/core/ranks/store_server.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/ignored_pipe_signal.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-#include <levin/core/ranks/process_group.h>
+#include <levin/core/ranks/rendezvous.h>
 
 #include <cstdint>
 #include <functional>

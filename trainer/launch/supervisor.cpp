@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <levin/core/ranks/host_address.h>
 #include <levin/core/ranks/process_group.h>
+#include <levin/core/ranks/store_server.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/cores.h>
 #include <levin/core/system/error.h>

@@ -1,5 +1,6 @@
 #pragma once
 #include <levin/core/ranks/process_group.h>
+#include <levin/core/ranks/store_server.h>
 
 #include <chrono>
 #include <exception>
