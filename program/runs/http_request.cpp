@@ -77,7 +77,9 @@ bool read_header(std::string_view line, HttpRequest& request) {
   const auto [at, is_first] = request.headers.emplace(name, value);
   if (is_first) return true;
   if (name == "host") return false;
-  at->second += (name == "cookie" ? "; " : ", ") + value;
+  if (value.empty()) return true;  // an element without text stands for nothing
+  if (!at->second.empty()) at->second += name == "cookie" ? "; " : ", ";
+  at->second += value;
   return true;
 }
 

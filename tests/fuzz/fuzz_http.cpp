@@ -35,6 +35,7 @@ const std::vector<std::string>& http_request_seeds() {
       "HEAD /run?path=a%2Fb+c&token=0123&path&=&&x=%00 HTTP/1.0\r\nHost: [::1]:80\r\nCookie: a=b; levin_token=1\r\n"
       "cookie: c\r\nAuthorization: Bearer 1\r\nIf-None-Match: \"12-e\"\r\n\r\n",
       "POST /api/run HTTP/1.1\r\nContent-Length: 5\r\ncontent-length:\t6 \r\nTransfer-Encoding: chunked\r\nX:\r\n\r\n",
+      "GET / HTTP/1.1\r\nX:\r\nX:\r\nX: a\r\nX:\r\n\r\n",
       "GET http://a/ HTTP/1.1\r\n\r\n",
       "GET /%zz?a=%4 HTTP/1.1\r\nA: b\r\n c\r\n\r\n",
   };
