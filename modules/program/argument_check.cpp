@@ -33,6 +33,17 @@ void check_pdist(const Arguments& arguments) {
   require(self.dim() == 2 && self.numel() > 0, "self must be a matrix that has elements");
 }
 
+/// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): with the last, it
+/// divides by the heads of key and value.
+void check_attention(const Arguments& arguments) {
+  constexpr size_t kEnableGqa = 7;
+  if (arguments.size() <= kEnableGqa || !arguments[kEnableGqa].toBool()) return;
+  for (size_t i = 0; i < 3; ++i) {
+    const at::Tensor& one = arguments[i].toTensor();
+    require(one.dim() >= 3 && one.size(-3) > 0, "with enable_gqa, query, key and value must have heads");
+  }
+}
+
 /// lift(self), lift_fresh(self): they return self, and autograd would make a parameter the result of itself.
 void check_lift(const Arguments& arguments) {
   require(!arguments[0].toTensor().requires_grad(), "self must be a constant, not a tensor that gets a gradient");
@@ -90,6 +101,7 @@ void check_rnn_of(const Arguments& arguments) {
 constexpr std::array kChecks = {
     std::pair<std::string_view, ArgumentCheck>{"aten::_weight_norm", check_weight_norm},
     std::pair<std::string_view, ArgumentCheck>{"aten::pdist", check_pdist},
+    std::pair<std::string_view, ArgumentCheck>{"aten::scaled_dot_product_attention", check_attention},
     std::pair<std::string_view, ArgumentCheck>{"aten::lift", check_lift},
     std::pair<std::string_view, ArgumentCheck>{"aten::lift_fresh", check_lift},
     std::pair<std::string_view, ArgumentCheck>{"aten::lstm", check_rnn_of<4>},

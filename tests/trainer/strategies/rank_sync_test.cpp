@@ -26,7 +26,7 @@ TEST_CASE("one process agrees with itself, and has no common w0") {
 
 TEST_CASE("requests travel with the weights of a window, or in a message of their own") {
   std::atomic<int> good = 0;
-  run_ranks_over_gloo(3, [&](ProcessGroup& group) {
+  run_rank_threads(3, [&](ProcessGroup& group) {
     RankSync sync(group);
     const auto own = uint64_t{1} << (60 + group.rank());
     const uint64_t all = uint64_t{7} << 60;
@@ -43,7 +43,7 @@ TEST_CASE("requests travel with the weights of a window, or in a message of thei
 
 TEST_CASE("w0 is the lowest rank's first weight that is not 0, and is kept") {
   std::atomic<int> good = 0;
-  run_ranks_over_gloo(3, [&](ProcessGroup& group) {
+  run_rank_threads(3, [&](ProcessGroup& group) {
     const RankSync sync(group);
     double agreed = 0;
     good += sync.reference_weight(0, agreed) == 0;
@@ -56,7 +56,7 @@ TEST_CASE("w0 is the lowest rank's first weight that is not 0, and is kept") {
 
 TEST_CASE("a gradient that is not finite on one rank counts on all") {
   std::atomic<int> good = 0;
-  run_ranks_over_gloo(2, [&](ProcessGroup& group) {
+  run_rank_threads(2, [&](ProcessGroup& group) {
     torch::Tensor found_inf = torch::full({1}, group.rank() == 1 ? 1.0F : 0.0F);
     RankSync(group).agree_on_found_inf(found_inf);
     good += found_inf.item<float>() == 1;
@@ -66,7 +66,7 @@ TEST_CASE("a gradient that is not finite on one rank counts on all") {
 
 TEST_CASE("ranks at different places are told") {
   std::atomic<int> told = 0;
-  run_ranks_over_gloo(2, [&](ProcessGroup& group) {
+  run_rank_threads(2, [&](ProcessGroup& group) {
     RankSync sync(group);
     try {
       if (group.rank() == 0)

@@ -12,9 +12,10 @@
 #include <thread>
 #include <vector>
 
-/// Calls `body` in `world_size` threads, each a rank of one process group over Gloo. Rethrows the earliest exception: a
-/// rank that ends with an error closes its connections, and others then fail for that.
-inline void run_ranks_over_gloo(int64_t world_size, const std::function<void(levin::ProcessGroup&)>& body) {
+/// Calls `body` in `world_size` threads, each a rank of one process group. Rethrows the earliest exception: a rank that
+/// ends with an error leaves the group, and others then fail for that.
+inline void run_rank_threads(int64_t world_size, const std::function<void(levin::ProcessGroup&)>& body,
+                             levin::ProcessGroupBackend backend = levin::ProcessGroupBackend::Auto) {
   const levin::StoreServer store;
   std::mutex mutex;
   std::exception_ptr earliest;
@@ -27,7 +28,7 @@ inline void run_ranks_over_gloo(int64_t world_size, const std::function<void(lev
     threads.emplace_back([&, rank] {
       try {
         levin::ProcessGroup group({.rank = rank, .world_size = world_size, .master_port = store.port()}, c10::kCPU,
-                                  std::chrono::seconds(30));
+                                  std::chrono::seconds(30), backend);
         try {
           body(group);
           group.barrier();  // no rank leaves while another still communicates

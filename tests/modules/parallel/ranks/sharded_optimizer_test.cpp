@@ -141,7 +141,7 @@ TEST_CASE("each elementwise optimizer steps in shares as it does whole, and give
       State whole;
       int64_t elements = 0;
       std::mutex mutex;
-      run_ranks_over_gloo(world_size, [&, &make_optimizer = make_optimizer](levin::ProcessGroup& group) {
+      run_rank_threads(world_size, [&, &make_optimizer = make_optimizer](levin::ProcessGroup& group) {
         Rank rank(group, make_optimizer);
         for (int64_t step = 0; step < 4; ++step) rank.step(step);
         const State state = rank.optimizer.state_dict();
@@ -167,7 +167,7 @@ TEST_CASE("a state goes from shares to another number of ranks, to none, and bac
   for (int64_t step = 0; step < 2; ++step) first.step(step);
   const State whole = levin::optim::optimizer_state_dict(*first.optimizer);
   for (const int64_t world_size : {2, 4}) {
-    run_ranks_over_gloo(world_size, [&](levin::ProcessGroup& group) {
+    run_rank_threads(world_size, [&](levin::ProcessGroup& group) {
       Rank rank(group, adam);
       const at::NoGradGuard no_grad;
       const auto trained = first.net->named_parameters();
@@ -197,7 +197,7 @@ TEST_CASE("a hook changes gradients in parts as it changes whole ones, and sees 
   for (const auto& item : alone.net->named_parameters())
     if (item.value().grad().defined()) norms[item.key()] = item.value().grad().norm().item<double>();
   alone.optimizer->step();
-  run_ranks_over_gloo(3, [&](levin::ProcessGroup& group) {
+  run_rank_threads(3, [&](levin::ProcessGroup& group) {
     Rank rank(group, sgd);
     rank.reducer.backward(rank.net->forward(images(0).narrow(0, group.rank() * 4, 4)).square().mean());
     rank.optimizer.take_gradients();
@@ -220,7 +220,7 @@ TEST_CASE("state that an optimizer already has is divided too") {
   };
   Alone alone(warm);
   alone.step(0);
-  run_ranks_over_gloo(2, [&](levin::ProcessGroup& group) {
+  run_rank_threads(2, [&](levin::ProcessGroup& group) {
     Rank rank(group, warm);
     rank.step(0);
     if (difference_of_nets(*rank.net, *alone.net) > 1e-12) throw std::runtime_error("the state was lost");
@@ -283,7 +283,7 @@ TEST_CASE("ranks with different numbers of batches train together until all are 
   std::mutex mutex;
   std::vector<std::shared_ptr<NetImpl>> nets(3);
   std::vector<int64_t> steps(3), together;
-  run_ranks_over_gloo(3, [&](levin::ProcessGroup& group) {
+  run_rank_threads(3, [&](levin::ProcessGroup& group) {
     auto net = std::make_shared<NetImpl>();
     levin::parallel::DistributedDataParallel<NetImpl> ddp(net, group);
     levin::optim::SGD sgd(ddp->parameters(), {.lr = 0.1, .momentum = 0.9});

@@ -257,7 +257,7 @@ TEST_CASE("a module in shards trains as under ddp: to the bit on two ranks, up t
           Case{.keeps_parameters = true}, Case{.micro_batches = 2, .unused = true, .keeps_parameters = true}}) {
       INFO(ranks << " ranks, " << how.micro_batches << " batches in a step, unused " << how.unused << ", keeps "
                  << how.keeps_parameters);
-      run_ranks_over_gloo(ranks, [&](levin::ProcessGroup& group) {
+      run_rank_threads(ranks, [&](levin::ProcessGroup& group) {
         const int64_t steps = ranks == 2 ? 60 : 15;
         const auto expected = trained_whole(group, how, steps);
         const auto got = trained_in_shards(group, how, steps);
@@ -278,7 +278,7 @@ TEST_CASE("a rank without a loss anywhere in a window counts as zeros, as under 
       how.batch_without_loss = batch;
       INFO(ranks << " ranks, batch " << batch << ", keeps " << how.keeps_parameters << ", reduces each batch "
                  << how.reduces_each << ", unused " << how.unused);
-      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+      run_rank_threads(ranks, [&, how](levin::ProcessGroup& group) {
         const auto expected = trained_whole(group, how, 10);
         const auto got = trained_in_shards(group, how, 10);
         if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
@@ -293,7 +293,7 @@ TEST_CASE("gradients that are reduced in each batch of a window add up to those 
            {3, {.micro_batches = 2, .unused = true, .reduces_each = true, .uses_spare_on_rank_zero = true}},
            {4, {.micro_batches = 3, .keeps_parameters = true, .reduces_each = true, .hybrid = 2}}}) {
     INFO(ranks << " ranks, " << how.micro_batches << " batches in a step");
-    run_ranks_over_gloo(ranks, [&, &how = how](levin::ProcessGroup& group) {
+    run_rank_threads(ranks, [&, &how = how](levin::ProcessGroup& group) {
       const auto expected = trained_whole(group, how, 20);
       const auto got = trained_in_shards(group, how, 20);
       if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
@@ -312,7 +312,7 @@ TEST_CASE(
                .reduce_dtype = torch::kBFloat16},
           Case{.dtype = torch::kFloat, .keeps_parameters = true, .gather_dtype = torch::kBFloat16}}) {
       INFO(ranks << " ranks, " << how.dtype << ", " << how.micro_batches << " batches in a step");
-      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+      run_rank_threads(ranks, [&, how](levin::ProcessGroup& group) {
         const auto expected = trained_rounded(group, how, 15);
         const auto got = trained_in_shards(group, how, 15);
         if (group.rank() == 0) CHECK(difference(expected, got) == 0);
@@ -325,7 +325,7 @@ TEST_CASE("three and four ranks end in float32 within a millionth of ddp, with a
     for (const bool unused : {false, true}) {
       INFO(ranks << " ranks, unused " << unused);
       const Case how = {.dtype = torch::kFloat, .micro_batches = 2, .unused = unused, .clip = 0.2};
-      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+      run_rank_threads(ranks, [&, how](levin::ProcessGroup& group) {
         const auto expected = trained_whole(group, how, 60);
         const auto got = trained_in_shards(group, how, 60);
         if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-6);
@@ -337,7 +337,7 @@ TEST_CASE(
     "what an operation writes into gathered parameters is kept, what it leaves alone stays exact, and so is what is "
     "read "
     "between batches") {
-  run_ranks_over_gloo(2, [](levin::ProcessGroup& group) {
+  run_rank_threads(2, [](levin::ProcessGroup& group) {
     torch::nn::Linear net(3, 1);
     const Tensor values = torch::tensor({{1.001F, 2.001F, 3.001F}});
     net->weight.detach().copy_(values);
@@ -358,7 +358,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an average of own parts is the rank's part of the average of the whole") {
-  run_ranks_over_gloo(3, [](levin::ProcessGroup& group) {
+  run_rank_threads(3, [](levin::ProcessGroup& group) {
     torch::nn::Sequential net(torch::nn::Linear(5, 3), torch::nn::BatchNorm1d(3));
     const int64_t elements = 5 * 3 + 3 + 3 + 3;
     const torch::NoGradGuard no_grad;
@@ -398,7 +398,7 @@ TEST_CASE("a module that is built divided has the values of rank 0 and trains as
   for (const int64_t ranks : {1, 2, 3})
     for (const auto dtype : {torch::kDouble, torch::kFloat}) {
       const Case how = {.dtype = dtype, .built_divided = true};
-      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+      run_rank_threads(ranks, [&, how](levin::ProcessGroup& group) {
         const auto expected = trained_whole(group, how, 10);
         const auto got = trained_in_shards(group, how, 10);
         if (group.rank() == 0) CHECK(difference(expected, got) <= (ranks <= 2 ? 0 : 1e-5));
@@ -407,7 +407,7 @@ TEST_CASE("a module that is built divided has the values of rank 0 and trains as
 }
 
 TEST_CASE("tensors that are built divided are whole where an operation uses them") {
-  run_ranks_over_gloo(3, [](levin::ProcessGroup& group) {
+  run_rank_threads(3, [](levin::ProcessGroup& group) {
     ShardedConstruction construction(group, {.whole_bytes = 1000, .least_bytes = 100});
     const WatchScope watched;
     const double own = 1 + static_cast<double>(group.rank());
@@ -448,7 +448,7 @@ TEST_CASE("a module that groups of ranks divide among each other trains as under
     for (const int64_t without_loss : {int64_t{-1}, ranks - 1}) {
       INFO(ranks << " ranks in groups of " << hybrid << ", without a loss: " << without_loss);
       const Case how = {.micro_batches = 2, .hybrid = hybrid, .rank_without_loss = without_loss};
-      run_ranks_over_gloo(ranks, [&, how](levin::ProcessGroup& group) {
+      run_rank_threads(ranks, [&, how](levin::ProcessGroup& group) {
         const auto expected = trained_whole(group, how, 20);
         const auto got = trained_in_shards(group, how, 20);
         if (group.rank() == 0) CHECK(difference(expected, got) <= 1e-12);
@@ -456,7 +456,7 @@ TEST_CASE("a module that groups of ranks divide among each other trains as under
     }
   }
   CHECK(contains(error_text([] {
-                   run_ranks_over_gloo(3, [](levin::ProcessGroup& group) {
+                   run_rank_threads(3, [](levin::ProcessGroup& group) {
                      group.barrier();  // none leaves while another still connects
                      torch::nn::Linear net(4, 4);
                      ShardedModule(*net, group, {.hybrid_shard = 2});
@@ -468,7 +468,7 @@ TEST_CASE("a module that groups of ranks divide among each other trains as under
 TEST_CASE("complex parameters are refused by name") {
   const auto refusal = [](const Tensor& values) {
     return error_text<levin::UsageError>([&] {
-      run_ranks_over_gloo(2, [&](levin::ProcessGroup& group) {
+      run_rank_threads(2, [&](levin::ProcessGroup& group) {
         group.barrier();  // none leaves while another still connects
         torch::nn::Module net;
         net.register_parameter("turn", values.clone());
@@ -482,7 +482,7 @@ TEST_CASE("complex parameters are refused by name") {
 
 TEST_CASE("ranks that use units in different orders are told which") {
   const std::string error = error_text([] {
-    run_ranks_over_gloo(2, [](levin::ProcessGroup& group) {
+    run_rank_threads(2, [](levin::ProcessGroup& group) {
       torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Linear(4, 4), torch::nn::Linear(4, 4));
       ShardedModule sharded(*net, group);
       const WatchScope watched;

@@ -85,7 +85,7 @@ TEST_CASE("the memory of a step over Gloo is what is planned") {
       double peak = 0, planned = 0;
     };
     std::array<Seen, 2> seen;  // checked here, as what Catch checks must be in one thread
-    run_ranks_over_gloo(2, [&](levin::ProcessGroup& group) {
+    run_rank_threads(2, [&](levin::ProcessGroup& group) {
       auto net = equal_layers();
       ShardedModule sharded(*net, group, {.keep_parameters = keeps_parameters});
       const levin::parallel::WatchScope watched;

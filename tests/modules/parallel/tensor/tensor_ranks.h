@@ -22,7 +22,7 @@ inline void holds(bool condition, const std::source_location& here = std::source
 
 /// Calls `body` in as many threads, each a rank of a tensor group.
 inline void start_ranks(int64_t ranks, const std::function<void(const TensorGroup&)>& body) {
-  run_ranks_over_gloo(ranks, [&](levin::ProcessGroup& group) {
+  run_rank_threads(ranks, [&](levin::ProcessGroup& group) {
     std::vector<int64_t> all;
     for (int64_t rank = 0; rank < ranks; ++rank) all.push_back(rank);
     body(group.subgroup("tensor", all));
