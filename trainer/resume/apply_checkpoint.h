@@ -14,9 +14,9 @@ void announce_checkpoint(RunContext& run, const State& checkpoint, const std::st
 
 /// Restores a run from a checkpoint of levin or PyTorch Lightning. Call it after announce_checkpoint, once the module,
 /// optimizers, schedulers and loggers exist. The positions of the loaders and the random numbers are left in
-/// `run.resume` for the loops. `goes_on`: the run that wrote the checkpoint is restarted or did not end in order, so a
-/// saved stop request still holds. Throws levin::UsageError, naming `file`, if the checkpoint belongs to another
-/// network or optimizer, or cannot be resumed from.
+/// the state's `resumption` for the loops. `goes_on`: the run that wrote the checkpoint is restarted or did not end in
+/// order, so a saved stop request still holds. Throws levin::UsageError, naming `file`, if the checkpoint belongs to
+/// another network or optimizer, or cannot be resumed from.
 void apply_checkpoint(RunContext& run, const State& checkpoint, const std::string& file, bool goes_on);
 
 /// Loads only the weights of a checkpoint into the run's module, for evaluation. Call it after announce_checkpoint.
