@@ -1,7 +1,6 @@
 #include <levin/core/ranks/host_address.h>
 #include <levin/core/ranks/process_group_backends.h>
 #include <levin/core/system/start_thread.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <cstdlib>
@@ -18,15 +17,14 @@ std::shared_ptr<::gloo::transport::Device> device_to_reach(const std::string& ma
 
 }  // namespace
 
-void add_gloo(c10d::ProcessGroup& group, const BackendOptions& options) {
+c10::intrusive_ptr<c10d::Backend> make_gloo(const BackendOptions& options) {
   const auto gloo = c10d::ProcessGroupGloo::Options::create();
   gloo->timeout = options.timeout;
   // If one of them cannot be started, the constructor ends the process: one of the device, the others of the group.
   require_threads("the connections of ranks", 1 + gloo->threads);
   gloo->devices.push_back(device_to_reach(options.master_addr));
-  const auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(options.store, static_cast<int>(options.rank),
-                                                                   static_cast<int>(options.world_size), gloo);
-  group.setBackend(c10::kCPU, c10d::ProcessGroup::BackendType::GLOO, backend);
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(options.store, static_cast<int>(options.rank),
+                                                     static_cast<int>(options.world_size), gloo);
 }
 
 }  // namespace levin

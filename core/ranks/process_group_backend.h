@@ -7,11 +7,13 @@ namespace levin {
 
 /// The backend of a run's collectives.
 enum class ProcessGroupBackend : uint8_t {
-  Auto,  ///< Gloo for tensors on the CPU, NCCL for those on a GPU
+  Auto,  ///< for tensors on the CPU memory that ranks share if all are on one machine, else Gloo; NCCL for those on a
+         ///< GPU
+  Gloo,  ///< Gloo for tensors on the CPU, also on one machine
   Mpi,   ///< MPI for tensors on the CPU, if LibTorch has it
 };
 template <>
-inline constexpr auto kWords<ProcessGroupBackend> =
-    words_of<ProcessGroupBackend>({{"auto", ProcessGroupBackend::Auto}, {"mpi", ProcessGroupBackend::Mpi}});
+inline constexpr auto kWords<ProcessGroupBackend> = words_of<ProcessGroupBackend>(
+    {{"auto", ProcessGroupBackend::Auto}, {"gloo", ProcessGroupBackend::Gloo}, {"mpi", ProcessGroupBackend::Mpi}});
 
 }  // namespace levin

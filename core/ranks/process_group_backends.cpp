@@ -1,8 +1,11 @@
 #include <levin/core/ranks/process_group_backends.h>
 #include <levin/core/ranks/bounded_call.h>
+#include <levin/core/ranks/memory/memory_backend.h>
 #include <levin/core/system/error.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <memory>
 #include <stdexcept>
 
 namespace levin {
@@ -18,12 +21,18 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options,
     group->setDefaultBackend(c10d::ProcessGroup::BackendType::MPI);
     return group;
   }
-  // Gloo's ranks read each other's addresses in the store, which may be on a machine that is gone.
-  if (!ends_within(options.timeout + kGrace, [group, options] { add_gloo(*group, options); }))
-    throw std::runtime_error("timed out: the store does not answer");
+  // The ranks read each other's addresses in the store, which may be on a machine that is gone.
+  const auto on_cpu = std::make_shared<c10::intrusive_ptr<c10d::Backend>>();
+  const auto meet = [=] {
+    *on_cpu = make_gloo(options);
+    if (backend == ProcessGroupBackend::Auto) *on_cpu = through_memory(options, *on_cpu);
+  };
+  if (!ends_within(options.timeout + kGrace, meet)) throw std::runtime_error("timed out: the store does not answer");
+  const auto type_on_cpu = (*on_cpu)->getBackendName() == "gloo" ? c10d::ProcessGroup::BackendType::GLOO
+                                                                 : c10d::ProcessGroup::BackendType::CUSTOM;
+  group->setBackend(c10::kCPU, type_on_cpu, *on_cpu);
   if (device.is_cuda()) add_nccl(*group, options, device);
-  group->setDefaultBackend(device.is_cuda() ? c10d::ProcessGroup::BackendType::NCCL
-                                            : c10d::ProcessGroup::BackendType::GLOO);
+  group->setDefaultBackend(device.is_cuda() ? c10d::ProcessGroup::BackendType::NCCL : type_on_cpu);
   return group;
 }
 

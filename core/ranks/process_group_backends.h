@@ -8,6 +8,7 @@
 #include <string>
 
 namespace c10d {
+class Backend;
 class ProcessGroup;
 class Store;
 }  // namespace c10d
@@ -22,8 +23,8 @@ struct BackendOptions {
   std::chrono::milliseconds timeout = {};
 };
 
-/// Adds Gloo to `group` for tensors on the CPU.
-void add_gloo(c10d::ProcessGroup& group, const BackendOptions& options);
+/// Makes Gloo's backend, for tensors on the CPU.
+c10::intrusive_ptr<c10d::Backend> make_gloo(const BackendOptions& options);
 
 /// Adds MPI to `group` for tensors on the CPU. Throws levin::UsageError if LibTorch has no MPI or mpirun did not start
 /// the ranks.

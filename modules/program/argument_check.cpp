@@ -33,8 +33,8 @@ void check_pdist(const Arguments& arguments) {
   require(self.dim() == 2 && self.numel() > 0, "self must be a matrix that has elements");
 }
 
-/// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): with the last, it
-/// divides by the heads of key and value.
+/// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa): with the last,
+/// it divides by the heads of key and value.
 void check_attention(const Arguments& arguments) {
   constexpr size_t kEnableGqa = 7;
   if (arguments.size() <= kEnableGqa || !arguments[kEnableGqa].toBool()) return;

@@ -159,7 +159,8 @@ struct TrainerOptions {
                    "accumulate_grad_batches changes with the ranks");
   Choice<ProcessGroupBackend> process_group_backend =
       LEVIN_OPTION(process_group_backend, ProcessGroupBackend::Auto,
-                   "ddp: backend of the process group; auto: NCCL between GPUs, else Gloo");
+                   "ddp: backend of the process group; auto: NCCL between GPUs, memory between the CPU ranks of one "
+                   "machine, else Gloo");
   bool quiet = LEVIN_OPTION(quiet, false,
                             "Print nothing but warnings, errors and results: no start line, progress bar or summary");
   bool print_warnings = LEVIN_OPTION(

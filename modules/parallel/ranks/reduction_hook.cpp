@@ -72,7 +72,8 @@ class ReductionHook final : public c10d::CommHookInterface {
 }  // namespace
 
 bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device) {
-  return group.getBackend(device)->getBackendName() != "gloo";
+  const std::string name = group.getBackend(device)->getBackendName();
+  return name != "gloo" && name != "memory";
 }
 
 std::unique_ptr<c10d::CommHookInterface> make_reduction_hook(c10::intrusive_ptr<c10d::ProcessGroup> group,

@@ -13,7 +13,8 @@ class ProcessGroup;
 
 namespace levin::parallel {
 
-/// Returns whether a group supports reduce-scatter as one operation. Gloo reduces the whole buffer on every rank.
+/// Returns whether a group has a reduce-scatter of its own, as NCCL has. Gloo reduces the whole buffer on every rank,
+/// and ranks that share memory sum as those over Gloo.
 bool has_reduce_scatter(c10d::ProcessGroup& group, c10::DeviceType device);
 
 /// Makes the hook by which a c10d::Reducer averages a full bucket of gradients over all ranks. `sent_as`: the dtype in

@@ -1,16 +1,23 @@
-#include <levin/core/ranks/memory/memory_backend.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <levin/core/ranks/memory/collective_queue.h>
 #include <levin/core/ranks/memory/rank_slots.h>
 #include <levin/core/ranks/memory/shared_block.h>
 #include <levin/levin.h>
 #include <sys/wait.h>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/catch.h"
 #include "tests/error_text.h"
@@ -41,11 +48,12 @@ Tensors run_drawn(c10d::Backend& backend, uint32_t seed) {
   const bool has_gaps = random() % 4 == 0;
   Op op = draw(Op::SUM, Op::SUM, Op::PRODUCT, Op::MIN, Op::MAX);
   if (dtype == at::kLong || dtype == at::kInt || dtype == at::kByte) op = draw(op, Op::BAND, Op::BOR, Op::BXOR);
-  at::manual_seed(seed * 100 + static_cast<uint64_t>(rank));
+  at::Generator generator = at::detail::createCPUGenerator(seed * 100 + static_cast<uint64_t>(rank));
   // With more than two ranks small whole numbers, whose sums are exact in any order.
   const auto values = [&](int64_t count) {
     const bool is_exact = ranks > 2 || !at::isFloatingType(dtype);
-    return (is_exact ? torch::randint(1, 4, {count}) : torch::randn({count}, at::kDouble)).to(dtype);
+    return (is_exact ? torch::randint(1, 4, {count}, generator) : torch::randn({count}, generator, at::kDouble))
+        .to(dtype);
   };
   at::Tensor own = has_gaps ? values(2 * size).view({size, 2}).select(1, 0) : values(size);
   const auto several = [&] {
@@ -109,20 +117,209 @@ struct Blocks {
   std::vector<std::unique_ptr<std::byte[], Free>> memory;
 };
 
+/// What each rank got from `body`, with the ranks on one of the backends.
+std::vector<std::vector<Tensors>> results_of_ranks(
+    int64_t ranks, ProcessGroupBackend backend, const std::function<std::vector<Tensors>(ProcessGroup& group)>& body) {
+  std::vector<std::vector<Tensors>> results(static_cast<size_t>(ranks));
+  run_rank_threads(
+      ranks, [&](ProcessGroup& group) { results[static_cast<size_t>(group.rank())] = body(group); }, backend);
+  return results;
+}
+
 }  // namespace
 
 TEST_CASE("collectives through memory give what Gloo gives, for all kinds, dtypes and sizes") {
+  constexpr uint32_t kDrawn = 120;
   for (const int64_t ranks : {2, 3, 4}) {
-    run_rank_threads(ranks, [&](ProcessGroup& group) {
-      const std::unique_ptr<ProcessGroup> same = group.subgroup("same", [&] {
-        std::vector<int64_t> all(static_cast<size_t>(ranks));
-        std::iota(all.begin(), all.end(), 0);
-        return all;
-      }());
+    const auto run = [&](ProcessGroup& group) {
+      std::vector<Tensors> results;
+      for (uint32_t seed = 0; seed < kDrawn; ++seed) results.push_back(run_drawn(*on_cpu(group), seed));
+      return results;
+    };
+    const auto expected = results_of_ranks(ranks, ProcessGroupBackend::Gloo, run);
+    const auto got = results_of_ranks(ranks, ProcessGroupBackend::Auto, [&](ProcessGroup& group) {
       RANK_CHECK(group, on_cpu(group)->getBackendName() == "memory");
-      levin::BackendOptions options{.store = c10::make_intrusive<c10d::HashStore>()};
-      static_cast<void>(same);
-      for (uint32_t seed = 0; seed < 150; ++seed) run_drawn(*on_cpu(group), seed);
+      return run(group);
     });
+    for (size_t rank = 0; rank < got.size(); ++rank)
+      for (uint32_t seed = 0; seed < kDrawn; ++seed) {
+        INFO("rank " << rank << " of " << ranks << ", seed " << seed);
+        CHECK(are_same(got[rank][seed], expected[rank][seed]));
+      }
   }
+}
+
+TEST_CASE("sums of many ranks are the same on all of them, and each time") {
+  const auto run = [](ProcessGroup& group) {
+    std::vector<Tensors> results;
+    for (const int64_t size : {100, 5000, 400000}) {
+      at::Generator generator = at::detail::createCPUGenerator(7 + static_cast<uint64_t>(group.rank()));
+      Tensors sum = {torch::randn({size}, generator)};
+      on_cpu(group)->allreduce(sum)->wait();
+      results.push_back(sum);
+    }
+    return results;
+  };
+  const auto first = results_of_ranks(5, ProcessGroupBackend::Auto, run);
+  const auto second = results_of_ranks(5, ProcessGroupBackend::Auto, run);
+  for (size_t rank = 0; rank < 5; ++rank)
+    for (size_t i = 0; i < first[rank].size(); ++i) {
+      CHECK(are_same(first[rank][i], first[0][i]));
+      CHECK(are_same(second[rank][i], first[0][i]));
+    }
+}
+
+TEST_CASE("collectives that were begun end in any order of waiting, and with nobody who waits") {
+  run_rank_threads(2, [](ProcessGroup& group) {
+    const auto backend = on_cpu(group);
+    std::vector<Tensors> sums;
+    std::vector<c10::intrusive_ptr<c10d::Work>> works;
+    for (int64_t i = 0; i < 8; ++i) sums.push_back({torch::full({1 + 90000 * i}, static_cast<double>(i))});
+    for (Tensors& sum : sums) works.push_back(backend->allreduce(sum));
+    for (const size_t i : {5, 1, 7, 0}) works[i]->wait();
+    for (size_t i = 0; i < 8; ++i) RANK_CHECK(group, sums[i][0].eq(2.0 * static_cast<double>(i)).all().item<bool>());
+    RANK_CHECK(group, works[6]->isCompleted() && works[6]->isSuccess());
+    // The future of a collective has its result.
+    Tensors one = {torch::ones({3})};
+    const auto future = backend->allreduce(one)->getFuture();
+    RANK_CHECK(group, future->completed() && future->value().toTensorVector()[0][0].item<float>() == 2);
+  });
+}
+
+TEST_CASE("ranks that wait for each other in two groups do not hang") {
+  run_rank_threads(2, [](ProcessGroup& group) {
+    const auto other = group.subgroup("other", {0, 1});
+    Tensors large = {torch::ones({1000000})}, small = {torch::ones({1})};
+    // Rank 0 waits for the second before the first has ended, rank 1 the other way round.
+    const auto first = on_cpu(group)->allreduce(large);
+    if (group.rank() == 0) {
+      on_cpu(*other)->allreduce(small)->wait();
+      first->wait();
+    } else {
+      first->wait();
+      on_cpu(*other)->allreduce(small)->wait();
+    }
+    RANK_CHECK(group, large[0].eq(2).all().item<bool>() && small[0].item<float>() == 2);
+  });
+}
+
+TEST_CASE("ranks that call different collectives get an error that names both") {
+  std::string text;
+  try {
+    run_rank_threads(2, [](ProcessGroup& group) {
+      at::Tensor one = torch::ones({group.rank() + 1});
+      group.all_reduce(one, levin::ReduceOp::Sum);
+    });
+  } catch (const levin::Error& error) {
+    text = error.what();
+  }
+  CHECK(contains(text, "the ranks call different collectives"));
+  CHECK(contains(text, "all_reduce of 4 bytes"));
+  CHECK(contains(text, "all_reduce of 8 bytes"));
+}
+
+TEST_CASE("a rank that leaves, and one that does not come, are named") {
+  std::string text;
+  try {
+    run_rank_threads(3, [](ProcessGroup& group) {
+      if (group.rank() == 1) throw std::logic_error("left");
+      group.barrier();
+    });
+  } catch (const std::logic_error& error) {
+    text = error.what();
+  }
+  CHECK(text == "left");
+
+  const levin::StoreServer store;
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      ProcessGroup group({.rank = rank, .world_size = 2, .master_port = store.port()}, c10::kCPU,
+                         std::chrono::milliseconds(700));
+      if (rank == 0) {
+        errors[0] = error_text<levin::LostRankError>([&] { group.barrier(); });
+        errors[1] = error_text<levin::LostRankError>([&] { group.barrier(); });
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(rank == 0 ? 0 : 1500));
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(contains(errors[0], "timed out waiting for rank 1"));
+  CHECK(contains(errors[0], "rank 1 did not come"));
+  CHECK(contains(errors[1], "timed out waiting for rank 1"));
+}
+
+TEST_CASE("slots hand each round to all ranks, and overwrite nothing that is read") {
+  constexpr int64_t kRanks = 4;
+  constexpr uint32_t kRounds = 3000;
+  const Blocks blocks(kRanks);
+  std::atomic<int64_t> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      levin::RankSlots slots(rank, blocks.places());
+      for (uint32_t round = 1; round <= kRounds; ++round) {
+        std::array<uint32_t, 16> values;
+        values.fill(round * 10 + static_cast<uint32_t>(rank));
+        std::memcpy(slots.slot(rank, round), values.data(), sizeof(values));
+        slots.publish();
+        slots.wait(round, std::chrono::seconds(60));
+        for (int64_t other = 0; other < kRanks; ++other) {
+          std::array<uint32_t, 16> read;
+          std::memcpy(read.data(), slots.slot(other, round), sizeof(read));
+          if (!std::ranges::all_of(read, [&](uint32_t value) { return value == round * 10 + other; })) ++wrong;
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("queues of ranks in one memory sum what each has, whoever runs their calls") {
+  constexpr int64_t kRanks = 3, kCalls = 400;
+  const Blocks blocks(kRanks);
+  std::atomic<int64_t> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      auto queue = levin::CollectiveQueue::make(std::make_unique<levin::RankSlots>(rank, blocks.places()));
+      std::vector<at::Tensor> sums;
+      std::vector<std::shared_ptr<levin::CollectiveQueue::Call>> calls;
+      for (int64_t i = 0; i < kCalls; ++i) {
+        sums.push_back(torch::full({1 + i * 37 % 5000}, rank + i, at::kFloat));
+        calls.push_back(queue->begin(levin::all_reduce_in_memory({rank, kRanks}, sums.back(), Op::SUM)));
+        if (i % 3 == 0) queue->finish(calls.back(), std::chrono::seconds(60));
+        if (i % 100 == 50 * rank) std::this_thread::sleep_for(std::chrono::milliseconds(12));  // others go on with it
+      }
+      for (const auto& call : calls) queue->finish(call, std::chrono::seconds(60));
+      for (int64_t i = 0; i < kCalls; ++i)
+        if (!sums[static_cast<size_t>(i)].eq(static_cast<double>(kRanks * i + 3)).all().item<bool>()) ++wrong;
+      const std::weak_ptr<levin::CollectiveQueue> left = queue;
+      queue.reset();
+      while (!left.expired()) std::this_thread::yield();  // the memory lives longer
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("no other user can map the memory of ranks, and nobody after it was withdrawn") {
+  levin::SharedBlock block(8192);
+  std::memcpy(block.data(), "here", 4);
+  const levin::SharedBlock same(getpid(), block.descriptor(), 8192);
+  CHECK(std::memcmp(same.data(), "here", 4) == 0);
+  CHECK(contains(error_text([&] { levin::SharedBlock(getpid(), block.descriptor(), 4096); }), "not that of a rank"));
+  if (geteuid() == 0) {
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+      constexpr uid_t kNobody = 65534;
+      if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(3);
+      _exit(error_text([&] { levin::SharedBlock(parent, block.descriptor(), 8192); }) == "no error" ? 1 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  const int64_t descriptor = block.descriptor();
+  block.withdraw();
+  CHECK(error_text([&] { levin::SharedBlock(getpid(), descriptor, 8192); }) != "no error");
 }

@@ -156,13 +156,12 @@ TEST_CASE("operators that do not check their arguments are checked") {
   gru["outputs"].push_back(tensor("h"));
   const ProgramJson cube = node("unsqueeze.default", {kX, number("dim", 0)}, "c");
   CHECK(contains(error_of_running(program_of({cube, gru}, "a")), "a state must be [num_layers * directions"));
-  const ProgramJson no_heads =
-      node("slice.Tensor", {argument("self", tensor("c")), number("dim", 0), number("start", 0), number("end", 0)}, "n");
-  const ProgramJson attention =
-      node("scaled_dot_product_attention.default",
-           {argument("query", tensor("c")), argument("key", tensor("n")), argument("value", tensor("c")),
-            truth("enable_gqa", true)},
-           "a");
+  const ProgramJson no_heads = node(
+      "slice.Tensor", {argument("self", tensor("c")), number("dim", 0), number("start", 0), number("end", 0)}, "n");
+  const ProgramJson attention = node("scaled_dot_product_attention.default",
+                                     {argument("query", tensor("c")), argument("key", tensor("n")),
+                                      argument("value", tensor("c")), truth("enable_gqa", true)},
+                                     "a");
   CHECK(contains(error_of_running(program_of({cube, no_heads, attention}, "a")), "must have heads"));
   gru["inputs"][4] = number("num_layers", 1);
   CHECK(contains(error_of_running(program_of({cube, gru}, "a")), "params must have the sizes"));

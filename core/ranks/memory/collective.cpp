@@ -1,0 +1,303 @@
+#include <levin/core/ranks/memory/collective.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/bitwise_and.h>
+#include <ATen/ops/bitwise_or.h>
+#include <ATen/ops/bitwise_xor.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/mul.h>
+#include <levin/core/system/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace levin {
+namespace {
+
+using Op = c10d::ReduceOp::RedOpType;
+
+/// The bytes of a tensor, which it holds.
+struct Bytes {
+  explicit Bytes(const at::Tensor& of)
+      : tensor(of), data(static_cast<std::byte*>(of.data_ptr())), size(static_cast<int64_t>(of.nbytes())) {}
+  at::Tensor tensor;
+  std::byte* data;
+  int64_t size;
+};
+
+std::vector<Bytes> bytes_of(const std::vector<at::Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+
+void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+/// Bytes that are exchanged in pieces.
+struct Pieces {
+  int64_t whole = 0, piece = 0;
+  int64_t count() const { return std::max<int64_t>(1, (whole + piece - 1) / piece); }
+  int64_t begin(int64_t index) const { return index * piece; }
+  int64_t length(int64_t index) const { return std::min(piece, whole - begin(index)); }
+};
+
+/// Returns the most bytes of which `parts` fit into a slot, a multiple of a cache line and of each dtype's size.
+int64_t piece_for(int64_t parts) { return static_cast<int64_t>(CollectiveSlots::kBytes) / parts / 64 * 64; }
+
+/// `result` may be one of the parts.
+template <class Scalar>
+void add_parts(Scalar* result, const std::vector<const std::byte*>& parts, int64_t count) {
+  constexpr int64_t kBlock = 2048;  // stays in the first cache
+  std::array<Scalar, kBlock> block;
+  const auto values = [&](size_t part) { return reinterpret_cast<const Scalar*>(parts[part]); };
+  const Scalar *const first = values(0), *const second = values(1);
+  if (parts.size() == 2) {
+    for (int64_t i = 0; i < count; ++i) result[i] = first[i] + second[i];
+    return;
+  }
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t length = std::min(count - begin, kBlock);
+    for (int64_t i = 0; i < length; ++i) block[static_cast<size_t>(i)] = first[begin + i] + second[begin + i];
+    for (size_t part = 2; part < parts.size(); ++part) {
+      const Scalar* const next = values(part) + begin;
+      for (int64_t i = 0; i < length; ++i) block[static_cast<size_t>(i)] += next[i];
+    }
+    std::copy(block.begin(), block.begin() + length, result + begin);
+  }
+}
+
+void add_one(at::Tensor& result, const at::Tensor& part, Op op) {
+  switch (op) {
+    case Op::PRODUCT:
+      at::mul_out(result, result, part);
+      return;
+    case Op::MIN:
+      at::minimum_out(result, result, part);
+      return;
+    case Op::MAX:
+      at::maximum_out(result, result, part);
+      return;
+    case Op::BAND:
+      at::bitwise_and_out(result, result, part);
+      return;
+    case Op::BOR:
+      at::bitwise_or_out(result, result, part);
+      return;
+    case Op::BXOR:
+      at::bitwise_xor_out(result, result, part);
+      return;
+    default:
+      at::add_out(result, result, part);
+  }
+}
+
+/// Combines the parts of all ranks, `bytes` each, in the order of the ranks. `result` may be one of them.
+void combine(at::ScalarType dtype, Op op, std::byte* result, const std::vector<const std::byte*>& parts,
+             int64_t bytes) {
+  const int64_t count = bytes / static_cast<int64_t>(c10::elementSize(dtype));
+  if (count == 0) return;
+  const bool adds = parts.size() > 1 && op == Op::SUM;
+  if (adds && dtype == at::kFloat) return add_parts(reinterpret_cast<float*>(result), parts, count);
+  if (adds && dtype == at::kDouble) return add_parts(reinterpret_cast<double*>(result), parts, count);
+  const auto view = [&](const std::byte* data) {
+    return at::from_blob(const_cast<std::byte*>(data), {count}, at::TensorOptions(dtype));
+  };
+  at::Tensor combined = view(parts[0]).clone();
+  for (size_t i = 1; i < parts.size(); ++i) add_one(combined, view(parts[i]), op);
+  if (op == Op::AVG) combined.div_(static_cast<int64_t>(parts.size()));
+  view(result).copy_(combined);
+}
+
+/// Each rank sends pieces of what it has and reads those of all ranks.
+Collective exchange(const char* name, int64_t bytes, int64_t rounds,
+                    std::function<void(const CollectiveSlots&, int64_t piece)> fill,
+                    std::function<void(const CollectiveSlots&, int64_t piece)> take) {
+  return {name, bytes, rounds, [=](const CollectiveSlots& slots, int64_t round) {
+            if (round > 0) take(slots, round - 1);
+            if (round < rounds) fill(slots, round);
+          }};
+}
+
+/// For two ranks, and for little: each sends the others everything, and all compute the result.
+Collective all_reduce_by_all(RankOf who, const at::Tensor& tensor, Op op) {
+  const Bytes own(tensor);
+  const Pieces pieces{own.size, piece_for(1)};
+  return exchange(
+      "all_reduce", own.size, pieces.count(),
+      [=](const CollectiveSlots& slots, int64_t i) {
+        copy_bytes(slots.own(i), own.data + pieces.begin(i), pieces.length(i));
+      },
+      [=](const CollectiveSlots& slots, int64_t i) {
+        std::byte* const place = own.data + pieces.begin(i);
+        std::vector<const std::byte*> parts;
+        for (int64_t rank = 0; rank < who.ranks; ++rank) parts.push_back(rank == who.rank ? place : slots.of(rank, i));
+        combine(own.tensor.scalar_type(), op, place, parts, pieces.length(i));
+      });
+}
+
+/// Each rank computes its share of each piece and sends it to the others. A slot has a piece, and this rank's result
+/// for its share of the piece before.
+Collective all_reduce_by_shares(RankOf who, const at::Tensor& tensor, Op op) {
+  const Bytes own(tensor);
+  const int64_t share = piece_for(who.ranks + 1);
+  const Pieces pieces{own.size, share * who.ranks};
+  const auto share_begin = [=](int64_t piece, int64_t rank) { return std::min(pieces.length(piece), rank * share); };
+  return {"all_reduce", own.size, pieces.count() + 1, [=](const CollectiveSlots& slots, int64_t round) {
+            const auto length = [&](int64_t piece, int64_t rank) {
+              return share_begin(piece, rank + 1) - share_begin(piece, rank);
+            };
+            if (round > 1) {
+              const int64_t piece = round - 2;
+              for (int64_t rank = 0; rank < who.ranks; ++rank)
+                if (rank != who.rank)
+                  copy_bytes(own.data + pieces.begin(piece) + share_begin(piece, rank),
+                             slots.of(rank, round - 1) + pieces.piece, length(piece, rank));
+            }
+            if (round > 0 && round <= pieces.count()) {
+              const int64_t piece = round - 1, begin = share_begin(piece, who.rank);
+              std::byte* const place = own.data + pieces.begin(piece) + begin;
+              std::vector<const std::byte*> parts;
+              for (int64_t rank = 0; rank < who.ranks; ++rank)
+                parts.push_back(rank == who.rank ? place : slots.of(rank, round - 1) + begin);
+              combine(own.tensor.scalar_type(), op, place, parts, length(piece, who.rank));
+              copy_bytes(slots.own(round) + pieces.piece, place, length(piece, who.rank));
+            }
+            if (round < pieces.count())
+              for (int64_t rank = 0; rank < who.ranks; ++rank)
+                if (rank != who.rank)
+                  copy_bytes(slots.own(round) + share_begin(round, rank),
+                             own.data + pieces.begin(round) + share_begin(round, rank), length(round, rank));
+          }};
+}
+
+}  // namespace
+
+bool can_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
+  const Op kind = op.op_;
+  const bool is_known = kind == Op::SUM || kind == Op::AVG || kind == Op::PRODUCT || kind == Op::MIN ||
+                        kind == Op::MAX || kind == Op::BAND || kind == Op::BOR || kind == Op::BXOR;
+  const bool is_bitwise = kind == Op::BAND || kind == Op::BOR || kind == Op::BXOR;
+  return is_known && !tensor.is_complex() && !(is_bitwise && tensor.is_floating_point()) &&
+         !(kind == Op::AVG && !tensor.is_floating_point());
+}
+
+Collective all_reduce_in_memory(RankOf who, const at::Tensor& tensor, Op op) {
+  constexpr size_t kLittle = size_t{8} << 10;
+  return who.ranks <= 2 || tensor.nbytes() <= kLittle ? all_reduce_by_all(who, tensor, op)
+                                                      : all_reduce_by_shares(who, tensor, op);
+}
+
+Collective reduce_in_memory(RankOf who, const at::Tensor& tensor, Op op, int64_t root) {
+  const Bytes own(tensor);
+  const Pieces pieces{own.size, piece_for(1)};
+  return exchange(
+      "reduce", own.size, pieces.count(),
+      [=](const CollectiveSlots& slots, int64_t i) {
+        if (who.rank != root) copy_bytes(slots.own(i), own.data + pieces.begin(i), pieces.length(i));
+      },
+      [=](const CollectiveSlots& slots, int64_t i) {
+        if (who.rank != root) return;
+        std::byte* const place = own.data + pieces.begin(i);
+        std::vector<const std::byte*> parts;
+        for (int64_t rank = 0; rank < who.ranks; ++rank) parts.push_back(rank == root ? place : slots.of(rank, i));
+        combine(own.tensor.scalar_type(), op, place, parts, pieces.length(i));
+      });
+}
+
+Collective reduce_scatter_in_memory(RankOf who, const at::Tensor& own, const std::vector<at::Tensor>& all, Op op) {
+  const Bytes result(own);
+  const std::vector<Bytes> shares = bytes_of(all);
+  const Pieces pieces{result.size, piece_for(who.ranks)};
+  return exchange(
+      "reduce_scatter", result.size, pieces.count(),
+      [=](const CollectiveSlots& slots, int64_t i) {
+        for (int64_t rank = 0; rank < who.ranks; ++rank)
+          if (rank != who.rank)
+            copy_bytes(slots.own(i) + rank * pieces.piece, shares[static_cast<size_t>(rank)].data + pieces.begin(i),
+                       pieces.length(i));
+      },
+      [=](const CollectiveSlots& slots, int64_t i) {
+        std::vector<const std::byte*> parts;
+        for (int64_t rank = 0; rank < who.ranks; ++rank)
+          parts.push_back(rank == who.rank ? shares[static_cast<size_t>(rank)].data + pieces.begin(i)
+                                           : slots.of(rank, i) + who.rank * pieces.piece);
+        combine(result.tensor.scalar_type(), op, result.data + pieces.begin(i), parts, pieces.length(i));
+      });
+}
+
+Collective broadcast_in_memory(RankOf who, const at::Tensor& tensor, int64_t root) {
+  const Bytes own(tensor);
+  const Pieces pieces{own.size, piece_for(1)};
+  return exchange(
+      "broadcast", own.size, pieces.count(),
+      [=](const CollectiveSlots& slots, int64_t i) {
+        if (who.rank == root) copy_bytes(slots.own(i), own.data + pieces.begin(i), pieces.length(i));
+      },
+      [=](const CollectiveSlots& slots, int64_t i) {
+        if (who.rank != root) copy_bytes(own.data + pieces.begin(i), slots.of(root, i), pieces.length(i));
+      });
+}
+
+Collective gather_in_memory(RankOf who, const std::vector<at::Tensor>& all, const at::Tensor& own, int64_t root) {
+  const bool takes = root < 0 || root == who.rank;
+  const Bytes sent(own);
+  const std::vector<Bytes> received = bytes_of(all);
+  const Pieces pieces{sent.size, piece_for(1)};
+  return exchange(
+      root < 0 ? "all_gather" : "gather", sent.size, pieces.count(),
+      [=](const CollectiveSlots& slots, int64_t i) {
+        copy_bytes(slots.own(i), sent.data + pieces.begin(i), pieces.length(i));
+      },
+      [=](const CollectiveSlots& slots, int64_t i) {
+        if (!takes) return;
+        for (int64_t rank = 0; rank < who.ranks; ++rank)
+          copy_bytes(received[static_cast<size_t>(rank)].data + pieces.begin(i),
+                     rank == who.rank ? sent.data + pieces.begin(i) : slots.of(rank, i), pieces.length(i));
+      });
+}
+
+Collective all_gather_in_memory(RankOf who, const std::vector<at::Tensor>& all, const at::Tensor& own) {
+  return gather_in_memory(who, all, own, /*root=*/-1);
+}
+
+Collective scatter_in_memory(RankOf who, const at::Tensor& own, const std::vector<at::Tensor>& all, int64_t root) {
+  const Bytes received(own);
+  const std::vector<Bytes> sent = bytes_of(all);
+  const Pieces pieces{received.size, piece_for(who.ranks)};
+  return exchange(
+      "scatter", received.size, pieces.count(),
+      [=](const CollectiveSlots& slots, int64_t i) {
+        if (who.rank != root) return;
+        for (int64_t rank = 0; rank < who.ranks; ++rank)
+          copy_bytes(slots.own(i) + rank * pieces.piece, sent[static_cast<size_t>(rank)].data + pieces.begin(i),
+                     pieces.length(i));
+      },
+      [=](const CollectiveSlots& slots, int64_t i) {
+        copy_bytes(received.data + pieces.begin(i), slots.of(root, i) + who.rank * pieces.piece, pieces.length(i));
+      });
+}
+
+Collective all_to_all_in_memory(RankOf who, const std::vector<at::Tensor>& received,
+                                const std::vector<at::Tensor>& sent) {
+  const std::vector<Bytes> in = bytes_of(received), out = bytes_of(sent);
+  const Pieces pieces{out.front().size, piece_for(who.ranks)};
+  return exchange(
+      "all_to_all", out.front().size, pieces.count(),
+      [=](const CollectiveSlots& slots, int64_t i) {
+        for (int64_t rank = 0; rank < who.ranks; ++rank)
+          copy_bytes(slots.own(i) + rank * pieces.piece, out[static_cast<size_t>(rank)].data + pieces.begin(i),
+                     pieces.length(i));
+      },
+      [=](const CollectiveSlots& slots, int64_t i) {
+        for (int64_t rank = 0; rank < who.ranks; ++rank)
+          copy_bytes(in[static_cast<size_t>(rank)].data + pieces.begin(i), slots.of(rank, i) + who.rank * pieces.piece,
+                     pieces.length(i));
+      });
+}
+
+Collective barrier_in_memory() {
+  return {"barrier", 0, 1, [](const CollectiveSlots&, int64_t) {}};
+}
+
+}  // namespace levin

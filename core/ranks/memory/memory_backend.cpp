@@ -1,0 +1,226 @@
+#include <levin/core/ranks/memory/memory_backend.h>
+#include <ATen/core/ivalue.h>
+#include <levin/core/ranks/memory/collective_queue.h>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin {
+namespace {
+
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+using Tensors = std::vector<at::Tensor>;
+
+/// A collective that this rank has begun. Who waits for it runs it.
+class MemoryWork final : public c10d::Work {
+ public:
+  MemoryWork(std::shared_ptr<CollectiveQueue> queue, std::shared_ptr<CollectiveQueue::Call> call, Tensors results,
+             std::chrono::milliseconds timeout, std::function<void()> give_back)
+      : queue_(std::move(queue)),
+        call_(std::move(call)),
+        results_(std::move(results)),
+        timeout_(timeout),
+        give_back_(std::move(give_back)) {}
+
+  bool isCompleted() override {
+    if (!queue_->is_done(call_)) return false;
+    try {
+      wait();
+    } catch (const std::exception&) {  // isSuccess tells
+    }
+    return true;
+  }
+  bool isSuccess() const override { return !failure_; }
+  std::exception_ptr exception() const override { return failure_; }
+  Tensors result() override { return results_; }
+  void synchronize() override { wait(); }
+  bool wait(std::chrono::milliseconds timeout = kNoTimeout) override {
+    try {
+      queue_->finish(call_, timeout == kNoTimeout ? timeout_ : timeout);
+    } catch (...) {
+      failure_ = std::current_exception();
+      throw;
+    }
+    if (const auto give_back = std::exchange(give_back_, nullptr)) give_back();
+    return true;
+  }
+  /// A future has no place for the thread that waits for it: the collective has ended when this returns.
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
+    auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    try {
+      wait();
+      future->markCompleted(c10::IValue(results_));
+    } catch (...) {
+      future->setError(std::current_exception());
+    }
+    return future;
+  }
+
+ private:
+  std::shared_ptr<CollectiveQueue> queue_;
+  std::shared_ptr<CollectiveQueue::Call> call_;
+  Tensors results_;
+  std::chrono::milliseconds timeout_;
+  std::function<void()> give_back_;  ///< copies results to tensors with gaps
+  std::exception_ptr failure_ = {};
+};
+
+bool is_dense(const at::Tensor& tensor) { return tensor.device().is_cpu() && tensor.layout() == at::kStrided; }
+
+class MemoryBackend final : public c10d::Backend {
+ public:
+  MemoryBackend(std::shared_ptr<CollectiveQueue> queue, const BackendOptions& options,
+                c10::intrusive_ptr<c10d::Backend> other)
+      : c10d::Backend(static_cast<int>(options.rank), static_cast<int>(options.world_size)),
+        queue_(std::move(queue)),
+        who_{options.rank, options.world_size},
+        timeout_(options.timeout),
+        other_(std::move(other)) {}
+  ~MemoryBackend() override { queue_->abort("the process group has ended"); }
+
+  const std::string getBackendName() const override { return "memory"; }
+  void setTimeout(std::chrono::milliseconds timeout) override {
+    timeout_ = timeout;
+    other_->setTimeout(timeout);
+  }
+  void abort() override {
+    queue_->abort("the process group was aborted");
+    other_->abort();
+  }
+
+  WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    if (tensors.size() != 1 || !is_dense(tensors[0]) || !can_reduce(tensors[0], options.reduceOp))
+      return other_->allreduce(tensors, options);
+    const at::Tensor whole = tensors[0].contiguous();
+    return begin(all_reduce_in_memory(who_, whole, options.reduceOp.op_), {whole}, tensors, options.timeout);
+  }
+  WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    return other_->allreduce_sparse(tensors, options);
+  }
+  WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
+    return other_->allreduce_coalesced(tensors, options);
+  }
+  WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
+    if (tensors.size() != 1 || !is_dense(tensors[0]) || !can_reduce(tensors[0], options.reduceOp))
+      return other_->reduce(tensors, options);
+    const at::Tensor whole = tensors[0].contiguous();
+    return begin(reduce_in_memory(who_, whole, options.reduceOp.op_, options.rootRank), {whole}, tensors,
+                 options.timeout);
+  }
+  WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
+    if (tensors.size() != 1 || !is_dense(tensors[0])) return other_->broadcast(tensors, options);
+    const at::Tensor whole = tensors[0].contiguous();
+    return begin(broadcast_in_memory(who_, whole, options.rootRank), {whole}, tensors, options.timeout);
+  }
+  WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override {
+    if (inputs.size() != 1 || outputs.size() != 1 || !fit(outputs[0], inputs[0]))
+      return other_->allgather(outputs, inputs, options);
+    return begin(all_gather_in_memory(who_, outputs[0], inputs[0].contiguous()), outputs[0], outputs[0],
+                 options.timeout);
+  }
+  WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override {
+    if (!are_shares(output, input)) return other_->_allgather_base(output, input, options);
+    return begin(all_gather_in_memory(who_, shares_of(output), input), {output}, {output}, options.timeout);
+  }
+  WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override {
+    const bool is_root = options.rootRank == who_.rank;
+    if (inputs.size() != 1 || !is_dense(inputs[0]) || (is_root && (outputs.size() != 1 || !fit(outputs[0], inputs[0]))))
+      return other_->gather(outputs, inputs, options);
+    const Tensors all = is_root ? outputs[0] : Tensors();
+    return begin(gather_in_memory(who_, all, inputs[0].contiguous(), options.rootRank), all, all, options.timeout);
+  }
+  WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override {
+    const bool is_root = options.rootRank == who_.rank;
+    if (outputs.size() != 1 || !outputs[0].is_contiguous() || !is_dense(outputs[0]) ||
+        (is_root && (inputs.size() != 1 || !fit(inputs[0], outputs[0]))))
+      return other_->scatter(outputs, inputs, options);
+    const Tensors all = is_root ? inputs[0] : Tensors();
+    return begin(scatter_in_memory(who_, outputs[0], all, options.rootRank), outputs, outputs, options.timeout);
+  }
+  WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                         const c10d::ReduceScatterOptions& options) override {
+    if (outputs.size() != 1 || inputs.size() != 1 || !outputs[0].is_contiguous() || !fit(inputs[0], outputs[0]) ||
+        !can_reduce(outputs[0], options.reduceOp))
+      return other_->reduce_scatter(outputs, inputs, options);
+    return begin(reduce_scatter_in_memory(who_, outputs[0], inputs[0], options.reduceOp.op_), outputs, outputs,
+                 options.timeout);
+  }
+  WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                               const c10d::ReduceScatterOptions& options) override {
+    if (!are_shares(input, output) || !can_reduce(output, options.reduceOp))
+      return other_->_reduce_scatter_base(output, input, options);
+    return begin(reduce_scatter_in_memory(who_, output, shares_of(input), options.reduceOp.op_), {output}, {output},
+                 options.timeout);
+  }
+  WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override {
+    return other_->alltoall(outputs, inputs, options);
+  }
+  WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
+                        std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override {
+    const bool are_equal = output_sizes.empty() && input_sizes.empty() && output.numel() == input.numel() &&
+                           input.numel() % who_.ranks == 0 && output.scalar_type() == input.scalar_type();
+    if (!are_equal || !is_flat(output) || !is_flat(input))
+      return other_->alltoall_base(output, input, output_sizes, input_sizes, options);
+    return begin(all_to_all_in_memory(who_, shares_of(output), shares_of(input)), {output}, {output}, options.timeout);
+  }
+  WorkPtr send(Tensors& tensors, int rank, int tag) override { return other_->send(tensors, rank, tag); }
+  WorkPtr recv(Tensors& tensors, int rank, int tag) override { return other_->recv(tensors, rank, tag); }
+  WorkPtr recvAnysource(Tensors& tensors, int tag) override { return other_->recvAnysource(tensors, tag); }
+  WorkPtr barrier(const c10d::BarrierOptions& options) override {
+    return begin(barrier_in_memory(), {}, {}, options.timeout);
+  }
+  void monitoredBarrier(const c10d::BarrierOptions& options, bool waits_for_all) override {
+    other_->monitoredBarrier(options, waits_for_all);
+  }
+  void setSequenceNumberForGroup() override { other_->setSequenceNumberForGroup(); }
+  uint64_t getSequenceNumberForGroup() override { return other_->getSequenceNumberForGroup(); }
+
+ private:
+  static bool is_flat(const at::Tensor& tensor) { return is_dense(tensor) && tensor.is_contiguous(); }
+  /// Returns whether there is a contiguous tensor of the size of `one` for each rank.
+  bool fit(const Tensors& all, const at::Tensor& one) const {
+    return is_dense(one) && static_cast<int64_t>(all.size()) == who_.ranks &&
+           std::ranges::all_of(all, [&](const at::Tensor& other) {
+             return is_flat(other) && other.numel() == one.numel() && other.scalar_type() == one.scalar_type();
+           });
+  }
+  bool are_shares(const at::Tensor& all, const at::Tensor& one) const {
+    return is_flat(all) && is_flat(one) && all.scalar_type() == one.scalar_type() &&
+           all.numel() == who_.ranks * one.numel();
+  }
+  Tensors shares_of(const at::Tensor& all) const {
+    const int64_t each = all.numel() / who_.ranks;
+    const at::Tensor flat = all.view({-1});
+    Tensors shares;
+    for (int64_t rank = 0; rank < who_.ranks; ++rank) shares.push_back(flat.narrow(0, rank * each, each));
+    return shares;
+  }
+  /// `used` are the tensors that the collective fills, `given` those of the caller.
+  WorkPtr begin(Collective collective, const Tensors& used, const Tensors& given, std::chrono::milliseconds timeout) {
+    std::function<void()> give_back;
+    if (!used.empty() && !used[0].is_same(given[0])) give_back = [to = given[0], from = used[0]] { to.copy_(from); };
+    return c10::make_intrusive<MemoryWork>(queue_, queue_->begin(std::move(collective)), given,
+                                           timeout == c10d::kUnsetTimeout ? timeout_ : timeout, std::move(give_back));
+  }
+
+  std::shared_ptr<CollectiveQueue> queue_;
+  RankOf who_;
+  std::chrono::milliseconds timeout_;
+  c10::intrusive_ptr<c10d::Backend> other_;
+};
+
+}  // namespace
+
+c10::intrusive_ptr<c10d::Backend> through_memory(const BackendOptions& options,
+                                                 c10::intrusive_ptr<c10d::Backend> other) {
+  std::unique_ptr<RankSlots> slots = RankSlots::meet(*options.store, options.rank, options.world_size);
+  if (!slots) return other;
+  return c10::make_intrusive<MemoryBackend>(CollectiveQueue::make(std::move(slots)), options, std::move(other));
+}
+
+}  // namespace levin
