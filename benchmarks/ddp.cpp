@@ -1,4 +1,4 @@
-// One step of ddp: two ranks on this machine over Gloo, each with its batch in memory, through Trainer.
+// One step of ddp: two ranks on this machine, each with its batch in memory, through Trainer.
 //
 //   benchmark_ddp CASE STEPS [STRATEGY [TRACE]]
 //

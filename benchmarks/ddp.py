@@ -1,4 +1,4 @@
-"""One step of ddp, two ranks over Gloo: levin beside PyTorch's DistributedDataParallel and PyTorch Lightning, in turn.
+"""One step of ddp, two ranks on this machine: levin beside PyTorch's DistributedDataParallel and PyTorch Lightning, in turn.
 
 usage: ddp.py PROGRAM [--rounds N] [CASE...]    PROGRAM is benchmark_ddp; cases are mlp, lenet and large
 """
@@ -136,7 +136,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("cases", nargs="*", default=list(STEPS))
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     for name in arguments.cases:
         compare(arguments.program, name, arguments.rounds)
 
