@@ -79,7 +79,7 @@ std::vector<levin::Batch> make_batches(const std::string& name) {
 void print_planned_memory(const levin::TrainerOptions& options, const std::string& name) {
   const auto findings = std::make_shared<levin::cli::DryRunFindings>();
   levin::TrainerOptions dry = levin::cli::dry_run_options(options);
-  dry.callbacks.push_back(std::make_shared<levin::cli::DryRun>(findings, options));
+  dry.callbacks.push_back(std::make_shared<levin::cli::DryRun>(findings, levin::resolve(options)));
   Net net(name);
   levin::Trainer::Impl::for_dry_run(std::move(dry))->fit(net, make_batches(name));
   for (const auto& [device, need] : findings->memory) std::printf("%.2f\n", static_cast<double>(need.sum()) / 1e6);

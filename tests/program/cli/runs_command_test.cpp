@@ -101,7 +101,7 @@ TEST_CASE("a run is read alike from the lines and from the table of its metrics"
   const std::optional<levin::runs::Best> best = lines.best({"val_loss"});
   REQUIRE(best);
   CHECK(best->value == Approx(lines.summary["metrics"]["val_loss"].get<double>()));
-  CHECK(lines.best({"val_loss", true})->step == 4);
+  CHECK(lines.best({"val_loss", levin::MetricMode::Max})->step == 4);
 }
 
 TEST_CASE("levin compare prints the changed options and both runs' metrics") {
