@@ -3,7 +3,8 @@
 usage: bytes_sent_test.py LEVIN
 
 The ranks run in a network namespace of their own, whose loopback interface counts: two runs that differ in their steps
-alone differ in what those steps have sent. What TCP adds comes on top, and what else ranks tell each other in a step.
+alone differ in what those steps have sent. They use Gloo, since ranks of one machine share memory otherwise. What TCP adds
+comes on top, and what else ranks tell each other in a step.
 """
 
 import fcntl
@@ -73,7 +74,7 @@ def planned(levin, folder, ranks, flags):
 def write_files(folder):
     """The config of a network of 24 equal units, and a text to learn."""
     config = {
-        "trainer": {"accelerator": "cpu", "limit_val_batches": 0, "log_every_n_steps": 0, "logger": False,
+        "trainer": {"accelerator": "cpu", "process_group_backend": "gloo", "limit_val_batches": 0, "log_every_n_steps": 0, "logger": False,
                     "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False},
         "model": {"class": "LanguageModel", "vocab_size": 20, "block_size": 8, "layers": 24, "heads": 1,
                   "embedding": 64, "optimizer": {"class": "SGD", "lr": 0.01}},
