@@ -3,6 +3,7 @@
 #include <levin/modules/parallel/sharding/sharded_module.h>
 
 namespace levin {
+
 parallel::DistributedDataParallelOptions reducer_options(const DDPOptions& options, bool shards_optimizer) {
   return {.bucket_cap_mb = options.bucket_cap_mb,
           .find_unused_parameters = options.find_unused_parameters,

@@ -7,12 +7,11 @@
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/mul.h>
-#include <levin/core/system/error.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
+#include <optional>
 
 namespace levin {
 namespace {
@@ -119,16 +118,18 @@ Collective exchange(const char* name, int64_t bytes, int64_t rounds,
           }};
 }
 
-/// For two ranks, and for little: each sends the others everything, and all compute the result.
-Collective all_reduce_by_all(RankOf who, const at::Tensor& tensor, Op op) {
+/// Each rank sends everything, and the rank `root` computes the result, or all do.
+Collective reduce_whole(RankOf who, const at::Tensor& tensor, Op op, std::optional<int64_t> root) {
+  const bool sends = root != who.rank, takes = !root || !sends;
   const Bytes own(tensor);
   const Pieces pieces{own.size, piece_for(1)};
   return exchange(
-      "all_reduce", own.size, pieces.count(),
+      root ? "reduce" : "all_reduce", own.size, pieces.count(),
       [=](const CollectiveSlots& slots, int64_t i) {
-        copy_bytes(slots.own(i), own.data + pieces.begin(i), pieces.length(i));
+        if (sends) copy_bytes(slots.own(i), own.data + pieces.begin(i), pieces.length(i));
       },
       [=](const CollectiveSlots& slots, int64_t i) {
+        if (!takes) return;
         std::byte* const place = own.data + pieces.begin(i);
         std::vector<const std::byte*> parts;
         for (int64_t rank = 0; rank < who.ranks; ++rank) parts.push_back(rank == who.rank ? place : slots.of(rank, i));
@@ -184,25 +185,12 @@ bool can_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
 
 Collective all_reduce_in_memory(RankOf who, const at::Tensor& tensor, Op op) {
   constexpr size_t kLittle = size_t{8} << 10;
-  return who.ranks <= 2 || tensor.nbytes() <= kLittle ? all_reduce_by_all(who, tensor, op)
+  return who.ranks <= 2 || tensor.nbytes() <= kLittle ? reduce_whole(who, tensor, op, {})
                                                       : all_reduce_by_shares(who, tensor, op);
 }
 
 Collective reduce_in_memory(RankOf who, const at::Tensor& tensor, Op op, int64_t root) {
-  const Bytes own(tensor);
-  const Pieces pieces{own.size, piece_for(1)};
-  return exchange(
-      "reduce", own.size, pieces.count(),
-      [=](const CollectiveSlots& slots, int64_t i) {
-        if (who.rank != root) copy_bytes(slots.own(i), own.data + pieces.begin(i), pieces.length(i));
-      },
-      [=](const CollectiveSlots& slots, int64_t i) {
-        if (who.rank != root) return;
-        std::byte* const place = own.data + pieces.begin(i);
-        std::vector<const std::byte*> parts;
-        for (int64_t rank = 0; rank < who.ranks; ++rank) parts.push_back(rank == root ? place : slots.of(rank, i));
-        combine(own.tensor.scalar_type(), op, place, parts, pieces.length(i));
-      });
+  return reduce_whole(who, tensor, op, root);
 }
 
 Collective reduce_scatter_in_memory(RankOf who, const at::Tensor& own, const std::vector<at::Tensor>& all, Op op) {

@@ -22,7 +22,7 @@ struct Head {
 };
 static_assert(sizeof(Head) == 64);
 
-/// The thread that goes on with calls for which nobody waits.
+/// The thread that continues calls for which no thread waits.
 class Straggler {
  public:
   static Straggler& of_process() {

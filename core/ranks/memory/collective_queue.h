@@ -13,8 +13,9 @@ namespace levin {
 /// The collectives of one group that this rank has begun, in their order.
 ///
 /// There is no thread that runs them: who waits for one runs it and those before it. What another rank needs from this
-/// one is published when the collective begins, as far as the slots hold it. If nobody waits for some milliseconds, a
-/// thread of the process goes on with them, so that ranks which wait for each other in several groups do not hang.
+/// one is published when the collective begins, as far as the slots hold it. Every few
+/// milliseconds a thread of the process continues the calls for which no thread waits, so that ranks which wait for
+/// each other in several groups do not hang.
 class CollectiveQueue {
  public:
   struct Call {

@@ -41,7 +41,7 @@ struct Control {
   alignas(64) std::atomic<uint32_t> sleepers;
   alignas(64) char id[kIdBytes];
 };
-static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(Control) <= 4096);
+static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(Control) <= RankSlots::kControlBytes);
 
 Control& control_of(std::byte* block) { return *reinterpret_cast<Control*>(block); }
 
@@ -141,7 +141,7 @@ std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, int
 }
 
 std::byte* RankSlots::slot(int64_t rank, uint32_t round) const {
-  return blocks_[static_cast<size_t>(rank)] + 4096 + (round % 2) * kSlotBytes;
+  return blocks_[static_cast<size_t>(rank)] + kControlBytes + (round % 2) * kSlotBytes;
 }
 
 void RankSlots::publish() {

@@ -22,8 +22,8 @@ namespace levin {
 class RankSlots {
  public:
   static constexpr size_t kSlotBytes = size_t{256} << 10;
-  /// The memory of a rank: what others wait for, and its two slots.
-  static constexpr size_t kBlockBytes = 4096 + 2 * kSlotBytes;
+  /// The memory of a rank: a page with what others wait for, and its two slots.
+  static constexpr size_t kControlBytes = 4096, kBlockBytes = kControlBytes + 2 * kSlotBytes;
 
   /// Of one process whose ranks are threads. `blocks`: kBlockBytes of zeros for each rank, which outlive the object.
   RankSlots(int64_t rank, std::vector<std::byte*> blocks);

@@ -118,6 +118,11 @@ struct Blocks {
   std::vector<std::unique_ptr<std::byte[], Free>> memory;
 };
 
+/// Calls `body` in threads, each a rank of a group whose ranks share memory.
+void run_sharing_ranks(int64_t ranks, const std::function<void(ProcessGroup& group)>& body) {
+  run_rank_threads(ranks, body, ProcessGroupBackend::Auto);
+}
+
 /// What each rank got from `body`, with the ranks on one of the backends.
 std::vector<std::vector<Tensors>> results_of_ranks(
     int64_t ranks, ProcessGroupBackend backend, const std::function<std::vector<Tensors>(ProcessGroup& group)>& body) {
@@ -171,7 +176,7 @@ TEST_CASE("sums of many ranks are the same on all of them, and each time") {
 }
 
 TEST_CASE("collectives that were begun end in any order of waiting, and with nobody who waits") {
-  run_rank_threads(2, [](ProcessGroup& group) {
+  run_sharing_ranks(2, [](ProcessGroup& group) {
     const auto backend = on_cpu(group);
     std::vector<Tensors> sums;
     std::vector<c10::intrusive_ptr<c10d::Work>> works;
@@ -188,7 +193,7 @@ TEST_CASE("collectives that were begun end in any order of waiting, and with nob
 }
 
 TEST_CASE("ranks that wait for each other in two groups do not hang") {
-  run_rank_threads(2, [](ProcessGroup& group) {
+  run_sharing_ranks(2, [](ProcessGroup& group) {
     const auto other = group.subgroup("other", {0, 1});
     Tensors large = {torch::ones({1000000})}, small = {torch::ones({1})};
     // Rank 0 waits for the second before the first has ended, rank 1 the other way round.
@@ -207,7 +212,7 @@ TEST_CASE("ranks that wait for each other in two groups do not hang") {
 TEST_CASE("ranks that call different collectives get an error that names both") {
   std::string text;
   try {
-    run_rank_threads(2, [](ProcessGroup& group) {
+    run_sharing_ranks(2, [](ProcessGroup& group) {
       at::Tensor one = torch::ones({group.rank() + 1});
       group.all_reduce(one, levin::ReduceOp::Sum);
     });
@@ -222,7 +227,7 @@ TEST_CASE("ranks that call different collectives get an error that names both") 
 TEST_CASE("a rank that leaves, and one that does not come, are named") {
   std::string text;
   try {
-    run_rank_threads(3, [](ProcessGroup& group) {
+    run_sharing_ranks(3, [](ProcessGroup& group) {
       if (group.rank() == 1) throw std::logic_error("left");
       group.barrier();
     });
@@ -290,7 +295,8 @@ TEST_CASE("queues of ranks in one memory sum what each has, whoever runs their c
         sums.push_back(torch::full({1 + i * 37 % 5000}, rank + i, at::kFloat));
         calls.push_back(queue->begin(levin::all_reduce_in_memory({rank, kRanks}, sums.back(), Op::SUM)));
         if (i % 3 == 0) queue->finish(calls.back(), std::chrono::seconds(60));
-        if (i % 100 == 50 * rank) std::this_thread::sleep_for(std::chrono::milliseconds(12));  // others go on with it
+        if (i % 100 == 50 * rank)
+          std::this_thread::sleep_for(std::chrono::milliseconds(12));  // the queues' thread continues them
       }
       for (const auto& call : calls) queue->finish(call, std::chrono::seconds(60));
       for (int64_t i = 0; i < kCalls; ++i)

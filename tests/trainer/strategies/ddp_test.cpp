@@ -1,4 +1,4 @@
-// ddp in real processes over Gloo: several ranks end as one process with their batches together.
+// ddp in real processes: several ranks end as one process with their batches together.
 #include "tests/trainer/launch/ranks.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// fsdp in real processes over Gloo: ranks with a share of the parameters end like those with all of them.
+// fsdp in real processes: ranks with a share of the parameters end like those with all of them.
 #include "tests/trainer/launch/ranks.h"
 
 namespace {

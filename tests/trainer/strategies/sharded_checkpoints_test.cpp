@@ -1,4 +1,4 @@
-// Sharded checkpoints in real processes over Gloo: resumed by other ranks and strategies, damaged, converted, and
+// Sharded checkpoints in real processes: resumed by other ranks and strategies, damaged, converted, and
 // written by ranks that are killed.
 #include <levin/core/state/checkpoint_parts.h>
 #include <levin/core/state/sharded_file.h>

@@ -1,4 +1,4 @@
-// Tensor parallelism in real processes over Gloo, alone and as a mesh with ddp, zero1 and fsdp: runs end like one
+// Tensor parallelism in real processes, alone and as a mesh with ddp, zero1 and fsdp: runs end like one
 // process.
 #include "tests/trainer/launch/ranks.h"
 

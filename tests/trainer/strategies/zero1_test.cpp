@@ -1,4 +1,4 @@
-// zero1 in real processes over Gloo: ranks with a share of the optimizer's state end like those with all of it.
+// zero1 in real processes: ranks with a share of the optimizer's state end like those with all of it.
 #include "tests/trainer/launch/ranks.h"
 
 namespace {

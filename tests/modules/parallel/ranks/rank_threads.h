@@ -12,10 +12,11 @@
 #include <thread>
 #include <vector>
 
-/// Calls `body` in `world_size` threads, each a rank of one process group. Rethrows the earliest exception: a rank that
-/// ends with an error leaves the group, and others then fail for that.
+/// Calls `body` in `world_size` threads, each a rank of one process group, over Gloo unless another backend is given:
+/// ranks that are processes share memory in their tests. Rethrows the earliest exception: a rank that ends with an
+/// error leaves the group, and others then fail for that.
 inline void run_rank_threads(int64_t world_size, const std::function<void(levin::ProcessGroup&)>& body,
-                             levin::ProcessGroupBackend backend = levin::ProcessGroupBackend::Auto) {
+                             levin::ProcessGroupBackend backend = levin::ProcessGroupBackend::Gloo) {
   const levin::StoreServer store;
   std::mutex mutex;
   std::exception_ptr earliest;
