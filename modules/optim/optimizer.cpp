@@ -110,6 +110,7 @@ Optimizer::Optimizer(Optimizer&& other, const detail::RowLock& lock)
       name_(std::move(other.name_)),
       gradient_multiplier_(other.gradient_multiplier_),
       captured_(std::move(other.captured_)),
+      parts_(std::move(other.parts_)),
       rows_(*this, lock) {}
 
 void Optimizer::add_param_group(const torch::optim::OptimizerParamGroup& group) {
@@ -157,6 +158,10 @@ at::Tensor Optimizer::clip_grad_norm(double max_norm) {
   else
     gradients.clip_norm(norm, max_norm);
   return norm;
+}
+
+void Optimizer::set_part(const at::Tensor& part, int64_t begin, int64_t numel) {
+  parts_.insert_or_assign(part.unsafeGetTensorImpl(), Part{begin, numel});
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
@@ -219,6 +224,11 @@ void Optimizer::step_group(const torch::optim::OptimizerParamGroup& group) {
     member.state = static_cast<ParamState*>(held.get());
     if (is_elementwise()) check_shapes(member);
     if (!capturing_) ++member.state->step;
+    if (!parts_.empty())
+      if (const auto part = parts_.find(parameter.unsafeGetTensorImpl()); part != parts_.end()) {
+        member.begin = part->second.begin;
+        member.numel_of_whole = part->second.numel_of_whole;
+      }
     (gradient.layout() == at::kStrided ? members : sparse).push_back(std::move(member));
   }
   if (!members.empty()) update_real(options, members);

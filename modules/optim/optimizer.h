@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,10 @@ class Optimizer : public torch::optim::Optimizer {
   /// so that parts of a parameter can be stepped separately.
   virtual bool is_elementwise() const { return false; }
 
+  /// Tells that `part`, in the optimizer's groups, holds elements of a parameter of `numel` elements, from `begin` on.
+  /// Needed for `fused`, which rounds the last elements of a parameter otherwise.
+  void set_part(const at::Tensor& part, int64_t begin, int64_t numel);
+
   /// Drops the gradients, or fills them with zeros. LibTorch's zero_grad runs one operation per parameter in both
   /// cases.
   void zero_grad(bool set_to_none = true);
@@ -82,6 +87,7 @@ class Optimizer : public torch::optim::Optimizer {
     const at::Tensor* parameter;
     at::Tensor gradient;
     ParamState* state;
+    int64_t begin = 0, numel_of_whole = 0;  ///< of a part (set_part)
   };
   using Members = std::vector<Member>;
 
@@ -111,6 +117,9 @@ class Optimizer : public torch::optim::Optimizer {
     std::unique_ptr<torch::optim::OptimizerOptions> options = {};  ///< the options at capture
     double lr = 0;                                                 ///< the rate on the device
   };
+  struct Part {
+    int64_t begin, numel_of_whole;
+  };
   Optimizer(Optimizer&& other, const detail::RowLock& lock);
   void step_group(const torch::optim::OptimizerParamGroup& group);
   /// As `first_state` and `update`, for which complex tensors are real ones with a last dimension of 2, as in PyTorch.
@@ -128,6 +137,7 @@ class Optimizer : public torch::optim::Optimizer {
   std::vector<CapturedGroup> captured_ = {};
   bool capturing_ = false;
   size_t group_at_hand_ = 0;
+  std::unordered_map<const at::TensorImpl*, Part> parts_ = {};
   detail::RowSubscription rows_{*this};
 };
 

@@ -1,7 +1,7 @@
 """Prints as JSON what PyTorch computes, for the tests of modules/.
 
 usage: python_reference.py WHAT CASES_JSON [FOLDER]
-WHAT: optimizers, optimizers32, situations, lbfgs, schedulers, scheduler_states, resume, clip, ema or grad_scaler
+WHAT: optimizers, optimizers32, fused, situations, lbfgs, schedulers, scheduler_states, resume, clip, ema or grad_scaler
 """
 
 import json
@@ -111,6 +111,17 @@ def make(module, case, *args):
 def optimizers(case):
     params = parameters()
     train(make(torch.optim, case, params), params, 100)
+    return values(params)
+
+
+def fused(case):
+    torch.set_default_dtype(torch.float32)
+    params = [fill(37, 3).requires_grad_(), fill(5).requires_grad_()]
+    optimizer = make(torch.optim, case, params)
+    for step in range(200):
+        for p in params:
+            p.grad = (p.detach() * (1.7 + step)).cos() * 0.3
+        optimizer.step()
     return values(params)
 
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <levin/modules/optim/engine/elementwise.h>
 #include <levin/modules/optim/engine/fused.h>
+#include <levin/modules/optim/engine/one_pass.h>
 #include <levin/modules/optim/engine/optimizer_of.h>
 
 #include <cmath>
@@ -12,7 +13,7 @@ namespace levin::optim::detail {
 template <class Options>
 AdamSettings adam_settings(const Options& options, bool decoupled) {
   return {options.lr,           options.betas[0], options.betas[1], options.eps,
-          options.weight_decay, options.amsgrad,  decoupled};
+          options.weight_decay, options.amsgrad,  decoupled,        options.fused};
 }
 
 /// Source: https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
@@ -28,7 +29,7 @@ struct AdamRule {
 
   AdamRule(const AdamSettings& settings, const ParamState& state)
       : weight_decay(settings.weight_decay),
-        kept(settings.decoupled ? 1 - settings.lr * settings.weight_decay : 1),
+        kept(kept_of(settings)),
         beta1(settings.beta1),
         beta2(settings.beta2),
         eps(settings.eps) {
@@ -37,11 +38,17 @@ struct AdamRule {
     correction = std::sqrt(1 - std::pow(beta2, step));
   }
 
+  static double kept_of(const AdamSettings& settings) {
+    if (!settings.decoupled) return 1;
+    return settings.fused ? kernel_multiply_add(1, -settings.lr, settings.weight_decay)
+                          : 1 - settings.lr * settings.weight_decay;
+  }
+
   template <class V>
   V before(const V& parameter, V gradient, V* state) const {
     gradient = with_l2<kL2>(gradient, parameter, weight_decay);
     state[0] = lerp(state[0], gradient, 1 - beta1);
-    state[1] = addcmul(mul_scalar(state[1], beta2), gradient, gradient, 1 - beta2);
+    state[1] = decay_and_addcmul(state[1], beta2, gradient, gradient, 1 - beta2);
     if constexpr (kAmsgrad) state[2] = maximum(state[2], state[1]);
     return state[kAmsgrad ? 2 : 1];
   }
@@ -66,7 +73,15 @@ void step_adam(const AdamSettings& settings, double multiplier, const CapturedNu
     return;
   }
   with_flags(
-      [&]<bool kL2, bool kAmsgrad>() { step_elementwise<AdamRule<kL2, kAmsgrad>>(settings, multiplier, members); },
+      [&]<bool kL2, bool kAmsgrad>() {
+        using Rule = AdamRule<kL2, kAmsgrad>;
+        if (!settings.fused) return step_elementwise<Rule>(settings, multiplier, members);
+        const AdamSettings typical = {1e-3, 0.9, 0.999, 1e-8, /*weight_decay=*/0.01, kAmsgrad, /*decoupled=*/!kL2,
+                                      true};
+        step_in_one_pass<Rule>(settings, multiplier, members, typical, /*numbers=*/{}, [](auto&&... arguments) {
+          fused_adam(std::forward<decltype(arguments)>(arguments)...);
+        });
+      },
       settings.weight_decay != 0 && !settings.decoupled, settings.amsgrad);
 }
 

@@ -13,9 +13,11 @@ namespace levin::optim::detail {
 /// Tensors of one device and dtype, processed together by LibTorch's _foreach operations.
 using TensorList = std::vector<at::Tensor>;
 
-/// A number with fused multiply-add (one rounding).
-template <std::floating_point T>
+/// A number with fused multiply-add (one rounding). `kTail`: rounds like the last elements of a tensor in LibTorch's
+/// fused optimizers, which do not fill one of its vectors.
+template <std::floating_point T, bool kTail = false>
 struct Fused {
+  using Value = T;
   Fused() = default;
   explicit Fused(double from) : value(static_cast<T>(from)) {}
 
@@ -37,8 +39,8 @@ struct Fused {
 
 template <class V>
 inline constexpr bool is_number = std::floating_point<V>;
-template <class T>
-inline constexpr bool is_number<Fused<T>> = true;
+template <class T, bool kTail>
+inline constexpr bool is_number<Fused<T, kTail>> = true;
 template <class V>
 concept Number = is_number<V>;
 
@@ -47,9 +49,9 @@ template <std::floating_point V>
 V multiply_add(V a, V b, V c) {
   return a * b + c;
 }
-template <std::floating_point T>
-Fused<T> multiply_add(Fused<T> a, Fused<T> b, Fused<T> c) {
-  return Fused<T>::of(std::fma(a.value, b.value, c.value));
+template <std::floating_point T, bool kTail>
+Fused<T, kTail> multiply_add(Fused<T, kTail> a, Fused<T, kTail> b, Fused<T, kTail> c) {
+  return Fused<T, kTail>::of(std::fma(a.value, b.value, c.value));
 }
 
 template <Number V>
@@ -96,17 +98,17 @@ template <std::floating_point V>
 V sqrt(V a) {
   return std::sqrt(a);
 }
-template <std::floating_point T>
-Fused<T> sqrt(Fused<T> a) {
-  return Fused<T>::of(std::sqrt(a.value));
+template <std::floating_point T, bool kTail>
+Fused<T, kTail> sqrt(Fused<T, kTail> a) {
+  return Fused<T, kTail>::of(std::sqrt(a.value));
 }
 template <std::floating_point V>
 V abs(V a) {
   return std::abs(a);
 }
-template <std::floating_point T>
-Fused<T> abs(Fused<T> a) {
-  return Fused<T>::of(std::abs(a.value));
+template <std::floating_point T, bool kTail>
+Fused<T, kTail> abs(Fused<T, kTail> a) {
+  return Fused<T, kTail>::of(std::abs(a.value));
 }
 /// Returns the maximum; NaN if either is NaN.
 template <Number V>
@@ -151,6 +153,26 @@ TensorList clamp(const TensorList& a, double least, double most);
 TensorList sign(const TensorList& a);
 TensorList scalar_like(const TensorList& a, double value);
 TensorList by_sign(const TensorList& a, double positive, double zero, double negative);
+
+/// kept * a + value * b
+template <class V>
+V decay_and_add(const V& a, double kept, const V& b, double value) {
+  return add(mul_scalar(a, kept), b, value);
+}
+template <std::floating_point T>
+Fused<T, true> decay_and_add(const Fused<T, true>& a, double kept, const Fused<T, true>& b, double value) {
+  return multiply_add(a, Fused<T, true>(kept), mul_scalar(b, value));
+}
+/// kept * a + value * b * c
+template <class V>
+V decay_and_addcmul(const V& a, double kept, const V& b, const V& c, double value) {
+  return addcmul(mul_scalar(a, kept), b, c, value);
+}
+template <std::floating_point T>
+Fused<T, true> decay_and_addcmul(const Fused<T, true>& a, double kept, const Fused<T, true>& b, const Fused<T, true>& c,
+                                 double value) {
+  return multiply_add(a, Fused<T, true>(kept), mul_scalar(b, value) * c);
+}
 
 /// Adds the L2 penalty to a gradient if `kL2` is set. `V`: numbers or lists.
 template <bool kL2, class V>

@@ -36,13 +36,22 @@ struct Span {
   std::array<void*, kTensors> state;
   int64_t size;
   size_t rule;
+  int64_t tail;  ///< for LikeKernels: the first element that does not fill a vector of LibTorch's
 };
 
 template <class Rule>
 using SpanOf = Span<Rule::kState.size()>;
 
 template <class Rule>
-concept Rooted = requires { Rule::kRooted; };
+concept Rooted = requires { requires Rule::kRooted; };
+/// A rule that rounds like LibTorch's fused kernels (OnePass).
+template <class Rule>
+concept LikeKernels = requires { requires Rule::kLikeKernels; };
+
+/// The bytes of a vector in LibTorch's fused kernels, for parameters of each dtype.
+struct KernelVectors {
+  int64_t for_floats = 0, for_doubles = 0;
+};
 
 /// The whole rule, or its part before or after the roots.
 enum class Phase { Whole, Before, After };
@@ -94,19 +103,20 @@ void run_anywhere(const Rule& rule, double multiplier, const SpanOf<Rule>& span,
 }
 
 #if defined(__x86_64__)
-template <Phase kPhase, class Rule, class T>
+template <Phase kPhase, class Rule, class V>
 [[gnu::target("avx2,fma"), gnu::flatten]] void run_fused(const Rule& rule, double multiplier, const SpanOf<Rule>& span,
                                                          int64_t begin, int64_t end, void* roots) {
-  run<kPhase, Rule, Fused<T>>(rule, multiplier, span, begin, end, roots);
+  run<kPhase, Rule, V>(rule, multiplier, span, begin, end, roots);
 }
 #endif
 
-template <Phase kPhase, class Rule, class T>
+/// `V`: Fused, for processors that have fused multiply-add.
+template <Phase kPhase, class Rule, class V>
 Run<Rule> choose_run() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &run_fused<kPhase, Rule, T>;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &run_fused<kPhase, Rule, V>;
 #endif
-  return &run_anywhere<kPhase, Rule, T>;
+  return &run_anywhere<kPhase, Rule, typename V::Value>;
 }
 
 /// Runs a rule over parts of spans.
@@ -116,8 +126,13 @@ class Runner {
   Runner(const std::vector<Rule>& rules, double multiplier) : rules_(rules), multiplier_(multiplier) {}
 
   void add(const SpanOf<Rule>& span, int64_t begin, int64_t end) {
-    static const Run<Rule> whole = choose_run<Phase::Whole, Rule, T>();
-    whole(rules_[span.rule], multiplier_, span, begin, end, nullptr);
+    static const Run<Rule> whole = choose_run<Phase::Whole, Rule, Fused<T>>();
+    if constexpr (LikeKernels<Rule>) {
+      static const Run<Rule> tail = choose_run<Phase::Whole, Rule, Fused<T, /*kTail=*/true>>();
+      if (end > span.tail) tail(rules_[span.rule], multiplier_, span, std::max(begin, span.tail), end, nullptr);
+      end = std::min(end, span.tail);
+    }
+    if (begin < end) whole(rules_[span.rule], multiplier_, span, begin, end, nullptr);
   }
   void finish() {}
 
@@ -137,7 +152,7 @@ class Runner<Rule, T> {
         roots_(block_.template mutable_data_ptr<T>()) {}
 
   void add(const SpanOf<Rule>& span, int64_t begin, int64_t end) {
-    static const Run<Rule> before = choose_run<Phase::Before, Rule, T>();
+    static const Run<Rule> before = choose_run<Phase::Before, Rule, Fused<T>>();
     while (begin < end) {
       const int64_t count = std::min(end - begin, kBlock - used_);
       before(rules_[span.rule], multiplier_, span, begin, begin + count, roots_ + used_);
@@ -148,7 +163,7 @@ class Runner<Rule, T> {
     }
   }
   void finish() {
-    static const Run<Rule> after = choose_run<Phase::After, Rule, T>();
+    static const Run<Rule> after = choose_run<Phase::After, Rule, Fused<T>>();
     if (used_ == 0) return;
     at::Tensor used = used_ == kBlock ? block_ : block_.narrow(0, 0, used_);
     at::cpu::sqrt_(used);
@@ -254,9 +269,17 @@ void run_list(const Rule& rule, double multiplier, ListStep& lists) {
   }
 }
 
+/// Returns which element of a member is the first that does not fill a vector of `bytes`, counted from the begin of its
+/// whole parameter.
+template <class T, class Member>
+int64_t tail_of(const Member& member, int64_t bytes) {
+  const int64_t numel = member.numel_of_whole != 0 ? member.numel_of_whole : member.parameter->numel();
+  return numel - numel % (bytes / static_cast<int64_t>(sizeof(T))) - member.begin;
+}
+
 /// Steps all members by `Rule(options, *member.state)`. `multiplier`: factor for the gradients.
 template <class Rule, class Options, class Members>
-void step_elementwise(const Options& options, double multiplier, Members& members) {
+void step_elementwise(const Options& options, double multiplier, Members& members, KernelVectors vectors = {}) {
   std::vector<Rule> rules;
   std::vector<SpanOf<Rule>> floats, doubles;
   floats.reserve(members.size());
@@ -269,10 +292,14 @@ void step_elementwise(const Options& options, double multiplier, Members& member
     before = member.state;
     const size_t rule = rules.size() - 1;
     if (fits_memory<Rule>(member)) {
-      SpanOf<Rule> span{parameter.mutable_data_ptr(), member.gradient.const_data_ptr(), {}, parameter.numel(), rule};
+      SpanOf<Rule> span{parameter.mutable_data_ptr(), member.gradient.const_data_ptr(), {}, parameter.numel(), rule, 0};
       for (size_t i = 0; i < Rule::kState.size(); ++i)
         span.state[i] = member.state->tensors[Rule::kState[i]].mutable_data_ptr();
-      (parameter.scalar_type() == at::kFloat ? floats : doubles).push_back(span);
+      const bool is_float = parameter.scalar_type() == at::kFloat;
+      if constexpr (LikeKernels<Rule>)
+        span.tail =
+            is_float ? tail_of<float>(member, vectors.for_floats) : tail_of<double>(member, vectors.for_doubles);
+      (is_float ? floats : doubles).push_back(span);
       parameter.unsafeGetTensorImpl()->bump_version();  // so that autograd detects graphs that need the old values
       continue;
     }

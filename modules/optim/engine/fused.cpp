@@ -1,11 +1,14 @@
 #include <levin/modules/optim/engine/fused.h>
+#include <ATen/Version.h>
 #include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_fused_adagrad.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/full.h>
 #include <levin/core/system/error.h>
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -33,14 +36,19 @@ void with_rate(double lr, const CapturedNumbers* numbers, const Kernel& kernel) 
 
 }  // namespace
 
+double kernel_multiply_add(double a, double b, double c) {
+  static const bool rounds_once = at::get_cpu_capability().rfind("AVX", 0) == 0;
+  return rounds_once ? std::fma(b, c, a) : a + b * c;
+}
+
 void refuse_capture() {
   throw UsageError(
       "a step whose parameters differ in device, dtype or number of steps cannot be captured; put them into groups of "
       "their own, or set cuda_graphs to false");
 }
 
-void fused_sgd(const SGDOptions& options, double multiplier, bool first, FusedLists lists,
-               const CapturedNumbers* numbers) {
+void fused_sgd(const SGDOptions& options, double multiplier, FusedLists lists, const CapturedNumbers* numbers) {
+  const bool first = lists.numbers.front() == 0;  // the momentum buffer holds nothing yet
   if (numbers != nullptr && first && options.momentum != 0) refuse_capture();
   if (options.momentum == 0) lists.state[0].clear();
   const TensorList gradients = scaled(std::move(lists.gradients), multiplier);
@@ -70,6 +78,13 @@ void fused_adam(const AdamSettings& settings, double multiplier, FusedLists list
     kernel([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
   else
     kernel([](auto&&... arguments) { at::_fused_adam_(arguments...); });
+}
+
+void fused_adagrad(const AdagradOptions& options, double multiplier, FusedLists lists) {
+  const TensorList gradients = scaled(std::move(lists.gradients), multiplier);
+  const TensorList steps(lists.parameters.size(), at::full({}, static_cast<double>(lists.step), at::kFloat));
+  at::_fused_adagrad_(lists.parameters, gradients, lists.state[0], steps, options.lr, options.lr_decay,
+                      options.weight_decay, options.eps, /*maximize=*/false);
 }
 
 }  // namespace levin::optim::detail

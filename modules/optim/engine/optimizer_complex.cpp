@@ -38,7 +38,8 @@ void Optimizer::update_real(const torch::optim::OptimizerOptions& options, Membe
     Viewed& one = viewed.emplace_back(Viewed{at::view_as_real(*member.parameter), *member.state, member.state});
     for (at::Tensor& tensor : one.state.tensors)
       if (tensor.defined() && tensor.is_complex()) tensor = at::view_as_real(tensor);
-    member = {&one.parameter, at::view_as_real(member.gradient.resolve_conj()), &one.state};
+    member = {&one.parameter, at::view_as_real(member.gradient.resolve_conj()), &one.state, 2 * member.begin,
+              2 * member.numel_of_whole};
   }
   update(options, members);
   for (Viewed& one : viewed) {

@@ -2,7 +2,7 @@
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/sparse_coo_tensor.h>
 #include <levin/core/system/error.h>
-#include <levin/modules/optim/engine/elementwise.h>
+#include <levin/modules/optim/engine/one_pass.h>
 
 #include <utility>
 
@@ -10,7 +10,9 @@ namespace levin::optim {
 namespace {
 
 double rate(const AdagradOptions& options, const ParamState& state) {
-  return options.lr / (1 + (static_cast<double>(state.step) - 1) * options.lr_decay);
+  const double steps = static_cast<double>(state.step) - 1;
+  return options.lr /
+         (options.fused ? detail::kernel_multiply_add(1, steps, options.lr_decay) : 1 + steps * options.lr_decay);
 }
 
 template <bool kDecay>
@@ -50,7 +52,13 @@ ParamState Adagrad::make_state(const AdagradOptions& options, const Member& memb
 
 void Adagrad::update_group(const AdagradOptions& options, Members& members) {
   detail::with_flags(
-      [&]<bool kDecay>() { detail::step_elementwise<AdagradRule<kDecay>>(options, gradient_multiplier(), members); },
+      [&]<bool kDecay>() {
+        using Rule = AdagradRule<kDecay>;
+        if (!options.fused) return detail::step_elementwise<Rule>(options, gradient_multiplier(), members);
+        const AdagradOptions typical = {.lr = 0.1, .lr_decay = 0.01, .weight_decay = kDecay ? 0.01 : 0, .fused = true};
+        detail::step_in_one_pass<Rule>(options, gradient_multiplier(), members, typical, /*numbers=*/{},
+                                       &detail::fused_adagrad);
+      },
       options.weight_decay != 0);
 }
 

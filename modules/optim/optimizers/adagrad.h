@@ -15,6 +15,7 @@ struct AdagradOptions {
       LEVIN_OPTION(initial_accumulator_value, 0, "Sum of squared gradients to begin with", {.min = 0});
   double eps = LEVIN_OPTION(eps, 1e-10, "Added to the denominator", {.min = 0});
   bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
+  bool fused = LEVIN_OPTION(fused, false, "On the CPU: one pass over memory, with the numbers of Python's fused=True");
 };
 
 /// Adagrad. Supports sparse gradients.

@@ -15,6 +15,7 @@ struct AdamOptions {
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
   bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
+  bool fused = LEVIN_OPTION(fused, false, "On the CPU: one pass over memory, with the numbers of Python's fused=True");
   bool decoupled_weight_decay =
       LEVIN_OPTION(decoupled_weight_decay, false, "Shrink the parameters themselves, as AdamW does");
   bool operator==(const AdamOptions&) const = default;

@@ -15,6 +15,7 @@ struct AdamWOptions {
   double weight_decay = LEVIN_OPTION(weight_decay, 1e-2, "Decoupled weight decay", {.min = 0});
   bool amsgrad = LEVIN_OPTION(amsgrad, false, "Divide by the largest average of squares so far");
   bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
+  bool fused = LEVIN_OPTION(fused, false, "On the CPU: one pass over memory, with the numbers of Python's fused=True");
   bool operator==(const AdamWOptions&) const = default;
 };
 

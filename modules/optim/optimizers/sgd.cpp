@@ -3,6 +3,7 @@
 #include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/elementwise.h>
 #include <levin/modules/optim/engine/fused.h>
+#include <levin/modules/optim/engine/one_pass.h>
 
 #include <utility>
 
@@ -28,7 +29,7 @@ struct SGDRule {
     using namespace detail;
     gradient = with_l2<kDecay>(gradient, parameter, weight_decay);
     if constexpr (kMomentum) {
-      state[0] = first ? gradient : add(mul_scalar(state[0], momentum), gradient, added);
+      state[0] = first ? gradient : decay_and_add(state[0], momentum, gradient, added);
       gradient = kNesterov ? add(gradient, state[0], momentum) : state[0];
     }
     parameter = add(parameter, gradient, -lr);
@@ -62,13 +63,21 @@ void SGD::update_group(const SGDOptions& options, Members& members) {
   }
   detail::FusedLists lists = detail::fused_lists(members, with_momentum ? 1 : 0, captured_numbers() != nullptr);
   if (!lists.parameters.empty()) {
-    detail::fused_sgd(options, gradient_multiplier(), members.front().state->numbers[0] == 0, std::move(lists),
-                      captured_numbers());
+    detail::fused_sgd(options, gradient_multiplier(), std::move(lists), captured_numbers());
     return;
   }
   detail::with_flags(
       [&]<bool kDecay, bool kMomentum, bool kNesterov>() {
-        detail::step_elementwise<SGDRule<kDecay, kMomentum, kNesterov>>(options, gradient_multiplier(), members);
+        using Rule = SGDRule<kDecay, kMomentum, kNesterov>;
+        if (!options.fused) return detail::step_elementwise<Rule>(options, gradient_multiplier(), members);
+        const SGDOptions typical = {.lr = 0.1,
+                                    .momentum = kMomentum ? 0.9 : 0,
+                                    .dampening = kNesterov ? 0 : 0.1,
+                                    .weight_decay = kDecay ? 0.01 : 0,
+                                    .nesterov = kNesterov};
+        detail::step_in_one_pass<Rule>(
+            options, gradient_multiplier(), members, typical, /*numbers=*/{1},
+            [](auto&&... arguments) { detail::fused_sgd(std::forward<decltype(arguments)>(arguments)...); });
       },
       options.weight_decay != 0, with_momentum, options.nesterov);
 }

@@ -15,6 +15,7 @@ struct SGDOptions {
   double weight_decay = LEVIN_OPTION(weight_decay, 0, "L2 penalty", {.min = 0});
   bool nesterov = LEVIN_OPTION(nesterov, false, "Nesterov momentum; needs momentum and no dampening");
   bool maximize = LEVIN_OPTION(maximize, false, "Maximize the objective instead of minimizing it");
+  bool fused = LEVIN_OPTION(fused, false, "On the CPU: one pass over memory, with the numbers of Python's fused=True");
   bool operator==(const SGDOptions&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <levin/core/system/error.h>
 #include <levin/modules/optim/engine/parameter_groups.h>
 #include <levin/modules/optim/engine/saved_state.h>
+#include <levin/modules/optim/optimizer.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/modules/parallel/ranks/bucket_memory.h>
 #include <levin/modules/parallel/ranks/shard.h>
@@ -218,6 +219,8 @@ void ShardedOptimizer::make_parts() {
     held.clear();
     for (; part != parts_.end() && part->parameter < end; ++part) held.push_back(part->values);
   }
+  if (auto* const ours = dynamic_cast<optim::Optimizer*>(&optimizer_))
+    for (const Part& one : parts_) ours->set_part(one.values, one.place.begin, parameters_[one.parameter].numel());
 }
 
 void ShardedOptimizer::zero_grad() {
