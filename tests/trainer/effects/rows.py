@@ -224,6 +224,7 @@ ROWS = {
 
     "optimizer.SGD.dampening": {"base": optimizer(momentum=0.9), "value": 0.5, "sees": "weights"},
     "optimizer.SGD.nesterov": {"base": optimizer(momentum=0.9), "value": True, "sees": "weights"},
+    "optimizer.*.fused": {"shown_by": "tests/modules/optim/fused_test.cpp"},
     "optimizer.*.decoupled_weight_decay": {"base": optimizer(weight_decay=0.1), "value": True, "sees": "weights"},
     "optimizer.ASGD.t0": {"value": 1.0, "sees": "checkpoints"},
     "optimizer.Rprop.step_sizes": {"value": [1e-6, 0.01], "sees": "weights"},

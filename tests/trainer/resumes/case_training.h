@@ -209,11 +209,13 @@ struct Learner : levin::LightningModule {
   }
   std::shared_ptr<torch::optim::Optimizer> make(std::vector<torch::Tensor> parameters) const {
     if (case_.optimizer == "Adam")
-      return std::make_shared<levin::optim::Adam>(std::move(parameters), levin::optim::AdamOptions{.lr = 0.01});
+      return std::make_shared<levin::optim::Adam>(std::move(parameters),
+                                                  levin::optim::AdamOptions{.lr = 0.01, .fused = case_.fused});
     if (case_.optimizer == "AdamW")
-      return std::make_shared<levin::optim::AdamW>(std::move(parameters), levin::optim::AdamWOptions{.lr = 0.01});
-    return std::make_shared<levin::optim::SGD>(std::move(parameters),
-                                               levin::optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
+      return std::make_shared<levin::optim::AdamW>(std::move(parameters),
+                                                   levin::optim::AdamWOptions{.lr = 0.01, .fused = case_.fused});
+    return std::make_shared<levin::optim::SGD>(
+        std::move(parameters), levin::optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .fused = case_.fused});
   }
   levin::OptimizerConfig with_scheduler(const std::shared_ptr<torch::optim::Optimizer>& optimizer) const {
     const levin::LRSchedulerConfig by_step{.interval = "step", .frequency = case_.frequency};

@@ -24,7 +24,8 @@ struct RandomCase {
   int64_t ranks = 1;
   std::string strategy = "auto", precision = "32-true", optimizer = "SGD", scheduler = "none", data = "mapped";
   std::string clip_algorithm = "norm", partial_round = "uneven", monitor = "val_loss";
-  bool two_optimizers = false, ema = false, dropout = false, batch_norm = false, shuffle = false, drop_last = false;
+  bool fused = false, two_optimizers = false, ema = false, dropout = false, batch_norm = false, shuffle = false,
+       drop_last = false;
   bool sync_batch_norm = false;  ///< whose statistics are those of one process
   bool weights_are_counts = false, empty_batches_are_nan = false, skips_batches = false;
   bool accumulation_table = false, stops_early = false, metric_is_registered = true, rows_change = false;
@@ -144,6 +145,7 @@ inline RandomCase RandomCase::draw(uint64_t number, bool comparable) {
     c.ranks = 1;
     c.hybrid_shard = 0;
   }
+  c.fused = dice.one_in(3);
   return c;
 }
 
@@ -151,7 +153,7 @@ inline std::string RandomCase::describe() const {
   std::ostringstream text;
   text << "case " << number << ": " << ranks << " ranks " << strategy << (sharded_checkpoints ? ", sharded files" : "")
        << (keeps_parameters ? ", whole parameters" : "") << (reduces_each ? ", reduces each batch" : "")
-       << (hybrid_shard > 0 ? ", hybrid" : "") << ", " << precision << ", " << optimizer
+       << (hybrid_shard > 0 ? ", hybrid" : "") << ", " << precision << ", " << optimizer << (fused ? " fused" : "")
        << (two_optimizers ? " twice" : "") << ", scheduler " << scheduler << " every " << frequency << ", accumulate "
        << accumulate << (accumulation_table ? " by table" : "") << ", clip " << clip << " by " << clip_algorithm << ", "
        << data << " data of " << samples << " in " << batch_size << (shuffle ? ", shuffled" : "")
