@@ -7,8 +7,8 @@ namespace levin {
 
 /// The backend of a run's collectives.
 enum class ProcessGroupBackend : uint8_t {
-  Auto,  ///< for tensors on the CPU memory that ranks share if all are on one machine, else Gloo; NCCL for those on a
-         ///< GPU
+  Auto,  ///< for tensors on the CPU memory that the ranks of a machine share, and Gloo between machines; NCCL for those
+         ///< on a GPU
   Gloo,  ///< Gloo for tensors on the CPU, also on one machine
   Mpi,   ///< MPI for tensors on the CPU, if LibTorch has it
 };

@@ -1,6 +1,6 @@
 #include <levin/core/ranks/process_group_backends.h>
 #include <levin/core/ranks/bounded_call.h>
-#include <levin/core/ranks/memory/memory_backend.h>
+#include <levin/core/ranks/memory/through_memory.h>
 #include <levin/core/system/error.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>

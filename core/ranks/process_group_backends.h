@@ -21,6 +21,7 @@ struct BackendOptions {
   int64_t rank = 0, world_size = 1;
   std::string master_addr = {};
   std::chrono::milliseconds timeout = {};
+  std::string machine = {};  ///< whose ranks share memory; empty: machine_of_process()
 };
 
 /// Makes Gloo's backend, for tensors on the CPU.

@@ -118,9 +118,9 @@ bool CollectiveQueue::advance_if_free() {
 }
 
 void CollectiveQueue::abort(const std::string& reason) {
+  slots_->leave(reason);  // ends the wait of a thread that has the lock
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = std::make_exception_ptr(Error(reason));
-  slots_->leave();
   calls_.clear();
 }
 
@@ -150,9 +150,9 @@ bool CollectiveQueue::advance(const std::chrono::milliseconds* timeout) {
       std::memcpy(slots_->slot(slots_->rank(), slots_->published() + 1), &head, sizeof(head));
       slots_->publish();
     }
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
     failure_ = std::current_exception();
-    slots_->leave();
+    slots_->leave(message_of(error));
     calls_.clear();
     throw;
   }
@@ -169,8 +169,9 @@ void CollectiveQueue::check_same(const Call& call, int64_t round) const {
     head.name[sizeof(head.name) - 1] = '\0';
     if (std::strcmp(head.name, call.collective.name) == 0 && head.bytes == call.collective.bytes && head.round == round)
       continue;
-    throw Error("the ranks call different collectives: rank ", slots_->rank(), " is in ", call.collective.name, " of ",
-                call.collective.bytes, " bytes, rank ", rank, " in ", head.name, " of ", head.bytes, " bytes");
+    throw Error("the ranks call different collectives: rank ", slots_->name_of(slots_->rank()), " is in ",
+                call.collective.name, " of ", call.collective.bytes, " bytes, rank ", slots_->name_of(rank), " in ",
+                head.name, " of ", head.bytes, " bytes");
   }
 }
 

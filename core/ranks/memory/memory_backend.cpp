@@ -216,11 +216,10 @@ class MemoryBackend final : public c10d::Backend {
 
 }  // namespace
 
-c10::intrusive_ptr<c10d::Backend> through_memory(const BackendOptions& options,
-                                                 c10::intrusive_ptr<c10d::Backend> other) {
-  std::unique_ptr<RankSlots> slots = RankSlots::meet(*options.store, options.rank, options.world_size);
-  if (!slots) return other;
-  return c10::make_intrusive<MemoryBackend>(CollectiveQueue::make(std::move(slots)), options, std::move(other));
+c10::intrusive_ptr<c10d::Backend> make_memory_backend(std::shared_ptr<CollectiveQueue> queue,
+                                                      const BackendOptions& options,
+                                                      c10::intrusive_ptr<c10d::Backend> other) {
+  return c10::make_intrusive<MemoryBackend>(std::move(queue), options, std::move(other));
 }
 
 }  // namespace levin

@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <climits>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -28,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kIdBytes = 32;
+constexpr size_t kIdBytes = 32, kReasonBytes = 512;
 /// How long a rank looks for the others before it sleeps: more than the time between two ranks that do the same work.
 constexpr std::chrono::microseconds kSpin{50};
 /// How long a rank sleeps before it looks whether the one that it waits for is still there.
@@ -40,6 +38,7 @@ struct Control {
   std::atomic<uint32_t> has_left;  ///< no round follows
   alignas(64) std::atomic<uint32_t> sleepers;
   alignas(64) char id[kIdBytes];
+  char reason[kReasonBytes];  ///< why it has left; written before `has_left`
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(Control) <= RankSlots::kControlBytes);
 
@@ -65,19 +64,6 @@ void pause_core() {
 #endif
 }
 
-/// Returns a text that is the same for two processes if they are of one user on one machine, see each other by their
-/// numbers, and have one network: what is cut off from the others by its network is another machine.
-std::string machine_of_process() {
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  boot >> id;
-  const auto space = [](const char* kind) {
-    std::error_code none;
-    return std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind, none).string();
-  };
-  return c10::str(id, "/", space("pid"), "/", space("net"), "/", geteuid());
-}
-
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -91,16 +77,17 @@ struct RankSlots::Members {
 RankSlots::RankSlots(int64_t rank, std::vector<std::byte*> blocks)
     : rank_(rank), blocks_(std::move(blocks)), takes_turns_(world_size() > cores_of_process()) {}
 
-RankSlots::RankSlots(int64_t rank, std::unique_ptr<Members> members) : rank_(rank), members_(std::move(members)) {
+RankSlots::RankSlots(int64_t rank, std::vector<int64_t> names, std::unique_ptr<Members> members)
+    : rank_(rank), names_(std::move(names)), members_(std::move(members)) {
   for (const SharedBlock& block : members_->blocks) blocks_.push_back(block.data());
   takes_turns_ = world_size() > cores_of_process();
 }
 
-RankSlots::~RankSlots() { leave(); }
+RankSlots::~RankSlots() { leave("the process group has ended"); }
 
-std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, int64_t world_size) {
+std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, std::vector<int64_t> names) {
+  const auto world_size = static_cast<int64_t>(names.size());
   const auto key = [](const char* kind, int64_t one) { return c10::str("memory/", kind, "/", one); };
-  const std::string machine = machine_of_process();
   auto members = std::make_unique<Members>();
   std::optional<SharedBlock> own;
   std::string offer = "none";
@@ -108,16 +95,16 @@ std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, int
     own.emplace(kBlockBytes);
     const std::string id = random_id();
     std::memcpy(control_of(own->data()).id, id.data(), kIdBytes);
-    offer = c10::str(machine, " ", getpid(), " ", own->descriptor(), " ", id);
+    offer = c10::str(getpid(), " ", own->descriptor(), " ", id);
   } catch (const Error&) {
   }
   store.set(key("at", rank), bytes_of(offer));
   bool works = own.has_value();
   for (int64_t one = 0; one < world_size; ++one) {
     std::istringstream words(text_of(store.get(key("at", one))));
-    std::string where, id;
+    std::string id;
     int64_t process = 0, descriptor = 0;
-    if (!(words >> where >> process >> descriptor >> id) || where != machine) works = false;
+    if (!(words >> process >> descriptor >> id)) works = false;
     if (!works) continue;
     try {
       members->processes.emplace_back(process);
@@ -137,7 +124,7 @@ std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, int
     if (text_of(store.get(key("maps", one))) != "all") works = false;
   if (!works) return nullptr;
   members->blocks[static_cast<size_t>(rank)].withdraw();
-  return std::unique_ptr<RankSlots>(new RankSlots(rank, std::move(members)));
+  return std::unique_ptr<RankSlots>(new RankSlots(rank, std::move(names), std::move(members)));
 }
 
 std::byte* RankSlots::slot(int64_t rank, uint32_t round) const {
@@ -150,8 +137,12 @@ void RankSlots::publish() {
   if (own.sleepers.load() > 0) wake_all(own.round);
 }
 
-void RankSlots::leave() {
+int64_t RankSlots::name_of(int64_t rank) const { return names_.empty() ? rank : names_[static_cast<size_t>(rank)]; }
+
+void RankSlots::leave(const std::string& reason) {
   Control& own = control_of(blocks_[static_cast<size_t>(rank_)]);
+  if (leaves_.exchange(true)) return;
+  std::strncpy(own.reason, reason.c_str(), kReasonBytes - 1);
   own.has_left.store(1);
   wake_all(own.round);
 }
@@ -178,15 +169,23 @@ void RankSlots::wait_for(int64_t rank, uint32_t round, Clock::time_point deadlin
   Control& other = control_of(blocks_[static_cast<size_t>(rank)]);
   while (!has_reached(other.round.load(std::memory_order_acquire), round)) {
     // Whether it has left is read before its round: what it published before it left counts.
-    const bool is_gone = other.has_left.load() != 0 ||
-                         (members_ && rank != rank_ && members_->processes[static_cast<size_t>(rank)].has_ended());
+    if (leaves_.load()) C10_THROW_ERROR(DistBackendError, "this rank has left the group");
+    const bool has_left = other.has_left.load() != 0;
+    const bool is_gone =
+        has_left || (members_ && rank != rank_ && members_->processes[static_cast<size_t>(rank)].has_ended());
     other.sleepers.fetch_add(1);
     const uint32_t now = other.round.load();
     if (!has_reached(now, round) && !is_gone && Clock::now() < deadline) sleep_on(other.round, now);
     other.sleepers.fetch_sub(1);
     if (has_reached(now, round)) return;
-    if (is_gone) C10_THROW_ERROR(DistBackendError, c10::str("rank ", rank, " has ended: connection closed by peer"));
-    if (Clock::now() >= deadline) C10_THROW_ERROR(DistBackendError, c10::str("timed out waiting for rank ", rank));
+    if (has_left) {
+      other.reason[kReasonBytes - 1] = '\0';
+      C10_THROW_ERROR(DistBackendError, c10::str("rank ", name_of(rank), " has left the group: ", other.reason));
+    }
+    if (is_gone)
+      C10_THROW_ERROR(DistBackendError, c10::str("rank ", name_of(rank), " has ended: connection closed by peer"));
+    if (Clock::now() >= deadline)
+      C10_THROW_ERROR(DistBackendError, c10::str("timed out waiting for rank ", name_of(rank)));
   }
 }
 

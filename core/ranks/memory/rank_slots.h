@@ -27,14 +27,17 @@ class RankSlots {
 
   /// Of one process whose ranks are threads. `blocks`: kBlockBytes of zeros for each rank, which outlive the object.
   RankSlots(int64_t rank, std::vector<std::byte*> blocks);
-  /// Meets the other ranks by way of the store, which waits for them as long as it does for a key. Returns null on all
-  /// ranks unless all of them are processes of one user on one machine that can map each other's memory.
-  static std::unique_ptr<RankSlots> meet(c10d::Store& store, int64_t rank, int64_t world_size);
+  /// Meets the other ranks by way of the store, which waits for them as long as it does for a key. `names`: the ranks'
+  /// numbers for errors. Returns null on all ranks unless all of them can map each other's memory; they are processes
+  /// of one machine (machine_of_process).
+  static std::unique_ptr<RankSlots> meet(c10d::Store& store, int64_t rank, std::vector<int64_t> names);
   ~RankSlots();
   RankSlots(const RankSlots&) = delete;
   RankSlots& operator=(const RankSlots&) = delete;
 
   int64_t rank() const { return rank_; }
+  /// Returns the number by which errors call a rank.
+  int64_t name_of(int64_t rank) const;
   int64_t world_size() const { return static_cast<int64_t>(blocks_.size()); }
   /// Returns a rank's slot in a round; the first round is 1.
   std::byte* slot(int64_t rank, uint32_t round) const;
@@ -48,17 +51,19 @@ class RankSlots {
   /// Waits until they have. Throws c10::DistError that names the ranks that have not: because one of them has ended, or
   /// because the time is over.
   void wait(uint32_t round, std::chrono::milliseconds timeout) const;
-  /// Tells the others that this rank publishes nothing more.
-  void leave();
+  /// Tells the others that this rank publishes nothing more, and why. A thread that waits throws soon after.
+  void leave(const std::string& reason);
 
  private:
   struct Members;
-  RankSlots(int64_t rank, std::unique_ptr<Members> members);
+  RankSlots(int64_t rank, std::vector<int64_t> names, std::unique_ptr<Members> members);
   void wait_for(int64_t rank, uint32_t round, std::chrono::steady_clock::time_point deadline) const;
 
   int64_t rank_;
   uint32_t published_ = 0;
+  std::atomic<bool> leaves_ = false;
   std::vector<std::byte*> blocks_ = {};
+  std::vector<int64_t> names_ = {};
   std::unique_ptr<Members> members_;  ///< the mapped memory and the processes; null if the ranks are threads
   bool takes_turns_ = false;          ///< there are more ranks than cores: who waits lets others run
 };

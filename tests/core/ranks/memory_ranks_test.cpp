@@ -2,10 +2,12 @@
 #include <levin/core/ranks/memory/collective_queue.h>
 #include <levin/core/ranks/memory/rank_slots.h>
 #include <levin/core/ranks/memory/shared_block.h>
+#include <levin/core/ranks/memory/through_memory.h>
 #include <levin/levin.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <algorithm>
@@ -56,7 +58,9 @@ Tensors run_drawn(c10d::Backend& backend, uint32_t seed) {
         .to(dtype);
   };
   at::Tensor own = has_gaps ? values(2 * size).view({size, 2}).select(1, 0) : values(size);
-  if (backend.getBackendName() == "gloo") own = own.contiguous();  // which takes tensors with gaps for others
+  const bool goes_by_gloo =
+      backend.getBackendName() == "gloo" || (backend.getBackendName() == "memory and gloo" && kind > 3);
+  if (goes_by_gloo) own = own.contiguous();  // it takes tensors with gaps for others
   const auto several = [&] {
     Tensors all;
     for (int i = 0; i < ranks; ++i) all.push_back(values(size));
@@ -153,6 +157,108 @@ TEST_CASE("collectives through memory give what Gloo gives, for all kinds, dtype
         CHECK(are_same(got[rank][seed], expected[rank][seed]));
       }
   }
+}
+
+namespace {
+
+/// Calls `body` in threads, each a rank on the machine that its letter names, and returns what each got. The errors of
+/// ranks go to `errors`, if it is given.
+std::vector<std::vector<Tensors>> on_machines(const std::string& machines,
+                                              const std::function<std::vector<Tensors>(c10d::Backend& backend)>& body,
+                                              std::vector<std::string>* errors = nullptr,
+                                              std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::vector<std::vector<Tensors>> results(machines.size());
+  std::vector<std::string> failures(machines.size());
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < machines.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        const levin::BackendOptions options = {.store = store,
+                                               .rank = static_cast<int64_t>(rank),
+                                               .world_size = static_cast<int64_t>(machines.size()),
+                                               .master_addr = "127.0.0.1",
+                                               .timeout = timeout,
+                                               .machine = std::string(1, machines[rank])};
+        const auto backend = levin::through_memory(options, levin::make_gloo(options));
+        results[rank] = body(*backend);
+        if (errors == nullptr) backend->barrier()->wait();
+      } catch (const std::exception& error) {
+        failures[rank] = levin::message_of(error);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  if (errors != nullptr)
+    *errors = failures;
+  else
+    CHECK(failures == std::vector<std::string>(machines.size()));
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("ranks of several machines sum and gather through memory and between them as over Gloo") {
+  constexpr uint32_t kDrawn = 60;
+  for (const std::string machines : {"aabbb", "abacc", "aab"}) {
+    const auto run = [&](c10d::Backend& backend) {
+      std::vector<Tensors> results;
+      for (uint32_t seed = 0; seed < kDrawn; ++seed) results.push_back(run_drawn(backend, seed));
+      return results;
+    };
+    const auto expected = results_of_ranks(static_cast<int64_t>(machines.size()), ProcessGroupBackend::Gloo,
+                                           [&](ProcessGroup& group) { return run(*on_cpu(group)); });
+    const auto got = on_machines(machines, [&](c10d::Backend& backend) {
+      if (backend.getBackendName() != "memory and gloo") throw std::logic_error(backend.getBackendName());
+      return run(backend);
+    });
+    for (size_t rank = 0; rank < got.size(); ++rank)
+      for (uint32_t seed = 0; seed < got[rank].size(); ++seed) {
+        INFO("rank " << rank << " of " << machines << ", seed " << seed);
+        CHECK(are_same(got[rank][seed], expected[rank][seed]));
+      }
+  }
+}
+
+TEST_CASE("ranks of several machines: means, waits in any order, and sums that repeat") {
+  const auto run = [](c10d::Backend& backend) {
+    const auto rank = static_cast<float>(backend.getRank());
+    std::vector<Tensors> sums;
+    std::vector<c10::intrusive_ptr<c10d::Work>> works;
+    for (int64_t i = 0; i < 6; ++i) sums.push_back({torch::full({1 + 70000 * i}, rank)});
+    for (Tensors& sum : sums) works.push_back(backend.allreduce(sum, {.reduceOp = c10d::ReduceOp::AVG}));
+    for (const size_t i : {3, 0, 5, 1, 2, 4}) works[i]->wait();
+    for (const Tensors& sum : sums)
+      if (!sum[0].eq(1.5).all().item<bool>()) throw std::logic_error("another mean");
+    at::Generator generator = at::detail::createCPUGenerator(5 + static_cast<uint64_t>(backend.getRank()));
+    Tensors drawn = {torch::randn({100000}, generator)};
+    const auto future = backend.allreduce(drawn)->getFuture();
+    future->wait();
+    return std::vector<Tensors>{drawn};
+  };
+  const auto first = on_machines("abba", run), second = on_machines("abba", run);
+  for (size_t rank = 0; rank < 4; ++rank) {
+    CHECK(are_same(first[rank][0], first[0][0]));
+    CHECK(are_same(second[rank][0], first[0][0]));
+  }
+}
+
+TEST_CASE("a rank that leaves ends the ranks of its machine and of others, which say which one it was") {
+  std::vector<std::string> errors;
+  const auto begin = std::chrono::steady_clock::now();
+  on_machines(
+      "aabb",
+      [](c10d::Backend& backend) -> std::vector<Tensors> {
+        Tensors one = {torch::ones({10})};
+        backend.allreduce(one)->wait();
+        if (backend.getRank() == 1) return {};
+        backend.allreduce(one)->wait();
+        return {};
+      },
+      &errors, std::chrono::seconds(3));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+  CHECK(errors[1].empty());
+  CHECK(contains(errors[0], "rank 1 has left"));
+  for (const size_t rank : {2, 3}) CHECK(!errors[rank].empty());
 }
 
 TEST_CASE("sums of many ranks are the same on all of them, and each time") {

@@ -2,7 +2,7 @@
 
 usage: cut_network_test.py LEVIN [--cases N] [--seed S]
 
-The machines are network namespaces with one link. It is cut while the ranks find each other, at random moments of the
+The machines are network namespaces with one link, and have a rank or two each. It is cut while the ranks find each other, at random moments of the
 start, between steps, while a checkpoint is written and at the end; with and without a secret, under ddp and fsdp. A port
 that accepts a connection and never says anything stands for a machine that hangs.
 """
@@ -67,10 +67,10 @@ class Machines:
         ip("link", "set", "here", "down")
 
 
-def command(levin, strategy):
+def command(levin, strategy, devices=1, epochs=1000):
     return [levin, "fit", "--model.class", "ImageClassifier", "--model.net", "mlp", "--data.class", "SyntheticDigits", "--data.train-size",
-            "64", "--data.val-size", "16", "--data.batch-size", "8", "--accelerator", "cpu", "--devices", "1", "--num-nodes", "2", "--strategy",
-            strategy, "--max-epochs", "1000", "--timeout-seconds", "4", "--log-every-n-steps", "1", "--enable-progress-bar", "false",
+            "64", "--data.val-size", "16", "--data.batch-size", "8", "--accelerator", "cpu", "--devices", str(devices), "--num-nodes", "2", "--strategy",
+            strategy, "--seed", "3", "--max-epochs", str(epochs), "--timeout-seconds", "4", "--log-every-n-steps", "1", "--enable-progress-bar", "false",
             "--default-root-dir", ".", "--name", "run", "--num-threads", "1", "--logger", "JSONLinesLogger", "--callbacks",
             json.dumps([{"class": "ModelCheckpoint", "every_n_train_steps": 3, "save_last": True}])]
 
@@ -96,7 +96,7 @@ STAGES = {
 }
 
 
-def tried(levin, stage, strategy, secret, dice):
+def tried(levin, stage, strategy, devices, secret, dice):
     """Returns what is wrong: processes that did not end, and ends without a reason."""
     root = pathlib.Path(tempfile.mkdtemp(prefix="levin_cut_"))
     folders = [root / "0", root / "1"]
@@ -109,7 +109,7 @@ def tried(levin, stage, strategy, secret, dice):
         logs, processes = [open(root / f"log{node}", "w") for node in (0, 1)], []
 
         def start(node):
-            processes.append(machines.start(node, command(levin, strategy), folders[node], {**environment, "NODE_RANK": str(node), "GLOO_SOCKET_IFNAME": ("here", "there")[node]}, logs[node]))
+            processes.append(machines.start(node, command(levin, strategy, devices), folders[node], {**environment, "NODE_RANK": str(node), "GLOO_SOCKET_IFNAME": ("here", "there")[node]}, logs[node]))
 
         start(0)
         if STAGES[stage] is None:
@@ -137,6 +137,30 @@ def tried(levin, stage, strategy, secret, dice):
     texts = [f"--- node {node}\n{(root / f'log{node}').read_text()[-3000:]}" for node in (0, 1)] if faults else []
     shutil.rmtree(root, ignore_errors=True)
     return faults, texts
+
+
+def tried_uncut(levin, strategy):
+    """Two ranks on each machine, which share memory there: they end as four ranks of one machine do."""
+    with tempfile.TemporaryDirectory() as folder, Machines() as machines:
+        folders = [pathlib.Path(folder) / name for name in ("0", "1", "alone")]
+        for one in folders:
+            one.mkdir()
+        words = command(levin, strategy, 2, epochs=3)
+        environment = {"MASTER_ADDR": NODES[0], "MASTER_PORT": "29612", "OMP_NUM_THREADS": "1"}
+        logs = [open(one / "log", "w") for one in folders]
+        processes = [machines.start(node, words, folders[node], {**environment, "NODE_RANK": str(node), "GLOO_SOCKET_IFNAME": ("here", "there")[node]}, logs[node])
+                     for node in (0, 1)]  # fmt: skip
+        alone = [*words, "--devices", "4", "--num-nodes", "1"]
+        processes.append(subprocess.Popen(alone, cwd=folders[2], env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=logs[2], stderr=subprocess.STDOUT))
+        faults = [f"process {i} ended with {code}" for i, code in enumerate(process.wait(MOST_SECONDS) for process in processes) if code != 0]
+        losses = []
+        for one in (folders[0], folders[2]):
+            files = list(one.glob("run/*/metrics.jsonl"))
+            found = [json.loads(line) for line in files[0].read_text().splitlines()] if files else []
+            losses.append([row["train_loss"] for row in found if "train_loss" in row])
+        if not faults and (not losses[0] or len(losses[0]) != len(losses[1]) or any(abs(a - b) > 1e-4 for a, b in zip(*losses))):
+            faults.append(f"other losses than on one machine: {losses}")
+        return faults, [(one / "log").read_text()[-3000:] for one in folders] if faults else []
 
 
 def tried_silence(levin, secret):
@@ -175,8 +199,11 @@ def main():
     for number in range(given.cases):
         stage = list(STAGES)[number % len(STAGES)]
         strategy, secret = ("ddp", "fsdp")[(number + number // len(STAGES)) % 2], number % 3 != 1
-        tell(f"seed {given.seed}, case {number}: cut {stage}, {strategy}, {'a' if secret else 'no'} secret",
-             tried(given.levin, stage, strategy, secret, dice))
+        devices = 1 + (number + number // len(STAGES)) // 2 % 2
+        tell(f"seed {given.seed}, case {number}: cut {stage}, {strategy}, {devices} on each, {'a' if secret else 'no'} secret",
+             tried(given.levin, stage, strategy, devices, secret, dice))
+    for strategy in ("ddp", "zero1", "fsdp"):
+        tell(f"no cut, {strategy}, 2 on each", tried_uncut(given.levin, strategy))
     for secret in (True, False):
         tell(f"a silent port, {'a' if secret else 'no'} secret", tried_silence(given.levin, secret))
     sys.exit(1 if failed else 0)

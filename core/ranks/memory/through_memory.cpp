@@ -1,0 +1,73 @@
+#include <levin/core/ranks/memory/through_memory.h>
+#include <levin/core/ranks/memory/machine.h>
+#include <levin/core/ranks/memory/memory_backend.h>
+#include <levin/core/ranks/memory/two_level_backend.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin {
+namespace {
+
+/// Writes this rank's text under `what`, and returns those of all ranks.
+std::vector<std::string> exchange(const BackendOptions& options, const std::string& what, const std::string& own) {
+  const auto key = [&](int64_t rank) { return c10::str("memory/", what, "/", rank); };
+  options.store->set(key(options.rank), std::vector<uint8_t>(own.begin(), own.end()));
+  std::vector<std::string> all;
+  for (int64_t rank = 0; rank < options.world_size; ++rank) {
+    const std::vector<uint8_t> text = options.store->get(key(rank));
+    all.emplace_back(text.begin(), text.end());
+  }
+  return all;
+}
+
+/// Returns the ranks of each machine, the machines in the order of their first ranks.
+std::vector<std::vector<int64_t>> by_machine(const std::vector<std::string>& machines) {
+  std::vector<std::vector<int64_t>> all;
+  for (size_t rank = 0; rank < machines.size(); ++rank) {
+    const auto same = std::ranges::find_if(
+        all, [&](const auto& ranks) { return machines[static_cast<size_t>(ranks.front())] == machines[rank]; });
+    (same == all.end() ? all.emplace_back() : *same).push_back(static_cast<int64_t>(rank));
+  }
+  return all;
+}
+
+BackendOptions among(const BackendOptions& options, const std::string& name, size_t rank, size_t ranks) {
+  BackendOptions some = options;
+  some.store = c10::make_intrusive<c10d::PrefixStore>("memory/" + name, options.store);
+  some.rank = static_cast<int64_t>(rank);
+  some.world_size = static_cast<int64_t>(ranks);
+  return some;
+}
+
+}  // namespace
+
+c10::intrusive_ptr<c10d::Backend> through_memory(const BackendOptions& options,
+                                                 c10::intrusive_ptr<c10d::Backend> gloo) {
+  const std::vector<std::vector<int64_t>> machines =
+      by_machine(exchange(options, "machine", options.machine.empty() ? machine_of_process() : options.machine));
+  if (std::ranges::all_of(machines, [](const auto& ranks) { return ranks.size() == 1; })) return gloo;
+  size_t machine = 0, index = 0;
+  for (size_t m = 0; m < machines.size(); ++m)
+    for (size_t i = 0; i < machines[m].size(); ++i)
+      if (machines[m][i] == options.rank) machine = m, index = i;
+  const std::vector<int64_t>& neighbours = machines[machine];
+  const BackendOptions inside = among(options, c10::str("machine", machine), index, neighbours.size());
+  std::unique_ptr<RankSlots> slots;
+  if (neighbours.size() > 1) slots = RankSlots::meet(*inside.store, inside.rank, neighbours);
+  const bool shares = slots || neighbours.size() == 1;
+  for (const std::string& one : exchange(options, "shares", shares ? "yes" : "no"))
+    if (one != "yes") return gloo;
+  std::shared_ptr<CollectiveQueue> queue;
+  if (slots) queue = CollectiveQueue::make(std::move(slots));
+  if (machines.size() == 1) return make_memory_backend(std::move(queue), options, std::move(gloo));
+  TwoLevelParts parts = {.gloo = gloo, .machines = machines, .machine = machine, .index = index, .queue = queue};
+  if (queue) parts.inside = make_memory_backend(queue, inside, gloo);
+  if (index == 0) parts.between = make_gloo(among(options, "between", machine, machines.size()));
+  return make_two_level_backend(options, std::move(parts));
+}
+
+}  // namespace levin
