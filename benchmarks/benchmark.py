@@ -23,6 +23,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CONFIGS = os.path.join(HERE, "..", "configs")
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
+BUSY = 0.05  # share of the processors that other programs take
+
 PYTHON = ("pytorch", "lightning_barebones", "lightning")
 BY_HAND = ("hand", "torch_data", "fit", "levin")
 # Who trains each case, and for how many steps in a round.
@@ -72,10 +74,14 @@ class Benchmark:
 
     def steps(self, case):
         peers, steps = CASES[case]
+        floor = self.rows_of(self.program("benchmark_training_step"), case, "floor")[-1]
         figures = self.in_turn(peers, lambda who: self.step(case, who, steps.get(who, steps[""])))
         rows = compared({who: [f["us_per_step"] for f in each] for who, each in figures.items()}, "us_per_step")
         for row in rows:
             row["peak_memory_mb"] = statistics.median(f["peak_memory_mb"] for f in figures[row["who"]])
+            row["of_floor"] = round(row["us_per_step"] / floor["floor_us"], 2)
+        print(f"the floor of a step here: {floor['floor_us']:,.1f} us, matrix products {floor['products_us']:,.1f}, "
+              f"the optimizer's memory {floor['memory_us']:,.1f}")
         return rows
 
     def phases(self):
@@ -177,12 +183,32 @@ def picture(rows):
             f'font-size="13">\n<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n')
 
 
+class OtherWork:
+    """What other programs take of the processor while a section runs."""
+
+    TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+
+    def __init__(self):
+        self.begin = self.now()
+
+    def now(self):
+        """Seconds of all processors that were busy, and those of this program and the ones that it has run."""
+        if not os.path.exists("/proc/stat"):
+            return 0, 0, time.time()
+        user, nice, system, _, _, irq, soft, steal = map(int, open("/proc/stat").readline().split()[1:9])
+        return (user + nice + system + irq + soft + steal) / self.TICKS, sum(os.times()[:4]), time.time()
+
+    def share(self):
+        busy, own, clock = (b - a for a, b in zip(self.begin, self.now()))
+        return max(0.0, busy - own) / max(clock * (os.cpu_count() or 1), 1e-9)
+
+
 def machine(levin):
     processor = platform.processor()
     if os.path.exists("/proc/cpuinfo"):
         processor = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read()).group(1)
     versions = subprocess.run([levin, "--version"], capture_output=True, text=True).stdout.split("\n")
-    return {"date": datetime.date.today().isoformat(), "processor": processor, "cores": os.cpu_count(),
+    return {"date": datetime.date.today().isoformat(), "processor": processor, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
             "compute_threads": 1, "levin": [line for line in versions if line],
             "python": platform.python_version(), **{name: importlib.metadata.version(name) for name in ("torch", "lightning")}}
 
@@ -215,9 +241,14 @@ def main():
                  + ("" if options.data else " (and accuracy, with --data)"))
     report = {"machine": machine(os.path.join(options.programs, "levin")), "rounds": options.rounds, "tables": {}}
     print(json.dumps(report["machine"], indent=2), flush=True)
+    report["other_work"] = {}
     for section in chosen:
+        others = OtherWork()
         report["tables"][section] = sections[section]()
+        report["other_work"][section] = round(others.share(), 3)
         print(f"\n## {section}\n\n{table(report['tables'][section])}", flush=True)
+        if report["other_work"][section] > BUSY:
+            print(f"the machine was busy: other programs took {report['other_work'][section]:.0%} of its processors meanwhile", flush=True)
         with open(options.json, "w") as file:
             json.dump(report, file, indent=1)
         if section == "phases" and options.picture:

@@ -6,6 +6,8 @@
 //   benchmark_training_step CASE profiler [ROUNDS]   the same for levin with each profiler, and without
 //   benchmark_training_step CASE only WHO STEPS one variant alone, as JSON with the peak memory; also for callgrind
 //   benchmark_training_step CASE phases STEPS   microseconds of each phase of levin's step, as JSON
+//   benchmark_training_step CASE floor          the least microseconds of a step on this machine, as JSON
+//   (step_floor.h)
 //
 // CASE: training_cases.h. WHO: hand (whole batches by index_select), torch_data (samples stacked by torch::data), fit
 // (the loop's optimizer, no workers), fit_without_bar, levin (levin's optimizer, one worker), levin_channels_last,
@@ -15,6 +17,9 @@
 // Session::step), profiler_simple, profiler_advanced, profiler_trace (all steps are traced) and profiler_memory (as
 // fit_without_bar)
 #include <levin/core/system/private_folder.h>
+#include <levin/modules/observers/flop_counter.h>
+#include <levin/program/profile/machine_speed.h>
+#include <levin/program/profile/step_floor.h>
 #include <levin/trainer/profilers/trace_profiler_options.h>
 #include <sys/resource.h>
 
@@ -276,6 +281,33 @@ void print_phases(const TrainingCase& which, int64_t steps) {
   std::printf("%s\n", row.dump().c_str());
 }
 
+void print_floor(const TrainingCase& which) {
+  const TrainingData data(which);
+  BenchmarkModule module(which, /*levins_optimizer_=*/true);
+  const auto optimizer = module.optimizer();
+  const torch::Tensor input = data.input.narrow(0, 0, which.batch_size),
+                      target = data.target.narrow(0, 0, which.batch_size);
+  std::map<levin::MatrixProduct, int64_t> products;
+  int64_t bytes = 0;
+  for (int step = 0; step < 2; ++step) {  // the first makes the optimizer's state
+    const levin::FlopCounter counter;
+    optimizer->zero_grad();
+    module.loss(input, target).backward();
+    products = counter.products();
+    bytes = levin::bytes_of_step(*optimizer);
+    optimizer->step();
+  }
+  const levin::ProfileMachine machine = levin::machine_speed(torch::kCPU);
+  const levin::ProfileFloor floor = levin::floor_of_step(products, bytes, /*bytes_of_ranks=*/0, machine, torch::kCPU);
+  const levin::Json row = {{"case", which.name},
+                           {"floor_us", floor.seconds() * 1e6},
+                           {"products_us", floor.product_seconds * 1e6},
+                           {"memory_us", floor.memory_seconds * 1e6},
+                           {"gflops", machine.matmul_flops / 1e9},
+                           {"copy_gb", machine.memory_bytes_per_second / 1e9}};
+  std::printf("%s\n", row.dump().c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -285,17 +317,22 @@ int main(int argc, char** argv) try {
   const bool sessions = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "session";
   const bool profilers = arguments.size() >= 2 && arguments.size() <= 3 && arguments[1] == "profiler";
   const bool phases = arguments.size() == 3 && arguments[1] == "phases";
+  const bool floor = arguments.size() == 2 && arguments[1] == "floor";
   if (!only && !phases && !precisions && !sessions && !profilers && (arguments.empty() || arguments.size() > 2)) {
     const char* const program = argv[0];
     std::fprintf(stderr,
                  "usage: %s CASE [ROUNDS]\n       %s CASE precision|session|profiler [ROUNDS]\n"
-                 "       %s CASE only WHO STEPS\n       %s CASE phases STEPS\n",
-                 program, program, program, program);
+                 "       %s CASE only WHO STEPS\n       %s CASE phases STEPS\n       %s CASE floor\n",
+                 program, program, program, program, program);
     return 2;
   }
   const TrainingCase& which = training_case(arguments[0]);
   if (phases) {
     print_phases(which, std::stoll(arguments[2]));
+    return 0;
+  }
+  if (floor) {
+    print_floor(which);
     return 0;
   }
   if (precisions) {

@@ -4,13 +4,30 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string_view>
+#include <utility>
 
 namespace levin {
 namespace {
 
 std::atomic<bool> counter_is_there = false;
-std::atomic<int64_t> counted_flops = 0;
+
+/// What was counted, also on the threads of autograd.
+struct Counted {
+  std::mutex mutex = {};
+  std::map<MatrixProduct, int64_t> products = {};
+
+  void add(const MatrixProduct& product, int64_t calls = 1) {
+    const std::lock_guard lock(mutex);
+    products[product] += calls;
+  }
+};
+
+Counted& counted() {
+  static auto* const all = new Counted;  // outlives threads that still run operations
+  return *all;
+}
 
 using Inputs = c10::ArrayRef<const c10::IValue>;
 
@@ -20,18 +37,20 @@ int64_t product(at::IntArrayRef sizes, size_t from = 0) {
   return result;
 }
 
-/// [n, k] by [k, m], or [b, n, k] by [b, k, m].
-int64_t flops_of_product(const at::Tensor& a, const at::Tensor& b) { return 2 * product(a.sizes()) * b.size(-1); }
-
-/// Each element of the output (transposed: of the input) meets the weight without its first dimension.
-int64_t flops_of_convolution(int64_t elements, const at::Tensor& weight) {
-  return 2 * elements * product(weight.sizes(), 1);
+/// [n, k] by [k, m], or [b, n, k] by [b, k, m]; vectors are matrices of one column.
+MatrixProduct of_matrices(const at::Tensor& a, const at::Tensor& b) {
+  if (b.dim() < 2) return {.rows = a.dim() < 2 ? 1 : a.size(0), .inner = b.numel(), .columns = 1};
+  return {.count = a.dim() == 3 ? a.size(0) : 1, .rows = a.size(-2), .inner = a.size(-1), .columns = b.size(-1)};
 }
 
-/// Queries by keys and weights by values.
-int64_t flops_of_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
-  return 2 * query.numel() * key.size(-2) +
-         2 * product(query.sizes().slice(0, query.dim() - 1)) * value.size(-2) * value.size(-1);
+/// `elements` of the output; transposed: of the input.
+MatrixProduct of_convolution(int64_t elements, const at::Tensor& weight, int64_t groups, bool transposed) {
+  const int64_t channels = weight.size(0), patch = product(weight.sizes(), 1);
+  if (channels == 0) return {};
+  return {.count = groups,
+          .rows = transposed ? patch : channels / groups,
+          .inner = transposed ? channels / groups : patch,
+          .columns = elements / channels};
 }
 
 bool are_tensors(Inputs inputs, size_t first, size_t number) {
@@ -41,67 +60,81 @@ bool are_tensors(Inputs inputs, size_t first, size_t number) {
   return true;
 }
 
-/// Of convolution_backward: the gradients of input and weight take as many operations as the forward, each.
-int64_t flops_of_convolution_backward(Inputs inputs) {
-  if (!are_tensors(inputs, 0, 3) || inputs.size() < 11) return 0;
+/// The gradients of input and weight take as many operations as the forward, each.
+void count_convolution_backward(Inputs inputs) {
+  if (!are_tensors(inputs, 0, 3) || inputs.size() < 11) return;
   const at::Tensor &gradient = inputs[0].toTensor(), &input = inputs[1].toTensor(), &weight = inputs[2].toTensor();
-  const int64_t forward = flops_of_convolution(inputs[7].toBool() ? input.numel() : gradient.numel(), weight);
+  const bool transposed = inputs[7].toBool();
+  const MatrixProduct forward =
+      of_convolution(transposed ? input.numel() : gradient.numel(), weight, inputs[9].toInt(), transposed);
   const auto wanted = inputs[10].toBoolList();
-  return forward * (int64_t{wanted[0]} + int64_t{wanted[1]});
+  // The output of one product is an operand of the other.
+  if (wanted[0]) counted().add({forward.count, forward.inner, forward.rows, forward.columns});
+  if (wanted[1]) counted().add({forward.count, forward.rows, forward.columns, forward.inner});
 }
 
-int64_t flops_at_begin(std::string_view name, Inputs inputs) {
-  if (name == "aten::mm" || name == "aten::bmm" || name == "aten::mv" || name == "aten::dot") {
-    if (!are_tensors(inputs, 0, 2)) return 0;
-    const at::Tensor &a = inputs[0].toTensor(), &b = inputs[1].toTensor();
-    return b.dim() < 2 ? 2 * a.numel() : flops_of_product(a, b);
+/// Queries by keys (`of_scores` times) and weights by values (`of_values` times).
+void count_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, int64_t of_scores,
+                     int64_t of_values) {
+  const int64_t heads = product(query.sizes().slice(0, static_cast<size_t>(query.dim() - 2)));
+  counted().add({heads, query.size(-2), query.size(-1), key.size(-2)}, of_scores);
+  counted().add({heads, query.size(-2), value.size(-2), value.size(-1)}, of_values);
+}
+
+void count_others(std::string_view name, Inputs inputs) {
+  const size_t first = name == "aten::addmm" || name == "aten::baddbmm" ? 1 : 0;
+  if (first == 1 || name == "aten::mm" || name == "aten::bmm" || name == "aten::mv" || name == "aten::dot") {
+    if (are_tensors(inputs, first, 2))
+      counted().add(of_matrices(inputs[first].toTensor(), inputs[first + 1].toTensor()));
+    return;
   }
-  if (name == "aten::addmm" || name == "aten::baddbmm")
-    return are_tensors(inputs, 1, 2) ? flops_of_product(inputs[1].toTensor(), inputs[2].toTensor()) : 0;
-  if (name == "aten::convolution_backward") return flops_of_convolution_backward(inputs);
-  const bool attention = name.starts_with("aten::_scaled_dot_product_") && !name.ends_with("_math");
-  if (!attention) return 0;
-  if (name.find("_backward") == std::string_view::npos)
-    return are_tensors(inputs, 0, 3)
-               ? flops_of_attention(inputs[0].toTensor(), inputs[1].toTensor(), inputs[2].toTensor())
-               : 0;
-  // The scores are computed again; then two products for each of the two of the forward.
-  return are_tensors(inputs, 1, 3)
-             ? flops_of_attention(inputs[1].toTensor(), inputs[2].toTensor(), inputs[3].toTensor()) * 5 / 2
-             : 0;
+  if (name == "aten::convolution_backward") return count_convolution_backward(inputs);
+  if (!name.starts_with("aten::_scaled_dot_product_") || name.ends_with("_math")) return;
+  const bool is_backward = name.find("_backward") != std::string_view::npos;
+  const size_t query = is_backward ? 1 : 0;
+  if (!are_tensors(inputs, query, 3)) return;
+  // In backward the scores are computed again, and each product of the forward has two gradients.
+  count_attention(inputs[query].toTensor(), inputs[query + 1].toTensor(), inputs[query + 2].toTensor(),
+                  is_backward ? 3 : 1, is_backward ? 2 : 1);
 }
 
 /// A convolution whose output is not there yet.
 struct BegunConvolution : at::ObserverContext {
-  explicit BegunConvolution(int64_t of_element_) : of_element(of_element_) {}
-  int64_t of_element;  ///< operations for each element of the output
+  BegunConvolution(at::Tensor weight_, int64_t groups_) : weight(std::move(weight_)), groups(groups_) {}
+  at::Tensor weight;
+  int64_t groups;
 };
 
 std::unique_ptr<at::ObserverContext> count_at_begin(const at::RecordFunction& operation) {
   const std::string_view name = operation.name();
   const Inputs inputs = operation.inputs();
   if (name != "aten::convolution") {
-    counted_flops += flops_at_begin(name, inputs);
+    count_others(name, inputs);
     return nullptr;
   }
-  if (!are_tensors(inputs, 0, 2) || inputs.size() < 7) return nullptr;
+  if (!are_tensors(inputs, 0, 2) || inputs.size() < 9) return nullptr;
   const at::Tensor& weight = inputs[1].toTensor();
-  if (!inputs[6].toBool()) return std::make_unique<BegunConvolution>(flops_of_convolution(1, weight));
-  counted_flops += flops_of_convolution(inputs[0].toTensor().numel(), weight);
+  const int64_t groups = inputs[8].toInt();
+  if (!inputs[6].toBool()) return std::make_unique<BegunConvolution>(weight, groups);
+  counted().add(of_convolution(inputs[0].toTensor().numel(), weight, groups, /*transposed=*/true));
   return nullptr;
 }
 
 void count_at_end(const at::RecordFunction& operation, at::ObserverContext* context) {
   if (context == nullptr || operation.outputs().empty() || !operation.outputs()[0].isTensor()) return;
-  counted_flops +=
-      static_cast<const BegunConvolution*>(context)->of_element * operation.outputs()[0].toTensor().numel();
+  const auto* const begun = static_cast<const BegunConvolution*>(context);
+  counted().add(of_convolution(operation.outputs()[0].toTensor().numel(), begun->weight, begun->groups,
+                               /*transposed=*/false));
 }
 
 }  // namespace
 
 FlopCounter::FlopCounter() : counts_(!counter_is_there.exchange(true)) {
   if (!counts_) return;
-  counted_flops = 0;
+  {
+    const std::lock_guard lock(counted().mutex);
+    counted().products.clear();
+  }
   handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&count_at_begin, &count_at_end)
                                            .needsInputs(true)
                                            .needsOutputs(true)
@@ -114,6 +147,16 @@ FlopCounter::~FlopCounter() {
   counter_is_there = false;
 }
 
-int64_t FlopCounter::flops() const { return counts_ ? counted_flops.load() : 0; }
+int64_t FlopCounter::flops() const {
+  int64_t all = 0;
+  for (const auto& [product, calls] : products()) all += calls * product.flops();
+  return all;
+}
+
+std::map<MatrixProduct, int64_t> FlopCounter::products() const {
+  if (!counts_) return {};
+  const std::lock_guard lock(counted().mutex);
+  return counted().products;
+}
 
 }  // namespace levin

@@ -3,42 +3,21 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
-
-#include <algorithm>
-#include <chrono>
+#include <levin/program/profile/fastest_call.h>
 
 namespace levin {
-namespace {
-
-/// Returns the seconds of the fastest call.
-template <class Work>
-double fastest(const Work& work) {
-  using Clock = std::chrono::steady_clock;
-  constexpr double kSeconds = 0.15;
-  work();
-  double best = 1e9;
-  const Clock::time_point begin = Clock::now();
-  do {
-    const Clock::time_point start = Clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
-  } while (std::chrono::duration<double>(Clock::now() - begin).count() < kSeconds);
-  return best;
-}
-
-}  // namespace
-
 ProfileMachine machine_speed(c10::Device device) {
+  constexpr double kSeconds = 0.15;
   const at::NoGradGuard no_grad;
   const at::TensorOptions options = at::TensorOptions(device).dtype(at::kFloat);
   const auto wait = [](const at::Tensor& tensor) { tensor.flatten()[0].item<float>(); };  // host sync
   const int64_t n = device.is_cpu() ? 512 : 4096;
   const at::Tensor a = at::ones({n, n}, options);
-  const double product = fastest([&] { wait(at::mm(a, a)); });
+  const double product = seconds_of_fastest_call(kSeconds, [&] { wait(at::mm(a, a)); });
   // Larger than the caches.
   const int64_t elements = device.is_cpu() ? (int64_t{32} << 20) : (int64_t{256} << 20);
   const at::Tensor from = at::ones({elements}, options), to = at::empty({elements}, options);
-  const double copy = fastest([&] {
+  const double copy = seconds_of_fastest_call(kSeconds, [&] {
     to.copy_(from);
     wait(to);
   });

@@ -5,6 +5,7 @@
 #include <levin/program/profile/experiments.h>
 #include <levin/program/profile/gain_trials.h>
 #include <levin/program/profile/machine_speed.h>
+#include <levin/program/profile/step_floor.h>
 #include <levin/program/profile/step_watch.h>
 
 #include <algorithm>
@@ -175,6 +176,9 @@ ProfileReport Profiling::run() {
   find_traps(base);
   if (gains_.is_rank_zero())
     report_.machine = machine_speed(facts_.on_gpu ? c10::Device(at::kCUDA) : c10::Device(at::kCPU));
+  if (gains_.is_rank_zero())
+    report_.floor = floor_of_step(facts_.products, facts_.optimizer_bytes, facts_.gradient_bytes, report_.machine,
+                                  facts_.on_gpu ? c10::Device(at::kCUDA) : c10::Device(at::kCPU));
   report_.trials = gains_.trials();
   report_.failed = gains_.failed();
   return std::move(report_);

@@ -53,6 +53,12 @@ std::string ProfileReport::to_text() const {
             " % of what this machine can do";
   }
   text += "\n";
+  if (floor.seconds() > 0 && step_seconds > 0) {
+    text += "The floor of a step here is " + seconds_text(floor.seconds()) + ": matrix products " +
+            seconds_text(floor.product_seconds) + ", the optimizer's memory " + seconds_text(floor.memory_seconds);
+    if (floor.rank_seconds > 0) text += ", gradients between ranks " + seconds_text(floor.rank_seconds);
+    text += "; a batch takes " + number(step_seconds / floor.seconds()) + " times that\n";
+  }
   size_t index = 0;
   bool said_learning = false;
   if (!advice.empty()) text += "\nWhat holds the run back:\n";
@@ -91,6 +97,11 @@ std::string ProfileReport::to_json() const {
                {"trials", trials},
                {"machine",
                 {{"matmul_flops", machine.matmul_flops}, {"memory_bytes_per_second", machine.memory_bytes_per_second}}},
+               {"floor",
+                {{"seconds", floor.seconds()},
+                 {"product_seconds", floor.product_seconds},
+                 {"memory_seconds", floor.memory_seconds},
+                 {"rank_seconds", floor.rank_seconds}}},
                {"advice", Json::array()},
                {"together", together ? Json(*together) : Json()},
                {"traps", Json::array()},

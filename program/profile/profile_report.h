@@ -48,6 +48,15 @@ struct ProfileMachine {
   double memory_bytes_per_second = 0;  ///< read and written by a copy
 };
 
+/// The least time of a step on this machine, if nothing but what must be done took time.
+struct ProfileFloor {
+  double product_seconds = 0;  ///< matrix products, each measured alone at its shape
+  double memory_seconds = 0;   ///< what the optimizer reads and writes, at the rate of a copy
+  double rank_seconds = 0;     ///< gradients that the ranks exchange, at that rate
+
+  double seconds() const { return product_seconds + memory_seconds + rank_seconds; }
+};
+
 struct ProfileReport {
   int64_t steps = 0;              ///< train batches of a trial
   double samples_per_second = 0;  ///< of the unchanged config, median
@@ -55,6 +64,7 @@ struct ProfileReport {
   double cpu_seconds = 0;     ///< CPU time per batch, of all threads
   double flops_per_step = 0;  ///< of matrix products, convolutions and attention; all ranks' own
   ProfileMachine machine = {};
+  ProfileFloor floor = {};
   std::vector<ProfileAdvice> advice = {};  ///< the largest gain first; those that alter learning come last
   std::optional<double> together = {};     ///< gain of all advice that has options and leaves learning as it is
   std::vector<ProfileTrap> traps = {};

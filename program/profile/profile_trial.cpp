@@ -6,6 +6,7 @@
 #include <levin/core/system/error.h>
 #include <levin/core/system/signals.h>
 #include <levin/modules/observers/flop_counter.h>
+#include <levin/program/profile/step_floor.h>
 #include <levin/trainer/trainer.h>
 #include <levin/trainer/trainer_impl.h>
 #include <sys/resource.h>
@@ -64,6 +65,7 @@ class TrialProbe : public Callback {
       facts_->has_non_contiguous = has_non_contiguous(run.batch());
       facts_->batches_per_epoch = run.num_batches().value_or(0);
     }
+    if (seen > 0) begun_batches_ += 1;
     // The first batch also makes what later ones have.
     if (facts_ != nullptr && seen == 1) flops_ = std::make_unique<FlopCounter>();
     if (watch_ != nullptr && seen >= warmup_) watch_->begin_batch(run.batch());
@@ -72,13 +74,26 @@ class TrialProbe : public Callback {
   }
 
   void on_train_batch_end(Run& run) override {
-    if (flops_) facts_->flops_per_step = static_cast<double>(flops_->flops());
+    if (facts_ != nullptr && begun_batches_ > 0) {
+      facts_->optimizer_bytes = optimizer_bytes_ / begun_batches_;
+      facts_->gradient_bytes = gradient_bytes_ / begun_batches_;
+    }
+    if (flops_) {
+      facts_->flops_per_step = static_cast<double>(flops_->flops());
+      facts_->products = flops_->products();
+    }
     flops_.reset();
     if (watch_ != nullptr) watch_->end_batch();
     if (begun_ && !is_over_) {
       measure_.batches += 1;
       measure_.samples += run.batch().size();
     }
+  }
+  void on_before_optimizer_step(Run& run, torch::optim::Optimizer& optimizer) override {
+    // The first step makes the optimizer's state.
+    if (facts_ == nullptr || run.state().batches_seen < 1) return;
+    optimizer_bytes_ += bytes_of_step(optimizer);
+    if (facts_->world_size > 1) gradient_bytes_ += bytes_of_gradients(optimizer);
   }
   void on_validation_end(Run& /*run*/) override {
     if (begun_ && !is_over_) measure_.validations += 1;
@@ -137,6 +152,7 @@ class TrialProbe : public Callback {
   bool begun_ = false, is_over_ = false;
   Clock::time_point started_ = {};
   double cpu_ = 0, waited_ = 0;
+  int64_t begun_batches_ = 0, optimizer_bytes_ = 0, gradient_bytes_ = 0;  ///< without the first batch
 };
 
 /// Makes a folder in `beside` or the nearest folder above it that exists, so that files go to the same disk.

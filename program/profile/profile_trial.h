@@ -1,11 +1,13 @@
 #pragma once
 #include <levin/core/options/option_type.h>
+#include <levin/modules/observers/flop_counter.h>
 #include <levin/program/profile/probe_data.h>
 #include <levin/program/profile/profile.h>
 #include <levin/program/profile/step_watch.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -49,7 +51,10 @@ struct ProfileFacts {
   int64_t samples_per_batch = 0;
   int64_t batch_bytes = 0;
   double flops_per_step = 0;
-  bool validates = false;  ///< in the first trials
+  std::map<MatrixProduct, int64_t> products = {};  ///< of a step, with their calls
+  int64_t optimizer_bytes = 0;                     ///< that a step of the optimizers reads and writes
+  int64_t gradient_bytes = 0;                      ///< that ranks exchange; 0 with one process
+  bool validates = false;                          ///< in the first trials
 };
 
 /// Runs trials of a subject. What they write goes into a temporary folder, which the destructor removes.

@@ -185,6 +185,9 @@ TEST_CASE("a program profiles its own module, which stays as it is") {
   CHECK(report.machine.matmul_flops > 0);
   CHECK(report.machine.memory_bytes_per_second > 0);
   CHECK(report.flops_per_step >= 2 * 64 * 8 * 2 * 2);  // forward, and the gradient of the weight
+  CHECK(report.floor.product_seconds > 0);
+  CHECK(report.floor.memory_seconds > 0);
+  CHECK(report.floor.rank_seconds == 0);
   CHECK(Json::parse(report.to_json())["trials"] == made);
   subject.config = "{";
   CHECK_THROWS_AS(levin::profile_run(subject), levin::UsageError);
