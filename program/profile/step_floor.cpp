@@ -1,7 +1,7 @@
 #include <levin/program/profile/step_floor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/rand.h>
 #include <levin/core/state/state.h>
@@ -43,6 +43,21 @@ double seconds_of(const MatrixProduct& product, c10::Device device) {
   });
 }
 
+/// Reads and writes `bytes` by a copy within memory of that size, which the caches may hold.
+double seconds_of_copy(int64_t bytes, c10::Device device) {
+  constexpr double kSeconds = 0.03;
+  constexpr int64_t kMost = int64_t{256} << 20;
+  if (bytes == 0) return 0;
+  const int64_t part = std::min(bytes, kMost);
+  const at::Tensor from = at::rand({std::max<int64_t>(part / 8, 1)}, at::TensorOptions(device).dtype(at::kFloat));
+  at::Tensor to = at::empty_like(from);
+  const double seconds = seconds_of_fastest_call(kSeconds, [&] {
+    to.copy_(from);
+    if (!device.is_cpu()) to[0].item<float>();  // host sync
+  });
+  return seconds * static_cast<double>(bytes) / static_cast<double>(part);
+}
+
 }  // namespace
 
 int64_t bytes_of_gradients(const torch::optim::Optimizer& optimizer) {
@@ -72,8 +87,8 @@ ProfileFloor floor_of_step(const std::map<MatrixProduct, int64_t>& products, int
         i < kMeasured ? seconds_of(product, device) : static_cast<double>(product.flops()) / machine.matmul_flops;
     floor.product_seconds += static_cast<double>(calls) * seconds;
   }
-  floor.memory_seconds = static_cast<double>(bytes) / machine.memory_bytes_per_second;
-  floor.rank_seconds = 2 * static_cast<double>(bytes_of_ranks) / machine.memory_bytes_per_second;
+  floor.memory_seconds = seconds_of_copy(bytes, device);
+  floor.rank_seconds = seconds_of_copy(2 * bytes_of_ranks, device);
   return floor;
 }
 

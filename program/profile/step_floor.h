@@ -20,8 +20,9 @@ int64_t bytes_of_step(torch::optim::Optimizer& optimizer);
 int64_t bytes_of_gradients(const torch::optim::Optimizer& optimizer);
 
 /// Returns the least time of a step on this machine: its matrix products, each measured alone at its shape with the
-/// compute threads that LibTorch has now; its `bytes` of memory; and `bytes_of_ranks` of gradients, which each rank of
-/// the machine reads and writes once more. Both at the rate of `machine`'s copies.
+/// compute threads that LibTorch has now (small ones beyond the 64 largest at the rate of `machine`); its `bytes` of
+/// memory; and `bytes_of_ranks` of gradients, which each rank of the machine reads and writes once more. Both as fast
+/// as a copy of that size.
 ProfileFloor floor_of_step(const std::map<MatrixProduct, int64_t>& products, int64_t bytes, int64_t bytes_of_ranks,
                            const ProfileMachine& machine, c10::Device device);
 
