@@ -15,7 +15,9 @@ std::string machine_of_process() {
     std::error_code none;
     return std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind, none).string();
   };
-  return c10::str(id, "/", space("pid"), "/", space("net"), "/", geteuid());
+  return c10::str(id, "/", space("net"), "|", space("pid"), "/", geteuid());
 }
+
+std::string network_of(const std::string& machine) { return machine.substr(0, machine.find('|')); }
 
 }  // namespace levin

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/captured_stderr.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/modules/parallel/ranks/rank_threads.h"
@@ -161,7 +162,8 @@ TEST_CASE("collectives through memory give what Gloo gives, for all kinds, dtype
 
 namespace {
 
-/// Calls `body` in threads, each a rank on the machine that its letter names, and returns what each got. The errors of
+/// Calls `body` in threads, each a rank on the machine that its letter names (small and large ones have one network),
+/// and returns what each got. The errors of
 /// ranks go to `errors`, if it is given.
 std::vector<std::vector<Tensors>> on_machines(const std::string& machines,
                                               const std::function<std::vector<Tensors>(c10d::Backend& backend)>& body,
@@ -174,12 +176,13 @@ std::vector<std::vector<Tensors>> on_machines(const std::string& machines,
   for (size_t rank = 0; rank < machines.size(); ++rank)
     threads.emplace_back([&, rank] {
       try {
-        const levin::BackendOptions options = {.store = store,
-                                               .rank = static_cast<int64_t>(rank),
-                                               .world_size = static_cast<int64_t>(machines.size()),
-                                               .master_addr = "127.0.0.1",
-                                               .timeout = timeout,
-                                               .machine = std::string(1, machines[rank])};
+        const levin::BackendOptions options = {
+            .store = store,
+            .rank = static_cast<int64_t>(rank),
+            .world_size = static_cast<int64_t>(machines.size()),
+            .master_addr = "127.0.0.1",
+            .timeout = timeout,
+            .machine = {static_cast<char>(std::tolower(machines[rank])), '|', machines[rank]}};
         const auto backend = levin::through_memory(options, levin::make_gloo(options));
         results[rank] = body(*backend);
         if (errors == nullptr) backend->barrier()->wait();
@@ -435,4 +438,12 @@ TEST_CASE("no other user can map the memory of ranks, and nobody after it was wi
   const int64_t descriptor = block.descriptor();
   block.withdraw();
   CHECK(error_text([&] { levin::SharedBlock(getpid(), descriptor, 8192); }) != "no error");
+}
+
+TEST_CASE("ranks of one network that cannot share memory say so") {
+  for (const auto& [machines, says] : {std::pair<std::string, bool>{"ab", false}, {"aa", false}, {"aA", true}}) {
+    const CapturedStderr captured;
+    on_machines(machines, [](c10d::Backend&) { return std::vector<Tensors>(); });
+    CHECK(contains(captured.text(), "cannot share memory") == says);
+  }
 }
