@@ -3,7 +3,7 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/rand.h>
+#include <ATen/ops/ones.h>
 #include <levin/core/state/state.h>
 #include <levin/modules/optim/optimizer_state.h>
 #include <levin/program/profile/fastest_call.h>
@@ -30,7 +30,7 @@ double seconds_of(const MatrixProduct& product, c10::Device device) {
   const auto wait = [](const at::Tensor& tensor) { tensor.flatten()[0].item<float>(); };  // host sync
   const bool is_one = product.count == 1;
   const auto make = [&](int64_t rows, int64_t columns) {
-    return is_one ? at::rand({rows, columns}, options) : at::rand({product.count, rows, columns}, options);
+    return is_one ? at::ones({rows, columns}, options) : at::ones({product.count, rows, columns}, options);
   };
   const at::Tensor a = make(product.rows, product.inner), b = make(product.inner, product.columns);
   at::Tensor result = make(product.rows, product.columns);
@@ -49,7 +49,7 @@ double seconds_of_copy(int64_t bytes, c10::Device device) {
   constexpr int64_t kMost = int64_t{256} << 20;
   if (bytes == 0) return 0;
   const int64_t part = std::min(bytes, kMost);
-  const at::Tensor from = at::rand({std::max<int64_t>(part / 8, 1)}, at::TensorOptions(device).dtype(at::kFloat));
+  const at::Tensor from = at::ones({std::max<int64_t>(part / 8, 1)}, at::TensorOptions(device).dtype(at::kFloat));
   at::Tensor to = at::empty_like(from);
   const double seconds = seconds_of_fastest_call(kSeconds, [&] {
     to.copy_(from);
