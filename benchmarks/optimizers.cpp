@@ -180,13 +180,12 @@ Contenders adamw(const Parameters& p) {
 }
 
 Contenders sgd(const Parameters& p) {
-  return {by_torch<torch::optim::SGD>(p, torch::optim::SGDOptions(0.1).momentum(0.9)),
-          by_levin<levin::optim::SGD>(p, levin::optim::SGDOptions{.lr = 0.1, .momentum = 0.9}),
-          by_kernels(p,
-                     [](auto parameters, auto gradients, auto first, auto, auto) {
-                       at::_fused_sgd_(parameters, gradients, first, 0, 0.9, 0.1, 0, false, false, false);
-                     }),
-          by_levin<levin::optim::SGD>(p, levin::optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .fused = true})};
+  return {
+      by_torch<torch::optim::SGD>(p, torch::optim::SGDOptions(0.1).momentum(0.9)),
+      by_levin<levin::optim::SGD>(p, levin::optim::SGDOptions{.lr = 0.1, .momentum = 0.9}),
+      by_kernels(p, [](auto parameters, auto gradients, auto first, auto,
+                       auto) { at::_fused_sgd_(parameters, gradients, first, 0, 0.9, 0.1, 0, false, false, false); }),
+      by_levin<levin::optim::SGD>(p, levin::optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .fused = true})};
 }
 
 Contenders adagrad(const Parameters& p) {
