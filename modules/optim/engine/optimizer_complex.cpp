@@ -3,6 +3,7 @@
 #include <ATen/ops/view_as_real.h>
 #include <levin/modules/optim/optimizer.h>
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -27,6 +28,8 @@ ParamState Optimizer::state_before_steps(const torch::optim::OptimizerOptions& o
 }
 
 void Optimizer::update_real(const torch::optim::OptimizerOptions& options, Members& members) {
+  if (std::ranges::none_of(members, [](const Member& member) { return member.parameter->is_complex(); }))
+    return update(options, members);
   struct Viewed {
     at::Tensor parameter;
     ParamState state;
