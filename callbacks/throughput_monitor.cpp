@@ -3,6 +3,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <levin/core/system/error.h>
+#include <levin/core/system/fastest_call.h>
 #include <levin/modules/lightning_module.h>
 #include <levin/modules/observers/flop_counter.h>
 
@@ -13,23 +14,13 @@ namespace {
 
 /// Returns the operations per second of the fastest of several products of square matrices.
 double measured_flops(c10::Device device, at::ScalarType dtype) {
-  using Clock = std::chrono::steady_clock;
   constexpr double kSeconds = 0.1;
   const at::NoGradGuard no_grad;
   const int64_t n = device.is_cpu() ? 512 : 4096;
   const at::Tensor a = at::ones({n, n}, at::TensorOptions(device).dtype(dtype));
   const auto product = [&] { at::mm(a, a).select(0, 0).select(0, 0).item<double>(); };  // host sync
-  product();
-  double fastest = 0;
-  const Clock::time_point begin = Clock::now();
-  do {
-    const Clock::time_point start = Clock::now();
-    product();
-    const std::chrono::duration<double> took = Clock::now() - start;
-    const auto size = static_cast<double>(n);
-    fastest = std::max(fastest, 2 * size * size * size / took.count());
-  } while (std::chrono::duration<double>(Clock::now() - begin).count() < kSeconds);
-  return fastest;
+  const auto size = static_cast<double>(n);
+  return 2 * size * size * size / seconds_of_fastest_call(kSeconds, product);
 }
 
 }  // namespace

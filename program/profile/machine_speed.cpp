@@ -3,9 +3,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
-#include <levin/program/profile/fastest_call.h>
+#include <levin/core/system/fastest_call.h>
 
 namespace levin {
+
 ProfileMachine machine_speed(c10::Device device) {
   constexpr double kSeconds = 0.15;
   const at::NoGradGuard no_grad;

@@ -174,11 +174,12 @@ ProfileReport Profiling::run() {
   report_.cpu_seconds = gains_.cpu_seconds();
   report_.flops_per_step = facts_.flops_per_step;
   find_traps(base);
-  if (gains_.is_rank_zero())
-    report_.machine = machine_speed(facts_.on_gpu ? c10::Device(at::kCUDA) : c10::Device(at::kCPU));
-  if (gains_.is_rank_zero())
-    report_.floor = floor_of_step(facts_.products, facts_.optimizer_bytes, facts_.gradient_bytes, report_.machine,
-                                  facts_.on_gpu ? c10::Device(at::kCUDA) : c10::Device(at::kCPU));
+  if (gains_.is_rank_zero()) {
+    const c10::Device device = facts_.on_gpu ? at::kCUDA : at::kCPU;
+    report_.machine = machine_speed(device);
+    report_.floor =
+        floor_of_step(facts_.products, facts_.optimizer_bytes, facts_.gradient_bytes, report_.machine, device);
+  }
   report_.trials = gains_.trials();
   report_.failed = gains_.failed();
   return std::move(report_);

@@ -5,8 +5,8 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <levin/core/state/state.h>
+#include <levin/core/system/fastest_call.h>
 #include <levin/modules/optim/optimizer_state.h>
-#include <levin/program/profile/fastest_call.h>
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>
