@@ -1,6 +1,7 @@
 #include <levin/core/ranks/memory/memory_backend.h>
 #include <ATen/core/ivalue.h>
 #include <levin/core/ranks/memory/collective_queue.h>
+#include <levin/core/ranks/memory/forwarding_backend.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <algorithm>
@@ -70,67 +71,53 @@ class MemoryWork final : public c10d::Work {
   std::exception_ptr failure_ = {};
 };
 
-bool is_dense(const at::Tensor& tensor) { return tensor.device().is_cpu() && tensor.layout() == at::kStrided; }
-
-class MemoryBackend final : public c10d::Backend {
+class MemoryBackend final : public ForwardingBackend {
  public:
   MemoryBackend(std::shared_ptr<CollectiveQueue> queue, const BackendOptions& options,
                 c10::intrusive_ptr<c10d::Backend> other)
-      : c10d::Backend(static_cast<int>(options.rank), static_cast<int>(options.world_size)),
+      : ForwardingBackend(options, std::move(other)),
         queue_(std::move(queue)),
-        who_{options.rank, options.world_size},
-        timeout_(options.timeout),
-        other_(std::move(other)) {}
+        who_{options.rank, options.world_size} {}
   ~MemoryBackend() override { queue_->abort("the process group has ended"); }
 
   const std::string getBackendName() const override { return "memory"; }
-  void setTimeout(std::chrono::milliseconds timeout) override {
-    timeout_ = timeout;
-    other_->setTimeout(timeout);
-  }
   void abort() override {
     queue_->abort("the process group was aborted");
-    other_->abort();
+    other().abort();
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     if (tensors.size() != 1 || !is_dense(tensors[0]) || !can_reduce(tensors[0], options.reduceOp))
-      return other_->allreduce(tensors, options);
+      return other().allreduce(tensors, options);
     const at::Tensor whole = tensors[0].contiguous();
     return begin(all_reduce_in_memory(who_, whole, options.reduceOp.op_), {whole}, tensors, options.timeout);
   }
-  WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return other_->allreduce_sparse(tensors, options);
-  }
-  WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    return other_->allreduce_coalesced(tensors, options);
-  }
   WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
     if (tensors.size() != 1 || !is_dense(tensors[0]) || !can_reduce(tensors[0], options.reduceOp))
-      return other_->reduce(tensors, options);
+      return other().reduce(tensors, options);
     const at::Tensor whole = tensors[0].contiguous();
     return begin(reduce_in_memory(who_, whole, options.reduceOp.op_, options.rootRank), {whole}, tensors,
                  options.timeout);
   }
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
-    if (tensors.size() != 1 || !is_dense(tensors[0])) return other_->broadcast(tensors, options);
+    if (tensors.size() != 1 || !is_dense(tensors[0])) return other().broadcast(tensors, options);
     const at::Tensor whole = tensors[0].contiguous();
     return begin(broadcast_in_memory(who_, whole, options.rootRank), {whole}, tensors, options.timeout);
   }
   WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override {
     if (inputs.size() != 1 || outputs.size() != 1 || !fit(outputs[0], inputs[0]))
-      return other_->allgather(outputs, inputs, options);
+      return other().allgather(outputs, inputs, options);
     return begin(all_gather_in_memory(who_, outputs[0], inputs[0].contiguous()), outputs[0], outputs[0],
                  options.timeout);
   }
   WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override {
-    if (!are_shares(output, input)) return other_->_allgather_base(output, input, options);
+    if (!are_shares(output, input)) return other()._allgather_base(output, input, options);
     return begin(all_gather_in_memory(who_, shares_of(output), input), {output}, {output}, options.timeout);
   }
   WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override {
     const bool is_root = options.rootRank == who_.rank;
     if (inputs.size() != 1 || !is_dense(inputs[0]) || (is_root && (outputs.size() != 1 || !fit(outputs[0], inputs[0]))))
-      return other_->gather(outputs, inputs, options);
+      return other().gather(outputs, inputs, options);
     const Tensors all = is_root ? outputs[0] : Tensors();
     return begin(gather_in_memory(who_, all, inputs[0].contiguous(), options.rootRank), all, all, options.timeout);
   }
@@ -138,7 +125,7 @@ class MemoryBackend final : public c10d::Backend {
     const bool is_root = options.rootRank == who_.rank;
     if (outputs.size() != 1 || !outputs[0].is_contiguous() || !is_dense(outputs[0]) ||
         (is_root && (inputs.size() != 1 || !fit(inputs[0], outputs[0]))))
-      return other_->scatter(outputs, inputs, options);
+      return other().scatter(outputs, inputs, options);
     const Tensors all = is_root ? inputs[0] : Tensors();
     return begin(scatter_in_memory(who_, outputs[0], all, options.rootRank), outputs, outputs, options.timeout);
   }
@@ -146,39 +133,28 @@ class MemoryBackend final : public c10d::Backend {
                          const c10d::ReduceScatterOptions& options) override {
     if (outputs.size() != 1 || inputs.size() != 1 || !outputs[0].is_contiguous() || !fit(inputs[0], outputs[0]) ||
         !can_reduce(outputs[0], options.reduceOp))
-      return other_->reduce_scatter(outputs, inputs, options);
+      return other().reduce_scatter(outputs, inputs, options);
     return begin(reduce_scatter_in_memory(who_, outputs[0], inputs[0], options.reduceOp.op_), outputs, outputs,
                  options.timeout);
   }
   WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                const c10d::ReduceScatterOptions& options) override {
     if (!are_shares(input, output) || !can_reduce(output, options.reduceOp))
-      return other_->_reduce_scatter_base(output, input, options);
+      return other()._reduce_scatter_base(output, input, options);
     return begin(reduce_scatter_in_memory(who_, output, shares_of(input), options.reduceOp.op_), {output}, {output},
                  options.timeout);
-  }
-  WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override {
-    return other_->alltoall(outputs, inputs, options);
   }
   WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
                         std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override {
     const bool are_equal = output_sizes.empty() && input_sizes.empty() && output.numel() == input.numel() &&
                            input.numel() % who_.ranks == 0 && output.scalar_type() == input.scalar_type();
     if (!are_equal || !is_flat(output) || !is_flat(input))
-      return other_->alltoall_base(output, input, output_sizes, input_sizes, options);
+      return other().alltoall_base(output, input, output_sizes, input_sizes, options);
     return begin(all_to_all_in_memory(who_, shares_of(output), shares_of(input)), {output}, {output}, options.timeout);
   }
-  WorkPtr send(Tensors& tensors, int rank, int tag) override { return other_->send(tensors, rank, tag); }
-  WorkPtr recv(Tensors& tensors, int rank, int tag) override { return other_->recv(tensors, rank, tag); }
-  WorkPtr recvAnysource(Tensors& tensors, int tag) override { return other_->recvAnysource(tensors, tag); }
   WorkPtr barrier(const c10d::BarrierOptions& options) override {
     return begin(barrier_in_memory(), {}, {}, options.timeout);
   }
-  void monitoredBarrier(const c10d::BarrierOptions& options, bool waits_for_all) override {
-    other_->monitoredBarrier(options, waits_for_all);
-  }
-  void setSequenceNumberForGroup() override { other_->setSequenceNumberForGroup(); }
-  uint64_t getSequenceNumberForGroup() override { return other_->getSequenceNumberForGroup(); }
 
  private:
   static bool is_flat(const at::Tensor& tensor) { return is_dense(tensor) && tensor.is_contiguous(); }
@@ -204,14 +180,12 @@ class MemoryBackend final : public c10d::Backend {
   WorkPtr begin(Collective collective, const Tensors& used, const Tensors& given, std::chrono::milliseconds timeout) {
     std::function<void()> give_back;
     if (!used.empty() && !used[0].is_same(given[0])) give_back = [to = given[0], from = used[0]] { to.copy_(from); };
-    return c10::make_intrusive<MemoryWork>(queue_, queue_->begin(std::move(collective)), given,
-                                           timeout == c10d::kUnsetTimeout ? timeout_ : timeout, std::move(give_back));
+    return c10::make_intrusive<MemoryWork>(queue_, queue_->begin(std::move(collective)), given, limit_of(timeout),
+                                           std::move(give_back));
   }
 
   std::shared_ptr<CollectiveQueue> queue_;
   RankOf who_;
-  std::chrono::milliseconds timeout_;
-  c10::intrusive_ptr<c10d::Backend> other_;
 };
 
 }  // namespace

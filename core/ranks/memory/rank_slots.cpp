@@ -1,11 +1,11 @@
 #include <levin/core/ranks/memory/rank_slots.h>
 #include <c10/util/Exception.h>
+#include <levin/core/ranks/memory/exchange_texts.h>
 #include <levin/core/ranks/memory/process_watch.h>
 #include <levin/core/ranks/memory/shared_block.h>
 #include <levin/core/system/cores.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/random_id.h>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -64,9 +64,6 @@ void pause_core() {
 #endif
 }
 
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
-std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
-
 }  // namespace
 
 struct RankSlots::Members {
@@ -87,7 +84,6 @@ RankSlots::~RankSlots() { leave("the process group has ended"); }
 
 std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, std::vector<int64_t> names) {
   const auto world_size = static_cast<int64_t>(names.size());
-  const auto key = [](const char* kind, int64_t one) { return c10::str("memory/", kind, "/", one); };
   auto members = std::make_unique<Members>();
   std::optional<SharedBlock> own;
   std::string offer = "none";
@@ -98,10 +94,10 @@ std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, std
     offer = c10::str(getpid(), " ", own->descriptor(), " ", id);
   } catch (const Error&) {
   }
-  store.set(key("at", rank), bytes_of(offer));
+  const std::vector<std::string> offers = exchange_texts(store, "at", rank, world_size, offer);
   bool works = own.has_value();
   for (int64_t one = 0; one < world_size; ++one) {
-    std::istringstream words(text_of(store.get(key("at", one))));
+    std::istringstream words(offers[static_cast<size_t>(one)]);
     std::string id;
     int64_t process = 0, descriptor = 0;
     if (!(words >> process >> descriptor >> id)) works = false;
@@ -119,10 +115,8 @@ std::unique_ptr<RankSlots> RankSlots::meet(c10d::Store& store, int64_t rank, std
       works = false;
     }
   }
-  store.set(key("maps", rank), bytes_of(works ? "all" : "not all"));
-  for (int64_t one = 0; one < world_size; ++one)
-    if (text_of(store.get(key("maps", one))) != "all") works = false;
-  if (!works) return nullptr;
+  for (const std::string& one : exchange_texts(store, "maps", rank, world_size, works ? "all" : "not all"))
+    if (one != "all") return nullptr;
   members->blocks[static_cast<size_t>(rank)].withdraw();
   return std::unique_ptr<RankSlots>(new RankSlots(rank, std::move(names), std::move(members)));
 }

@@ -1,4 +1,5 @@
 #include <levin/core/ranks/memory/through_memory.h>
+#include <levin/core/ranks/memory/exchange_texts.h>
 #include <levin/core/ranks/memory/machine.h>
 #include <levin/core/ranks/memory/memory_backend.h>
 #include <levin/core/ranks/memory/two_level_backend.h>
@@ -14,18 +15,6 @@
 
 namespace levin {
 namespace {
-
-/// Writes this rank's text under `what`, and returns those of all ranks.
-std::vector<std::string> exchange(const BackendOptions& options, const std::string& what, const std::string& own) {
-  const auto key = [&](int64_t rank) { return c10::str("memory/", what, "/", rank); };
-  options.store->set(key(options.rank), std::vector<uint8_t>(own.begin(), own.end()));
-  std::vector<std::string> all;
-  for (int64_t rank = 0; rank < options.world_size; ++rank) {
-    const std::vector<uint8_t> text = options.store->get(key(rank));
-    all.emplace_back(text.begin(), text.end());
-  }
-  return all;
-}
 
 /// Returns the ranks of each machine, the machines in the order of their first ranks.
 std::vector<std::vector<int64_t>> by_machine(const std::vector<std::string>& machines) {
@@ -65,7 +54,8 @@ BackendOptions among(const BackendOptions& options, const std::string& name, siz
 c10::intrusive_ptr<c10d::Backend> through_memory(const BackendOptions& options,
                                                  c10::intrusive_ptr<c10d::Backend> gloo) {
   const std::vector<std::string> names =
-      exchange(options, "machine", options.machine.empty() ? machine_of_process() : options.machine);
+      exchange_texts(*options.store, "machine", options.rank, options.world_size,
+                     options.machine.empty() ? machine_of_process() : options.machine);
   const std::vector<std::vector<int64_t>> machines = by_machine(names);
   if (is_divided(names)) tell_once(options, "they are of several users, or in containers that do not see each other");
   if (std::ranges::all_of(machines, [](const auto& ranks) { return ranks.size() == 1; })) return gloo;
@@ -78,7 +68,8 @@ c10::intrusive_ptr<c10d::Backend> through_memory(const BackendOptions& options,
   std::unique_ptr<RankSlots> slots;
   if (neighbours.size() > 1) slots = RankSlots::meet(*inside.store, inside.rank, neighbours);
   const bool shares = slots || neighbours.size() == 1;
-  for (const std::string& one : exchange(options, "shares", shares ? "yes" : "no"))
+  for (const std::string& one :
+       exchange_texts(*options.store, "shares", options.rank, options.world_size, shares ? "yes" : "no"))
     if (one != "yes") {
       tell_once(options, "the system does not let them map it (memfd_create, /proc/PID/fd, pidfd_open)");
       return gloo;
@@ -86,10 +77,10 @@ c10::intrusive_ptr<c10d::Backend> through_memory(const BackendOptions& options,
   std::shared_ptr<CollectiveQueue> queue;
   if (slots) queue = CollectiveQueue::make(std::move(slots));
   if (machines.size() == 1) return make_memory_backend(std::move(queue), options, std::move(gloo));
-  TwoLevelParts parts = {.gloo = gloo, .machines = machines, .machine = machine, .index = index, .queue = queue};
+  TwoLevelParts parts = {.machines = machines, .machine = machine, .index = index, .queue = queue};
   if (queue) parts.inside = make_memory_backend(queue, inside, gloo);
   if (index == 0) parts.between = make_gloo(among(options, "between", machine, machines.size()));
-  return make_two_level_backend(options, std::move(parts));
+  return make_two_level_backend(options, std::move(parts), std::move(gloo));
 }
 
 }  // namespace levin

@@ -4,9 +4,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <levin/core/ranks/bounded_call.h>
+#include <levin/core/ranks/memory/forwarding_backend.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/start_thread.h>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -56,12 +56,11 @@ class TwoLevelWork final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-class TwoLevelBackend final : public c10d::Backend {
+class TwoLevelBackend final : public ForwardingBackend {
  public:
-  TwoLevelBackend(const BackendOptions& options, TwoLevelParts parts)
-      : c10d::Backend(static_cast<int>(options.rank), static_cast<int>(options.world_size)),
+  TwoLevelBackend(const BackendOptions& options, TwoLevelParts parts, c10::intrusive_ptr<c10d::Backend> other)
+      : ForwardingBackend(options, std::move(other)),
         parts_(std::move(parts)),
-        timeout_(options.timeout),
         thread_(start_thread("the collectives of machines", [this] { run(); })) {}
   ~TwoLevelBackend() override {
     // What still waits for another machine would wait for the whole limit.
@@ -71,25 +70,25 @@ class TwoLevelBackend final : public c10d::Backend {
 
   const std::string getBackendName() const override { return "memory and gloo"; }
   void setTimeout(Milliseconds timeout) override {
-    timeout_ = timeout;
-    for (const auto& part : {parts_.gloo, parts_.inside, parts_.between})
+    ForwardingBackend::setTimeout(timeout);
+    for (const auto& part : {parts_.inside, parts_.between})
       if (part) part->setTimeout(timeout);
   }
   void abort() override {
     end("the process group was aborted");
-    parts_.gloo->abort();
+    other().abort();
     if (parts_.between) parts_.between->abort();
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     if (tensors.size() != 1 || !is_dense(tensors[0]) || !can_reduce(tensors[0], options.reduceOp))
-      return parts_.gloo->allreduce(tensors, options);
+      return other().allreduce(tensors, options);
     return begin(tensors, [this, tensor = tensors[0], op = options.reduceOp, limit = limit_of(options.timeout)] {
       reduce_all(tensor, op, limit);
     });
   }
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
-    if (tensors.size() != 1 || !is_dense(tensors[0])) return parts_.gloo->broadcast(tensors, options);
+    if (tensors.size() != 1 || !is_dense(tensors[0])) return other().broadcast(tensors, options);
     return begin(tensors, [this, tensor = tensors[0], root = options.rootRank, limit = limit_of(options.timeout)] {
       broadcast_all(tensor, root, limit);
     });
@@ -100,7 +99,7 @@ class TwoLevelBackend final : public c10d::Backend {
         std::ranges::all_of(outputs[0], [&](const at::Tensor& one) {
           return is_dense(one) && one.numel() == inputs[0].numel() && one.scalar_type() == inputs[0].scalar_type();
         });
-    if (!fits) return parts_.gloo->allgather(outputs, inputs, options);
+    if (!fits) return other().allgather(outputs, inputs, options);
     return begin(outputs[0], [this, all = outputs[0], own = inputs[0], limit = limit_of(options.timeout)] {
       const at::Tensor gathered = gather_all(own.contiguous().view({-1}), limit);
       for (int64_t rank = 0; rank < getSize(); ++rank)
@@ -110,7 +109,7 @@ class TwoLevelBackend final : public c10d::Backend {
   WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override {
     if (!is_dense(output) || !is_dense(input) || !output.is_contiguous() ||
         output.numel() != getSize() * input.numel() || output.scalar_type() != input.scalar_type())
-      return parts_.gloo->_allgather_base(output, input, options);
+      return other()._allgather_base(output, input, options);
     return begin({output}, [this, output, own = input, limit = limit_of(options.timeout)] {
       output.view({-1}).copy_(gather_all(own.contiguous().view({-1}), limit).view({-1}));
     });
@@ -122,53 +121,12 @@ class TwoLevelBackend final : public c10d::Backend {
     });
   }
 
-  WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return parts_.gloo->allreduce_sparse(tensors, options);
-  }
-  WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    return parts_.gloo->allreduce_coalesced(tensors, options);
-  }
-  WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    return parts_.gloo->reduce(tensors, options);
-  }
-  WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override {
-    return parts_.gloo->gather(outputs, inputs, options);
-  }
-  WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override {
-    return parts_.gloo->scatter(outputs, inputs, options);
-  }
-  WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
-                         const c10d::ReduceScatterOptions& options) override {
-    return parts_.gloo->reduce_scatter(outputs, inputs, options);
-  }
-  WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
-                               const c10d::ReduceScatterOptions& options) override {
-    return parts_.gloo->_reduce_scatter_base(output, input, options);
-  }
-  WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override {
-    return parts_.gloo->alltoall(outputs, inputs, options);
-  }
-  WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
-                        std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override {
-    return parts_.gloo->alltoall_base(output, input, output_sizes, input_sizes, options);
-  }
-  WorkPtr send(Tensors& tensors, int rank, int tag) override { return parts_.gloo->send(tensors, rank, tag); }
-  WorkPtr recv(Tensors& tensors, int rank, int tag) override { return parts_.gloo->recv(tensors, rank, tag); }
-  WorkPtr recvAnysource(Tensors& tensors, int tag) override { return parts_.gloo->recvAnysource(tensors, tag); }
-  void monitoredBarrier(const c10d::BarrierOptions& options, bool waits_for_all) override {
-    parts_.gloo->monitoredBarrier(options, waits_for_all);
-  }
-  void setSequenceNumberForGroup() override { parts_.gloo->setSequenceNumberForGroup(); }
-  uint64_t getSequenceNumberForGroup() override { return parts_.gloo->getSequenceNumberForGroup(); }
-
  private:
   struct Job {
     c10::intrusive_ptr<TwoLevelWork> work;
     std::function<void()> steps;
   };
 
-  static bool is_dense(const at::Tensor& tensor) { return tensor.device().is_cpu() && tensor.layout() == at::kStrided; }
-  Milliseconds limit_of(Milliseconds given) const { return given == c10d::kUnsetTimeout ? timeout_ : given; }
   /// A rank that waits for its machine's first one has patience until that one's own limit is over, so that it learns
   /// why.
   static Milliseconds patience(Milliseconds limit) { return limit + kGrace; }
@@ -298,7 +256,6 @@ class TwoLevelBackend final : public c10d::Backend {
   }
 
   TwoLevelParts parts_;
-  Milliseconds timeout_;
   std::mutex mutex_ = {};
   std::condition_variable changed_ = {};
   std::deque<Job> jobs_ = {};
@@ -309,8 +266,9 @@ class TwoLevelBackend final : public c10d::Backend {
 
 }  // namespace
 
-c10::intrusive_ptr<c10d::Backend> make_two_level_backend(const BackendOptions& options, TwoLevelParts parts) {
-  return c10::make_intrusive<TwoLevelBackend>(options, std::move(parts));
+c10::intrusive_ptr<c10d::Backend> make_two_level_backend(const BackendOptions& options, TwoLevelParts parts,
+                                                         c10::intrusive_ptr<c10d::Backend> other) {
+  return c10::make_intrusive<TwoLevelBackend>(options, std::move(parts), std::move(other));
 }
 
 }  // namespace levin

@@ -12,7 +12,6 @@ namespace levin {
 
 /// What the ranks of several machines exchange tensors by.
 struct TwoLevelParts {
-  c10::intrusive_ptr<c10d::Backend> gloo;           ///< of all ranks, for what they rarely do
   std::vector<std::vector<int64_t>> machines = {};  ///< the ranks of each, in order
   size_t machine = 0, index = 0;                    ///< this rank's machine, and its place there
   std::shared_ptr<CollectiveQueue> queue = {};      ///< of `inside`
@@ -22,6 +21,8 @@ struct TwoLevelParts {
 
 /// Makes the backend of ranks on several machines: sums, broadcasts, gathers to all and barriers go through memory
 /// inside of each machine, and between the first ranks of the machines over Gloo. A thread runs them in their order.
-c10::intrusive_ptr<c10d::Backend> make_two_level_backend(const BackendOptions& options, TwoLevelParts parts);
+/// All else goes through `other`.
+c10::intrusive_ptr<c10d::Backend> make_two_level_backend(const BackendOptions& options, TwoLevelParts parts,
+                                                         c10::intrusive_ptr<c10d::Backend> other);
 
 }  // namespace levin
