@@ -105,6 +105,7 @@
 #include <levin/data/transforms/transform.h>
 #include <levin/modules/activation_checkpoint.h>
 #include <levin/modules/autocast.h>
+#include <levin/modules/export/export_program.h>
 #include <levin/modules/gradient_clip_algorithm.h>
 #include <levin/modules/imported_module.h>
 #include <levin/modules/lightning_module.h>

@@ -1,12 +1,11 @@
 #include <levin/trainer/compile_step.h>
-#include <ATen/Context.h>
-#include <dlfcn.h>
 #include <levin/callbacks/callback.h>
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/state/file_bytes.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/private_folder.h>
+#include <levin/core/system/python_of_libtorch.h>
 #include <levin/core/system/version.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/trainer/compiled/compile_step_source.h>
@@ -27,17 +26,6 @@
 namespace levin {
 namespace fs = std::filesystem;
 namespace {
-
-/// Returns the Python whose torch LibTorch is a part of; python3 if it is of no Python.
-std::string python_of_libtorch() {
-  Dl_info library = {};
-  if (dladdr(reinterpret_cast<const void*>(&at::globalContext), &library) == 0) return "python3";
-  // <prefix>/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so
-  const fs::path packages = fs::path(library.dli_fname).parent_path().parent_path().parent_path();
-  const fs::path python = packages.parent_path().parent_path().parent_path() / "bin" / "python3";
-  std::error_code ignored;
-  return packages.filename() == "site-packages" && fs::exists(python, ignored) ? python.string() : "python3";
-}
 
 std::string text_of(const fs::path& file) {
   std::ifstream stream(file);

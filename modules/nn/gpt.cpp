@@ -17,6 +17,7 @@
 #include <levin/modules/parallel/tensor/row_linear.h>
 #include <levin/modules/parallel/tensor/tensor_collectives.h>
 #include <levin/modules/parallel/tensor/vocabulary_cross_entropy.h>
+#include <levin/modules/recording/is_recording.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <cmath>
@@ -209,7 +210,7 @@ void GPTImpl::check(const at::Tensor& tokens) const {
     throw UsageError("GPT: a sequence of ", tokens.size(1), " tokens, but block_size is ", options.block_size,
                      "; set model.block_size to the data's longest sequence, or shorten those");
   }
-  if (!tokens.is_cpu() || tokens.numel() == 0) return;
+  if (!tokens.is_cpu() || tokens.numel() == 0 || recording::is_recording()) return;
   const auto [lowest, highest] = at::aminmax(tokens);
   const int64_t low = lowest.item<int64_t>(), high = highest.item<int64_t>();
   if (low < 0 || high >= options.vocab_size) {

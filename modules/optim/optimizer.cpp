@@ -160,8 +160,9 @@ at::Tensor Optimizer::clip_grad_norm(double max_norm) {
   return norm;
 }
 
-void Optimizer::set_part(const at::Tensor& part, int64_t begin, int64_t numel) {
-  parts_.insert_or_assign(part.unsafeGetTensorImpl(), Part{begin, numel});
+void Optimizer::set_parts(const std::vector<Part>& parts) {
+  parts_.clear();
+  for (const Part& part : parts) parts_.emplace(part.values.unsafeGetTensorImpl(), part);
 }
 
 void Optimizer::zero_grad(bool set_to_none) {

@@ -60,9 +60,15 @@ class Optimizer : public torch::optim::Optimizer {
   /// so that parts of a parameter can be stepped separately.
   virtual bool is_elementwise() const { return false; }
 
-  /// Tells that `part`, in the optimizer's groups, holds elements of a parameter of `numel` elements, from `begin` on.
-  /// Needed for `fused`, which rounds the last elements of a parameter otherwise.
-  void set_part(const at::Tensor& part, int64_t begin, int64_t numel);
+  /// A tensor of the optimizer's groups that holds elements of a parameter of `numel_of_whole` elements, from `begin`
+  /// on.
+  struct Part {
+    at::Tensor values;
+    int64_t begin, numel_of_whole;
+  };
+  /// Tells which tensors are parts of parameters; replaces what an earlier call told. Needed for `fused`, which rounds
+  /// the last elements of a parameter otherwise.
+  void set_parts(const std::vector<Part>& parts);
 
   /// Drops the gradients, or fills them with zeros. LibTorch's zero_grad runs one operation per parameter in both
   /// cases.
@@ -87,7 +93,7 @@ class Optimizer : public torch::optim::Optimizer {
     const at::Tensor* parameter;
     at::Tensor gradient;
     ParamState* state;
-    int64_t begin = 0, numel_of_whole = 0;  ///< of a part (set_part)
+    int64_t begin = 0, numel_of_whole = 0;  ///< of a part (set_parts)
   };
   using Members = std::vector<Member>;
 
@@ -117,9 +123,6 @@ class Optimizer : public torch::optim::Optimizer {
     std::unique_ptr<torch::optim::OptimizerOptions> options = {};  ///< the options at capture
     double lr = 0;                                                 ///< the rate on the device
   };
-  struct Part {
-    int64_t begin, numel_of_whole;
-  };
   Optimizer(Optimizer&& other, const detail::RowLock& lock);
   void step_group(const torch::optim::OptimizerParamGroup& group);
   /// As `first_state` and `update`, for which complex tensors are real ones with a last dimension of 2, as in PyTorch.
@@ -137,7 +140,7 @@ class Optimizer : public torch::optim::Optimizer {
   std::vector<CapturedGroup> captured_ = {};
   bool capturing_ = false;
   size_t group_at_hand_ = 0;
-  std::unordered_map<const at::TensorImpl*, Part> parts_ = {};
+  std::unordered_map<const at::TensorImpl*, Part> parts_ = {};  ///< by their values
   detail::RowSubscription rows_{*this};
 };
 

@@ -1,10 +1,9 @@
 #include <levin/modules/program/argument_json.h>
 #include <c10/core/Layout.h>
-#include <c10/core/MemoryFormat.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/program/schema_numbers.h>
 
 #include <limits>
-#include <map>
 
 namespace levin::program {
 namespace {
@@ -20,37 +19,9 @@ double real(const Json& json) {
   refuse("'" + text + "' is no number");
 }
 
-at::ScalarType dtype_of(int64_t number) {
-  // The numbers of the schema's enum ScalarType.
-  static const std::map<int64_t, at::ScalarType> types = {
-      {1, at::kByte},        {2, at::kChar},          {3, at::kShort},          {4, at::kInt},
-      {5, at::kLong},        {6, at::kHalf},          {7, at::kFloat},          {8, at::kDouble},
-      {9, at::kComplexHalf}, {10, at::kComplexFloat}, {11, at::kComplexDouble}, {12, at::kBool},
-      {13, at::kBFloat16},   {28, at::kUInt16},       {33, at::kUInt32},        {34, at::kUInt64}};
-  const auto found = types.find(number);
-  if (found == types.end())
-    refuse("a tensor has a dtype (number " + std::to_string(number) + ") that levin does not train with");
-  return found->second;
-}
-
 int64_t layout_of(int64_t number) {
-  if (number != 7) refuse("a tensor is sparse or of another layout; levin trains with strided ones");
+  if (number != kStridedNumber) refuse("a tensor is sparse or of another layout; levin trains with strided ones");
   return static_cast<int64_t>(c10::Layout::Strided);
-}
-
-int64_t memory_format_of(int64_t number) {
-  switch (number) {
-    case 1:
-      return static_cast<int64_t>(c10::MemoryFormat::Contiguous);
-    case 2:
-      return static_cast<int64_t>(c10::MemoryFormat::ChannelsLast);
-    case 3:
-      return static_cast<int64_t>(c10::MemoryFormat::ChannelsLast3d);
-    case 4:
-      return static_cast<int64_t>(c10::MemoryFormat::Preserve);
-    default:
-      refuse("there is no memory format with the number " + std::to_string(number));
-  }
 }
 
 c10::Device device_of(const Json& json) {
@@ -138,7 +109,8 @@ Argument read_argument(const Json& json) {
   if (kind == "as_string") return value->get<std::string>();
   if (kind == "as_scalar_type")
     return EnumValue{static_cast<int64_t>(dtype_of(read_integer(*value))), EnumValue::Of::Dtype};
-  if (kind == "as_memory_format") return EnumValue{memory_format_of(read_integer(*value)), EnumValue::Of::MemoryFormat};
+  if (kind == "as_memory_format")
+    return EnumValue{static_cast<int64_t>(memory_format_of(read_integer(*value))), EnumValue::Of::MemoryFormat};
   if (kind == "as_layout") return EnumValue{layout_of(read_integer(*value)), EnumValue::Of::Layout};
   if (kind == "as_device") return device_of(*value);
   if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool")

@@ -99,6 +99,7 @@ struct ExportedProgram {
   std::vector<Output> outputs;
   std::vector<Node> nodes;
   std::map<std::string, TensorMeta> tensors;  ///< by value
+  std::map<std::string, Size> numbers;        ///< whole numbers that nodes make, by value; only of what levin records
   std::map<std::string, Range> ranges;        ///< by symbol
   std::vector<std::string> modules;           ///< paths, in the order of named_modules()
   std::vector<std::string> argument_names;    ///< of forward; empty if unknown

@@ -19,10 +19,6 @@
 namespace levin::program {
 namespace {
 
-constexpr const char* kWeights = "data/weights/";
-constexpr const char* kConstants = "data/constants/";
-constexpr const char* kModel = "models/model.json";
-
 /// The most that an expanded tensor may be larger than its memory.
 constexpr uint64_t kMostExpansion = 1100;
 
@@ -81,8 +77,8 @@ ProgramArchive::ProgramArchive(const std::filesystem::path& path)
       folder_(find_folder()),
       model_(&model_record()),
       program_(parse_program(read(*model_), bytes_.name)),
-      weights_(read_config(std::string(kWeights) + "model_weights_config.json")),
-      constants_(read_config(std::string(kConstants) + "model_constants_config.json")) {}
+      weights_(read_config(std::string(kWeightsFolder) + "model_weights_config.json")),
+      constants_(read_config(std::string(kConstantsFolder) + "model_constants_config.json")) {}
 
 /// PyTorch puts all records into one folder, which has the file's name.
 std::string ProgramArchive::find_folder() const {
@@ -93,7 +89,7 @@ std::string ProgramArchive::find_folder() const {
 }
 
 const ZipRecord& ProgramArchive::model_record() const {
-  if (const ZipRecord* model = find(kModel)) return *model;
+  if (const ZipRecord* model = find(kModelRecord)) return *model;
   const std::string& file = bytes_.name;
   for (const ZipRecord& record : zip_.records()) {
     if (record.name.ends_with(".json") && record.name.starts_with(folder_ + "models/"))
@@ -111,7 +107,7 @@ const ZipRecord& ProgramArchive::model_record() const {
     throw UsageError(file,
                      ": holds what torch.save wrote (a state dict or a checkpoint), no program; load it into a program "
                      "by the option weights");
-  throw UsageError(file, ": not a program, it has no ", kModel,
+  throw UsageError(file, ": not a program, it has no ", kModelRecord,
                    "; a .pt2 file written by Python's torch.export.save was expected");
 }
 
@@ -145,7 +141,7 @@ void ProgramArchive::check_size(const ZipRecord& record, const std::string& name
 
 std::map<std::string, StoredTensor> ProgramArchive::read_config(const std::string& name) const {
   if (const ZipRecord* record = find(name)) return parse_stored_tensors(read(*record), bytes_.name);
-  if (program_.inputs.empty() || name.starts_with(kConstants)) return {};
+  if (program_.inputs.empty() || name.starts_with(kConstantsFolder)) return {};
   throw UsageError(bytes_.name, ": has no ", name,
                    ": its weights are missing; save the program again by torch.export.save");
 }
@@ -173,18 +169,20 @@ at::Tensor ProgramArchive::tensor(const std::string& name, const std::map<std::s
   }
 }
 
-at::Tensor ProgramArchive::weight(const std::string& name) const { return tensor(name, weights_, kWeights); }
-at::Tensor ProgramArchive::constant(const std::string& name) const { return tensor(name, constants_, kConstants); }
+at::Tensor ProgramArchive::weight(const std::string& name) const { return tensor(name, weights_, kWeightsFolder); }
+at::Tensor ProgramArchive::constant(const std::string& name) const {
+  return tensor(name, constants_, kConstantsFolder);
+}
 
 void ProgramArchive::save(const std::filesystem::path& path, const std::map<std::string, at::Tensor>& weights,
                           const std::string& json) const {
   const c10::NoGradGuard no_grad;
-  std::map<std::string, std::string> replaced = {{folder_ + kModel, json}};
+  std::map<std::string, std::string> replaced = {{folder_ + kModelRecord, json}};
   for (const auto& [name, tensor] : weights) {
     const StoredTensor& stored = weights_.at(name);
-    const std::string record = folder_ + kWeights + stored.record;
+    const std::string record = folder_ + kWeightsFolder + stored.record;
     if (replaced.contains(record)) continue;  // parameters that share memory
-    const c10::Storage storage = storage_of(read(*find(kWeights + stored.record)));
+    const c10::Storage storage = storage_of(read(*find(kWeightsFolder + stored.record)));
     view_of(storage, stored.meta, name).copy_(tensor);
     replaced[record] = std::string(static_cast<const char*>(storage.data()), storage.nbytes());
   }

@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kSchemaMajor = 8;
-
 /// "L__self__,,Net;L__self___fc,fc,torch.nn.modules.linear.Linear": key, path and class of each module.
 std::vector<std::pair<std::string, std::string>> module_stack_of(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> modules;

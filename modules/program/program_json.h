@@ -7,6 +7,11 @@
 
 namespace levin::program {
 
+// The version of torch.export's schema, and the names of an archive's records.
+inline constexpr int64_t kSchemaMajor = 8, kSchemaMinor = 20;
+inline constexpr const char *kModelRecord = "models/model.json", *kWeightsFolder = "data/weights/",
+                            *kConstantsFolder = "data/constants/";
+
 /// Where an archive keeps one tensor.
 struct StoredTensor {
   std::string record;  ///< file name within the folder

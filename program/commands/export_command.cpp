@@ -13,6 +13,7 @@
 #include <levin/modules/weights.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
+#include <levin/program/commands/exported_network.h>
 #include <levin/program/commands/run_module.h>
 #include <levin/program/commands/traced_script.h>
 #include <levin/trainer/fit/assembly.h>
@@ -32,23 +33,33 @@ struct ExportFlags {
   std::string out = LEVIN_OPTION(
       out, "",
       ".pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format; .ts, .torchscript: "
-      "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: the program of a ProgramModule, for "
-      "torch.export.load");
+      "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: predict_step as a program, for "
+      "torch.export.load and ProgramModule; .onnx: predict_step as an ONNX model of opset 18");
   std::string example = LEVIN_OPTION(
-      example, "", "For .ts: the sizes of one sample, 3,224,224 or int64:128; unset: the data say what a sample is");
+      example, "",
+      "For .ts, .pt2 and .onnx: the sizes of one sample, 3,224,224 or int64:128; unset: the data say what a sample is");
+  std::vector<std::string> dynamic = LEVIN_OPTION(dynamic, {},
+                                                  "For .pt2 and .onnx: sizes of inputs that may change, "
+                                                  "input:0=batch[1:1024] or input:2=16*height; none: all are fixed; "
+                                                  "unset: the number of samples");
+  bool preprocess = LEVIN_OPTION(
+      preprocess, false,
+      "For .pt2 and .onnx: take samples as the files of the data hold them, and make batches of them in the program");
+  bool inference = LEVIN_OPTION(
+      inference, false, "For .pt2: record evaluation alone; else the program is one of training mode, to train it on");
 };
 
-enum class Format { Weights, Script, Program };
+enum class Format { Weights, Script, Network };
 
 Format format_of(const fs::path& out) {
   const std::string end = out.extension().string();
   for (const char* known : {".pt", ".pth", ".bin", ".safetensors"})
     if (end == known) return Format::Weights;
   if (end == ".ts" || end == ".torchscript") return Format::Script;
-  if (end == ".pt2") return Format::Program;
+  if (end == ".pt2" || end == ".onnx") return Format::Network;
   throw UsageError(
-      "--out: the end of the name tells the format: .pt, .pth, .bin, .safetensors, .ts, .torchscript or "
-      ".pt2, got ",
+      "--out: the end of the name tells the format: .pt, .pth, .bin, .safetensors, .ts, .torchscript, .pt2 or "
+      ".onnx, got ",
       out.string());
 }
 
@@ -184,6 +195,53 @@ void export_script(LightningModule& module, data::DataModule* data, const State&
   if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }
 
+ExportOptions export_options(const ExportFlags& flags) {
+  ExportOptions options{.inference = flags.inference};
+  if (flags.dynamic.empty()) return options;
+  options.dynamic.clear();
+  if (flags.dynamic == std::vector<std::string>{"none"}) return options;
+  for (const std::string& text : flags.dynamic) {
+    try {
+      options.dynamic.push_back(parse_dynamic_size(text));
+    } catch (const UsageError& error) {
+      throw UsageError("--dynamic: ", error.what());
+    }
+  }
+  return options;
+}
+
+/// Describes a network's data in an ONNX model.
+std::vector<std::pair<std::string, std::string>> metadata_of(const State& learned, const std::string& meaning) {
+  std::vector<std::pair<std::string, std::string>> metadata;
+  if (!learned.is_none()) metadata.emplace_back(kLearnedFromData, json_of_state(learned));
+  if (!meaning.empty()) metadata.emplace_back("input", meaning);
+  return metadata;
+}
+
+void export_network(LightningModule& module, data::DataModule* data, const State& learned, const ExportFlags& flags,
+                    const fs::path& out) {
+  auto* const program = dynamic_cast<ProgramModule*>(&module);
+  if (program != nullptr && out.extension() == ".pt2" && !flags.inference) {
+    program->save_program(out);
+    std::cout << out.string() << ": the model's program";
+    return;
+  }
+  data::RawInput input;
+  if (flags.preprocess) {
+    input = script_input(data, flags.example);
+  } else {
+    if (flags.example.empty() && data == nullptr)
+      throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
+    input.example = flags.example.empty() ? first_batch(*data) : example_of(flags.example);
+    input.prepare = [](const Batch& batch) { return batch; };
+  }
+  NetworkToExport network{module, input.example, export_options(flags), metadata_of(learned, input.meaning)};
+  network.options.function = [&](const Batch& batch) { return module.predict_step(input.prepare(batch), 0); };
+  if (out.extension() == ".onnx") network.options.inference = true;
+  std::cout << out.string() << ": predict_step as " << write_exported_network(network, out);
+  if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
+}
+
 int run_export(const ExportFlags& flags, const Words& words) {
   const CommandLine line = read_command_line(schema_of<RunOptions>(), "fit", words);
   const ReadOptions options = read_run_options(line.config);
@@ -192,7 +250,13 @@ int run_export(const ExportFlags& flags, const Words& words) {
     throw UsageError("--out: missing; name the file to write, such as model.safetensors or model.ts");
   const Format format = format_of(flags.out);
   const std::string out = followed(flags.out).string();
-  if (!flags.example.empty() && format != Format::Script) throw UsageError("--example: only a script (.ts) needs one");
+  if (!flags.example.empty() && format == Format::Weights)
+    throw UsageError("--example: only .ts, .pt2 and .onnx need one");
+  if ((!flags.dynamic.empty() || flags.inference || flags.preprocess) && format != Format::Network)
+    throw UsageError(flags.inference    ? "--inference"
+                     : flags.preprocess ? "--preprocess"
+                                        : "--dynamic",
+                     ": only .pt2 and .onnx have it");
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;
@@ -204,13 +268,7 @@ int run_export(const ExportFlags& flags, const Words& words) {
   } else if (format == Format::Script) {
     export_script(*module, data.get(), trained.learned_from_data, flags.example, out);
   } else {
-    auto* const program = dynamic_cast<ProgramModule*>(module.get());
-    if (program == nullptr)
-      throw UsageError(
-          "--out: a .pt2 holds the program of a ProgramModule, and this model is none; write .ts for "
-          "TorchScript");
-    program->save_program(out);
-    std::cout << out << ": the model's program";
+    export_network(*module, data.get(), trained.learned_from_data, flags, out);
   }
   const std::string from = line.flags.ckpt_path.empty() ? "" : trained.file;
   std::cout << "; " << (from.empty() ? "the model's initial weights" : "the weights of " + from) << std::endl;
@@ -231,7 +289,7 @@ the model's initial weights (model.weights) are written.
 A .ts takes samples as the files of the data hold them: numbers of a table that are not standardized, images of bytes.
 What was learned of the training data is in the script, and as JSON in its file levin_data.json.)",
        .rest = Rest::FitFlags,
-       .values = {{"out", "FILE"}, {"example", "SIZES"}}},
+       .values = {{"out", "FILE"}, {"example", "SIZES"}, {"dynamic", "SIZES"}}},
       run_export);
 }
 

@@ -1,5 +1,6 @@
 #include <levin/trainer/compiled/operator_graph.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/recording/trace_watch.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -43,9 +44,9 @@ class Converter {
 
   Json constant(const at::Tensor& tensor) {
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (views_the_same(tensor, inputs_[i])) return {{"v", i}};
+      if (recording::views_the_same(tensor, inputs_[i])) return {{"v", i}};
     for (size_t i = 0; i < result_.constants.size(); ++i)
-      if (views_the_same(tensor, result_.constants[i])) return {{"t", i}};
+      if (recording::views_the_same(tensor, result_.constants[i])) return {{"t", i}};
     result_.constants.push_back(tensor.detach());
     return {{"t", result_.constants.size() - 1}};
   }
@@ -78,7 +79,7 @@ class Converter {
     } else {
       check_gradients(node);
       Json call = {{"op", operator_of(node)}, {"in", Json::array()}, {"out", Json::array()}};
-      if (node.scopeName() == kWithoutGradients) call["no_grad"] = true;
+      if (node.scopeName() == recording::kWithoutGradients) call["no_grad"] = true;
       for (const Value* input : node.inputs()) call["in"].push_back(argument(*input));
       for (const Value* output : node.outputs()) call["out"].push_back(name(*output));
       result_.calls.push_back(std::move(call));
@@ -113,12 +114,6 @@ class Converter {
 };
 
 }  // namespace
-
-bool views_the_same(const at::Tensor& a, const at::Tensor& b) {
-  return a.is_same(b) || (a.has_storage() && b.has_storage() && a.scalar_type() == b.scalar_type() &&
-                          a.storage().is_alias_of(b.storage()) && a.storage_offset() == b.storage_offset() &&
-                          a.sizes() == b.sizes() && a.strides() == b.strides());
-}
 
 OperatorGraph operators_of(const torch::jit::Graph& graph, const std::vector<at::Tensor>& inputs) {
   return Converter(graph, inputs).take();

@@ -24,12 +24,6 @@ struct OperatorGraph {
   std::vector<at::Tensor> constants = {};
 };
 
-/// The scope of the nodes of a graph that ran without gradients.
-inline constexpr const char* kWithoutGradients = "without_gradients";
-
-/// Returns whether both are the same view of the same memory.
-bool views_the_same(const at::Tensor& a, const at::Tensor& b);
-
 /// `inputs` are the tensors behind the graph's inputs: a constant that views the memory of one of them, as the buffers
 /// of a TorchScript module do, becomes that input. Throws levin::UsageError for what is no operator of ATen, and for
 /// gradients that are sparse.

@@ -8,11 +8,9 @@
 #include <levin/core/system/error.h>
 #include <levin/data/download/sha256.h>
 #include <levin/data/loading/batch_tensors.h>
-#include <levin/trainer/compiled/trace_watch.h>
+#include <levin/modules/recording/record.h>
 #include <torch/csrc/autograd/function.h>
-#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <algorithm>
 #include <optional>
@@ -98,29 +96,16 @@ StepOutput step_of(const TracedParts& parts, const Batch& batch, int64_t batch_i
   return output;
 }
 
-/// Records the graph of `run`, which is given to LibTorch's tracer as a function of `inputs`.
+/// Records the graph of `run`, a function of `inputs`.
 std::shared_ptr<torch::jit::Graph> record(const std::vector<at::Tensor>& inputs,
                                           const std::function<torch::jit::Stack()>& run) {
-  // TorchScript's own differentiation and fusion would hide operators from the tracer.
-  const torch::jit::GraphOptimizerEnabledGuard plain(false);
-  torch::jit::Stack stack(inputs.begin(), inputs.end());
-  const auto name = [](const at::Tensor&) { return std::string(); };
-  const TraceWatch watch(inputs);
-  try {
-    auto graph = torch::jit::tracer::trace(
-                     std::move(stack), [&](torch::jit::Stack) { return run(); }, name, /*strict=*/true)
-                     .first->graph;
-    if (watch.has_read())
-      refuse_step(
-          "training_step computes with a number that it reads from tensors (item(), an if), which a compiled step "
-          "would "
-          "take from the first batch for all; compute with tensors (torch::where)");
-    return graph;
-  } catch (const UsageError&) {
-    throw;
-  } catch (const std::exception& error) {
-    refuse_step("LibTorch's tracer cannot follow training_step: " + message_of(error));
-  }
+  const recording::Recording recorded = recording::record(inputs, run);
+  if (!recorded.failure.empty()) refuse_step("LibTorch's tracer cannot follow training_step: " + recorded.failure);
+  if (recorded.read)
+    refuse_step("training_step computes with " + *recorded.read +
+                " (item(), an if), which a compiled step would take from the first batch for all; compute with tensors "
+                "(torch::where)");
+  return recorded.graph;
 }
 
 }  // namespace

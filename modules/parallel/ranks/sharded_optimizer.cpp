@@ -152,17 +152,10 @@ void ShardedOptimizer::follow() {
 
 void ShardedOptimizer::reshard() {
   check_groups();
-  forget_parts();
+  parts_.clear();
   if (buckets_) buckets_->begin_again();
   make_parts();
   optimizer_.state().clear();
-}
-
-/// Another tensor may get the address of one of them.
-void ShardedOptimizer::forget_parts() {
-  if (auto* const ours = dynamic_cast<optim::Optimizer*>(&optimizer_))
-    for (const Part& part : parts_) ours->set_part(part.values, /*begin=*/0, /*numel=*/0);
-  parts_.clear();
 }
 
 /// Checks that the sharded groups hold this rank's parts, as make_parts left them.
@@ -193,7 +186,7 @@ void ShardedOptimizer::make_parts() {
   for (size_t i = 0; i < parameters_.size(); ++i) places[parameters_[i].unsafeGetTensorImpl()] = i;
   std::unordered_map<size_t, at::Tensor> known;
   for (const Part& part : parts_) known[part.parameter] = part.values;
-  forget_parts();
+  parts_.clear();
   for (size_t b = 0; b < memory_.blocks().size(); ++b) {
     const MemoryBlock& block = memory_.blocks()[b];
     const Shard own = shard_of(block.size, group_.rank(), group_.world_size());
@@ -226,8 +219,11 @@ void ShardedOptimizer::make_parts() {
     held.clear();
     for (; part != parts_.end() && part->parameter < end; ++part) held.push_back(part->values);
   }
-  if (auto* const ours = dynamic_cast<optim::Optimizer*>(&optimizer_))
-    for (const Part& one : parts_) ours->set_part(one.values, one.place.begin, parameters_[one.parameter].numel());
+  if (auto* const ours = dynamic_cast<optim::Optimizer*>(&optimizer_)) {
+    std::vector<optim::Optimizer::Part> told;
+    for (const Part& one : parts_) told.push_back({one.values, one.place.begin, parameters_[one.parameter].numel()});
+    ours->set_parts(told);
+  }
 }
 
 void ShardedOptimizer::zero_grad() {

@@ -106,7 +106,6 @@ class ShardedOptimizer : public optim::detail::FoundByOptimizer<ShardedOptimizer
   void make_parts();
   State groups_of_all(const State& groups_of_parts) const;
   void check_groups() const;
-  void forget_parts();
 
   torch::optim::Optimizer& optimizer_;
   std::unique_ptr<BucketMemory> buckets_;  ///< null if the parameters were already divided

@@ -170,10 +170,7 @@ TEST_CASE("fused steps of a parameter's parts are those of the whole") {
                      second = parts.narrow(0, 101, 98).requires_grad_(),
                      third = parts.narrow(0, 199, 4).requires_grad_();
     const auto one = make(options, {whole}), divided = make(options, {first, second, third});
-    auto& of_parts = static_cast<levin::optim::Optimizer&>(*divided);
-    of_parts.set_part(first, 0, 203);
-    of_parts.set_part(second, 101, 203);
-    of_parts.set_part(third, 199, 203);
+    static_cast<levin::optim::Optimizer&>(*divided).set_parts({{first, 0, 203}, {second, 101, 203}, {third, 199, 203}});
     for (int64_t step = 0; step < 20; ++step) {
       for (const at::Tensor& p : {whole, first, second, third}) p.mutable_grad() = gradient(p, step);
       one->step();

@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 import numpy
+import onnxruntime
 import torch
 from safetensors.torch import load_file
 
@@ -74,12 +75,26 @@ def check_net(folder, net, shape, **model):
 def check_mistakes(folder):
     path = config(folder, "mlp", [1, 4, 4])
     assert "--out: missing" in levin("export", "--config", path, code=2)
-    assert "the end of the name tells the format" in levin("export", "--config", path, "--out", "x.onnx", code=2)
+    assert "the end of the name tells the format" in levin("export", "--config", path, "--out", "x.tflite", code=2)
     assert "--example: missing" in levin("export", "--config", path, "--out", folder / "x.ts", code=2)
     assert "expected sizes" in levin("export", "--config", path, "--out", folder / "x.ts", "--example", "1,a", code=2)
     assert "image_shape" in levin("export", "--config", path, "--out", folder / "x.ts", "--example", "3,9", code=2)
-    assert "ProgramModule" in levin("export", "--config", path, "--out", folder / "x.pt2", code=2)
-    assert "only a script" in levin("export", "--config", path, "--out", folder / "x.pt", "--example", "1", code=2)
+    for end in ("pt2", "onnx"):
+        out = folder / f"x.{end}"
+        assert "--example: missing" in levin("export", "--config", path, "--out", out, code=2)
+        assert "INPUT:DIMENSION=NAME" in levin("export", "--config", path, "--out", out, "--example", "1,4,4",
+                                               "--dynamic", "input", code=2)  # fmt: skip
+        assert "no input ids" in levin("export", "--config", path, "--out", out, "--example", "1,4,4",
+                                       "--dynamic", "ids:0=batch", code=2)  # fmt: skip
+        # The network takes images of one size alone.
+        levin("export", "--config", path, "--out", out, "--example", "1,4,4", "--dynamic", "input:2=height", code=2)
+        assert not out.exists()
+    assert [path.name for path in folder.iterdir() if "draft" in path.name] == []
+    assert "only .ts" in levin("export", "--config", path, "--out", folder / "x.pt", "--example", "1", code=2)
+    assert "--dynamic: only" in levin("export", "--config", path, "--out", folder / "x.ts", "--example", "1,4,4",
+                                      "--dynamic", "none", code=2)  # fmt: skip
+    assert "cannot be written" in levin("export", "--config", path, "--out", folder / "no" / "x.pt2",
+                                        "--example", "1,4,4", code=2)  # fmt: skip
     torch.save({"wrong": torch.ones(2)}, folder / "wrong.pt")
     levin("export", "--config", path, "--ckpt-path", folder / "wrong.pt", "--out", folder / "x.pt", code=2)
     assert not (folder / "x.ts").exists() and not (folder / "x.pt").exists()
@@ -96,6 +111,39 @@ def check_script_module(folder):
     assert torch.equal(back(x), net.eval()(x))
 
 
+def check_programs(folder):
+    """predict_step as programs of torch.export and as ONNX models, in Python."""
+    path = config(folder, "resnet18", [3, 32, 32], small_input=True)
+    images = numpy.random.default_rng(1).normal(size=(7, 3, 32, 32)).astype("float32")
+    expected = predicted(folder, path, images)
+    program, model = folder / "net.pt2", folder / "net.onnx"
+    said = levin("export", "--config", path, "--out", program, "--example", "3,32,32", "--inference")
+    assert "program for inference; read back and compared for 1, 3 and 2 samples: largest difference 0;" in said, said
+    loaded = torch.export.load(program).module()
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(torch.from_numpy(images)), expected, rtol=1e-4, atol=1e-5)
+    said = levin("export", "--config", path, "--out", model, "--example", "3,32,32")
+    assert "ONNX model; run by onnxruntime and compared for 1, 3 and 2 samples" in said, said
+    session = onnxruntime.InferenceSession(model)
+    assert session.get_inputs()[0].shape == ["batch", 3, 32, 32], session.get_inputs()[0].shape
+    (result,) = session.run(None, {"input": images})
+    torch.testing.assert_close(torch.from_numpy(result), expected, rtol=1e-4, atol=1e-5)
+    # A program of training mode trains on, by levin alone.
+    levin("export", "--config", path, "--out", program, "--example", "3,32,32")
+    numpy.savez(folder / "data.npz", input=images, target=numpy.arange(7) % 5)
+    levin("fit", "--model.class", "ProgramModule", "--model.program", program, "--data.class", "Npy",
+          "--data.input", folder / "data.npz", "--max-epochs", 1, "--trainer.default_root_dir", folder,
+          "--model.loss", "nll_loss")  # fmt: skip
+    # Fixed sizes, and a script as a program.
+    levin("export", "--config", path, "--out", model, "--example", "3,32,32", "--dynamic", "none")
+    assert onnxruntime.InferenceSession(model).get_inputs()[0].shape == [2, 3, 32, 32]
+    levin("export", "--model.class", "ScriptModule", "--model.file", folder / "python.ts", "--out", program,
+          "--example", "3", "--inference")  # fmt: skip
+    x = torch.randn(5, 3)
+    script = torch.jit.load(folder / "python.ts").eval()
+    assert torch.equal(torch.export.load(program).module()(x), script(x))
+
+
 def check_data_of_config(folder):
     """Without --example the first batch of the data is taken."""
     path = config(folder, "lenet", [1, 28, 28], hidden=8)
@@ -103,6 +151,9 @@ def check_data_of_config(folder):
                  "--data.val_size", 32, "--model.num_classes", 10, "--out", folder / "digits.ts")  # fmt: skip
     assert "any size" in said, said
     assert torch.jit.load(folder / "digits.ts")(torch.zeros(3, 1, 28, 28)).shape == (3, 10)
+    levin("export", "--config", path, "--data.class", "SyntheticDigits", "--data.train_size", 64, "--data.val_size", 32,
+          "--model.num_classes", 10, "--out", folder / "digits.onnx")  # fmt: skip
+    assert onnxruntime.InferenceSession(folder / "digits.onnx").get_inputs()[0].shape == ["batch", 1, 28, 28]
 
 
 def main():
@@ -112,6 +163,7 @@ def main():
         check_net(folder, "resnet18", [3, 32, 32], small_input=True)
         check_mistakes(folder)
         check_script_module(folder)
+        check_programs(folder)
         check_data_of_config(folder)
     print("Python opens what levin exports")
 

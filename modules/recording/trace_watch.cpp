@@ -1,7 +1,6 @@
-#include <levin/trainer/compiled/trace_watch.h>
+#include <levin/modules/recording/trace_watch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
-#include <levin/trainer/compiled/operator_graph.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -13,7 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace levin::compiled {
+namespace levin::recording {
 namespace {
 
 namespace tracer = torch::jit::tracer;
@@ -32,7 +31,28 @@ bool draws(const Node& node) {
   return found && found->hasTag(at::Tag::nondeterministic_seeded);
 }
 
+/// "the result of aten::sum", "an input"
+std::string described(const at::Tensor& tensor) {
+  const auto& state = tracer::getTracingState();
+  const Node* const node = state->hasValue(tensor) ? state->getValue(tensor)->node() : nullptr;
+  if (node == nullptr || node->kind() == c10::prim::Param) return "an input";
+  if (node->kind() == c10::prim::Constant) return "a parameter or buffer";
+  return c10::str("the result of ", node->kind().toQualString());
+}
+
+/// Whether two tensors are equal whatever their values, or not equal.
+bool is_decided(c10::ArrayRef<const c10::IValue> inputs) {
+  const at::Tensor &one = inputs.at(0).toTensor(), &other = inputs.at(1).toTensor();
+  return views_the_same(one, other) || one.sizes() != other.sizes();
+}
+
 }  // namespace
+
+bool views_the_same(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_same(b) || (a.has_storage() && b.has_storage() && a.scalar_type() == b.scalar_type() &&
+                          a.storage().is_alias_of(b.storage()) && a.storage_offset() == b.storage_offset() &&
+                          a.sizes() == b.sizes() && a.strides() == b.strides());
+}
 
 TraceWatch*& TraceWatch::current() {
   thread_local TraceWatch* watch = nullptr;
@@ -62,8 +82,10 @@ TraceWatch::~TraceWatch() {
 void TraceWatch::begin(const at::RecordFunction& function) {
   const std::string_view name = function.name();
   if (name != "aten::_local_scalar_dense" && name != "aten::equal") return;
+  // LibTorch's attention compares query, key and value, which are mostly one tensor.
+  if (name == "aten::equal" && is_decided(function.inputs())) return;
   for (const c10::IValue& input : function.inputs())
-    has_read_ = has_read_ || (input.isTensor() && depends(input.toTensor()));
+    if (!read_ && input.isTensor() && depends(input.toTensor())) read_ = "a number of " + described(input.toTensor());
 }
 
 /// An operator has ended: its nodes are the last ones of the graph, back to the first that is marked already.
@@ -101,4 +123,4 @@ bool TraceWatch::depends(const at::Tensor& tensor) const {
   return false;
 }
 
-}  // namespace levin::compiled
+}  // namespace levin::recording

@@ -1,0 +1,127 @@
+#include <levin/modules/export/canonical_program.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::program {
+namespace {
+
+const std::string kAten = "torch.ops.aten.";
+const std::string kTransposed = kAten + "t.default";
+
+const Argument* find(const Node& node, const std::string& name) {
+  for (const Node::Input& input : node.inputs)
+    if (input.name == name) return &input.value;
+  return nullptr;
+}
+
+/// Keeps the named arguments, in this order; {"mat1", "input"} gives one another name.
+void keep(Node& node, const std::vector<std::pair<std::string, std::string>>& names) {
+  std::vector<Node::Input> kept;
+  for (const auto& [name, new_name] : names)
+    if (const Argument* value = find(node, name)) kept.push_back({new_name, *value});
+  node.inputs = std::move(kept);
+}
+
+std::vector<std::pair<std::string, std::string>> same(const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& name : names) pairs.emplace_back(name, name);
+  return pairs;
+}
+
+bool is_one(const Argument* value) {
+  if (value == nullptr) return true;  // the default
+  if (const auto* whole = std::get_if<int64_t>(value)) return *whole == 1;
+  const auto* real = std::get_if<double>(value);
+  return real != nullptr && *real == 1;
+}
+
+/// Python calls `x + 2` by the overload of tensors.
+void rename_arithmetic(Node& node) {
+  static const std::set<std::string> names = {"add", "add_", "sub", "sub_", "mul", "mul_", "div", "div_"};
+  const std::string name = node.target.substr(kAten.size());
+  const size_t dot = name.find('.');
+  if (name.substr(dot + 1) == "Scalar" && names.contains(name.substr(0, dot)))
+    node.target = kAten + name.substr(0, dot) + ".Tensor";
+}
+
+void rename_convolution(Node& node, const ExportedProgram& program) {
+  const auto& weight = std::get<Name>(*find(node, "weight"));
+  const std::string dims = std::to_string(program.tensors.at(weight.text).sizes.size() - 2) + "d";
+  if (std::get<bool>(*find(node, "transposed"))) {
+    node.target = kAten + ("conv_transpose" + dims) + (dims == "1d" ? ".default" : ".input");
+    return keep(node, same({"input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"}));
+  }
+  node.target = kAten + ("conv" + dims) + ".default";
+  keep(node, same({"input", "weight", "bias", "stride", "padding", "dilation", "groups"}));
+}
+
+void rename_padding(Node& node) {
+  static constexpr std::array kModes = {"reflect", "replicate", "circular", "constant"};  // at::padding_mode
+  node.target = kAten + "pad.default";
+  for (Node::Input& input : node.inputs)
+    if (input.name == "mode") input.value = std::string(kModes.at(static_cast<size_t>(std::get<int64_t>(input.value))));
+}
+
+/// addmm(bias, x, t(weight)) is linear(x, weight, bias).
+void make_linear(ExportedProgram& program) {
+  std::map<std::string, size_t> transposed;  ///< values that `t` made: their nodes
+  for (size_t i = 0; i < program.nodes.size(); ++i) {
+    Node& node = program.nodes[i];
+    if (node.target == kTransposed) transposed[node.name] = i;
+    if (node.target != kAten + "addmm.default") continue;
+    const auto& weight = std::get<Name>(*find(node, "mat2"));
+    const auto& bias = std::get<Name>(*find(node, "self"));
+    const auto found = transposed.find(weight.text);
+    if (found == transposed.end() || !is_one(find(node, "beta")) || !is_one(find(node, "alpha")) ||
+        program.tensors.at(bias.text).sizes.size() != 1)
+      continue;
+    node.target = kAten + "linear.default";
+    keep(node, {{"mat1", "input"}, {"mat2", "weight"}, {"self", "bias"}});
+    node.inputs[1].value = program.nodes[found->second].inputs.front().value;
+  }
+}
+
+void note_names(const Argument& argument, std::set<std::string>& names) {
+  if (const auto* name = std::get_if<Name>(&argument)) names.insert(name->text);
+  if (const auto* list = std::get_if<std::vector<Name>>(&argument))
+    for (const Name& name : *list) names.insert(name.text);
+  if (const auto* list = std::get_if<std::vector<std::optional<Name>>>(&argument))
+    for (const auto& name : *list)
+      if (name) names.insert(name->text);
+}
+
+/// Drops transposed weights that no node reads any more.
+void drop_unread_transposes(ExportedProgram& program) {
+  std::set<std::string> read;
+  for (const Node& node : program.nodes)
+    for (const Node::Input& input : node.inputs) note_names(input.value, read);
+  for (const Output& output : program.outputs) read.insert(output.value);
+  std::erase_if(program.nodes, [&](const Node& node) {
+    const bool is_unread = node.target == kTransposed && !read.contains(node.name);
+    if (is_unread) program.tensors.erase(node.name);
+    return is_unread;
+  });
+}
+
+}  // namespace
+
+void make_canonical(ExportedProgram& program) {
+  for (Node& node : program.nodes) {
+    if (node.target == kAten + "_convolution.default")
+      rename_convolution(node, program);
+    else if (node.target == kAten + "_pad_enum.default")
+      rename_padding(node);
+    else if (node.target.starts_with(kAten))
+      rename_arithmetic(node);
+  }
+  make_linear(program);
+  drop_unread_transposes(program);
+}
+
+}  // namespace levin::program

@@ -1,0 +1,40 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <levin/modules/export/export_program.h>
+#include <levin/modules/export/symbolic_sizes.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace levin::program {
+
+/// The inputs of a function whose sizes may change.
+class DynamicInputs {
+ public:
+  /// `read`: which inputs the function reads; the others have the size of their name, and are no place of it.
+  /// Throws levin::UsageError for inputs, dimensions and ranges that there are not.
+  DynamicInputs(const std::vector<DynamicSize>& dynamic, const std::vector<std::string>& names,
+                const std::vector<at::Tensor>& example, const std::vector<bool>& read);
+
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+  /// Returns the symbols' values in the smallest recording: those of the example, but no size of 1, which operators
+  /// would broadcast.
+  const std::vector<int64_t>& base() const { return base_; }
+  /// Returns inputs in which the symbols have these values: samples of the example, repeated or left out.
+  std::vector<at::Tensor> resized(const std::vector<at::Tensor>& example, const std::vector<int64_t>& point) const;
+
+ private:
+  struct Dimension {
+    size_t input;
+    int64_t dim;
+    size_t symbol;
+  };
+  size_t symbol_of(const DynamicSize& size, int64_t example_size);
+
+  std::vector<Symbol> symbols_ = {};
+  std::vector<int64_t> base_ = {};
+  std::vector<Dimension> dimensions_ = {};
+};
+
+}  // namespace levin::program

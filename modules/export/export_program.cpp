@@ -1,0 +1,323 @@
+#include <levin/modules/export/export_program.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros_like.h>
+#include <levin/core/device/own_generator.h>
+#include <levin/core/device/rng_guard.h>
+#include <levin/core/system/error.h>
+#include <levin/modules/export/dynamic_sizes.h>
+#include <levin/modules/export/onnx/export_onnx.h>
+#include <levin/modules/export/program_of_graph.h>
+#include <levin/modules/export/size_polynomial.h>
+#include <levin/modules/export/symbolic_sizes.h>
+#include <levin/modules/program/program_writer.h>
+#include <levin/modules/program/runner.h>
+#include <levin/modules/recording/record.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <utility>
+
+namespace levin {
+namespace {
+
+using nlohmann::ordered_json;
+using program::ExportedProgram, program::RecordedInputs, program::RecordedProgram, program::Symbol;
+
+[[noreturn]] void refuse(const std::string& what) { throw UsageError("export: ", what); }
+
+ordered_json leaf() { return {{"type", nullptr}, {"context", nullptr}, {"children_spec", ordered_json::array()}}; }
+
+ordered_json node_of(const char* type, const ordered_json& context, size_t leaves) {
+  ordered_json children = ordered_json::array();
+  for (size_t i = 0; i < leaves; ++i) children.push_back(leaf());
+  return {{"type", type}, {"context", context.dump()}, {"children_spec", std::move(children)}};
+}
+
+/// The structures of pytree, version 1: a call of positional arguments, and one tensor or a dict of them.
+std::string in_spec(size_t inputs) {
+  ordered_json call = node_of("builtins.tuple", nullptr, 0);
+  call["children_spec"] = {node_of("builtins.tuple", nullptr, inputs),
+                           node_of("builtins.dict", ordered_json::array(), 0)};
+  return ordered_json{1, std::move(call)}.dump();
+}
+std::string out_spec(const std::vector<std::string>& outputs) {
+  if (outputs.size() == 1 && outputs.front() == "input") return ordered_json{1, leaf()}.dump();
+  return ordered_json{1, node_of("builtins.dict", outputs, outputs.size())}.dump();
+}
+
+/// The entries of a batch, of which a function is one.
+struct Entries {
+  std::vector<std::string> names = {};
+  std::vector<at::Tensor> tensors = {};
+
+  Batch batch() const {
+    Batch batch;
+    for (size_t i = 0; i < names.size(); ++i) batch.set(names[i], tensors[i]);
+    return batch;
+  }
+};
+
+Entries entries_of(const Batch& batch, const char* what) {
+  if (batch.is_own()) refuse(std::string(what) + " of the program's own type is no list of tensors");
+  Entries entries;
+  for (const std::string& name : batch.names()) {
+    if (batch.is_list(name))
+      refuse(std::string(what) + " has a list, " + name + "; a program takes and returns tensors");
+    entries.names.push_back(name);
+    entries.tensors.push_back(batch[name]);
+  }
+  if (entries.names.empty()) refuse(std::string(what) + " has no tensor");
+  return entries;
+}
+
+Entries inputs_of_example(const Batch& example) {
+  Entries inputs = entries_of(example, "the example");
+  for (size_t i = inputs.names.size(); i-- > 0;) {
+    inputs.tensors[i] = inputs.tensors[i].detach().contiguous();
+    if (inputs.names[i] != "target" || inputs.names.size() == 1) continue;
+    inputs.names.erase(inputs.names.begin() + static_cast<std::ptrdiff_t>(i));
+    inputs.tensors.erase(inputs.tensors.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return inputs;
+}
+
+/// Puts a module's buffers back.
+class BuffersBefore {
+ public:
+  explicit BuffersBefore(const torch::nn::Module& module) {
+    for (const at::Tensor& buffer : module.buffers())
+      if (buffer.defined()) kept_.emplace_back(buffer, buffer.clone());
+  }
+  BuffersBefore(const BuffersBefore&) = delete;
+  BuffersBefore& operator=(const BuffersBefore&) = delete;
+  void restore() const {
+    const at::NoGradGuard no_grad;
+    for (const auto& [buffer, before] : kept_) at::Tensor(buffer).copy_(before);
+  }
+  ~BuffersBefore() { restore(); }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept_ = {};
+};
+
+/// Puts the modes of a module's parts back.
+class ModesBefore {
+ public:
+  explicit ModesBefore(torch::nn::Module& module) {
+    kept_.emplace_back(&module, module.is_training());
+    for (const auto& part : module.named_modules("", /*include_self=*/false))
+      kept_.emplace_back(part.value().get(), part.value()->is_training());
+  }
+  ModesBefore(const ModesBefore&) = delete;
+  ModesBefore& operator=(const ModesBefore&) = delete;
+  ~ModesBefore() {
+    // `train` sets the parts below, too, which come later.
+    for (const auto& [part, is_training] : kept_) part->train(is_training);
+  }
+
+ private:
+  std::vector<std::pair<torch::nn::Module*, bool>> kept_ = {};
+};
+
+/// Records a function of a module.
+class Recorder {
+ public:
+  Recorder(torch::nn::Module& module, const ExportOptions& options)
+      : module_(module), options_(options), modes_(module), buffers_(module) {
+    module.train(!options.inference);
+  }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  Entries call(const Entries& inputs) const { return entries_of(options_.function(inputs.batch()), "the result"); }
+
+  /// Returns the program of these inputs, and the names of what the function returned. `reads`: which inputs a node
+  /// reads.
+  RecordedProgram record(const Entries& inputs, std::vector<std::string>& outputs, std::vector<bool>* reads) const {
+    const at::AutoGradMode gradients(!options_.inference);
+    const GeneratorScope default_generator(at::Generator{});  // the tracer knows no operator that is given one
+    const RngGuard random_numbers;
+    RecordedInputs recorded = program::inputs_of_module(module_);
+    for (size_t i = 0; i < inputs.names.size(); ++i)
+      program::add_user_input(recorded, inputs.names[i], inputs.tensors[i]);
+    const recording::Recording recording = recording::record(recorded.tensors, [&]() -> torch::jit::Stack {
+      const Entries results = call(inputs);
+      outputs = results.names;
+      return torch::jit::Stack(results.tensors.begin(), results.tensors.end());
+    });
+    buffers_.restore();
+    if (!recording.failure.empty()) refuse("LibTorch's tracer cannot follow the function: " + recording.failure);
+    if (recording.read)
+      refuse("the function reads " + *recording.read +
+             " (item(), an if), which a program would have as it was in the example; compute with tensors "
+             "(torch::where)");
+    if (reads != nullptr)
+      for (size_t i = 0; i < inputs.names.size(); ++i) {
+        const auto* const value = recording.graph->inputs()[recorded.inputs.size() - inputs.names.size() + i];
+        reads->push_back(value->hasUses());
+      }
+    try {
+      return program::program_of_graph(*recording.graph, recorded, options_.inference);
+    } catch (const UsageError& error) {
+      refuse(std::string("the function ") + error.what());
+    }
+  }
+
+ private:
+  torch::nn::Module& module_;
+  const ExportOptions& options_;
+  ModesBefore modes_;
+  BuffersBefore buffers_;
+};
+
+/// Throws if two recordings have other constants.
+void check_constants(const RecordedProgram& one, const RecordedProgram& other, const std::string& when) {
+  bool are_same = one.constants.size() == other.constants.size();
+  for (size_t i = 0; are_same && i < one.constants.size(); ++i)
+    are_same = one.constants[i].second.sizes() == other.constants[i].second.sizes() &&
+               at::equal(one.constants[i].second, other.constants[i].second);
+  if (!are_same)
+    refuse("C++ makes a tensor (from_blob, tensor, a buffer that is not registered) that is another one " + when +
+           "; make it by operators of LibTorch, or register it as a buffer");
+}
+
+/// Returns other values of the same sizes: samples in another order, and real numbers moved.
+Entries with_other_values(const Entries& inputs) {
+  Entries others = inputs;
+  for (at::Tensor& tensor : others.tensors) {
+    if (tensor.dim() > 0) tensor = tensor.roll(1, 0).contiguous();
+    if (tensor.is_floating_point()) tensor = tensor * 0.75 + 0.125;
+  }
+  return others;
+}
+
+}  // namespace
+
+class ExportedNetwork::Impl {
+ public:
+  Impl(torch::nn::Module& module, const Batch& example, const ExportOptions& options) {
+    const Recorder recorder(module, options);
+    Entries inputs = inputs_of_example(example);
+    const RngGuard random_numbers;
+    {
+      const at::AutoGradMode gradients(!options.inference);
+      recorder.call(inputs);  // whose errors say more than the tracer's
+    }
+    std::vector<bool> reads;
+    RecordedProgram first = recorder.record(inputs, output_names, &reads);
+    const program::DynamicInputs sizes(options.dynamic, inputs.names, inputs.tensors, reads);
+    std::vector<ExportedProgram> recordings;
+    for (const std::vector<int64_t>& point : program::SizePolynomial::points(sizes.base())) {
+      const Entries resized{inputs.names, sizes.resized(inputs.tensors, point)};
+      RecordedProgram one = recorder.record(resized, output_names, nullptr);
+      if (recordings.empty())
+        first = one;
+      else
+        check_constants(first, one, "with other sizes");
+      recordings.push_back(std::move(one.program));
+      if (sizes.symbols().empty()) break;
+    }
+    // A function that reads memory by itself is seen by what changes with the values.
+    RecordedProgram moved = recorder.record(
+        with_other_values({inputs.names, sizes.resized(inputs.tensors, sizes.base())}), output_names, nullptr);
+    check_constants(first, moved, "with other values");
+    if (program::program_text(first.program) != program::program_text(moved.program))
+      refuse(
+          "the function does something else for other values: it computes with numbers that it reads from tensors, "
+          "draws itself, or counts; compute with tensors (torch::where)");
+    program_ = sizes.symbols().empty() ? std::move(recordings.front()) : symbolic(std::move(recordings), sizes);
+    tensors_ = program::inputs_of_module(module).weights;
+    tensors_.constants = std::move(first.constants);
+    keep_inputs(inputs, reads);
+    name_ = module.name();
+    is_inference_ = options.inference;
+    for (const program::Symbol& symbol : sizes.symbols())
+      if (symbol.factor == 1) size_names_[symbol.name] = symbol.meaning;
+    program_.in_spec = in_spec(input_names.size());
+    program_.out_spec = out_spec(output_names);
+  }
+
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const {
+    if (inputs.size() != input_names.size())
+      refuse(c10::str("the network takes ", input_names.size(), " inputs, and was given ", inputs.size()));
+    std::map<std::string, at::Tensor> known;
+    for (const auto& named : {&tensors_.weights, &tensors_.constants}) known.insert(named->begin(), named->end());
+    std::vector<c10::IValue> values;
+    size_t next = 0;
+    for (const program::Input& input : program_.inputs)
+      values.emplace_back(input.kind == program::InputKind::UserTensor ? inputs[next++] : known.at(input.target));
+    const program::Runner runner(program_, "the exported network", {});
+    return runner.run(std::move(values));
+  }
+
+  void save(const std::filesystem::path& path) const { program::write_program(path, program_, tensors_); }
+
+  void save_onnx(const std::filesystem::path& path, std::vector<std::pair<std::string, std::string>> metadata) const {
+    if (!is_inference_) refuse("an ONNX model is recorded in evaluation; set options.inference");
+    onnx::ModelText text{name_, input_names, output_names, size_names_, std::move(metadata)};
+    onnx::write_model(path, onnx::model_of(program_, tensors_, text));
+  }
+
+  std::vector<std::string> input_names, output_names;
+
+ private:
+  /// Drops the user's inputs that no node reads, which are the last ones.
+  void keep_inputs(const Entries& inputs, const std::vector<bool>& reads) {
+    const std::vector<program::Input> all = std::exchange(program_.inputs, {});
+    const size_t first = all.size() - inputs.names.size();
+    program_.inputs.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first));
+    for (size_t i = 0; i < inputs.names.size(); ++i) {
+      const program::Input& input = all[first + i];
+      if (!reads[i]) {
+        program_.tensors.erase(input.value);
+        continue;
+      }
+      input_names.push_back(inputs.names[i]);
+      tensors_.example.push_back(at::zeros_like(inputs.tensors[i]));  // the samples may be nobody's to give away
+      program_.argument_names.push_back(input.value);
+      program_.inputs.push_back(input);
+    }
+  }
+
+  static ExportedProgram symbolic(std::vector<ExportedProgram> recordings, const program::DynamicInputs& sizes) {
+    try {
+      return program::with_symbols(std::move(recordings), sizes.symbols(), sizes.base());
+    } catch (const UsageError& error) {
+      refuse(error.what());
+    }
+  }
+
+  ExportedProgram program_ = {};
+  program::ProgramTensors tensors_ = {};
+  std::string name_ = {};
+  std::map<std::string, std::string> size_names_ = {};  ///< what symbols are called
+  bool is_inference_ = false;
+};
+
+ExportedNetwork::ExportedNetwork(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ExportedNetwork::~ExportedNetwork() = default;
+ExportedNetwork::ExportedNetwork(ExportedNetwork&& other) noexcept = default;
+ExportedNetwork& ExportedNetwork::operator=(ExportedNetwork&& other) noexcept = default;
+const std::vector<std::string>& ExportedNetwork::input_names() const { return impl_->input_names; }
+const std::vector<std::string>& ExportedNetwork::output_names() const { return impl_->output_names; }
+std::vector<at::Tensor> ExportedNetwork::run(const std::vector<at::Tensor>& inputs) const { return impl_->run(inputs); }
+void ExportedNetwork::save(const std::filesystem::path& path) const { impl_->save(path); }
+void ExportedNetwork::save_onnx(const std::filesystem::path& path,
+                                const std::vector<std::pair<std::string, std::string>>& metadata) const {
+  impl_->save_onnx(path, metadata);
+}
+
+ExportedNetwork export_program(torch::nn::Module& module, const Batch& example, const ExportOptions& options) {
+  if (!options.function) refuse("options.function: missing; give the function of a batch that is exported");
+  return ExportedNetwork(std::make_unique<ExportedNetwork::Impl>(module, example, options));
+}
+
+ExportedNetwork export_program(LightningModule& module, const Batch& example, const ExportOptions& options) {
+  ExportOptions all = options;
+  if (!all.function) all.function = [&](const Batch& batch) { return module.predict_step(batch, 0); };
+  return export_program(static_cast<torch::nn::Module&>(module), example, all);
+}
+
+}  // namespace levin

@@ -1,0 +1,406 @@
+#include <levin/modules/export/program_of_graph.h>
+#include <levin/core/system/error.h>
+#include <levin/modules/export/canonical_program.h>
+#include <levin/modules/program/argument_text.h>
+#include <levin/modules/recording/trace_watch.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace levin::program {
+namespace {
+
+using torch::jit::Value;
+using GraphNode = torch::jit::Node;
+
+TensorMeta meta_of(const at::Tensor& tensor, bool requires_grad) {
+  TensorMeta meta{.dtype = tensor.scalar_type(), .requires_grad = requires_grad, .device = tensor.device()};
+  for (const int64_t size : tensor.sizes()) meta.sizes.emplace_back(size);
+  for (const int64_t stride : tensor.strides()) meta.strides.emplace_back(stride);
+  return meta;
+}
+
+/// Returns the part of a module that has the parameter: "net.0" of "net.0.weight".
+std::string owner_of(const std::string& parameter) {
+  const size_t dot = parameter.rfind('.');
+  return dot == std::string::npos ? "" : parameter.substr(0, dot);
+}
+
+class Converter {
+ public:
+  Converter(const torch::jit::Graph& graph, const RecordedInputs& inputs, bool is_inference)
+      : graph_(graph), inputs_(inputs), is_inference_(is_inference) {
+    for (size_t i = 0; i < inputs.inputs.size(); ++i) {
+      const Input& input = inputs.inputs[i];
+      const bool trains = input.kind == InputKind::Parameter && inputs.tensors[i].requires_grad();
+      names_.insert(input.value);
+      program_.tensors[input.value] = meta_of(inputs.tensors[i], trains);
+      arguments_[graph.inputs()[i]] = Name{input.value};
+      if (input.kind != InputKind::UserTensor) owners_[input.value] = owner_of(input.target);
+    }
+    for (const auto& [path, name] : inputs.modules) classes_[path] = name;
+    for (const GraphNode* node : graph.nodes()) convert(*node);
+    finish();
+  }
+  RecordedProgram take() { return {std::move(program_), std::move(constants_)}; }
+
+ private:
+  /// "add", "add_1", ...
+  std::string unique(const std::string& base) {
+    std::string name = base;
+    for (int next = 1; !names_.insert(name).second; ++next) name = base + "_" + std::to_string(next);
+    return name;
+  }
+
+  Argument constant(const at::Tensor& tensor) {
+    for (size_t i = 0; i < inputs_.tensors.size(); ++i)
+      if (recording::views_the_same(tensor, inputs_.tensors[i])) return Name{inputs_.inputs[i].value};
+    for (size_t i = 0; i < constants_.size(); ++i)
+      if (recording::views_the_same(tensor, constants_[i].second)) return Name{lifted_[i].value};
+    if (tensor.layout() != at::kStrided) throw UsageError("uses a sparse tensor");
+    const std::string target = "lifted_tensor_" + std::to_string(constants_.size());
+    const std::string name = unique("c_" + target);
+    program_.tensors[name] = meta_of(tensor, false);
+    lifted_.push_back({InputKind::Constant, name, target, /*persistent=*/false});
+    constants_.emplace_back(target, tensor.detach());
+    return Name{name};
+  }
+
+  static EnumValue enum_of(int64_t value, EnumValue::Of kind) { return {value, kind}; }
+
+  /// `type`: what the operator takes there, which tells a dtype from a number.
+  Argument constant(const c10::IValue& value, const c10::TypePtr& type) {
+    if (value.isNone()) return std::monostate();
+    if (value.isTensor()) return constant(value.toTensor());
+    if (value.isBool()) return value.toBool();
+    if (value.isInt()) return number(value.toInt(), type);
+    if (value.isDouble()) return value.toDouble();
+    if (value.isString()) return value.toStringRef();
+    if (value.isDevice()) return value.toDevice();
+    if (value.isList()) {
+      std::vector<Argument> items;
+      for (const c10::IValue& item : value.toListRef()) items.push_back(constant(item, nullptr));
+      return list(items, type);
+    }
+    throw UsageError("has an argument of type " + value.tagKind());
+  }
+
+  static c10::TypePtr inner(const c10::TypePtr& type) {
+    const auto optional = type == nullptr ? nullptr : type->cast<c10::OptionalType>();
+    return optional ? optional->getElementType() : type;
+  }
+
+  static Argument number(int64_t value, const c10::TypePtr& type) {
+    switch (const c10::TypePtr plain = inner(type); plain == nullptr ? c10::TypeKind::IntType : plain->kind()) {
+      case c10::TypeKind::ScalarTypeType:
+        return enum_of(value, EnumValue::Of::Dtype);
+      case c10::TypeKind::LayoutType:
+        if (value != static_cast<int64_t>(at::kStrided)) throw UsageError("makes a sparse tensor");
+        return enum_of(value, EnumValue::Of::Layout);
+      case c10::TypeKind::MemoryFormatType:
+        return enum_of(value, EnumValue::Of::MemoryFormat);
+      case c10::TypeKind::FloatType:
+        return static_cast<double>(value);
+      default:
+        return value;
+    }
+  }
+
+  /// A list of tensors, tensors or none, or numbers, by what it holds and what the operator takes.
+  static Argument list(const std::vector<Argument>& items, const c10::TypePtr& type) {
+    const c10::TypePtr plain = inner(type);
+    const auto list_type = plain == nullptr ? nullptr : plain->cast<c10::ListType>();
+    const bool takes_none = list_type && list_type->getElementType()->kind() == c10::TypeKind::OptionalType;
+    const bool takes_tensors = list_type && list_type->getElementType()->kind() == c10::TypeKind::TensorType;
+    const auto is_tensor = [](const Argument& item) { return std::holds_alternative<Name>(item); };
+    if (takes_none) {
+      std::vector<std::optional<Name>> names;
+      for (const Argument& item : items)
+        names.push_back(is_tensor(item) ? std::optional(std::get<Name>(item)) : std::nullopt);
+      return names;
+    }
+    if (takes_tensors || (!items.empty() && is_tensor(items.front()))) {
+      std::vector<Name> names;
+      for (const Argument& item : items) names.push_back(std::get<Name>(item));
+      return names;
+    }
+    std::vector<NumberOrName> numbers;
+    for (const Argument& item : items) {
+      if (const auto* whole = std::get_if<int64_t>(&item))
+        numbers.emplace_back(*whole);
+      else if (const auto* real = std::get_if<double>(&item))
+        numbers.emplace_back(*real);
+      else if (const auto* truth = std::get_if<bool>(&item))
+        numbers.emplace_back(*truth);
+      else
+        throw UsageError("has a list of other things than numbers and tensors");
+    }
+    return numbers;
+  }
+
+  Argument argument(const Value& value, const c10::TypePtr& type) {
+    if (const auto known = arguments_.find(&value); known != arguments_.end()) return known->second;
+    const GraphNode& node = *value.node();
+    if (node.kind() == c10::prim::Constant) return constant(*torch::jit::toIValue(&value), type);
+    if (node.kind() == c10::prim::ListConstruct || node.kind() == c10::prim::TupleConstruct) {
+      std::vector<Argument> items;
+      for (const Value* item : node.inputs()) items.push_back(argument(*item, nullptr));
+      return list(items, type);
+    }
+    throw UsageError(c10::str("takes a value of ", node.kind().toQualString()));
+  }
+
+  /// The part of the module whose parameter or buffer the node takes, and those around it.
+  std::vector<std::pair<std::string, std::string>> modules_of(const Node& node) const {
+    std::vector<std::pair<std::string, std::string>> modules = {{"", classes_.at("")}};
+    const auto visit = [&](const Name& name) {
+      const auto owner = owners_.find(name.text);
+      if (owner == owners_.end() || modules.size() > 1) return;
+      const std::string& path = owner->second;
+      for (size_t end = path.find('.'); !path.empty(); end = path.find('.', end + 1)) {
+        const std::string part = path.substr(0, end);
+        if (const auto found = classes_.find(part); found != classes_.end()) modules.emplace_back(part, found->second);
+        if (end == std::string::npos) break;
+      }
+    };
+    for (const Node::Input& input : node.inputs) {
+      if (const auto* name = std::get_if<Name>(&input.value)) visit(*name);
+      if (const auto* names = std::get_if<std::vector<Name>>(&input.value)) std::ranges::for_each(*names, visit);
+    }
+    return modules;
+  }
+
+  void convert(const GraphNode& from) {
+    if (from.kind() == c10::prim::Constant || from.kind() == c10::prim::ListConstruct ||
+        from.kind() == c10::prim::TupleConstruct || from.kind() == c10::prim::ListUnpack)
+      return;
+    const c10::FunctionSchema* const schema = from.maybeSchema();
+    if (schema == nullptr || schema->name().rfind("aten::", 0) != 0)
+      throw UsageError(c10::str("calls ", from.kind().toQualString(), ", no operator of ATen"));
+    Node node;
+    const std::string name = schema->name().substr(6);
+    node.target =
+        "torch.ops.aten." + name + "." + (schema->overload_name().empty() ? "default" : schema->overload_name());
+    try {
+      node.inputs = inputs_of(from, *schema);
+    } catch (const UsageError& error) {
+      throw UsageError("aten::" + name + " " + error.what());
+    }
+    node.name = unique(name);
+    node.modules = modules_of(node);
+    const bool is_without_gradients = from.scopeName() == recording::kWithoutGradients;
+    std::vector<std::string> made;
+    for (size_t i = 0; i < from.outputs().size(); ++i)
+      node.outputs.push_back(output(*from.outputs()[i], node, from.outputs().size() == 1, made));
+    program_.nodes.push_back(node);
+    if (is_inference_ || !is_without_gradients || name.ends_with('_')) return;
+    for (const std::string& value : made) detach(value, node);
+  }
+
+  std::vector<Node::Input> inputs_of(const GraphNode& from, const c10::FunctionSchema& schema) {
+    std::vector<Node::Input> inputs;
+    size_t needed = 0;  // positional arguments up to the last one that differs from its default
+    for (size_t i = 0; i < from.inputs().size(); ++i) {
+      const c10::Argument& declared = schema.arguments().at(i);
+      Argument value = argument(*from.inputs()[i], declared.real_type());
+      const bool is_default = declared.default_value() &&
+                              write_argument(program_, constant(*declared.default_value(), declared.real_type())) ==
+                                  write_argument(program_, value);
+      if (declared.kwarg_only() && is_default) continue;
+      inputs.push_back({declared.name(), std::move(value), declared.kwarg_only()});
+      if (!declared.kwarg_only() && !is_default) needed = inputs.size();
+    }
+    std::vector<Node::Input> kept;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (i < needed || inputs[i].is_keyword) kept.push_back(std::move(inputs[i]));
+    return kept;
+  }
+
+  /// Names a tensor that a node makes, and notes its sizes.
+  std::string tensor_of(const Value& value, const std::string& name) {
+    const auto type = value.type()->cast<c10::TensorType>();
+    const auto sizes = type == nullptr ? std::nullopt : type->sizes().concrete_sizes();
+    const auto strides = type == nullptr ? std::nullopt : type->strides().concrete_sizes();
+    if (!sizes || !strides || !type->scalarType()) throw UsageError("'" + name + "' is no tensor with strides");
+    TensorMeta meta{.dtype = *type->scalarType(), .device = type->device().value_or(c10::kCPU)};
+    meta.sizes.assign(sizes->begin(), sizes->end());
+    meta.strides.assign(strides->begin(), strides->end());
+    program_.tensors[name] = std::move(meta);
+    arguments_[&value] = Name{name};
+    made_by_[name] = &value;
+    return name;
+  }
+
+  /// Results of nodes that have several are items of theirs, as in Python.
+  Node::Output output(const Value& value, const Node& node, bool is_alone, std::vector<std::string>& made) {
+    const auto entry = [&](const Value& one, const std::string& name) {
+      made.push_back(tensor_of(one, name));
+      return Name{name};
+    };
+    const bool is_list = value.type()->kind() == c10::TypeKind::ListType;
+    if (!is_list) {
+      if (value.type()->kind() != c10::TypeKind::TensorType) throw UsageError(node.target + " returns no tensor");
+      return std::optional(entry(value, is_alone ? node.name : unique("getitem")));
+    }
+    std::vector<Name> names;
+    for (const torch::jit::Use& use : value.uses())
+      if (use.user->kind() == c10::prim::ListUnpack && names.empty())
+        for (const Value* item : use.user->outputs()) names.push_back(entry(*item, unique("getitem")));
+    return names;
+  }
+
+  /// What ran without gradients is a constant for all that follow.
+  void detach(const std::string& value, const Node& made_by) {
+    Node node;
+    node.target = "torch.ops.aten.detach.default";
+    node.modules = made_by.modules;
+    node.name = unique("detach");
+    node.inputs = {{"self", Name{value}}};
+    node.outputs = {std::optional(Name{node.name})};
+    program_.tensors[node.name] = program_.tensors.at(value);
+    arguments_[made_by_.at(value)] = Name{node.name};
+    program_.nodes.push_back(std::move(node));
+  }
+
+  void finish() {
+    for (const Value* value : graph_.outputs()) {
+      const Argument result = argument(*value, nullptr);
+      const auto add = [&](const Name& name) { program_.outputs.push_back({OutputKind::User, name.text, ""}); };
+      if (const auto* name = std::get_if<Name>(&result)) add(*name);
+      if (const auto* names = std::get_if<std::vector<Name>>(&result)) std::ranges::for_each(*names, add);
+    }
+    const auto first_of_user = std::ranges::find(inputs_.inputs, InputKind::UserTensor, &Input::kind);
+    program_.inputs.assign(inputs_.inputs.begin(), first_of_user);
+    program_.inputs.insert(program_.inputs.end(), lifted_.begin(), lifted_.end());
+    program_.inputs.insert(program_.inputs.end(), first_of_user, inputs_.inputs.end());
+    for (const auto& [path, name] : inputs_.modules)
+      if (!path.empty()) program_.modules.push_back(path);
+  }
+
+  const torch::jit::Graph& graph_;
+  const RecordedInputs& inputs_;
+  const bool is_inference_;
+  ExportedProgram program_ = {};
+  ProgramTensors::Named constants_ = {};
+  std::vector<Input> lifted_ = {};  ///< the program's inputs for `constants_`
+  std::set<std::string> names_ = {};
+  std::map<std::string, std::string> owners_ = {}, classes_ = {};
+  std::unordered_map<const Value*, Argument> arguments_ = {};
+  std::map<std::string, const Value*> made_by_ = {};
+};
+
+}  // namespace
+
+std::string python_name(std::string name) {
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) name = "_" + name;
+  return name;
+}
+
+namespace {
+
+/// Members of Python's torch.nn.Module, which cannot set a tensor or a part of such a name.
+void check_name(const std::string& path) {
+  static const std::set<std::string> taken = {"add_module",
+                                              "apply",
+                                              "bfloat16",
+                                              "buffers",
+                                              "call_super_init",
+                                              "children",
+                                              "compile",
+                                              "cpu",
+                                              "cuda",
+                                              "double",
+                                              "dump_patches",
+                                              "eval",
+                                              "extra_repr",
+                                              "float",
+                                              "forward",
+                                              "get_buffer",
+                                              "get_parameter",
+                                              "get_submodule",
+                                              "half",
+                                              "load_state_dict",
+                                              "modules",
+                                              "named_buffers",
+                                              "named_children",
+                                              "named_modules",
+                                              "named_parameters",
+                                              "parameters",
+                                              "register_buffer",
+                                              "register_module",
+                                              "register_parameter",
+                                              "requires_grad_",
+                                              "set_submodule",
+                                              "share_memory",
+                                              "state_dict",
+                                              "to",
+                                              "to_empty",
+                                              "train",
+                                              "training",
+                                              "type",
+                                              "zero_grad"};
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    if (const std::string part = path.substr(begin, end - begin); taken.contains(part))
+      throw UsageError("export: '", path, "': Python's torch.nn.Module has a member ", part,
+                       "; register it by another name");
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+RecordedInputs inputs_of_module(const torch::nn::Module& module) {
+  RecordedInputs inputs;
+  std::map<const at::TensorImpl*, size_t> known;
+  const auto add = [&](const std::string& name, InputKind kind, const at::Tensor& tensor) {
+    if (!tensor.defined()) return;
+    check_name(name);
+    inputs.weights.weights.emplace_back(name, tensor);
+    if (kind == InputKind::Parameter) ++inputs.weights.parameters;
+    if (!known.emplace(tensor.unsafeGetTensorImpl(), inputs.inputs.size()).second) return;
+    const std::string prefix = kind == InputKind::Parameter ? "p_" : "b_";
+    inputs.inputs.push_back({kind, prefix + python_name(name), name});
+    inputs.tensors.push_back(tensor);
+  };
+  for (const auto& item : module.named_parameters()) add(item.key(), InputKind::Parameter, item.value());
+  for (const auto& item : module.named_buffers()) add(item.key(), InputKind::Buffer, item.value());
+  inputs.modules.emplace_back("", module.name());
+  for (const auto& part : module.named_modules("", /*include_self=*/false))
+    inputs.modules.emplace_back(part.key(), part.value()->name());
+  // A class with a comma or a semicolon in its name (templates) would end its entry.
+  for (auto& [path, name] : inputs.modules) std::erase_if(name, [](char c) { return c == ',' || c == ';'; });
+  return inputs;
+}
+
+void add_user_input(RecordedInputs& inputs, const std::string& name, const at::Tensor& tensor) {
+  inputs.inputs.push_back({InputKind::UserTensor, python_name(name), /*target=*/""});
+  inputs.tensors.push_back(tensor);
+}
+
+RecordedProgram program_of_graph(const torch::jit::Graph& graph, const RecordedInputs& inputs, bool is_inference) {
+  RecordedProgram recorded = Converter(graph, inputs, is_inference).take();
+  make_canonical(recorded.program);
+  return recorded;
+}
+
+std::string named_operator(const Node& node) {
+  constexpr std::string_view kAten = "torch.ops.";
+  std::string name = node.target;
+  if (name.starts_with(kAten)) name = name.substr(kAten.size());
+  name = name.substr(0, name.rfind('.'));
+  if (const size_t dot = name.find('.'); dot != std::string::npos) name.replace(dot, 1, "::");
+  if (node.modules.empty() || node.modules.back().first.empty()) return name;
+  return name + " of " + node.modules.back().first;
+}
+
+}  // namespace levin::program

@@ -1,0 +1,18 @@
+#pragma once
+#include <levin/modules/program/exported_program.h>
+
+#include <nlohmann/json.hpp>
+
+namespace levin::program {
+
+/// What read_argument and the others of argument_json.h read, written again. A name in an argument is a tensor if
+/// `program` has it among its tensors, else a number.
+nlohmann::ordered_json write_argument(const ExportedProgram& program, const Argument& argument);
+nlohmann::ordered_json write_output(const ExportedProgram& program, const Node::Output& output);
+nlohmann::ordered_json write_tensor_meta(const TensorMeta& meta);
+/// {"as_tensor": {"name": "x"}}
+nlohmann::ordered_json write_tensor_name(const std::string& name);
+/// {"as_int": 3}, or the expression with the size that it had when it was recorded as a hint.
+nlohmann::ordered_json write_size(const Size& size);
+
+}  // namespace levin::program
