@@ -90,13 +90,16 @@ DynamicInputs::DynamicInputs(const std::vector<DynamicSize>& dynamic, const std:
 size_t DynamicInputs::symbol_of(const DynamicSize& size, int64_t example_size) {
   if (size.factor < 1)
     throw UsageError("export: the factor of ", size.name, " is ", size.factor, ", and must be positive");
-  const int64_t base = std::max(rounded_up(example_size, size.factor), kSmallest);
+  // A few samples do as well as a batch of data; of other dimensions a network may need as many as the example has.
+  const bool is_batch = size.name == "batch" && size.factor == 1;
+  const int64_t of_example = rounded_up(example_size, size.factor);
+  const int64_t base = std::max(is_batch ? size.least.value_or(1) : of_example, kSmallest);
   const auto known = std::ranges::find(symbols_, size.name, &Symbol::meaning);
   if (known != symbols_.end()) {
     const auto index = static_cast<size_t>(known - symbols_.begin());
-    if (base_[index] != base || known->factor != size.factor)
+    if (of_example_[index] != of_example || known->factor != size.factor)
       throw UsageError("export: dimensions of the size ", size.name, " differ in the example, ",
-                       base_[index] * known->factor, " and ", example_size, "; give them names of their own");
+                       of_example_[index] * known->factor, " and ", example_size, "; give them names of their own");
     return index;
   }
   const int64_t least = rounded_up(size.least.value_or(1), size.factor);
@@ -104,6 +107,7 @@ size_t DynamicInputs::symbol_of(const DynamicSize& size, int64_t example_size) {
   if (least < 1 || (most && *most < least)) throw UsageError("export: the range of ", size.name, " has no size");
   symbols_.push_back({"s" + std::to_string(symbols_.size()), size.name, size.factor, {least, most}});
   base_.push_back(base);
+  of_example_.push_back(of_example);
   return symbols_.size() - 1;
 }
 

@@ -18,8 +18,8 @@ class DynamicInputs {
                 const std::vector<at::Tensor>& example, const std::vector<bool>& read);
 
   const std::vector<Symbol>& symbols() const { return symbols_; }
-  /// Returns the symbols' values in the smallest recording: those of the example, but no size of 1, which operators
-  /// would broadcast.
+  /// Returns the symbols' values in the smallest recording: those of the example, of a batch as few samples as may be,
+  /// and no size of 1, which operators would broadcast.
   const std::vector<int64_t>& base() const { return base_; }
   /// Returns inputs in which the symbols have these values: samples of the example, repeated or left out.
   std::vector<at::Tensor> resized(const std::vector<at::Tensor>& example, const std::vector<int64_t>& point) const;
@@ -33,7 +33,7 @@ class DynamicInputs {
   size_t symbol_of(const DynamicSize& size, int64_t example_size);
 
   std::vector<Symbol> symbols_ = {};
-  std::vector<int64_t> base_ = {};
+  std::vector<int64_t> base_ = {}, of_example_ = {};
   std::vector<Dimension> dimensions_ = {};
 };
 

@@ -185,6 +185,7 @@ ExportedProgram with_symbols(std::vector<ExportedProgram> recordings, const std:
     numbers[n].replace(*size);
   }
   maker.finish();
+  for (size_t s = 0; s < symbols.size(); ++s) recordings.front().hints[symbols[s].name] = base[s];
   return std::move(recordings.front());
 }
 

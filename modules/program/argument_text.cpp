@@ -3,6 +3,7 @@
 #include <c10/core/MemoryFormat.h>
 #include <levin/modules/program/argument_json.h>
 #include <levin/modules/program/schema_numbers.h>
+#include <levin/modules/program/size_expression.h>
 
 #include <cmath>
 #include <utility>
@@ -71,15 +72,17 @@ OrderedJson numbers(const std::vector<NumberOrName>& list) {
 
 OrderedJson write_tensor_name(const std::string& name) { return {{"as_tensor", {{"name", name}}}}; }
 
-OrderedJson write_size(const Size& size) {
+OrderedJson write_size(const Size& size, const std::map<std::string, int64_t>& hints) {
   if (const auto* number = std::get_if<int64_t>(&size)) return {{"as_int", *number}};
-  return {{"as_expr", {{"expr_str", std::get<std::string>(size)}, {"hint", nullptr}}}};
+  const auto& expression = std::get<std::string>(size);
+  const std::optional<int64_t> hint = value_of(expression, hints);
+  return {{"as_expr", {{"expr_str", expression}, {"hint", hint ? OrderedJson{{"as_int", *hint}} : OrderedJson()}}}};
 }
 
-OrderedJson write_tensor_meta(const TensorMeta& meta) {
-  const auto list = [](const std::vector<Size>& sizes) {
+OrderedJson write_tensor_meta(const TensorMeta& meta, const std::map<std::string, int64_t>& hints) {
+  const auto list = [&](const std::vector<Size>& sizes) {
     OrderedJson items = OrderedJson::array();
-    for (const Size& size : sizes) items.push_back(write_size(size));
+    for (const Size& size : sizes) items.push_back(write_size(size, hints));
     return items;
   };
   return {{"dtype", number_of(meta.dtype)},
@@ -97,27 +100,27 @@ OrderedJson write_argument(const ExportedProgram& program, const Argument& argum
     for (const auto& name : names) items.push_back(write(name));
     return items;
   };
-  return std::visit(Overloaded{[](std::monostate) -> OrderedJson { return {{"as_none", true}}; },
-                               [&](const Name& name) -> OrderedJson {
-                                 if (program.tensors.contains(name.text)) return write_tensor_name(name.text);
-                                 return {{"as_sym_int", {{"as_name", name.text}}}};
-                               },
-                               [&](const std::vector<Name>& names) -> OrderedJson {
-                                 return {{"as_tensors", tensors(names, [](const Name& name) -> OrderedJson {
-                                            return {{"name", name.text}};
-                                          })}};
-                               },
-                               [&](const std::vector<std::optional<Name>>& names) -> OrderedJson {
-                                 return {{"as_optional_tensors", tensors(names, optional_tensor)}};
-                               },
-                               [](int64_t value) -> OrderedJson { return {{"as_int", value}}; },
-                               [](double value) -> OrderedJson { return {{"as_float", write_real(value)}}; },
-                               [](bool value) -> OrderedJson { return {{"as_bool", value}}; },
-                               [](const std::string& text) -> OrderedJson { return {{"as_string", text}}; },
-                               [](const std::vector<NumberOrName>& list) -> OrderedJson { return numbers(list); },
-                               [](const EnumValue& value) -> OrderedJson { return enum_value(value); },
-                               [](const c10::Device& value) -> OrderedJson { return {{"as_device", write_device(value)}}; }},
-                    argument);
+  return std::visit(
+      Overloaded{[](std::monostate) -> OrderedJson { return {{"as_none", true}}; },
+                 [&](const Name& name) -> OrderedJson {
+                   if (program.tensors.contains(name.text)) return write_tensor_name(name.text);
+                   return {{"as_sym_int", {{"as_name", name.text}}}};
+                 },
+                 [&](const std::vector<Name>& names) -> OrderedJson {
+                   return {{"as_tensors",
+                            tensors(names, [](const Name& name) -> OrderedJson { return {{"name", name.text}}; })}};
+                 },
+                 [&](const std::vector<std::optional<Name>>& names) -> OrderedJson {
+                   return {{"as_optional_tensors", tensors(names, optional_tensor)}};
+                 },
+                 [](int64_t value) -> OrderedJson { return {{"as_int", value}}; },
+                 [](double value) -> OrderedJson { return {{"as_float", write_real(value)}}; },
+                 [](bool value) -> OrderedJson { return {{"as_bool", value}}; },
+                 [](const std::string& text) -> OrderedJson { return {{"as_string", text}}; },
+                 [](const std::vector<NumberOrName>& list) -> OrderedJson { return numbers(list); },
+                 [](const EnumValue& value) -> OrderedJson { return enum_value(value); },
+                 [](const c10::Device& value) -> OrderedJson { return {{"as_device", write_device(value)}}; }},
+      argument);
 }
 
 OrderedJson write_output(const ExportedProgram& program, const Node::Output& output) {

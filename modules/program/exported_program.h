@@ -101,6 +101,7 @@ struct ExportedProgram {
   std::map<std::string, TensorMeta> tensors;  ///< by value
   std::map<std::string, Size> numbers;        ///< whole numbers that nodes make, by value; only of what levin records
   std::map<std::string, Range> ranges;        ///< by symbol
+  std::map<std::string, int64_t> hints;       ///< by symbol: its value when levin recorded the program
   std::vector<std::string> modules;           ///< paths, in the order of named_modules()
   std::vector<std::string> argument_names;    ///< of forward; empty if unknown
   std::string in_spec, out_spec;              ///< the structures of inputs and outputs, as pytree's JSON

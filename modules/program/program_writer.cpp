@@ -73,8 +73,8 @@ OrderedJson graph_of(const ExportedProgram& program) {
   for (const Input& input : program.inputs) inputs.push_back(write_tensor_name(input.value));
   for (const Output& output : program.outputs) outputs.push_back(write_tensor_name(output.value));
   for (const Node& node : program.nodes) nodes.push_back(node_of(program, node));
-  for (const auto& [name, meta] : program.tensors) tensors[name] = write_tensor_meta(meta);
-  for (const auto& [name, size] : program.numbers) numbers[name] = write_size(size);
+  for (const auto& [name, meta] : program.tensors) tensors[name] = write_tensor_meta(meta, program.hints);
+  for (const auto& [name, size] : program.numbers) numbers[name] = write_size(size, program.hints);
   return {{"inputs", std::move(inputs)},
           {"outputs", std::move(outputs)},
           {"nodes", std::move(nodes)},
@@ -137,7 +137,7 @@ class TensorRecords {
     config_[name] = {{"path_name", record_ + std::to_string(place.storage)},
                      {"is_param", is_parameter},
                      {"use_pickle", false},
-                     {"tensor_meta", write_tensor_meta(meta)}};
+                     {"tensor_meta", write_tensor_meta(meta, {})}};
   }
 
   std::string record_;

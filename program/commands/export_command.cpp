@@ -34,7 +34,8 @@ struct ExportFlags {
       out, "",
       ".pt, .pth, .bin: the weights, for torch.load; .safetensors: the same in that format; .ts, .torchscript: "
       "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: predict_step as a program, for "
-      "torch.export.load and ProgramModule; .onnx: predict_step as an ONNX model of opset 18");
+      "torch.export.load and ProgramModule; .aoti.pt2: the same compiled by AOTInductor, for this kind of "
+      "machine; .onnx: an ONNX model of opset 18");
   std::string example = LEVIN_OPTION(
       example, "",
       "For .ts, .pt2 and .onnx: the sizes of one sample, 3,224,224 or int64:128; unset: the data say what a sample is");
@@ -221,7 +222,9 @@ std::vector<std::pair<std::string, std::string>> metadata_of(const State& learne
 void export_network(LightningModule& module, data::DataModule* data, const State& learned, const ExportFlags& flags,
                     const fs::path& out) {
   auto* const program = dynamic_cast<ProgramModule*>(&module);
-  if (program != nullptr && out.extension() == ".pt2" && !flags.inference) {
+  const std::string name = out.filename().string();
+  const bool is_for_use = name.ends_with(".onnx") || name.ends_with(kPackageEnd);
+  if (program != nullptr && !is_for_use && !flags.inference) {
     program->save_program(out);
     std::cout << out.string() << ": the model's program";
     return;
@@ -237,7 +240,7 @@ void export_network(LightningModule& module, data::DataModule* data, const State
   }
   NetworkToExport network{module, input.example, export_options(flags), metadata_of(learned, input.meaning)};
   network.options.function = [&](const Batch& batch) { return module.predict_step(input.prepare(batch), 0); };
-  if (out.extension() == ".onnx") network.options.inference = true;
+  if (is_for_use) network.options.inference = true;
   std::cout << out.string() << ": predict_step as " << write_exported_network(network, out);
   if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }

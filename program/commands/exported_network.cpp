@@ -8,7 +8,7 @@
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/python_of_libtorch.h>
-#include <levin/modules/program_module.h>
+#include <levin/modules/export/program_file.h>
 #include <levin/program/cli/shell_word.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -115,6 +115,7 @@ double compare(const std::vector<Comparison>& comparisons, const char* what, con
   return largest;
 }
 
+/// Ends with 3 if onnxruntime is missing.
 constexpr const char* kRunModel = R"(
 import sys, torch
 try:
@@ -130,15 +131,30 @@ for inputs in torch.load(sys.argv[2]):
 torch.save(results, sys.argv[3])
 )";
 
-/// Runs the model by onnxruntime; returns the largest difference, or nothing where there is no onnxruntime.
-std::optional<double> compare_model(const std::vector<Comparison>& comparisons, const fs::path& model) {
-  const fs::path folder = model.parent_path(), script = folder / "run.py", inputs = folder / "inputs.pt",
+/// Compiles program.pt2 in the package's folder, and runs the package.
+constexpr const char* kCompilePackage = R"(
+import os, sys, torch
+program = torch.export.load(os.path.join(os.path.dirname(sys.argv[1]), "program.pt2"))
+torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
+model = torch._inductor.aoti_load_package(sys.argv[1])
+results = []
+for inputs in torch.load(sys.argv[2]):
+    found = model(*inputs)
+    results.append(list(found.values()) if isinstance(found, dict) else [found])
+torch.save(results, sys.argv[3])
+)";
+
+/// Runs a script of Python with a file of the draft and the inputs, and compares its results. Returns the largest
+/// difference; nothing if there is no Python that has what the script needs.
+std::optional<double> compare_by_python(const char* script_text, const std::vector<Comparison>& comparisons,
+                                        const fs::path& file, const char* what) {
+  const fs::path folder = file.parent_path(), script = folder / "run.py", inputs = folder / "inputs.pt",
                  results = folder / "results.pt", errors = folder / "errors";
   const auto remove = c10::make_scope_exit([&] {
     std::error_code ignored;
-    for (const fs::path& file : {script, inputs, results, errors}) fs::remove(file, ignored);
+    for (const fs::path& one : {script, inputs, results, errors}) fs::remove(one, ignored);
   });
-  write_text_file_atomically(script, kRunModel);
+  write_text_file_atomically(script, script_text);
   State batches = State::list();
   for (const Comparison& one : comparisons) {
     State tensors = State::list();
@@ -147,18 +163,20 @@ std::optional<double> compare_model(const std::vector<Comparison>& comparisons, 
   }
   save_state(batches, inputs);
   std::string command = shell_word(python_of_libtorch());
-  for (const fs::path& file : {script, model, inputs, results}) command += " " + shell_word(file.string());
+  for (const fs::path& one : {script, file, inputs, results}) command += " " + shell_word(fs::absolute(one).string());
   command += " > /dev/null 2> " + shell_word(errors.string());
   const int status = std::system(command.c_str());
   if (!fs::exists(results)) {
-    constexpr int kNoRuntime = 3;
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == kNoRuntime || WEXITSTATUS(status) == 127)) return std::nullopt;
-    const FileBytes text = map_file_bytes(errors);
-    throw UsageError("levin export: onnxruntime does not run the model: ", text.text());
+    constexpr int kNoModule = 3, kNoPython = 127;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (code == kNoModule || code == kNoPython) return std::nullopt;
+    const std::string text(map_file_bytes(errors).text());
+    throw UsageError("levin export: ", what, " failed in Python:\n",
+                     text.substr(text.size() - std::min<size_t>(text.size(), 2000)));
   }
   const State loaded = load_state(results);
   size_t next = 0;
-  return compare(comparisons, "the model, by onnxruntime,", [&](const std::vector<at::Tensor>&) {
+  return compare(comparisons, what, [&](const std::vector<at::Tensor>&) {
     std::vector<at::Tensor> tensors;
     for (const State& one : loaded.items().at(next).items()) tensors.push_back(one.to_tensor());
     ++next;
@@ -166,40 +184,60 @@ std::optional<double> compare_model(const std::vector<Comparison>& comparisons, 
   });
 }
 
+/// Writes the file and compares it; returns what it is, and how it was compared.
+using Written = std::pair<std::string, std::string>;
+
+Written write_model(const NetworkToExport& network, const ExportedNetwork& exported,
+                    const std::vector<Comparison>& comparisons, const fs::path& file, double& largest) {
+  exported.save_onnx(file, network.metadata);
+  const std::optional<double> of_model = compare_by_python(kRunModel, comparisons, file, "the model, by onnxruntime,");
+  if (of_model) {
+    largest = *of_model;
+    return {"an ONNX model", "run by onnxruntime and compared"};
+  }
+  largest = compare(comparisons, "the program", [&](const auto& inputs) { return exported.run(inputs); });
+  return {"an ONNX model", "not run, since there is no onnxruntime; its operators compared"};
+}
+
+Written write_package(const ExportedNetwork& exported, const std::vector<Comparison>& comparisons, const fs::path& file,
+                      double& largest) {
+  const fs::path program = file.parent_path() / "program.pt2";
+  exported.save(program);
+  const std::optional<double> of_package =
+      compare_by_python(kCompilePackage, comparisons, file, "the package of AOTInductor");
+  if (!of_package)
+    throw UsageError("levin export: a package of AOTInductor is compiled by Python, and there is no ",
+                     python_of_libtorch());
+  fs::remove(program);
+  largest = *of_package;
+  return {"a package of AOTInductor", "run and compared"};
+}
+
+Written write_program(const NetworkToExport& network, const ExportedNetwork& exported,
+                      const std::vector<Comparison>& comparisons, const fs::path& file, double& largest) {
+  exported.save(file);
+  const program::ProgramFile written(file, network.module);
+  largest = compare(comparisons, "the written program", [&](const auto& inputs) { return written.run(inputs); });
+  return {network.options.inference ? "a program for inference" : "a program of training mode",
+          "read back and compared"};
+}
+
 }  // namespace
 
 std::string write_exported_network(const NetworkToExport& network, const fs::path& out) {
-  const bool is_model = out.extension() == ".onnx";
   const ExportedNetwork exported = export_program(network.module, network.example, network.options);
   const NetworkDraft draft(out);
-  if (is_model)
-    exported.save_onnx(draft.file(), network.metadata);
-  else
-    exported.save(draft.file());
-
   const at::NoGradGuard no_grad;
   network.module.eval();
   const std::vector<Comparison> comparisons = comparisons_of(network, exported);
   double largest = 0;
-  std::string by = "read back and compared";
-  if (is_model) {
-    const std::optional<double> of_model = compare_model(comparisons, draft.file());
-    by =
-        of_model ? "run by onnxruntime and compared" : "not run, since there is no onnxruntime; its operators compared";
-    largest = of_model ? *of_model
-                       : compare(comparisons, "the program", [&](const auto& inputs) { return exported.run(inputs); });
-  } else if (network.module.parameters().empty()) {  // no ProgramModule
-    largest = compare(comparisons, "the program", [&](const auto& inputs) { return exported.run(inputs); });
-  } else {
-    ProgramModule read({.program = draft.file().string()});
-    read.eval();
-    largest = compare(comparisons, "the written program", [&](const auto& inputs) { return read.run_program(inputs); });
-  }
+  const std::string name = out.filename().string();
+  const auto [what, how] = name.ends_with(".onnx") ? write_model(network, exported, comparisons, draft.file(), largest)
+                           : name.ends_with(kPackageEnd)
+                               ? write_package(exported, comparisons, draft.file(), largest)
+                               : write_program(network, exported, comparisons, draft.file(), largest);
   draft.move();
-  return c10::str(is_model                    ? "an ONNX model"
-                  : network.options.inference ? "a program for inference"
-                                              : "a program of training mode",
-                  "; ", by, " for ", comparisons.size() == 1 ? "" : "1, 3 and ", network.example.size(),
+  return c10::str(what, "; ", how, " for ", comparisons.size() == 1 ? "" : "1, 3 and ", network.example.size(),
                   " samples: largest difference ", largest);
 }
 
