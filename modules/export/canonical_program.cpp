@@ -61,6 +61,12 @@ void rename_convolution(Node& node, const ExportedProgram& program) {
   keep(node, same({"input", "weight", "bias", "stride", "padding", "dilation", "groups"}));
 }
 
+/// The same with padding "same" or "valid".
+void rename_convolution_mode(Node& node, const ExportedProgram& program) {
+  const auto& weight = std::get<Name>(*find(node, "weight"));
+  node.target = kAten + ("conv" + std::to_string(program.tensors.at(weight.text).sizes.size() - 2)) + "d.padding";
+}
+
 void rename_padding(Node& node) {
   static constexpr std::array kModes = {"reflect", "replicate", "circular", "constant"};  // at::padding_mode
   node.target = kAten + "pad.default";
@@ -115,6 +121,8 @@ void make_canonical(ExportedProgram& program) {
   for (Node& node : program.nodes) {
     if (node.target == kAten + "_convolution.default")
       rename_convolution(node, program);
+    else if (node.target == kAten + "_convolution_mode.default")
+      rename_convolution_mode(node, program);
     else if (node.target == kAten + "_pad_enum.default")
       rename_padding(node);
     else if (node.target.starts_with(kAten))

@@ -193,6 +193,7 @@ class Converter {
     } catch (const UsageError& error) {
       throw UsageError("aten::" + name + " " + error.what());
     }
+    if (name.ends_with('_')) check_changed(node, name);
     node.name = unique(name);
     node.modules = modules_of(node);
     const bool is_without_gradients = from.scopeName() == recording::kWithoutGradients;
@@ -202,6 +203,17 @@ class Converter {
     program_.nodes.push_back(node);
     if (is_inference_ || !is_without_gradients || name.ends_with('_')) return;
     for (const std::string& value : made) detach(value, node);
+  }
+
+  /// A program may change its buffers alone.
+  void check_changed(const Node& node, const std::string& name) const {
+    const auto* changed = node.inputs.empty() ? nullptr : std::get_if<Name>(&node.inputs.front().value);
+    if (changed == nullptr) return;
+    const auto input = std::ranges::find(inputs_.inputs, changed->text, &Input::value);
+    if (input == inputs_.inputs.end() || input->kind == InputKind::Buffer) return;
+    const bool is_parameter = input->kind == InputKind::Parameter;
+    throw UsageError("changes ", is_parameter ? "a parameter" : "its input", " in place by aten::", name,
+                     is_parameter ? "; keep such values in a buffer" : "; let it work on a clone()");
   }
 
   std::vector<Node::Input> inputs_of(const GraphNode& from, const c10::FunctionSchema& schema) {

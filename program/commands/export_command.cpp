@@ -46,6 +46,7 @@ struct ExportFlags {
   bool preprocess = LEVIN_OPTION(
       preprocess, false,
       "For .pt2 and .onnx: take samples as the files of the data hold them, and make batches of them in the program");
+  Choice<WeightDtype> dtype = LEVIN_OPTION(dtype, WeightDtype::Float32, "For .pt2 and .onnx: the weights' dtype");
   bool inference = LEVIN_OPTION(
       inference, false, "For .pt2: record evaluation alone; else the program is one of training mode, to train it on");
 };
@@ -238,7 +239,10 @@ void export_network(LightningModule& module, data::DataModule* data, const State
     input.example = flags.example.empty() ? first_batch(*data) : example_of(flags.example);
     input.prepare = [](const Batch& batch) { return batch; };
   }
-  NetworkToExport network{module, input.example, export_options(flags), metadata_of(learned, input.meaning)};
+  if (name.ends_with(".onnx") && flags.dtype == WeightDtype::BFloat16)
+    throw UsageError("--dtype: bfloat16 has no kernels in onnxruntime; take float16");
+  NetworkToExport network{module, input.example, export_options(flags), flags.dtype,
+                          metadata_of(learned, input.meaning)};
   network.options.function = [&](const Batch& batch) { return module.predict_step(input.prepare(batch), 0); };
   if (is_for_use) network.options.inference = true;
   std::cout << out.string() << ": predict_step as " << write_exported_network(network, out);
@@ -255,9 +259,11 @@ int run_export(const ExportFlags& flags, const Words& words) {
   const std::string out = followed(flags.out).string();
   if (!flags.example.empty() && format == Format::Weights)
     throw UsageError("--example: only .ts, .pt2 and .onnx need one");
-  if ((!flags.dynamic.empty() || flags.inference || flags.preprocess) && format != Format::Network)
+  const bool is_converted = flags.dtype != WeightDtype::Float32;
+  if ((!flags.dynamic.empty() || flags.inference || flags.preprocess || is_converted) && format != Format::Network)
     throw UsageError(flags.inference    ? "--inference"
                      : flags.preprocess ? "--preprocess"
+                     : is_converted     ? "--dtype"
                                         : "--dynamic",
                      ": only .pt2 and .onnx have it");
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));

@@ -72,6 +72,18 @@ double difference(const at::Tensor& one, const at::Tensor& other) {
   return std::isnan(largest) ? INFINITY : largest;
 }
 
+at::ScalarType dtype_of(WeightDtype dtype) {
+  return dtype == WeightDtype::Float32 ? at::kFloat : dtype == WeightDtype::Float16 ? at::kHalf : at::kBFloat16;
+}
+
+/// Returns the batch with its tensors of float32 in another dtype.
+Batch in_dtype(const Batch& batch, at::ScalarType dtype) {
+  Batch converted;
+  for (const std::string& name : batch.names())
+    converted.set(name, batch[name].scalar_type() == at::kFloat ? batch[name].to(dtype) : batch[name]);
+  return converted;
+}
+
 /// What the function makes of some samples.
 struct Comparison {
   int64_t samples = 0;
@@ -108,8 +120,9 @@ double compare(const std::vector<Comparison>& comparisons, const char* what, con
     const std::vector<at::Tensor> got = run(one.inputs);
     for (size_t i = 0; i < one.outputs.size(); ++i) largest = std::max(largest, difference(one.outputs[i], got.at(i)));
   }
-  constexpr double kMost = 1e-5;
-  if (!(largest <= kMost))
+  constexpr double kMost = 1e-5, kMostOf16Bits = 0.02;
+  const bool is_short = !comparisons.empty() && comparisons.front().outputs.front().element_size() == 2;
+  if (!(largest <= (is_short ? kMostOf16Bits : kMost)))
     throw UsageError("levin export: ", what, " differs from the module by ", largest,
                      "; does it draw random numbers, or follow the mode by itself (is_training)?");
   return largest;
@@ -224,7 +237,21 @@ Written write_program(const NetworkToExport& network, const ExportedNetwork& exp
 
 }  // namespace
 
-std::string write_exported_network(const NetworkToExport& network, const fs::path& out) {
+std::string write_exported_network(NetworkToExport network, const fs::path& out) {
+  std::string conversion;
+  if (network.dtype != WeightDtype::Float32) {
+    const at::NoGradGuard no_grad;
+    network.module.eval();
+    const Batch before = network.options.function(network.example);
+    network.module.to(dtype_of(network.dtype));
+    network.example = in_dtype(network.example, dtype_of(network.dtype));
+    const Batch after = network.options.function(network.example);
+    double largest = 0;
+    for (const std::string& name : before.names())
+      largest = std::max(largest, difference(before[name], after[name].to(before[name].scalar_type())));
+    conversion =
+        c10::str(", ", toString(dtype_of(network.dtype)), " weights, at most ", largest, " from those of float32");
+  }
   const ExportedNetwork exported = export_program(network.module, network.example, network.options);
   const NetworkDraft draft(out);
   const at::NoGradGuard no_grad;
@@ -237,8 +264,8 @@ std::string write_exported_network(const NetworkToExport& network, const fs::pat
                                ? write_package(exported, comparisons, draft.file(), largest)
                                : write_program(network, exported, comparisons, draft.file(), largest);
   draft.move();
-  return c10::str(what, "; ", how, " for ", comparisons.size() == 1 ? "" : "1, 3 and ", network.example.size(),
-                  " samples: largest difference ", largest);
+  return c10::str(what, conversion, "; ", how, " for ", comparisons.size() == 1 ? "" : "1, 3 and ",
+                  network.example.size(), " samples: largest difference ", largest);
 }
 
 }  // namespace levin::cli

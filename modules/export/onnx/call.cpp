@@ -171,6 +171,10 @@ Names Call::values(const std::string& name) const {
   return values;
 }
 
+at::ScalarType Call::optional_dtype(const std::string& name, size_t place) const {
+  return meta_of(*std::get<std::vector<std::optional<Name>>>(argument(name)).at(place)).dtype;
+}
+
 std::string Call::optional_value(const std::string& name, size_t place) const {
   const auto& list = std::get<std::vector<std::optional<Name>>>(argument(name));
   return values_.names.at(list.at(place)->text);

@@ -78,6 +78,7 @@ class Call {
   Names values(const std::string& name) const;
   /// The tensor at a place of a list some of which may be none.
   std::string optional_value(const std::string& name, size_t place) const;
+  at::ScalarType optional_dtype(const std::string& name, size_t place) const;
   /// Whether the operator, in this overload, has an argument of this name.
   bool has_argument(const std::string& name) const { return arguments_.contains(name); }
   const program::TensorMeta& meta(const std::string& name) const;

@@ -75,7 +75,7 @@ void give_convolution(const Call& call) {
                            {"dilations", call.integers("dilation", kernel.size())},
                            {"group", call.integer("groups")}};
   if (const std::string padding = call.text("padding"); padding == "same")
-    attributes["auto_pad"] = std::string("SAME_LOWER");
+    attributes["auto_pad"] = std::string("SAME_UPPER");
   else if (padding.empty())
     attributes["pads"] = both_sides(call.integers("padding", kernel.size()));
   call.give(call.add("Conv", with_bias(call, {call.value("input"), call.value("weight")}), attributes));

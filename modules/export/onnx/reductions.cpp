@@ -109,6 +109,12 @@ void add_reductions(Converters& converters) {
           call.cast_value(reduced(call, is_any ? "ReduceMax" : "ReduceMin", x, keeps(call)), at::kInt, at::kBool));
     };
   converters["topk"] = [](const Call& call) { give_largest(call, call.sizes("k"), call.flag("largest")); };
+  converters["argsort"] = [](const Call& call) {
+    const int64_t dim = call.dim("dim", call.rank("self"));
+    const std::string count = call.add("Shape", {call.value("self")}, {{"start", dim}, {"end", dim + 1}});
+    const Attributes attributes = {{"axis", dim}, {"largest", static_cast<int64_t>(call.flag("descending"))}};
+    call.give(call.build().add_many("TopK", {call.value("self"), count}, 2, attributes)[1]);
+  };
   converters["sort"] = [](const Call& call) {
     const int64_t dim = call.dim("dim", call.rank("self"));
     const std::string count = call.add("Shape", {call.value("self")}, {{"start", dim}, {"end", dim + 1}});

@@ -161,6 +161,8 @@ void give_indexed(const Call& call) {
     place = i;
   }
   if (!place) call.refuse("takes no tensor of indices");
+  if (const at::ScalarType dtype = call.optional_dtype("indices", *place); dtype == at::kBool || dtype == at::kByte)
+    call.refuse("takes a mask, by which the size of its result depends on values");
   call.give(call.add("Gather", {call.value("self"), call.optional_value("indices", *place)},
                      {{"axis", static_cast<int64_t>(*place)}}));
 }
@@ -322,6 +324,14 @@ void add_shapes(Converters& converters) {
   converters["zeros"] = [](const Call& call) { give_filled(call, 0, false); };
   converters["ones"] = [](const Call& call) { give_filled(call, 1, false); };
   converters["full"] = [](const Call& call) { give_filled(call, call.real("fill_value"), false); };
+  // C++ fills a new tensor to subtract from a number.
+  converters["empty"] = [](const Call& call) { give_filled(call, 0, false); };
+  converters["empty_like"] = [](const Call& call) { give_filled(call, 0, true); };
+  converters["fill"] = [](const Call& call) {
+    const std::string value = call.cast("value", call.result().dtype);
+    call.give(call.add("Expand", {value, call.add("Shape", {call.value("self")})}));
+  };
+  converters["zero"] = [](const Call& call) { give_filled(call, 0, true); };
   converters["zeros_like"] = [](const Call& call) { give_filled(call, 0, true); };
   converters["ones_like"] = [](const Call& call) { give_filled(call, 1, true); };
   converters["full_like"] = [](const Call& call) { give_filled(call, call.real("fill_value"), true); };

@@ -3,6 +3,7 @@
 #include <levin/modules/export/export_program.h>
 #include <levin/modules/export/size_polynomial.h>
 #include <levin/modules/nn/image_classifier.h>
+#include <levin/modules/program/program_archive.h>
 #include <levin/modules/program/schema_numbers.h>
 #include <levin/modules/program_module.h>
 #include <torch/torch.h>
@@ -10,6 +11,7 @@
 #include "networks.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/temporary_folder.h"
 
 #include <cerrno>
@@ -172,6 +174,14 @@ TEST_CASE("what a program cannot hold is refused by name") {
   reads([](const at::Tensor& x,
            Lambda&) { return x.const_data_ptr<float>()[1] > x.const_data_ptr<float>()[4] ? x.sin() : x.cos(); },
         "does something else for other values");
+  reads([](const at::Tensor& x, Lambda&) { return at::Tensor(x).mul_(2); }, "changes its input in place by aten::mul_");
+  reads(
+      [](const at::Tensor& x, Lambda& m) {
+        const torch::NoGradGuard no_grad;
+        m.weight.div_(m.weight.norm());
+        return x * m.weight;
+      },
+      "changes a parameter in place");
   reads([counter](const at::Tensor& x, Lambda&) { return x * static_cast<double>(++*counter); }, "or counts");
 
   SECTION("what follows the size") {
@@ -195,6 +205,19 @@ TEST_CASE("what a program cannot hold is refused by name") {
         export_function([](const at::Tensor& x, Lambda&) { return x.narrow(0, 0, x.size(0) / 2); }, torch::ones({4, 3}),
                         {.dynamic = {}});
     CHECK(fixed.run({torch::ones({4, 3})}).at(0).sizes() == at::IntArrayRef{2, 3});
+  }
+}
+
+TEST_CASE("what is written keeps the promises of the reader, whole and cut off") {
+  const TemporaryFolder folder;
+  for (const char* name : {"mlp", "resnet", "llama", "rnn_with_state", "several_outputs"}) {
+    INFO(name);
+    const networks::Case one = networks::named(name);
+    const auto file = folder.path() / (std::string(name) + ".pt2");
+    levin::export_program(*one.network, one.example, {.function = one.network->forward}).save(file);
+    const std::string text = levin::program::ProgramArchive(file).json();
+    for (const size_t parts : {1, 2, 3, 5})
+      levin::testing::fuzz_program(text.substr(0, text.size() / parts));
   }
 }
 

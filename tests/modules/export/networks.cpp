@@ -435,6 +435,116 @@ Case position_grid() {
   });
 }
 
+/// One output for each of many operators.
+Case operators() {
+  const Net net = make("operators");
+  Tensor weight = net->register_parameter("weight", torch::tensor({0.5, -1.5, 2.0}).view({1, 3, 1, 1}));
+  Tensor kernel = net->register_parameter("kernel", torch::randn({2, 3, 3, 2}));
+  net->forward = [=](const Batch& batch) {
+    const Tensor x = batch.input() * weight;                     // [batch, 3, 8, 6]
+    const Tensor rows = x.flatten(2), positive = x.abs() + 0.1;  // [batch, 3, 48]
+    const Tensor places = torch::tensor({2, 0, 1, 1});
+    const std::vector<Tensor> parts = rows.split(16, 2), halves = x.chunk(2, 3), alone = x.unbind(1);
+    return Batch({
+        {"same", torch::conv2d(x, kernel, {}, 1, "same")},
+        {"strided", torch::conv2d(x, kernel, {}, {2, 1}, {1, 0}, {1, 2})},
+        {"transposed", torch::conv_transpose2d(x, kernel.transpose(0, 1), {}, 2, 1, 1)},
+        {"max_pool", torch::max_pool2d(x, 3, 2, 1)},
+        {"avg_pool", torch::avg_pool2d(x, {3, 2}, {2, 2}, {1, 0}, false, false)},
+        {"adaptive", torch::adaptive_avg_pool2d(x, {4, 3})},
+        {"instance", torch::instance_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, false)},
+        {"layer", torch::layer_norm(x, {8, 6})},
+        {"elu", torch::elu(x, 0.7)},
+        {"selu", torch::selu(x)},
+        {"celu", torch::celu(x, 0.5)},
+        {"mish", torch::mish(x)},
+        {"softplus", F::softplus(x, F::SoftplusFuncOptions().beta(2))},
+        {"log_sigmoid", torch::log_sigmoid(x)},
+        {"hardtanh", torch::hardtanh(x, -0.5, 0.5)},
+        {"relu6", F::relu6(x * 4)},
+        {"gelu_tanh", F::gelu(x, F::GELUFuncOptions().approximate("tanh"))},
+        {"glu", torch::glu(x, 3)},
+        {"exp", torch::exp(x)},
+        {"expm1", torch::expm1(x)},
+        {"log1p", torch::log1p(positive)},
+        {"rsqrt", torch::rsqrt(positive)},
+        {"power", torch::pow(positive, 1.5)},
+        {"powers", torch::pow(positive, x)},
+        {"trigonometry", torch::sin(x) + torch::cos(x) * torch::tan(x * 0.3) + torch::atan(x)},
+        {"erf", torch::erf(x)},
+        {"rounded", torch::round(x * 3) + torch::floor(x) - torch::ceil(x * 2)},
+        {"remainder", torch::remainder(x, 0.7)},
+        {"truncated", torch::div(x, 0.3, "trunc")},
+        {"floored", torch::div(x, 0.3, "floor")},
+        {"difference", torch::sub(x, positive, 0.5)},
+        {"reversed", 1 - x},
+        {"largest", torch::maximum(x, positive * 0.5)},
+        {"clamped", torch::clamp(x, -0.3, 0.4)},
+        {"at_least", torch::clamp_min(x, 0.1)},
+        {"lerp", torch::lerp(x, positive, 0.3)},
+        {"where", torch::where(x > 0.2, x, -positive)},
+        {"masked", x.masked_fill(x.lt(0), -7)},
+        {"between", torch::logical_and(x.ge(-0.5), x.le(0.5)).logical_not()},
+        {"unequal", x.ne(x.round())},
+        {"sum", x.sum({1, 3}, true)},
+        {"mean", x.mean(2)},
+        {"product", rows.narrow(2, 0, 4).prod(2)},
+        {"variance", x.var({2, 3})},
+        {"deviation", x.std(1, /*unbiased=*/false)},
+        {"norm", x.norm(2, 1)},
+        {"length", torch::linalg_vector_norm(x, 1, at::IntArrayRef{3})},
+        {"logsumexp", x.logsumexp(3)},
+        {"max", std::get<0>(x.max(3))},
+        {"max_place", std::get<1>(x.max(3))},
+        {"argmin", x.argmin(2, true)},
+        {"amin", x.amin({2, 3})},
+        {"any", x.gt(1).any(3)},
+        {"all", x.gt(-1).all(2)},
+        {"cumsum", x.cumsum(3)},
+        {"sorted", std::get<0>(rows.sort(2, /*descending=*/true))},
+        {"softmin", torch::softmax(-x, 1)},
+        {"permuted", x.permute({0, 2, 3, 1})},
+        {"moved", torch::movedim(x, 1, 3)},
+        {"flipped", x.flip({2, 3})},
+        {"rolled", x.roll({2, -1}, {2, 3})},
+        {"repeated", x.mean({2, 3}).repeat({1, 3})},
+        {"interleaved", x.repeat_interleave(2, 1)},
+        {"tiled", x.narrow(3, 0, 1).expand({-1, -1, -1, 4})},
+        {"parts", parts[0] + parts[1] * parts[2]},
+        {"halves", torch::cat({halves[1], halves[0]}, 3)},
+        {"stacked", torch::stack({alone[2], alone[0]}, 1)},
+        {"indexed", x.index_select(1, places)},
+        {"index", x.index({torch::indexing::Slice(), places})},
+        {"sliced", x.index({torch::indexing::Slice(), torch::indexing::Slice(), torch::indexing::Slice(1, 7, 2)})},
+        {"gathered", rows.gather(2, torch::argsort(rows, int64_t{2}, false).narrow(2, 0, 5))},
+        {"scattered", torch::zeros_like(rows).scatter_add(2, rows.argmax(2, true), rows.narrow(2, 0, 1))},
+        {"lower", torch::tril(x, -1)},
+        {"upper", torch::triu(x, 1)},
+        {"reflected", torch::pad(x, {1, 2, 3, 0}, "reflect")},
+        {"replicated", torch::pad(x, {1, 0, 0, 2}, "replicate")},
+        {"padded", torch::constant_pad_nd(x, {1, 1}, 0.25)},
+        {"unflattened", rows.unflatten(2, {6, 8})},
+        {"squeezed", x.narrow(1, 0, 1).squeeze(1)},
+        {"nearest",
+         F::interpolate(x, F::InterpolateFuncOptions().scale_factor(std::vector<double>{2, 3}).mode(torch::kNearest))},
+        {"bilinear", F::interpolate(x, F::InterpolateFuncOptions()
+                                           .size(std::vector<int64_t>{5, 9})
+                                           .mode(torch::kBilinear)
+                                           .align_corners(true))},
+        {"bicubic", F::interpolate(x, F::InterpolateFuncOptions()
+                                          .size(std::vector<int64_t>{11, 12})
+                                          .mode(torch::kBicubic)
+                                          .align_corners(false))},
+        {"shuffled", torch::pixel_shuffle(x.repeat({1, 4, 1, 1}), 2)},
+        {"baddbmm", torch::baddbmm(rows.narrow(2, 0, 3), rows, rows.transpose(1, 2), 0.5, 2)},
+        {"einsum", torch::einsum("bchw,bdhw->bcd", {x, positive})},
+        {"dtypes", x.to(torch::kDouble).mul(2).to(torch::kFloat) + x.gt(0).to(torch::kLong)},
+        {"steps", x + torch::arange(6) + torch::full({8, 1}, 0.5)},
+    });
+  };
+  return {"operators", net, Batch(torch::randn({4, 3, 8, 6}))};
+}
+
 using Make = Case (*)();
 constexpr Make kMakers[] = {mlp,
                             lenet,
@@ -467,7 +577,8 @@ constexpr Make kMakers[] = {mlp,
                             super_resolution,
                             mixture_of_experts,
                             moving_mean,
-                            position_grid};
+                            position_grid,
+                            operators};
 
 }  // namespace
 

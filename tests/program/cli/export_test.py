@@ -128,6 +128,16 @@ def check_programs(folder):
     assert session.get_inputs()[0].shape == ["batch", 3, 32, 32], session.get_inputs()[0].shape
     (result,) = session.run(None, {"input": images})
     torch.testing.assert_close(torch.from_numpy(result), expected, rtol=1e-4, atol=1e-5)
+    small = config(folder, "mlp", [1, 4, 4], hidden=8)
+    package = folder / "net.aoti.pt2"
+    said = levin("export", "--config", small, "--out", package, "--example", "1,4,4")
+    assert "package of AOTInductor; run and compared for 1, 3 and 2 samples" in said, said
+    few = torch.randn(5, 1, 4, 4)
+    torch.testing.assert_close(torch._inductor.aoti_load_package(str(package))(few), predicted(folder, small, few.numpy()))
+    said = levin("export", "--config", path, "--out", model, "--example", "3,32,32", "--dtype", "float16")
+    assert "ONNX model, Half weights, at most" in said, said
+    (half,) = onnxruntime.InferenceSession(model).run(None, {"input": images.astype("float16")})
+    assert half.dtype == "float16" and numpy.allclose(half, expected, atol=0.01), half
     # A program of training mode trains on, by levin alone.
     levin("export", "--config", path, "--out", program, "--example", "3,32,32")
     numpy.savez(folder / "data.npz", input=images, target=numpy.arange(7) % 5)
