@@ -102,9 +102,9 @@ std::shared_ptr<torch::jit::Graph> record(const std::vector<at::Tensor>& inputs,
   const recording::Recording recorded = recording::record(inputs, run);
   if (!recorded.failure.empty()) refuse_step("LibTorch's tracer cannot follow training_step: " + recorded.failure);
   if (recorded.read)
-    refuse_step("training_step computes with " + *recorded.read +
-                " (item(), an if), which a compiled step would take from the first batch for all; compute with tensors "
-                "(torch::where)");
+    refuse_step(
+        "training_step computes with what it reads from tensors in C++ (item(), an if: " + *recorded.read +
+        "), which a compiled step would take from the first batch for all; compute with tensors (torch::where)");
   return recorded.graph;
 }
 

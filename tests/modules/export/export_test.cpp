@@ -216,8 +216,7 @@ TEST_CASE("what is written keeps the promises of the reader, whole and cut off")
     const auto file = folder.path() / (std::string(name) + ".pt2");
     levin::export_program(*one.network, one.example, {.function = one.network->forward}).save(file);
     const std::string text = levin::program::ProgramArchive(file).json();
-    for (const size_t parts : {1, 2, 3, 5})
-      levin::testing::fuzz_program(text.substr(0, text.size() / parts));
+    for (const size_t parts : {1, 2, 3, 5}) levin::testing::fuzz_program(text.substr(0, text.size() / parts));
   }
 }
 
