@@ -41,6 +41,11 @@ at::Tensor loss_of(const std::vector<at::Tensor>& outputs) {
   return loss;
 }
 
+/// Equal, also where both have no number.
+bool are_same(const at::Tensor& one, const at::Tensor& other) {
+  return one.sizes() == other.sizes() && torch::allclose(one, other, /*rtol=*/0, /*atol=*/0, /*equal_nan=*/true);
+}
+
 /// A network that is its function.
 struct Lambda : torch::nn::Module {
   at::Tensor weight = register_parameter("weight", torch::ones({3}));
@@ -82,7 +87,7 @@ TEST_CASE("a network of C++ trains on as a program with its bits") {
     }
     const auto trained = network.named_parameters();
     const auto of_file = program.named_parameters();
-    for (const auto& item : of_file) CHECK(item.value().equal(*trained.find(item.key())));
+    for (const auto& item : of_file) CHECK(are_same(item.value(), *trained.find(item.key())));
     for (const auto& item : program.named_buffers())
       CHECK(item.value().equal(*network.named_buffers().find(item.key())));
   }
@@ -186,14 +191,14 @@ TEST_CASE("what a program cannot hold is refused by name") {
 
   SECTION("what follows the size") {
     reads([](const at::Tensor& x, Lambda&) { return x.size(0) > 5 ? x.relu() : x.sigmoid(); },
-          "with batch = 6 aten::relu is called in place of aten::sigmoid");
+          "with batch = 7 aten::relu is called in place of aten::sigmoid");
     reads(
         [](const at::Tensor& x, Lambda&) {
           at::Tensor sum = x.select(0, 0);
           for (int64_t i = 1; i < x.size(0); ++i) sum = sum + x.select(0, i);
           return sum.unsqueeze(0);
         },
-        "with batch = 5");
+        "with batch = 3");
     reads([](const at::Tensor& x, Lambda&) { return x * std::sqrt(static_cast<double>(x.size(0))); },
           "aten::mul gets other arguments than numbers that follow the sizes");
     reads([](const at::Tensor& x, Lambda&) { return x.narrow(0, 0, x.size(0) / 2); },
