@@ -8,6 +8,7 @@
 #include <levin/modules/program/input_structure.h>
 #include <levin/modules/program/mode_switch.h>
 #include <levin/modules/program/mode_text.h>
+#include <levin/modules/program/node_names.h>
 #include <levin/modules/program/program_archive.h>
 #include <levin/modules/program/program_part.h>
 #include <levin/modules/program/runner.h>
@@ -166,8 +167,7 @@ class ProgramModule::Impl {
     for (size_t i = 0; i < exported().inputs.size(); ++i) {
       const program::Input& input = exported().inputs[i];
       if (input.kind != InputKind::Buffer || !written.contains(input.target)) continue;
-      const size_t dot = input.target.rfind('.');
-      written_.emplace_back(i, tree_.part(dot == std::string::npos ? "" : input.target.substr(0, dot)));
+      written_.emplace_back(i, tree_.part(program::parent_of(input.target)));
     }
     std::string names;
     for (const std::string& name : written) names += (names.empty() ? "" : ", ") + name;
@@ -182,8 +182,7 @@ class ProgramModule::Impl {
     for (const std::string& name : program::ModeSwitches(exported()).uncounted()) {
       const auto counter = tree_.tensors().find(name);
       if (counter == tree_.tensors().end()) continue;
-      const size_t dot = name.rfind('.');
-      uncounted_.emplace_back(tree_.part(dot == std::string::npos ? "" : name.substr(0, dot)), counter->second);
+      uncounted_.emplace_back(tree_.part(program::parent_of(name)), counter->second);
     }
   }
 

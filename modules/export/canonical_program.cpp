@@ -1,4 +1,5 @@
 #include <levin/modules/export/canonical_program.h>
+#include <levin/modules/program/node_names.h>
 
 #include <algorithm>
 #include <array>
@@ -93,20 +94,12 @@ void make_linear(ExportedProgram& program) {
   }
 }
 
-void note_names(const Argument& argument, std::set<std::string>& names) {
-  if (const auto* name = std::get_if<Name>(&argument)) names.insert(name->text);
-  if (const auto* list = std::get_if<std::vector<Name>>(&argument))
-    for (const Name& name : *list) names.insert(name.text);
-  if (const auto* list = std::get_if<std::vector<std::optional<Name>>>(&argument))
-    for (const auto& name : *list)
-      if (name) names.insert(name->text);
-}
-
 /// Drops transposed weights that no node reads any more.
 void drop_unread_transposes(ExportedProgram& program) {
   std::set<std::string> read;
   for (const Node& node : program.nodes)
-    for (const Node::Input& input : node.inputs) note_names(input.value, read);
+    for (const Node::Input& input : node.inputs)
+      for_each_name(input.value, [&](const std::string& name) { read.insert(name); });
   for (const Output& output : program.outputs) read.insert(output.value);
   std::erase_if(program.nodes, [&](const Node& node) {
     const bool is_unread = node.target == kTransposed && !read.contains(node.name);

@@ -1,13 +1,14 @@
 #include <levin/modules/export/program_of_graph.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/export/canonical_program.h>
+#include <levin/modules/export/graph_argument.h>
 #include <levin/modules/program/argument_text.h>
+#include <levin/modules/program/node_names.h>
 #include <levin/modules/recording/trace_watch.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,12 +28,6 @@ TensorMeta meta_of(const at::Tensor& tensor, bool requires_grad) {
   return meta;
 }
 
-/// Returns the part of a module that has the parameter: "net.0" of "net.0.weight".
-std::string owner_of(const std::string& parameter) {
-  const size_t dot = parameter.rfind('.');
-  return dot == std::string::npos ? "" : parameter.substr(0, dot);
-}
-
 class Converter {
  public:
   Converter(const torch::jit::Graph& graph, const RecordedInputs& inputs, bool is_inference)
@@ -43,7 +38,7 @@ class Converter {
       names_.insert(input.value);
       program_.tensors[input.value] = meta_of(inputs.tensors[i], trains);
       arguments_[graph.inputs()[i]] = Name{input.value};
-      if (input.kind != InputKind::UserTensor) owners_[input.value] = owner_of(input.target);
+      if (input.kind != InputKind::UserTensor) owners_[input.value] = parent_of(input.target);
     }
     for (const auto& [path, name] : inputs.modules) classes_[path] = name;
     for (const GraphNode* node : graph.nodes()) convert(*node);
@@ -73,76 +68,21 @@ class Converter {
     return Name{name};
   }
 
-  static EnumValue enum_of(int64_t value, EnumValue::Of kind) { return {value, kind}; }
-
   /// `type`: what the operator takes there, which tells a dtype from a number.
   Argument constant(const c10::IValue& value, const c10::TypePtr& type) {
     if (value.isNone()) return std::monostate();
     if (value.isTensor()) return constant(value.toTensor());
     if (value.isBool()) return value.toBool();
-    if (value.isInt()) return number(value.toInt(), type);
+    if (value.isInt()) return number_argument(value.toInt(), type);
     if (value.isDouble()) return value.toDouble();
     if (value.isString()) return value.toStringRef();
     if (value.isDevice()) return value.toDevice();
     if (value.isList()) {
       std::vector<Argument> items;
       for (const c10::IValue& item : value.toListRef()) items.push_back(constant(item, nullptr));
-      return list(items, type);
+      return list_argument(items, type);
     }
     throw UsageError("has an argument of type " + value.tagKind());
-  }
-
-  static c10::TypePtr inner(const c10::TypePtr& type) {
-    const auto optional = type == nullptr ? nullptr : type->cast<c10::OptionalType>();
-    return optional ? optional->getElementType() : type;
-  }
-
-  static Argument number(int64_t value, const c10::TypePtr& type) {
-    switch (const c10::TypePtr plain = inner(type); plain == nullptr ? c10::TypeKind::IntType : plain->kind()) {
-      case c10::TypeKind::ScalarTypeType:
-        return enum_of(value, EnumValue::Of::Dtype);
-      case c10::TypeKind::LayoutType:
-        if (value != static_cast<int64_t>(at::kStrided)) throw UsageError("makes a sparse tensor");
-        return enum_of(value, EnumValue::Of::Layout);
-      case c10::TypeKind::MemoryFormatType:
-        return enum_of(value, EnumValue::Of::MemoryFormat);
-      case c10::TypeKind::FloatType:
-        return static_cast<double>(value);
-      default:
-        return value;
-    }
-  }
-
-  /// A list of tensors, tensors or none, or numbers, by what it holds and what the operator takes.
-  static Argument list(const std::vector<Argument>& items, const c10::TypePtr& type) {
-    const c10::TypePtr plain = inner(type);
-    const auto list_type = plain == nullptr ? nullptr : plain->cast<c10::ListType>();
-    const bool takes_none = list_type && list_type->getElementType()->kind() == c10::TypeKind::OptionalType;
-    const bool takes_tensors = list_type && list_type->getElementType()->kind() == c10::TypeKind::TensorType;
-    const auto is_tensor = [](const Argument& item) { return std::holds_alternative<Name>(item); };
-    if (takes_none) {
-      std::vector<std::optional<Name>> names;
-      for (const Argument& item : items)
-        names.push_back(is_tensor(item) ? std::optional(std::get<Name>(item)) : std::nullopt);
-      return names;
-    }
-    if (takes_tensors || (!items.empty() && is_tensor(items.front()))) {
-      std::vector<Name> names;
-      for (const Argument& item : items) names.push_back(std::get<Name>(item));
-      return names;
-    }
-    std::vector<NumberOrName> numbers;
-    for (const Argument& item : items) {
-      if (const auto* whole = std::get_if<int64_t>(&item))
-        numbers.emplace_back(*whole);
-      else if (const auto* real = std::get_if<double>(&item))
-        numbers.emplace_back(*real);
-      else if (const auto* truth = std::get_if<bool>(&item))
-        numbers.emplace_back(*truth);
-      else
-        throw UsageError("has a list of other things than numbers and tensors");
-    }
-    return numbers;
   }
 
   Argument argument(const Value& value, const c10::TypePtr& type) {
@@ -152,7 +92,7 @@ class Converter {
     if (node.kind() == c10::prim::ListConstruct || node.kind() == c10::prim::TupleConstruct) {
       std::vector<Argument> items;
       for (const Value* item : node.inputs()) items.push_back(argument(*item, nullptr));
-      return list(items, type);
+      return list_argument(items, type);
     }
     throw UsageError(c10::str("takes a value of ", node.kind().toQualString()));
   }
@@ -309,95 +249,6 @@ class Converter {
 };
 
 }  // namespace
-
-std::string python_name(std::string name) {
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) name = "_" + name;
-  return name;
-}
-
-namespace {
-
-/// Members of Python's torch.nn.Module, which cannot set a tensor or a part of such a name.
-void check_name(const std::string& path) {
-  static const std::set<std::string> taken = {"add_module",
-                                              "apply",
-                                              "bfloat16",
-                                              "buffers",
-                                              "call_super_init",
-                                              "children",
-                                              "compile",
-                                              "cpu",
-                                              "cuda",
-                                              "double",
-                                              "dump_patches",
-                                              "eval",
-                                              "extra_repr",
-                                              "float",
-                                              "forward",
-                                              "get_buffer",
-                                              "get_parameter",
-                                              "get_submodule",
-                                              "half",
-                                              "load_state_dict",
-                                              "modules",
-                                              "named_buffers",
-                                              "named_children",
-                                              "named_modules",
-                                              "named_parameters",
-                                              "parameters",
-                                              "register_buffer",
-                                              "register_module",
-                                              "register_parameter",
-                                              "requires_grad_",
-                                              "set_submodule",
-                                              "share_memory",
-                                              "state_dict",
-                                              "to",
-                                              "to_empty",
-                                              "train",
-                                              "training",
-                                              "type",
-                                              "zero_grad"};
-  for (size_t begin = 0; begin <= path.size();) {
-    const size_t end = std::min(path.find('.', begin), path.size());
-    if (const std::string part = path.substr(begin, end - begin); taken.contains(part))
-      throw UsageError("export: '", path, "': Python's torch.nn.Module has a member ", part,
-                       "; register it by another name");
-    begin = end + 1;
-  }
-}
-
-}  // namespace
-
-RecordedInputs inputs_of_module(const torch::nn::Module& module) {
-  RecordedInputs inputs;
-  std::map<const at::TensorImpl*, size_t> known;
-  const auto add = [&](const std::string& name, InputKind kind, const at::Tensor& tensor) {
-    if (!tensor.defined()) return;
-    check_name(name);
-    inputs.weights.weights.emplace_back(name, tensor);
-    if (kind == InputKind::Parameter) ++inputs.weights.parameters;
-    if (!known.emplace(tensor.unsafeGetTensorImpl(), inputs.inputs.size()).second) return;
-    const std::string prefix = kind == InputKind::Parameter ? "p_" : "b_";
-    inputs.inputs.push_back({kind, prefix + python_name(name), name});
-    inputs.tensors.push_back(tensor);
-  };
-  for (const auto& item : module.named_parameters()) add(item.key(), InputKind::Parameter, item.value());
-  for (const auto& item : module.named_buffers()) add(item.key(), InputKind::Buffer, item.value());
-  inputs.modules.emplace_back("", module.name());
-  for (const auto& part : module.named_modules("", /*include_self=*/false))
-    inputs.modules.emplace_back(part.key(), part.value()->name());
-  // A class with a comma or a semicolon in its name (templates) would end its entry.
-  for (auto& [path, name] : inputs.modules) std::erase_if(name, [](char c) { return c == ',' || c == ';'; });
-  return inputs;
-}
-
-void add_user_input(RecordedInputs& inputs, const std::string& name, const at::Tensor& tensor) {
-  inputs.inputs.push_back({InputKind::UserTensor, python_name(name), /*target=*/""});
-  inputs.tensors.push_back(tensor);
-}
 
 RecordedProgram program_of_graph(const torch::jit::Graph& graph, const RecordedInputs& inputs, bool is_inference) {
   RecordedProgram recorded = Converter(graph, inputs, is_inference).take();

@@ -1,5 +1,6 @@
 #include <levin/modules/program/blocks.h>
 #include <ATen/core/function_schema.h>
+#include <levin/modules/program/node_names.h>
 
 #include <algorithm>
 #include <optional>
@@ -16,10 +17,6 @@ bool is_number(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string parent_of(const std::string& path) {
-  const size_t dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
 std::string name_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 size_t depth_of(const std::string& path) { return static_cast<size_t>(std::ranges::count(path, '.')); }
 

@@ -1,4 +1,5 @@
 #include <levin/modules/program/mode_switch.h>
+#include <levin/modules/program/node_names.h>
 
 #include <algorithm>
 #include <array>
@@ -31,12 +32,9 @@ constexpr std::array kFlags = {
 
 /// "torch.ops.aten.dropout_.default": dropout.
 std::string_view base_of(std::string_view target) {
-  constexpr std::string_view kAten = "torch.ops.aten.";
-  if (!target.starts_with(kAten)) return {};
-  target.remove_prefix(kAten.size());
-  target = target.substr(0, target.find('.'));
-  if (target.ends_with('_')) target.remove_suffix(1);
-  return target;
+  std::string_view name = aten_name(target);
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
 }
 
 const Argument* find(const Node& node, std::string_view name) {

@@ -3,6 +3,7 @@
 #include <levin/core/system/error.h>
 #include <levin/modules/program/argument_json.h>
 #include <levin/modules/program/inline_graph.h>
+#include <levin/modules/program/node_names.h>
 
 #include <torch/version.h>
 
@@ -98,14 +99,8 @@ void add_surrounded(ExportedProgram& program, const Json& json, size_t graph_at,
   const Json& graph = inputs.at(graph_at).at("arg").at("as_graph").at("graph");
   std::vector<std::string> arguments, results;
   for (size_t i = graph_at + 1; i < inputs.size(); ++i) arguments.push_back(value_name_of(inputs.at(i).at("arg")));
-  for (const Json& output : json.at("outputs")) {
-    const Node::Output made = read_output(output);
-    const auto* name = std::get_if<std::optional<Name>>(&made);
-    if (name != nullptr && *name)
-      results.push_back((*name)->text);
-    else if (const auto* names = std::get_if<std::vector<Name>>(&made))
-      for (const Name& each : *names) results.push_back(each.text);
-  }
+  for (const Json& output : json.at("outputs"))
+    for_each_name(read_output(output), [&](const std::string& name) { results.push_back(name); });
   ExportedProgram inner;
   add_nodes(inner, graph.at("nodes"), around);
   Subgraph subgraph{{}, {}, std::move(inner.nodes), std::move(inner.tensors)};

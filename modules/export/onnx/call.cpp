@@ -10,7 +10,7 @@
 namespace levin::onnx {
 namespace {
 
-using program::Argument, program::EnumValue, program::Name, program::NumberOrName;
+using program::Argument, program::Name, program::NumberOrName;
 
 std::optional<int64_t> fixed(const program::Size& size) {
   if (const auto* number = std::get_if<int64_t>(&size)) return *number;
@@ -137,12 +137,6 @@ std::vector<int64_t> Call::integers(const std::string& name, size_t count) const
   std::vector<int64_t> numbers = integers(name);
   if (numbers.size() == 1) numbers.resize(count, numbers.front());
   return numbers;
-}
-
-std::optional<at::ScalarType> Call::dtype(const std::string& name) const {
-  if (!has(name)) return std::nullopt;
-  const auto* value = std::get_if<EnumValue>(&argument(name));
-  return value == nullptr ? std::nullopt : std::optional(static_cast<at::ScalarType>(value->value));
 }
 
 int64_t Call::dim(const std::string& name, size_t dims) const {

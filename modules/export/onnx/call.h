@@ -68,8 +68,7 @@ class Call {
   std::vector<int64_t> integers(const std::string& name) const;
   /// Returns the numbers of a list for each of `count` dimensions, of which one may stand for all.
   std::vector<int64_t> integers(const std::string& name, size_t count) const;
-  std::optional<at::ScalarType> dtype(const std::string& name) const;
-  /// The dimension that the argument names, from the beginning, of a tensor of so many dimensions.
+  /// Returns the dimension that the argument names, counted from the first one, of a tensor that has `dims` dimensions.
   int64_t dim(const std::string& name, size_t dims) const;
   std::vector<int64_t> dims(const std::string& name, size_t dims) const;
 

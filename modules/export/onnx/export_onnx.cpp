@@ -1,7 +1,7 @@
 #include <levin/modules/export/onnx/export_onnx.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/export/onnx/call.h>
-#include <levin/modules/export/program_of_graph.h>
+#include <levin/modules/program/node_names.h>
 #include <levin/modules/program/size_expression.h>
 
 #include <set>
@@ -12,14 +12,6 @@ namespace levin::onnx {
 namespace {
 
 using program::ExportedProgram, program::InputKind, program::Name;
-
-constexpr std::string_view kAten = "torch.ops.aten.";
-
-/// "torch.ops.aten.add_.Tensor": "add_".
-std::string base_of(const std::string& target) {
-  std::string name = target.starts_with(kAten) ? target.substr(kAten.size()) : target;
-  return name.substr(0, name.find('.'));
-}
 
 const Converters& converters() {
   static const Converters all = [] {
@@ -43,7 +35,7 @@ class Maker {
     add_inputs(tensors);
     for (size_t i = 0; i < program.nodes.size(); ++i) {
       const program::Node& node = program.nodes[i];
-      if (node.target.starts_with(kAten) && !node.target.ends_with("sym_size.int"))
+      if (const std::string_view name = program::aten_name(node.target); !name.empty() && name != "sym_size")
         add_node(node, i);
       else
         add_size(node);
@@ -94,7 +86,7 @@ class Maker {
   /// A whole number that follows sizes, as a tensor of one element.
   void add_size(const program::Node& node) {
     const Call call(program_, node, values_, builder_);
-    if (node.target.starts_with(kAten)) {
+    if (!program::aten_name(node.target).empty()) {
       const int64_t dim = call.integer("dim");
       return call.give(call.add("Shape", {call.value("self")}, {{"start", dim}, {"end", dim + 1}}));
     }
@@ -107,7 +99,7 @@ class Maker {
 
   void add_node(const program::Node& node, size_t index) {
     const Call call(program_, node, values_, builder_);
-    std::string name = base_of(node.target);
+    std::string name(program::aten_name(node.target));
     if (name.size() > 1 && name.ends_with('_') && !converters().contains(name)) {
       check_not_read_again(node, index, call);
       name.pop_back();
@@ -119,17 +111,17 @@ class Maker {
 
   /// An operator in place makes a new value here: nobody may read the memory under another name.
   void check_not_read_again(const program::Node& node, size_t index, const Call& call) const {
-    static const std::set<std::string> views = {"view",      "reshape",   "flatten",    "select",   "slice",
-                                                "narrow",    "transpose", "t",          "permute",  "squeeze",
-                                                "unsqueeze", "expand",    "chunk",      "split",    "unbind",
-                                                "detach",    "alias",     "contiguous", "unflatten"};
+    static const std::set<std::string_view> views = {"view",      "reshape",   "flatten",    "select",   "slice",
+                                                     "narrow",    "transpose", "t",          "permute",  "squeeze",
+                                                     "unsqueeze", "expand",    "chunk",      "split",    "unbind",
+                                                     "detach",    "alias",     "contiguous", "unflatten"};
     std::set<std::string> same_memory;
     const auto* changed = std::get_if<Name>(&node.inputs.front().value);
     if (changed != nullptr) same_memory.insert(changed->text);
     // Backwards to what it is a view of, then forwards to other views.
     for (size_t i = index; i-- > 0;) {
       const program::Node& before = program_.nodes[i];
-      if (!views.contains(base_of(before.target)) || before.inputs.empty()) continue;
+      if (!views.contains(program::aten_name(before.target)) || before.inputs.empty()) continue;
       const auto* from = std::get_if<Name>(&before.inputs.front().value);
       for (const std::string& made : outputs_of(before))
         if (from != nullptr && same_memory.contains(made)) same_memory.insert(from->text);
@@ -140,7 +132,7 @@ class Maker {
       const program::Node& other = program_.nodes[i];
       for (const program::Node::Input& input : other.inputs) {
         const bool reads = reads_any(input.value, same_memory);
-        if (reads && i < index && views.contains(base_of(other.target)))
+        if (reads && i < index && views.contains(program::aten_name(other.target)))
           for (const std::string& made : outputs_of(other)) same_memory.insert(made);
         if (reads && i > index) call.refuse("changes a tensor in place that is read again");
       }
@@ -149,24 +141,15 @@ class Maker {
 
   static std::vector<std::string> outputs_of(const program::Node& node) {
     std::vector<std::string> names;
-    for (const program::Node::Output& output : node.outputs) {
-      if (const auto* one = std::get_if<std::optional<Name>>(&output); one != nullptr && *one)
-        names.push_back((*one)->text);
-      else if (const auto* list = std::get_if<std::vector<Name>>(&output))
-        for (const Name& name : *list) names.push_back(name.text);
-    }
+    for (const program::Node::Output& output : node.outputs)
+      program::for_each_name(output, [&](const std::string& name) { names.push_back(name); });
     return names;
   }
 
   static bool reads_any(const program::Argument& argument, const std::set<std::string>& names) {
-    if (const auto* name = std::get_if<Name>(&argument)) return names.contains(name->text);
-    if (const auto* list = std::get_if<std::vector<Name>>(&argument))
-      for (const Name& name : *list)
-        if (names.contains(name.text)) return true;
-    if (const auto* list = std::get_if<std::vector<std::optional<Name>>>(&argument))
-      for (const auto& name : *list)
-        if (name && names.contains(name->text)) return true;
-    return false;
+    bool reads = false;
+    program::for_each_name(argument, [&](const std::string& name) { reads = reads || names.contains(name); });
+    return reads;
   }
 
   /// Outputs have their own names, also one that is an input or another output.

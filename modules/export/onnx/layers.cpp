@@ -135,7 +135,7 @@ void give_adaptive(const Call& call, size_t spatial, bool is_max) {
   call.give(call.add(is_max ? "MaxPool" : "AveragePool", {x}, {{"kernel_shape", kernel}, {"strides", kernel}}));
 }
 
-/// A weight that is there, or so many ones or zeros.
+/// Returns the weight `name`; if it was left out, a constant of these sizes in which each element is `value`.
 std::string weight_or(const Call& call, const std::string& name, const std::vector<int64_t>& sizes, double value,
                       const std::string& input) {
   if (call.has(name)) return call.value(name);

@@ -51,7 +51,7 @@ ProtobufMessage tensor_head(const at::Tensor& tensor, const std::string& name) {
   ProtobufMessage message;
   for (const int64_t size : tensor.sizes()) message.add_number(tensor_field::kDims, size);
   message.add_number(tensor_field::kDataType, onnx_dtype(tensor.scalar_type()));
-  if (!name.empty()) message.add_text(tensor_field::kName, name);
+  message.add_text(tensor_field::kName, name);
   return message;
 }
 
