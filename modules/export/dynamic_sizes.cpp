@@ -60,7 +60,8 @@ int64_t rounded_up(int64_t size, int64_t factor) { return (size + factor - 1) / 
 }  // namespace
 
 DynamicInputs::DynamicInputs(const std::vector<DynamicSize>& dynamic, const std::vector<std::string>& names,
-                             const std::vector<at::Tensor>& example, const std::vector<bool>& read) {
+                             const std::vector<at::Tensor>& example)
+    : names_(names) {
   for (const DynamicSize& size : dynamic) {
     bool is_known = false;
     for (size_t i = 0; i < names.size(); ++i) {
@@ -74,14 +75,17 @@ DynamicInputs::DynamicInputs(const std::vector<DynamicSize>& dynamic, const std:
       }
       const size_t symbol = symbol_of(size, example[i].size(dim));
       dimensions_.push_back({i, dim, symbol});
-      if (read[i]) symbols_[symbol].places.push_back({python_name(names[i]), dim});
     }
     if (is_known) continue;
     std::string known;
     for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
     throw UsageError("export: there is no input ", size.input, " whose size may change; there are ", known);
   }
-  // A size that nobody reads changes nothing.
+}
+
+void DynamicInputs::choose_places(const std::vector<bool>& read) {
+  for (const Dimension& one : dimensions_)
+    if (read[one.input]) symbols_[one.symbol].places.push_back({python_name(names_[one.input]), one.dim});
   for (const Symbol& symbol : symbols_)
     if (symbol.places.empty())
       throw UsageError("export: no input that the function reads has the size ", symbol.meaning);

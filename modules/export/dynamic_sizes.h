@@ -12,11 +12,13 @@ namespace levin::program {
 /// The inputs of a function whose sizes may change.
 class DynamicInputs {
  public:
-  /// `read`: which inputs the function reads; the others have the size of their name, and are no place of it.
   /// Throws levin::UsageError for inputs, dimensions and ranges that there are not.
   DynamicInputs(const std::vector<DynamicSize>& dynamic, const std::vector<std::string>& names,
-                const std::vector<at::Tensor>& example, const std::vector<bool>& read);
+                const std::vector<at::Tensor>& example);
 
+  /// Takes the symbols' sizes from inputs that the function reads: `read` says of each input whether it does. Throws
+  /// levin::UsageError if it reads none of a size.
+  void choose_places(const std::vector<bool>& read);
   const std::vector<Symbol>& symbols() const { return symbols_; }
   /// Returns the symbols' values in the smallest recording: those of the example, of a batch as few samples as may be,
   /// and no size of 1, which operators would broadcast.
@@ -32,6 +34,7 @@ class DynamicInputs {
   };
   size_t symbol_of(const DynamicSize& size, int64_t example_size);
 
+  std::vector<std::string> names_;
   std::vector<Symbol> symbols_ = {};
   std::vector<int64_t> base_ = {}, of_example_ = {};
   std::vector<Dimension> dimensions_ = {};

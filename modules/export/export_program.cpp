@@ -5,13 +5,13 @@
 #include <levin/core/device/own_generator.h>
 #include <levin/core/device/rng_guard.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/export/bound_program.h>
 #include <levin/modules/export/dynamic_sizes.h>
 #include <levin/modules/export/onnx/export_onnx.h>
 #include <levin/modules/export/program_of_graph.h>
 #include <levin/modules/export/size_polynomial.h>
 #include <levin/modules/export/symbolic_sizes.h>
 #include <levin/modules/program/program_writer.h>
-#include <levin/modules/program/runner.h>
 #include <levin/modules/recording/record.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <nlohmann/json.hpp>
@@ -133,18 +133,22 @@ class Recorder {
 
   Entries call(const Entries& inputs) const { return entries_of(options_.function(inputs.batch()), "the result"); }
 
-  /// Returns the program of these inputs, and the names of what the function returned. `reads`: which inputs a node
-  /// reads.
-  RecordedProgram record(const Entries& inputs, std::vector<std::string>& outputs, std::vector<bool>* reads) const {
+  struct Recorded : RecordedProgram {
+    std::vector<std::string> outputs = {};  ///< names of what the function returned
+    std::vector<bool> reads = {};           ///< whether a node reads the input
+  };
+
+  Recorded record(const Entries& inputs) const {
     const at::AutoGradMode gradients(!options_.inference);
     const GeneratorScope default_generator(at::Generator{});  // the tracer knows no operator that is given one
     const RngGuard random_numbers;
     RecordedInputs recorded = program::inputs_of_module(module_);
     for (size_t i = 0; i < inputs.names.size(); ++i)
       program::add_user_input(recorded, inputs.names[i], inputs.tensors[i]);
+    Recorded result;
     const recording::Recording recording = recording::record(recorded.tensors, [&]() -> torch::jit::Stack {
       const Entries results = call(inputs);
-      outputs = results.names;
+      result.outputs = results.names;
       return torch::jit::Stack(results.tensors.begin(), results.tensors.end());
     });
     buffers_.restore();
@@ -153,16 +157,16 @@ class Recorder {
       refuse("the function reads " + *recording.read +
              " (item(), an if), which a program would have as it was in the example; compute with tensors "
              "(torch::where)");
-    if (reads != nullptr)
-      for (size_t i = 0; i < inputs.names.size(); ++i) {
-        const auto* const value = recording.graph->inputs()[recorded.inputs.size() - inputs.names.size() + i];
-        reads->push_back(value->hasUses());
-      }
+    for (size_t i = 0; i < inputs.names.size(); ++i) {
+      const auto* const value = recording.graph->inputs()[recorded.inputs.size() - inputs.names.size() + i];
+      result.reads.push_back(value->hasUses());
+    }
     try {
-      return program::program_of_graph(*recording.graph, recorded, options_.inference);
+      static_cast<RecordedProgram&>(result) = program::program_of_graph(*recording.graph, recorded, options_.inference);
     } catch (const UsageError& error) {
       refuse(std::string("the function ") + error.what());
     }
+    return result;
   }
 
  private:
@@ -183,6 +187,10 @@ void check_constants(const RecordedProgram& one, const RecordedProgram& other, c
            "; make it by operators of LibTorch, or register it as a buffer");
 }
 
+Entries resized(const Entries& inputs, const program::DynamicInputs& sizes, const std::vector<int64_t>& point) {
+  return {inputs.names, sizes.resized(inputs.tensors, point)};
+}
+
 /// Returns other values of the same sizes: samples in another order, and real numbers moved.
 Entries with_other_values(const Entries& inputs) {
   Entries others = inputs;
@@ -199,29 +207,28 @@ class ExportedNetwork::Impl {
  public:
   Impl(torch::nn::Module& module, const Batch& example, const ExportOptions& options) {
     const Recorder recorder(module, options);
-    Entries inputs = inputs_of_example(example);
+    const Entries inputs = inputs_of_example(example);
     const RngGuard random_numbers;
     {
       const at::AutoGradMode gradients(!options.inference);
       recorder.call(inputs);  // whose errors say more than the tracer's
     }
-    std::vector<bool> reads;
-    RecordedProgram first = recorder.record(inputs, output_names, &reads);
-    const program::DynamicInputs sizes(options.dynamic, inputs.names, inputs.tensors, reads);
-    std::vector<ExportedProgram> recordings;
-    for (const std::vector<int64_t>& point : program::SizePolynomial::points(sizes.base())) {
-      const Entries resized{inputs.names, sizes.resized(inputs.tensors, point)};
-      RecordedProgram one = recorder.record(resized, output_names, nullptr);
-      if (recordings.empty())
-        first = one;
-      else
-        check_constants(first, one, "with other sizes");
-      recordings.push_back(std::move(one.program));
-      if (sizes.symbols().empty()) break;
+    program::DynamicInputs sizes(options.dynamic, inputs.names, inputs.tensors);
+    const Entries smallest = resized(inputs, sizes, sizes.base());
+    Recorder::Recorded first = recorder.record(smallest);
+    sizes.choose_places(first.reads);
+    output_names = first.outputs;
+    std::vector<ExportedProgram> recordings = {first.program};
+    if (!sizes.symbols().empty()) {
+      const auto points = program::SizePolynomial::points(sizes.base());
+      for (size_t i = 1; i < points.size(); ++i) {
+        RecordedProgram other = recorder.record(resized(inputs, sizes, points[i]));
+        check_constants(first, other, "with other sizes");
+        recordings.push_back(std::move(other.program));
+      }
     }
     // A function that reads memory by itself is seen by what changes with the values.
-    RecordedProgram moved = recorder.record(
-        with_other_values({inputs.names, sizes.resized(inputs.tensors, sizes.base())}), output_names, nullptr);
+    const RecordedProgram moved = recorder.record(with_other_values(smallest));
     check_constants(first, moved, "with other values");
     if (program::program_text(first.program) != program::program_text(moved.program))
       refuse(
@@ -230,7 +237,7 @@ class ExportedNetwork::Impl {
     program_ = sizes.symbols().empty() ? std::move(recordings.front()) : symbolic(std::move(recordings), sizes);
     tensors_ = program::inputs_of_module(module).weights;
     tensors_.constants = std::move(first.constants);
-    keep_inputs(inputs, reads);
+    keep_inputs(inputs, first.reads);
     name_ = module.name();
     is_inference_ = options.inference;
     for (const program::Symbol& symbol : sizes.symbols())
@@ -244,12 +251,7 @@ class ExportedNetwork::Impl {
       refuse(c10::str("the network takes ", input_names.size(), " inputs, and was given ", inputs.size()));
     std::map<std::string, at::Tensor> known;
     for (const auto& named : {&tensors_.weights, &tensors_.constants}) known.insert(named->begin(), named->end());
-    std::vector<c10::IValue> values;
-    size_t next = 0;
-    for (const program::Input& input : program_.inputs)
-      values.emplace_back(input.kind == program::InputKind::UserTensor ? inputs[next++] : known.at(input.target));
-    const program::Runner runner(program_, "the exported network", {});
-    return runner.run(std::move(values));
+    return program::BoundProgram(program_, "the exported network", std::move(known)).run(inputs);
   }
 
   void save(const std::filesystem::path& path) const { program::write_program(path, program_, tensors_); }

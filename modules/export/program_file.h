@@ -1,12 +1,10 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <levin/modules/export/bound_program.h>
 #include <levin/modules/program/program_archive.h>
-#include <levin/modules/program/runner.h>
 #include <torch/nn/module.h>
 
 #include <filesystem>
-#include <map>
-#include <string>
 #include <vector>
 
 namespace levin::program {
@@ -20,12 +18,11 @@ class ProgramFile {
   ProgramFile(const std::filesystem::path& path, torch::nn::Module& module);
 
   /// Runs the operators. Buffers that they change are changed in the module.
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const { return program_.run(inputs); }
 
  private:
   ProgramArchive archive_;
-  Runner runner_;
-  std::map<std::string, at::Tensor> tensors_ = {};  ///< parameters, buffers and constants
+  BoundProgram program_;
 };
 
 }  // namespace levin::program

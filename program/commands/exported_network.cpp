@@ -86,7 +86,6 @@ Batch in_dtype(const Batch& batch, at::ScalarType dtype) {
 
 /// What the function makes of some samples.
 struct Comparison {
-  int64_t samples = 0;
   std::vector<at::Tensor> inputs = {}, outputs = {};
 };
 
@@ -105,7 +104,7 @@ std::vector<Comparison> comparisons_of(const NetworkToExport& network, const Exp
   std::vector<Comparison> comparisons;
   for (const int64_t size : sizes) {
     const Batch batch = samples_of(example, size);
-    comparisons.push_back({size, tensors_of(batch, exported.input_names()),
+    comparisons.push_back({tensors_of(batch, exported.input_names()),
                            tensors_of(network.options.function(batch), exported.output_names())});
   }
   return comparisons;
@@ -197,23 +196,24 @@ std::optional<double> compare_by_python(const char* script_text, const std::vect
   });
 }
 
-/// Writes the file and compares it; returns what it is, and how it was compared.
-using Written = std::pair<std::string, std::string>;
+/// A file that was written and compared.
+struct Written {
+  std::string what = {};  ///< it is
+  std::string how = {};   ///< it was compared
+  double largest = 0;     ///< difference
+};
 
 Written write_model(const NetworkToExport& network, const ExportedNetwork& exported,
-                    const std::vector<Comparison>& comparisons, const fs::path& file, double& largest) {
+                    const std::vector<Comparison>& comparisons, const fs::path& file) {
   exported.save_onnx(file, network.metadata);
   const std::optional<double> of_model = compare_by_python(kRunModel, comparisons, file, "the model, by onnxruntime,");
-  if (of_model) {
-    largest = *of_model;
-    return {"an ONNX model", "run by onnxruntime and compared"};
-  }
-  largest = compare(comparisons, "the program", [&](const auto& inputs) { return exported.run(inputs); });
-  return {"an ONNX model", "not run, since there is no onnxruntime; its operators compared"};
+  if (of_model) return {"an ONNX model", "run by onnxruntime and compared", *of_model};
+  return {"an ONNX model", "not run, since there is no onnxruntime; its operators compared",
+          compare(comparisons, "the program", [&](const auto& inputs) { return exported.run(inputs); })};
 }
 
-Written write_package(const ExportedNetwork& exported, const std::vector<Comparison>& comparisons, const fs::path& file,
-                      double& largest) {
+Written write_package(const ExportedNetwork& exported, const std::vector<Comparison>& comparisons,
+                      const fs::path& file) {
   const fs::path program = file.parent_path() / "program.pt2";
   exported.save(program);
   const std::optional<double> of_package =
@@ -222,17 +222,16 @@ Written write_package(const ExportedNetwork& exported, const std::vector<Compari
     throw UsageError("levin export: a package of AOTInductor is compiled by Python, and there is no ",
                      python_of_libtorch());
   fs::remove(program);
-  largest = *of_package;
-  return {"a package of AOTInductor", "run and compared"};
+  return {"a package of AOTInductor", "run and compared", *of_package};
 }
 
 Written write_program(const NetworkToExport& network, const ExportedNetwork& exported,
-                      const std::vector<Comparison>& comparisons, const fs::path& file, double& largest) {
+                      const std::vector<Comparison>& comparisons, const fs::path& file) {
   exported.save(file);
   const program::ProgramFile written(file, network.module);
-  largest = compare(comparisons, "the written program", [&](const auto& inputs) { return written.run(inputs); });
   return {network.options.inference ? "a program for inference" : "a program of training mode",
-          "read back and compared"};
+          "read back and compared",
+          compare(comparisons, "the written program", [&](const auto& inputs) { return written.run(inputs); })};
 }
 
 }  // namespace
@@ -257,15 +256,13 @@ std::string write_exported_network(NetworkToExport network, const fs::path& out)
   const at::NoGradGuard no_grad;
   network.module.eval();
   const std::vector<Comparison> comparisons = comparisons_of(network, exported);
-  double largest = 0;
   const std::string name = out.filename().string();
-  const auto [what, how] = name.ends_with(".onnx") ? write_model(network, exported, comparisons, draft.file(), largest)
-                           : name.ends_with(kPackageEnd)
-                               ? write_package(exported, comparisons, draft.file(), largest)
-                               : write_program(network, exported, comparisons, draft.file(), largest);
+  const Written written = name.ends_with(".onnx")       ? write_model(network, exported, comparisons, draft.file())
+                          : name.ends_with(kPackageEnd) ? write_package(exported, comparisons, draft.file())
+                                                        : write_program(network, exported, comparisons, draft.file());
   draft.move();
-  return c10::str(what, conversion, "; ", how, " for ", comparisons.size() == 1 ? "" : "1, 3 and ",
-                  network.example.size(), " samples: largest difference ", largest);
+  return c10::str(written.what, conversion, "; ", written.how, " for ", comparisons.size() == 1 ? "" : "1, 3 and ",
+                  network.example.size(), " samples: largest difference ", written.largest);
 }
 
 }  // namespace levin::cli
