@@ -81,20 +81,22 @@ function(levin_precompile_as target other)
   endif()
 endfunction()
 
-# levin_precompile_torch(target): torch/torch.h for programs that include it whole; all of them share one file.
-function(levin_precompile_torch target)
+# levin_precompile_torch(target headers): torch/torch.h for programs that include it whole; those that name the same target `headers`,
+# which is made by the first one and is compiled with its options, share one file.
+function(levin_precompile_torch target headers)
   if(NOT LEVIN_PRECOMPILE_HEADERS)
     return()
   endif()
-  if(NOT TARGET levin_torch_headers)
-    set(source "${PROJECT_BINARY_DIR}/torch_headers.cpp")
+  if(NOT TARGET ${headers})
+    set(source "${PROJECT_BINARY_DIR}/${headers}.cpp")
     file(CONFIGURE OUTPUT "${source}" CONTENT "int main() {}\n" @ONLY)
-    add_executable(levin_torch_headers "${source}")
-    levin_compile_options(levin_torch_headers)
-    target_link_libraries(levin_torch_headers PRIVATE levin::levin)
-    target_precompile_headers(levin_torch_headers PRIVATE <torch/torch.h>)
+    add_executable(${headers} "${source}")
+    target_compile_options(${headers} PRIVATE "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
+    set_target_properties(${headers} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+    target_link_libraries(${headers} PRIVATE levin::levin)
+    target_precompile_headers(${headers} PRIVATE <torch/torch.h>)
   endif()
-  target_precompile_headers(${target} REUSE_FROM levin_torch_headers)
+  target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
 
 # at::parallel_for is compiled into its callers: without OpenMP it would be a plain loop in levin's own passes over memory.

@@ -18,6 +18,7 @@
 
 #include <concepts>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,9 @@ class MetricCollection;
 template <class V>
 concept Loggable = std::convertible_to<V, at::Tensor> || std::convertible_to<V, double> ||
                    std::convertible_to<V, LoggedMetric&> || std::convertible_to<V, std::shared_ptr<LoggedMetric>>;
+
+/// A function of a batch, as predict_step is one.
+using BatchFunction = std::function<Batch(const Batch&)>;
 
 /// A network together with its training logic. Override training_step and configure_optimizers (and any hook you need)
 /// and pass the module to Trainer. Names and semantics follow PyTorch Lightning's LightningModule.
@@ -82,6 +86,9 @@ class LightningModule : public torch::nn::Module, public Hooks {
 
   /// A batch like those predict_step receives; if set, the model summary shows the output shapes of the layers.
   Batch example_input = {};
+
+  /// Returns what can be exported besides predict_step, by name: `forward`, or the decoder of an autoencoder.
+  virtual std::map<std::string, BatchFunction> export_functions() { return {}; }
 
   // --- the parts of a step, to customize them ---
 

@@ -34,6 +34,7 @@ namespace levin {
   X(val_dataloader, "data::Loaders val_dataloader()")                                                      \
   X(test_dataloader, "data::Loaders test_dataloader()")                                                    \
   X(predict_dataloader, "data::Loaders predict_dataloader()")                                              \
+  X(export_functions, "std::map<std::string, BatchFunction> export_functions()")                           \
   X(optimizer_step, "void optimizer_step(LightningOptimizer&, const Closure&)")                            \
   X(backward, "void backward(const at::Tensor&)")                                                          \
   X(optimizer_zero_grad, "void optimizer_zero_grad(LightningOptimizer&)")                                  \

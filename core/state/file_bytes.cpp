@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -35,15 +36,18 @@ struct OpenFile {
   const int descriptor;
 };
 
+void check_opened(const OpenFile& file, const std::string& name) {
+  if (file.descriptor >= 0) return;
+  if (errno == ENOENT) throw UsageError(name, ": there is no such file");
+  fail(name, ": cannot be opened: ", errno);
+}
+
 }  // namespace
 
 FileBytes map_file_bytes(const std::filesystem::path& path) {
   const std::string name = path.string();
   const OpenFile file(path);
-  if (file.descriptor < 0) {
-    if (errno == ENOENT) throw UsageError(name, ": there is no such file");
-    fail(name, ": cannot be opened: ", errno);
-  }
+  check_opened(file, name);
   struct stat about = {};
   if (::fstat(file.descriptor, &about) != 0) fail(name, ": cannot be read: ", errno);
   if (S_ISDIR(about.st_mode)) throw UsageError(name, ": a file was expected, this is a folder");
@@ -57,6 +61,24 @@ FileBytes map_file_bytes(const std::filesystem::path& path) {
   bytes.owner = std::shared_ptr<void>(start, [size = bytes.size](void* mapped) { ::munmap(mapped, size); });
   bytes.data = static_cast<char*>(start);
   return bytes;
+}
+
+bool file_has_bytes(const std::filesystem::path& path, uint64_t first, std::string_view bytes) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  const std::string name = path.string();
+  const OpenFile file(path);
+  check_opened(file, name);
+  std::string piece(std::min(kPiece, bytes.size()), '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    const size_t wanted = std::min(kPiece, bytes.size() - done);
+    const ssize_t got = ::pread(file.descriptor, piece.data(), wanted, static_cast<off_t>(first + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(name, ": cannot be read: ", errno);
+    const auto read = static_cast<size_t>(got);
+    if (read == 0 || std::memcmp(piece.data(), bytes.data() + done, read) != 0) return false;
+    done += read;
+  }
+  return true;
 }
 
 FileBytes copy_file_bytes(std::string_view bytes, std::string name) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -23,6 +24,10 @@ struct FileBytes {
 /// another process truncates the file while it is mapped; levin's own writers replace files and never change them.
 /// Throws levin::UsageError that names the file if it is missing, a folder, not a plain file, or cannot be opened.
 FileBytes map_file_bytes(const std::filesystem::path& path);
+
+/// Returns whether a file has `bytes` from byte `first` on. Reads it piece by piece, so that little of it is in memory
+/// at once. Throws as map_file_bytes does.
+bool file_has_bytes(const std::filesystem::path& path, uint64_t first, std::string_view bytes);
 
 /// Copies `bytes`; `name` is for messages.
 FileBytes copy_file_bytes(std::string_view bytes, std::string name);

@@ -69,7 +69,7 @@ void write_archive(const PickledState& pickled, ZipWriter::Sink sink, const Keep
 void save_state(const State& state, const fs::path& path) { save_pickled_state(state_to_pickle(state), path); }
 
 void save_state(const State& state, const fs::path& path, const State& attributes) {
-  save_pickled_state(state_to_pickle(state, attributes), path);
+  save_pickled_state(state_to_pickle(state, {.attributes = attributes}), path);
 }
 
 void save_pickled_state(const PickledState& pickled, const fs::path& path) try {
@@ -81,10 +81,10 @@ void save_pickled_state(const PickledState& pickled, const fs::path& path) try {
   throw Error(path.string(), ": writing failed: ", error.what_without_backtrace());
 }
 
-std::string save_state_bytes(const State& state) {
+std::string save_state_bytes(const State& state, const PickleOptions& options) {
   std::string bytes;
   const auto append = [&](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); };
-  write_archive(state_to_pickle(state), append, [] { return true; });
+  write_archive(state_to_pickle(state, options), append, [] { return true; });
   return bytes;
 }
 

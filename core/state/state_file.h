@@ -25,7 +25,7 @@ void save_state(const State& state, const std::filesystem::path& path, const Sta
 void save_pickled_state(const PickledState& state, const std::filesystem::path& path);
 
 /// Returns the bytes of the file that `save_state` writes.
-std::string save_state_bytes(const State& state);
+std::string save_state_bytes(const State& state, const PickleOptions& options = {});
 
 struct LoadStateOptions {
   /// If the file holds a dict with this key, only the value under it is read.

@@ -15,17 +15,11 @@ namespace {
 const std::string kAten = "torch.ops.aten.";
 const std::string kTransposed = kAten + "t.default";
 
-const Argument* find(const Node& node, const std::string& name) {
-  for (const Node::Input& input : node.inputs)
-    if (input.name == name) return &input.value;
-  return nullptr;
-}
-
 /// Keeps the named arguments, in this order; {"mat1", "input"} gives one another name.
 void keep(Node& node, const std::vector<std::pair<std::string, std::string>>& names) {
   std::vector<Node::Input> kept;
   for (const auto& [name, new_name] : names)
-    if (const Argument* value = find(node, name)) kept.push_back({new_name, *value});
+    if (const Argument* value = find_argument(node, name)) kept.push_back({new_name, *value});
   node.inputs = std::move(kept);
 }
 
@@ -52,9 +46,9 @@ void rename_arithmetic(Node& node) {
 }
 
 void rename_convolution(Node& node, const ExportedProgram& program) {
-  const auto& weight = std::get<Name>(*find(node, "weight"));
+  const auto& weight = std::get<Name>(*find_argument(node, "weight"));
   const std::string dims = std::to_string(program.tensors.at(weight.text).sizes.size() - 2) + "d";
-  if (std::get<bool>(*find(node, "transposed"))) {
+  if (std::get<bool>(*find_argument(node, "transposed"))) {
     node.target = kAten + ("conv_transpose" + dims) + (dims == "1d" ? ".default" : ".input");
     return keep(node, same({"input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"}));
   }
@@ -64,7 +58,7 @@ void rename_convolution(Node& node, const ExportedProgram& program) {
 
 /// The same with padding "same" or "valid".
 void rename_convolution_mode(Node& node, const ExportedProgram& program) {
-  const auto& weight = std::get<Name>(*find(node, "weight"));
+  const auto& weight = std::get<Name>(*find_argument(node, "weight"));
   node.target = kAten + ("conv" + std::to_string(program.tensors.at(weight.text).sizes.size() - 2)) + "d.padding";
 }
 
@@ -75,17 +69,26 @@ void rename_padding(Node& node) {
     if (input.name == "mode") input.value = std::string(kModes.at(static_cast<size_t>(std::get<int64_t>(input.value))));
 }
 
-/// addmm(bias, x, t(weight)) is linear(x, weight, bias).
+/// addmm(bias, x, t(weight)) is linear(x, weight, bias), and matmul(x, t(weight)) is linear(x, weight).
 void make_linear(ExportedProgram& program) {
   std::map<std::string, size_t> transposed;  ///< values that `t` made: their nodes
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     Node& node = program.nodes[i];
     if (node.target == kTransposed) transposed[node.name] = i;
+    if (node.target == kAten + "matmul.default") {
+      const auto& weight = std::get<Name>(*find_argument(node, "other"));
+      const auto found = transposed.find(weight.text);
+      const auto& input = std::get<Name>(*find_argument(node, "self"));
+      if (found == transposed.end() || program.tensors.at(input.text).sizes.size() < 2) continue;
+      node.target = kAten + "linear.default";
+      keep(node, {{"self", "input"}, {"other", "weight"}});
+      node.inputs[1].value = program.nodes[found->second].inputs.front().value;
+    }
     if (node.target != kAten + "addmm.default") continue;
-    const auto& weight = std::get<Name>(*find(node, "mat2"));
-    const auto& bias = std::get<Name>(*find(node, "self"));
+    const auto& weight = std::get<Name>(*find_argument(node, "mat2"));
+    const auto& bias = std::get<Name>(*find_argument(node, "self"));
     const auto found = transposed.find(weight.text);
-    if (found == transposed.end() || !is_one(find(node, "beta")) || !is_one(find(node, "alpha")) ||
+    if (found == transposed.end() || !is_one(find_argument(node, "beta")) || !is_one(find_argument(node, "alpha")) ||
         program.tensors.at(bias.text).sizes.size() != 1)
       continue;
     node.target = kAten + "linear.default";

@@ -9,6 +9,7 @@
 #include <levin/modules/export/dynamic_sizes.h>
 #include <levin/modules/export/onnx/export_onnx.h>
 #include <levin/modules/export/program_of_graph.h>
+#include <levin/modules/export/quantized_program.h>
 #include <levin/modules/export/size_polynomial.h>
 #include <levin/modules/export/symbolic_sizes.h>
 #include <levin/modules/program/program_writer.h>
@@ -244,22 +245,38 @@ class ExportedNetwork::Impl {
       if (symbol.factor == 1) size_names_[symbol.name] = symbol.meaning;
     program_.in_spec = in_spec(input_names.size());
     program_.out_spec = out_spec(output_names);
+    make_runnable();
   }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const {
     if (inputs.size() != input_names.size())
       refuse(c10::str("the network takes ", input_names.size(), " inputs, and was given ", inputs.size()));
-    std::map<std::string, at::Tensor> known;
-    for (const auto& named : {&tensors_.weights, &tensors_.constants}) known.insert(named->begin(), named->end());
-    return program::BoundProgram(program_, "the exported network", std::move(known)).run(inputs);
+    return runnable_->run(inputs);
   }
 
   void save(const std::filesystem::path& path) const { program::write_program(path, program_, tensors_); }
 
-  void save_onnx(const std::filesystem::path& path, std::vector<std::pair<std::string, std::string>> metadata) const {
+  void save_onnx(const std::filesystem::path& path, const OnnxOptions& options) const {
     if (!is_inference_) refuse("an ONNX model is recorded in evaluation; set options.inference");
-    onnx::ModelText text{name_, input_names, output_names, size_names_, std::move(metadata)};
+    const onnx::ModelText text{name_, input_names, output_names, size_names_, options.metadata, options.class_names};
     onnx::write_model(path, onnx::model_of(program_, tensors_, text));
+  }
+
+  void quantize(const std::vector<Batch>& calibration) {
+    if (!is_inference_) refuse("a network is quantized in evaluation; set options.inference");
+    if (is_quantized_) refuse("the network is quantized already");
+    std::vector<std::vector<at::Tensor>> batches;
+    for (const Batch& batch : calibration) batches.push_back(inputs_of(batch));
+    ExportedProgram rounded = program_;
+    program::ProgramTensors tensors = tensors_;
+    if (program::quantize(rounded, tensors, batches) == 0)
+      refuse("the network has no weight of float32 in a linear layer, a convolution or an embedding to quantize");
+    program_ = std::move(rounded);
+    tensors_ = std::move(tensors);
+    is_quantized_ = true;
+    make_runnable();
   }
 
   std::vector<std::string> input_names, output_names;
@@ -283,6 +300,18 @@ class ExportedNetwork::Impl {
     }
   }
 
+  void make_runnable() {
+    std::map<std::string, at::Tensor> known;
+    for (const auto& named : {&tensors_.weights, &tensors_.constants}) known.insert(named->begin(), named->end());
+    runnable_ = std::make_unique<program::BoundProgram>(program_, "the exported network", std::move(known));
+  }
+
+  std::vector<at::Tensor> inputs_of(const Batch& batch) const {
+    std::vector<at::Tensor> tensors;
+    for (const std::string& name : input_names) tensors.push_back(batch[name]);
+    return tensors;
+  }
+
   static ExportedProgram symbolic(std::vector<ExportedProgram> recordings, const program::DynamicInputs& sizes) {
     try {
       return program::with_symbols(std::move(recordings), sizes.symbols(), sizes.base());
@@ -295,7 +324,8 @@ class ExportedNetwork::Impl {
   program::ProgramTensors tensors_ = {};
   std::string name_ = {};
   std::map<std::string, std::string> size_names_ = {};  ///< what symbols are called
-  bool is_inference_ = false;
+  bool is_inference_ = false, is_quantized_ = false;
+  std::unique_ptr<program::BoundProgram> runnable_ = {};
 };
 
 ExportedNetwork::ExportedNetwork(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -306,10 +336,10 @@ const std::vector<std::string>& ExportedNetwork::input_names() const { return im
 const std::vector<std::string>& ExportedNetwork::output_names() const { return impl_->output_names; }
 std::vector<at::Tensor> ExportedNetwork::run(const std::vector<at::Tensor>& inputs) const { return impl_->run(inputs); }
 void ExportedNetwork::save(const std::filesystem::path& path) const { impl_->save(path); }
-void ExportedNetwork::save_onnx(const std::filesystem::path& path,
-                                const std::vector<std::pair<std::string, std::string>>& metadata) const {
-  impl_->save_onnx(path, metadata);
+void ExportedNetwork::save_onnx(const std::filesystem::path& path, const OnnxOptions& options) const {
+  impl_->save_onnx(path, options);
 }
+void ExportedNetwork::quantize(const std::vector<Batch>& calibration) { impl_->quantize(calibration); }
 
 ExportedNetwork export_program(torch::nn::Module& module, const Batch& example, const ExportOptions& options) {
   if (!options.function) refuse("options.function: missing; give the function of a batch that is exported");

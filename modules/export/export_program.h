@@ -28,12 +28,20 @@ DynamicSize parse_dynamic_size(const std::string& text);
 
 struct ExportOptions {
   /// What is exported, a function of batches; unset: the module's predict_step.
-  std::function<Batch(const Batch&)> function = {};
+  BatchFunction function = {};
   /// Sizes that may change: the number of samples, by default. Empty: none.
   std::vector<DynamicSize> dynamic = {{.name = "batch"}};
   /// Records the module in evaluation and without gradients, for use; else in training mode, so that it can be trained
   /// on.
   bool inference = false;
+};
+
+struct OnnxOptions {
+  /// Goes into the model's metadata_props.
+  std::vector<std::pair<std::string, std::string>> metadata = {};
+  /// If set, for a network whose first output is [samples, classes]: the model has a last output `class` [samples], the
+  /// name of the largest entry of each sample, as a string.
+  std::vector<std::string> class_names = {};
 };
 
 /// A network as a list of ATen's operators with its weights, as Python's torch.export makes it.
@@ -53,11 +61,17 @@ class ExportedNetwork {
   /// Writes a .pt2 that ProgramModule and Python's torch.export.load (of the LibTorch that levin is built with) open.
   /// The file appears whole or not at all. Throws as AtomicFile does.
   void save(const std::filesystem::path& path) const;
-  /// Writes an ONNX model of opset 18, for a network that was recorded with `inference`. `metadata` goes into the
-  /// model's metadata_props. Weights go to a file beside it, with ".data" behind its name, if they have more than 2 GB.
-  /// Throws levin::UsageError, which names the operator and its layer, for what ONNX lacks or levin does not write.
-  void save_onnx(const std::filesystem::path& path,
-                 const std::vector<std::pair<std::string, std::string>>& metadata = {}) const;
+  /// Writes an ONNX model of opset 18, for a network that was recorded with `inference`. Weights go to a file beside
+  /// it, with ".data" behind its name, if they have more than 2 GB. Throws levin::UsageError, which names the operator
+  /// and its layer, for what ONNX lacks or levin does not write.
+  void save_onnx(const std::filesystem::path& path, const OnnxOptions& options = {}) const;
+  /// Rounds the weights of linear layers, convolutions and embeddings of a network that was recorded with `inference`
+  /// to int8, with a scale for each output channel. With batches to calibrate by, also the inputs of linear layers and
+  /// convolutions and the results of convolutions, to int8 with one scale each, between the least and the most that the
+  /// batches show; then onnxruntime computes in whole numbers. `run` computes with the rounded numbers, `save_onnx`
+  /// writes them as int8 (QuantizeLinear and DequantizeLinear). The module's weights stay as they are. Throws
+  /// levin::UsageError if there is no such weight, if the weights are not of float32, or if it was called before.
+  void quantize(const std::vector<Batch>& calibration = {});
 
  private:
   std::unique_ptr<Impl> impl_;

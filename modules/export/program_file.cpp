@@ -12,12 +12,8 @@ std::map<std::string, at::Tensor> compared_tensors(const ProgramArchive& archive
   std::map<std::string, at::Tensor> tensors;
   for (const auto& item : module.named_parameters()) tensors[item.key()] = item.value();
   for (const auto& item : module.named_buffers()) tensors[item.key()] = item.value();
-  for (const auto& [name, tensor] : tensors) {
-    // One weight at a time.
-    const at::Tensor written = archive.weights().contains(name) ? archive.weight(name) : at::Tensor();
-    if (!written.defined() || written.scalar_type() != tensor.scalar_type() || !written.equal(tensor.detach().cpu()))
-      throw UsageError(archive.file(), ": '", name, "' was not written as it is");
-  }
+  for (const auto& [name, tensor] : tensors)
+    if (!archive.holds(name, tensor)) throw UsageError(archive.file(), ": '", name, "' was not written as it is");
   for (const Input& input : archive.program().inputs)
     if (input.kind == InputKind::Constant) tensors[input.target] = archive.constant(input.target);
   return tensors;

@@ -4,6 +4,7 @@
 #include <levin/modules/export/graph_argument.h>
 #include <levin/modules/program/argument_text.h>
 #include <levin/modules/program/node_names.h>
+#include <levin/modules/program/program_json.h>
 #include <levin/modules/recording/trace_watch.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -20,13 +21,6 @@ namespace {
 
 using torch::jit::Value;
 using GraphNode = torch::jit::Node;
-
-TensorMeta meta_of(const at::Tensor& tensor, bool requires_grad) {
-  TensorMeta meta{.dtype = tensor.scalar_type(), .requires_grad = requires_grad, .device = tensor.device()};
-  for (const int64_t size : tensor.sizes()) meta.sizes.emplace_back(size);
-  for (const int64_t stride : tensor.strides()) meta.strides.emplace_back(stride);
-  return meta;
-}
 
 class Converter {
  public:

@@ -61,6 +61,10 @@ Batch ImageClassifier::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
   return Batch(forward(batch.input()).softmax(1));
 }
 
+std::map<std::string, BatchFunction> ImageClassifier::export_functions() {
+  return {{"forward", [this](const Batch& batch) { return Batch(forward(batch.input())); }}};
+}
+
 OptimizerConfig ImageClassifier::configure_optimizers() {
   return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
 }

@@ -49,6 +49,8 @@ class ImageClassifier : public LightningModule {
   void test_step(const Batch& batch, int64_t batch_idx) override;
   /// Returns the probability of each class as `input` [batch, classes].
   Batch predict_step(const Batch& batch, int64_t batch_idx) override;
+  /// `forward`: the logits.
+  std::map<std::string, BatchFunction> export_functions() override;
   OptimizerConfig configure_optimizers() override;
 
   Options options;

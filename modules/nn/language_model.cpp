@@ -103,6 +103,10 @@ Batch LanguageModel::predict_step(const Batch& batch, int64_t /*batch_idx*/) {
   return Batch(forward(batch.input()).select(1, -1).softmax(1));
 }
 
+std::map<std::string, BatchFunction> LanguageModel::export_functions() {
+  return {{"forward", [this](const Batch& batch) { return Batch(forward(batch.input())); }}};
+}
+
 OptimizerConfig LanguageModel::configure_optimizers() {
   return configured_optimizer(options.optimizer, options.lr_scheduler, parameters());
 }

@@ -53,6 +53,8 @@ class LanguageModel : public LightningModule {
   void test_step(const Batch& batch, int64_t batch_idx) override;
   /// Returns the probability of each token to follow the sequence, as `input` [batch, vocab_size].
   Batch predict_step(const Batch& batch, int64_t batch_idx) override;
+  /// `forward`: the logits of the token after each one.
+  std::map<std::string, BatchFunction> export_functions() override;
   OptimizerConfig configure_optimizers() override;
 
   Options options;

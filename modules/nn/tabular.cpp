@@ -99,6 +99,10 @@ void TabularModule::validation_step(const Batch& batch, int64_t /*batch_idx*/) {
 
 void TabularModule::test_step(const Batch& batch, int64_t /*batch_idx*/) { evaluate(batch, "test"); }
 
+std::map<std::string, BatchFunction> TabularModule::export_functions() {
+  return {{"forward", [this](const Batch& batch) { return Batch(forward(batch)); }}};
+}
+
 void TabularModule::evaluate(const Batch& batch, const std::string& stage) {
   const at::Tensor output = forward(batch);
   log(stage + "_loss", loss_of(output, batch.target()));

@@ -62,6 +62,8 @@ class TabularModule : public LightningModule {
   StepOutput training_step(const Batch& batch, int64_t batch_idx) override;
   void validation_step(const Batch& batch, int64_t batch_idx) override;
   void test_step(const Batch& batch, int64_t batch_idx) override;
+  /// `forward`: what the loss is computed from, logits for classes.
+  std::map<std::string, BatchFunction> export_functions() override;
 
  protected:
   using LightningModule::LightningModule;

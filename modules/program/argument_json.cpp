@@ -34,12 +34,6 @@ c10::Device device_of(const Json& json) {
   }
 }
 
-Size size_of(const Json& json) {
-  const auto [kind, value] = read_union(json);
-  if (kind == "as_int") return read_integer(*value);
-  return value->at("expr_str").get<std::string>();
-}
-
 std::vector<Name> names_of(const Json& list) {
   std::vector<Name> names;
   for (const Json& item : list) names.push_back(read_name(item));
@@ -85,12 +79,18 @@ std::pair<std::string, const Json*> read_union(const Json& json) {
 
 Name read_name(const Json& json) { return {json.at("name").get<std::string>()}; }
 
+Size read_size(const Json& json) {
+  const auto [kind, value] = read_union(json);
+  if (kind == "as_int") return read_integer(*value);
+  return value->at("expr_str").get<std::string>();
+}
+
 TensorMeta read_tensor_meta(const Json& json) {
   TensorMeta meta;
   meta.dtype = dtype_of(read_integer(json.at("dtype")));
-  for (const Json& size : json.at("sizes")) meta.sizes.push_back(size_of(size));
-  for (const Json& stride : json.at("strides")) meta.strides.push_back(size_of(stride));
-  const Size offset = size_of(json.at("storage_offset"));
+  for (const Json& size : json.at("sizes")) meta.sizes.push_back(read_size(size));
+  for (const Json& stride : json.at("strides")) meta.strides.push_back(read_size(stride));
+  const Size offset = read_size(json.at("storage_offset"));
   if (const auto* number = std::get_if<int64_t>(&offset)) meta.storage_offset = *number;
   meta.requires_grad = json.at("requires_grad").get<bool>();
   meta.device = device_of(json.at("device"));

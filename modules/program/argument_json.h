@@ -18,6 +18,7 @@ int64_t read_integer(const nlohmann::json& json);
 std::pair<std::string, const nlohmann::json*> read_union(const nlohmann::json& json);
 
 Name read_name(const nlohmann::json& json);
+Size read_size(const nlohmann::json& json);
 TensorMeta read_tensor_meta(const nlohmann::json& json);
 /// Returns an argument or an output of a node. Throws levin::UsageError for graphs, objects and operators.
 Argument read_argument(const nlohmann::json& json);

@@ -99,7 +99,7 @@ struct ExportedProgram {
   std::vector<Output> outputs;
   std::vector<Node> nodes;
   std::map<std::string, TensorMeta> tensors;  ///< by value
-  std::map<std::string, Size> numbers;        ///< whole numbers that nodes make, by value; only of what levin records
+  std::map<std::string, Size> numbers;        ///< whole numbers that nodes make, by value
   std::map<std::string, Range> ranges;        ///< by symbol
   std::map<std::string, int64_t> hints;       ///< by symbol: its value when levin recorded the program
   std::vector<std::string> modules;           ///< paths, in the order of named_modules()

@@ -37,12 +37,6 @@ std::string_view base_of(std::string_view target) {
   return name;
 }
 
-const Argument* find(const Node& node, std::string_view name) {
-  for (const Node::Input& input : node.inputs)
-    if (input.name == name) return &input.value;
-  return nullptr;
-}
-
 bool is_stochastic_depth(const Node& node) {
   if (node.modules.empty()) return false;
   const std::string& name = node.modules.back().second;
@@ -71,7 +65,7 @@ ModeSwitches::ModeSwitches(const ExportedProgram& program) {
     const std::optional<ModeSwitch> found = switch_of(node);
     if (!found) continue;
     // A flag that is left out has the operator's default, false.
-    const Argument* value = find(node, found->argument);
+    const Argument* value = find_argument(node, found->argument);
     has_flag = has_flag || value == nullptr || std::holds_alternative<bool>(*value);
     has_training = has_training || (value != nullptr && trains(*value));
   }
@@ -81,7 +75,7 @@ ModeSwitches::ModeSwitches(const ExportedProgram& program) {
 
 void ModeSwitches::find_uncounted(const ExportedProgram& program) {
   for (const Node& node : program.nodes) {
-    const Argument* mean = base_of(node.target) == "batch_norm" ? find(node, "running_mean") : nullptr;
+    const Argument* mean = base_of(node.target) == "batch_norm" ? find_argument(node, "running_mean") : nullptr;
     const auto* name = mean == nullptr ? nullptr : std::get_if<Name>(mean);
     const auto buffer = name == nullptr ? buffers_.end() : buffers_.find(name->text);
     if (buffer == buffers_.end()) continue;
@@ -95,12 +89,12 @@ std::optional<ModeSwitch> ModeSwitches::switch_of(const Node& node) const {
   const std::string_view base = base_of(node.target);
   for (const Flag& flag : kFlags) {
     if (flag.base != base) continue;
-    const Argument* needed = flag.needs.empty() ? nullptr : find(node, flag.needs);
+    const Argument* needed = flag.needs.empty() ? nullptr : find_argument(node, flag.needs);
     if (!flag.needs.empty() && (needed == nullptr || !std::holds_alternative<Name>(*needed))) return std::nullopt;
     return ModeSwitch{std::string(flag.argument), true, false};
   }
   if (base == "scaled_dot_product_attention") {
-    const Argument* given = find(node, "dropout_p");
+    const Argument* given = find_argument(node, "dropout_p");
     const auto* probability = given == nullptr ? nullptr : std::get_if<double>(given);
     if (probability == nullptr || !(*probability > 0)) return std::nullopt;
     return ModeSwitch{"dropout_p", *probability, 0.0};
@@ -111,7 +105,7 @@ std::optional<ModeSwitch> ModeSwitches::switch_of(const Node& node) const {
 std::optional<ModeSwitch> ModeSwitches::of(const Node& node) const {
   const std::optional<ModeSwitch> found = switch_of(node);
   if (!found || exported_in_evaluation_) return found;
-  const Argument* value = find(node, found->argument);
+  const Argument* value = find_argument(node, found->argument);
   return value != nullptr && trains(*value) ? found : std::nullopt;
 }
 

@@ -16,6 +16,11 @@ Json argument_of(const c10::IValue& value) {
   return {{"as_float", value.toDouble()}};
 }
 
+/// Says how a node takes its last input, where the file's schema has a place for it.
+void set_kind(Json& inputs, int kind) {
+  if (inputs.front().contains("kind")) inputs.back()["kind"] = kind;
+}
+
 /// All samples are kept: bernoulli_(p) becomes fill_(p), which the division by p behind it makes 1.
 void fill_in_place_of_drawing(Json& node) {
   node["target"] = "torch.ops.aten.fill_.Scalar";
@@ -23,7 +28,7 @@ void fill_in_place_of_drawing(Json& node) {
   for (Json& input : node["inputs"])
     if (inputs.size() < 2) inputs.push_back(input);
   inputs.back()["name"] = "value";
-  inputs.back()["kind"] = 1;
+  set_kind(inputs, 1);
   node["inputs"] = std::move(inputs);
 }
 
@@ -64,7 +69,9 @@ class Writer {
       input["arg"] = value;
       is_given = true;
     }
-    if (!is_given) json["inputs"].push_back({{"name", found->argument}, {"arg", value}, {"kind", 2}});
+    if (is_given) return;
+    json["inputs"].push_back({{"name", found->argument}, {"arg", value}});
+    set_kind(json["inputs"], 2);
   }
 
   const ExportedProgram& program_;

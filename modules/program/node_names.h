@@ -17,6 +17,13 @@ inline std::string_view aten_name(std::string_view target) {
   return target.substr(0, target.find('.'));
 }
 
+/// Returns the argument of this name, or nullptr.
+inline const Argument* find_argument(const Node& node, std::string_view name) {
+  for (const Node::Input& input : node.inputs)
+    if (input.name == name) return &input.value;
+  return nullptr;
+}
+
 /// Returns the part of a module that has a parameter, a buffer or another part: "net.0" of "net.0.weight".
 inline std::string parent_of(const std::string& path) {
   const size_t dot = path.rfind('.');

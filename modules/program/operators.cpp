@@ -93,6 +93,8 @@ constexpr std::string_view kPermitted =
     "batch_norm group_norm instance_norm layer_norm local_response_norm "
     "norm_except_dim rms_norm _weight_norm scaled_dot_product_attention gru gru_cell lstm lstm_cell "
     "rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell "
+    // rounding to fewer bits
+    "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
     // losses
     "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy_loss ctc_loss "
     "hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss "

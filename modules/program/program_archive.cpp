@@ -8,7 +8,9 @@
 #include <levin/core/state/format/zip_format.h>
 #include <levin/core/state/format/zip_writer.h>
 #include <levin/core/state/safetensors.h>
+#include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
+#include <levin/modules/program/old_files.h>
 
 #include <algorithm>
 #include <cstring>
@@ -63,10 +65,8 @@ at::Tensor view_of(const c10::Storage& storage, const TensorMeta& meta, const st
                          numbers_of(meta.strides, name));
 }
 
-c10::Storage storage_of(const std::string& bytes) {
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes.size(), c10::GetCPUAllocator(), /*resizable=*/false);
-  if (!bytes.empty()) std::memcpy(storage.mutable_data(), bytes.data(), bytes.size());
-  return storage;
+std::string_view bytes_of(const c10::Storage& storage) {
+  return {static_cast<const char*>(storage.data()), storage.nbytes()};
 }
 
 }  // namespace
@@ -76,9 +76,38 @@ ProgramArchive::ProgramArchive(const std::filesystem::path& path)
       zip_(open_directory(bytes_)),
       folder_(find_folder()),
       model_(&model_record()),
-      program_(parse_program(read(*model_), bytes_.name)),
-      weights_(read_config(std::string(kWeightsFolder) + "model_weights_config.json")),
-      constants_(read_config(std::string(kConstantsFolder) + "model_constants_config.json")) {}
+      program_(parse_program(json(), bytes_.name)),
+      old_weights_(is_old() ? load_old(old_files::kWeights) : State()),
+      old_constants_(is_old() ? load_old(old_files::kConstants) : State()),
+      weights_(is_old() ? old_files::describe(old_weights_, program_)
+                        : read_config(std::string(kWeightsFolder) + "model_weights_config.json")),
+      constants_(is_old() ? old_files::describe(old_constants_, program_)
+                          : read_config(std::string(kConstantsFolder) + "model_constants_config.json")) {}
+
+bool ProgramArchive::is_old() const { return model_->name == folder_ + old_files::kModelRecord; }
+
+std::string ProgramArchive::json() const {
+  std::string text = text_of(*model_);
+  return is_old() ? old_files::with_quotes(std::move(text)) : text;
+}
+
+/// Reads one of an old file's files of torch.save.
+State ProgramArchive::load_old(const char* name) const {
+  const ZipRecord* const record = find(name);
+  if (record == nullptr)
+    throw UsageError(bytes_.name, ": has no ", name, "; save the program again by torch.export.save");
+  FileBytes file;
+  if (record->method == zip::kStored) {
+    const std::string_view stored = zip_.stored(*record);
+    file = {.owner = bytes_.owner, .data = bytes_.data + (stored.data() - bytes_.data), .size = stored.size()};
+  } else {
+    file = copy_file_bytes(text_of(*record), "");
+  }
+  file.name = bytes_.name + ": " + name;
+  State state = load_state_bytes(file);
+  if (!state.is_dict()) throw UsageError(file.name, ": a dict of tensors was expected");
+  return state;
+}
 
 /// PyTorch puts all records into one folder, which has the file's name.
 std::string ProgramArchive::find_folder() const {
@@ -89,7 +118,8 @@ std::string ProgramArchive::find_folder() const {
 }
 
 const ZipRecord& ProgramArchive::model_record() const {
-  if (const ZipRecord* model = find(kModelRecord)) return *model;
+  for (const char* name : {kModelRecord, old_files::kModelRecord})
+    if (const ZipRecord* model = find(name)) return *model;
   const std::string& file = bytes_.name;
   for (const ZipRecord& record : zip_.records()) {
     if (record.name.ends_with(".json") && record.name.starts_with(folder_ + "models/"))
@@ -100,8 +130,6 @@ const ZipRecord& ProgramArchive::model_record() const {
                        "itself by torch.export.save(program, path)");
     if (record.name.ends_with("constants.pkl"))
       throw UsageError(file, ": TorchScript; train it as ScriptModule, by --model.class ScriptModule --model.file");
-    if (record.name.ends_with("serialized_exported_program.json"))
-      throw UsageError(file, ": written by an old PyTorch; export the model again by PyTorch 2.8 or newer");
   }
   if (find("data.pkl") != nullptr)
     throw UsageError(file,
@@ -111,16 +139,27 @@ const ZipRecord& ProgramArchive::model_record() const {
                    "; a .pt2 file written by Python's torch.export.save was expected");
 }
 
-std::string ProgramArchive::read(const ZipRecord& record) const {
-  std::string text;
+/// Copies a record's contents to `to`, which has room for them, and checks them.
+void ProgramArchive::read(const ZipRecord& record, char* to) const {
   if (record.method == zip::kStored) {
-    text = zip_.stored(record);
+    const std::string_view stored = zip_.stored(record);
+    std::copy(stored.begin(), stored.end(), to);
   } else {
-    text.resize(record.bytes);
-    zip_.inflate(record, text.data());
+    zip_.inflate(record, to);
   }
-  zip_.check(record, crc32_of_each({text}).front());
+  zip_.check(record, crc32_of_each({{to, record.bytes}}).front());
+}
+
+std::string ProgramArchive::text_of(const ZipRecord& record) const {
+  std::string text(record.bytes, '\0');
+  read(record, text.data());
   return text;
+}
+
+c10::Storage ProgramArchive::storage_of(const ZipRecord& record) const {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), record.bytes, c10::GetCPUAllocator(), /*resizable=*/false);
+  if (record.bytes > 0) read(record, static_cast<char*>(storage.mutable_data()));
+  return storage;
 }
 
 /// Compares what a compressed record claims to unpack to with what its tensors need, before it is unpacked.
@@ -140,10 +179,28 @@ void ProgramArchive::check_size(const ZipRecord& record, const std::string& name
 }
 
 std::map<std::string, StoredTensor> ProgramArchive::read_config(const std::string& name) const {
-  if (const ZipRecord* record = find(name)) return parse_stored_tensors(read(*record), bytes_.name);
+  if (const ZipRecord* record = find(name)) return parse_stored_tensors(text_of(*record), bytes_.name);
   if (program_.inputs.empty() || name.starts_with(kConstantsFolder)) return {};
   throw UsageError(bytes_.name, ": has no ", name,
                    ": its weights are missing; save the program again by torch.export.save");
+}
+
+/// Returns a copy of the memory that a tensor is in.
+c10::Storage ProgramArchive::storage_of(const StoredTensor& stored, const std::string& name,
+                                        const std::string& folder) const {
+  const bool is_weight = folder == kWeightsFolder;
+  if (is_old()) {
+    const c10::Storage held = (is_weight ? old_weights_ : old_constants_).at(name).to_tensor().storage();
+    c10::Storage copy(c10::Storage::use_byte_size_t(), held.nbytes(), c10::GetCPUAllocator(), /*resizable=*/false);
+    if (held.nbytes() > 0) std::memcpy(copy.mutable_data(), held.data(), held.nbytes());
+    return copy;
+  }
+  const ZipRecord* const record = find(folder + stored.record);
+  if (record == nullptr)
+    throw UsageError(bytes_.name, ": the file ", folder, stored.record, " with '", name,
+                     "' is missing; save the program again by torch.export.save");
+  check_size(*record, stored.record, is_weight ? weights_ : constants_);
+  return storage_of(*record);
 }
 
 at::Tensor ProgramArchive::tensor(const std::string& name, const std::map<std::string, StoredTensor>& config,
@@ -152,13 +209,8 @@ at::Tensor ProgramArchive::tensor(const std::string& name, const std::map<std::s
   if (found == config.end())
     throw UsageError(bytes_.name, ": has no tensor for '", name, "'; save the program again by torch.export.save");
   const StoredTensor& stored = found->second;
-  const ZipRecord* record = find(folder + stored.record);
-  if (record == nullptr)
-    throw UsageError(bytes_.name, ": the file ", folder, stored.record, " with '", name,
-                     "' is missing; save the program again by torch.export.save");
   try {
-    check_size(*record, stored.record, config);
-    const c10::Storage storage = storage_of(read(*record));
+    const c10::Storage storage = storage_of(stored, name, folder);
     if (stored.meta.dtype == at::kBool) normalize_bools(storage);
     return view_of(storage, stored.meta, name);
   } catch (const c10::Error& error) {
@@ -174,26 +226,52 @@ at::Tensor ProgramArchive::constant(const std::string& name) const {
   return tensor(name, constants_, kConstantsFolder);
 }
 
+bool ProgramArchive::holds(const std::string& name, const at::Tensor& tensor) const {
+  const auto found = weights_.find(name);
+  if (found == weights_.end() || found->second.meta.dtype != tensor.scalar_type()) return false;
+  const StoredTensor& stored = found->second;
+  const at::Tensor held = tensor.detach().cpu();
+  const ZipRecord* record = find(kWeightsFolder + stored.record);
+  const bool is_plain = record != nullptr && record->method == zip::kStored && held.is_contiguous() &&
+                        stored.meta.storage_offset == 0 && record->bytes == held.nbytes() &&
+                        numbers_of(stored.meta.sizes, name) == held.sizes().vec() &&
+                        numbers_of(stored.meta.strides, name) == held.strides().vec();
+  if (!is_plain) return weight(name).equal(held);
+  if (held.numel() == 0) return true;
+  const auto first = static_cast<uint64_t>(zip_.stored(*record).data() - bytes_.data);
+  return file_has_bytes(bytes_.name, first, {static_cast<const char*>(held.const_data_ptr()), held.nbytes()});
+}
+
 void ProgramArchive::save(const std::filesystem::path& path, const std::map<std::string, at::Tensor>& weights,
                           const std::string& json) const {
   const c10::NoGradGuard no_grad;
-  std::map<std::string, std::string> replaced = {{folder_ + kModelRecord, json}};
-  for (const auto& [name, tensor] : weights) {
-    const StoredTensor& stored = weights_.at(name);
-    const std::string record = folder_ + kWeightsFolder + stored.record;
-    if (replaced.contains(record)) continue;  // parameters that share memory
-    const c10::Storage storage = storage_of(read(*find(kWeightsFolder + stored.record)));
-    view_of(storage, stored.meta, name).copy_(tensor);
-    replaced[record] = std::string(static_cast<const char*>(storage.data()), storage.nbytes());
+  if (is_old()) {
+    old_files::Contents contents{.program = json, .weights = old_weights_};
+    for (const auto& [name, tensor] : weights) contents.weights[name] = tensor;
+    for (const auto& [name, stored] : weights_)
+      if (stored.is_parameter) contents.parameters.insert(name);
+    contents.constants = text_of(*find(old_files::kConstants));
+    if (const ZipRecord* const example = find(old_files::kExample)) contents.example = text_of(*example);
+    return old_files::write(path, contents);
   }
+  std::map<std::string, std::string> weight_of;  // by record
+  for (const auto& [name, tensor] : weights)
+    weight_of.emplace(folder_ + kWeightsFolder + weights_.at(name).record, name);
   AtomicFile file(path);
   // The folder is a part of each name: the writer puts one before them all.
   ZipWriter writer(folder_.empty() ? "program" : folder_.substr(0, folder_.size() - 1),
                    [&](const void* data, size_t bytes) { file.write(data, bytes); });
   for (const ZipRecord& record : zip_.records()) {
-    const std::string name(record.name);
-    const auto found = replaced.find(name);
-    writer.add(name.substr(folder_.size()), found != replaced.end() ? found->second : read(record));
+    const std::string name(record.name.substr(folder_.size()));
+    const auto found = weight_of.find(std::string(record.name));
+    if (name == kModelRecord) {
+      writer.add(name, json);
+      continue;
+    }
+    const c10::Storage storage = storage_of(record);
+    if (found != weight_of.end())
+      view_of(storage, weights_.at(found->second).meta, found->second).copy_(weights.at(found->second));
+    writer.add(name, bytes_of(storage));
   }
   writer.finish();
   file.commit();

@@ -188,6 +188,8 @@ ExportedProgram program_of(const Json& json) {
   for (const Json& spec : module.at("signature").at("input_specs")) program.inputs.push_back(input_of(spec));
   for (const Json& spec : module.at("signature").at("output_specs")) program.outputs.push_back(output_spec_of(spec));
   for (const auto& [name, meta] : graph.at("tensor_values").items()) program.tensors[name] = read_tensor_meta(meta);
+  if (const auto numbers = graph.find("sym_int_values"); numbers != graph.end())
+    for (const auto& [name, size] : numbers->items()) program.numbers[name] = read_size(size);
   add_nodes(program, graph.at("nodes"), {});
   for (const auto& [symbol, range] : json.at("range_constraints").items()) {
     Range& bounds = program.ranges[symbol];
@@ -219,6 +221,13 @@ auto parsed(std::string_view text, const std::string& file, const Read& read) tr
 }
 
 }  // namespace
+
+TensorMeta meta_of(const at::Tensor& tensor, bool requires_grad) {
+  TensorMeta meta{.dtype = tensor.scalar_type(), .requires_grad = requires_grad, .device = tensor.device()};
+  for (const int64_t size : tensor.sizes()) meta.sizes.emplace_back(size);
+  for (const int64_t stride : tensor.strides()) meta.strides.emplace_back(stride);
+  return meta;
+}
 
 ExportedProgram parse_program(std::string_view json, const std::string& file) { return parsed(json, file, program_of); }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <ATen/core/Tensor.h>
 #include <levin/modules/program/exported_program.h>
 
 #include <map>
@@ -18,6 +19,9 @@ struct StoredTensor {
   bool is_parameter = false;
   TensorMeta meta = {};
 };
+
+/// Returns what a program says of a tensor whose sizes are fixed.
+TensorMeta meta_of(const at::Tensor& tensor, bool requires_grad = false);
 
 /// Parses models/model.json. `file` is for messages. Throws levin::UsageError for text that is no program, a schema of
 /// another major version, a program that was decomposed for inference, and what levin cannot run: higher-order

@@ -6,9 +6,8 @@
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/program/argument_text.h>
+#include <levin/modules/program/old_files.h>
 #include <levin/modules/program/program_json.h>
-
-#include <torch/version.h>
 
 #include <string_view>
 
@@ -50,29 +49,32 @@ std::string module_stack(const std::vector<std::pair<std::string, std::string>>&
   return text;
 }
 
-OrderedJson node_of(const ExportedProgram& program, const Node& node) {
+OrderedJson node_of(const ExportedProgram& program, const Node& node, Layout layout) {
   constexpr int kPositional = 1, kKeyword = 2;
   OrderedJson inputs = OrderedJson::array(), outputs = OrderedJson::array(), metadata = OrderedJson::object();
-  for (const Node::Input& input : node.inputs)
-    inputs.push_back({{"name", input.name},
-                      {"arg", write_argument(program, input.value)},
-                      {"kind", input.is_keyword ? kKeyword : kPositional}});
+  for (const Node::Input& input : node.inputs) {
+    inputs.push_back({{"name", input.name}, {"arg", write_argument(program, input.value)}});
+    if (layout == Layout::Archive) inputs.back()["kind"] = input.is_keyword ? kKeyword : kPositional;
+  }
   for (const Node::Output& output : node.outputs) outputs.push_back(write_output(program, output));
   if (!node.modules.empty()) metadata["nn_module_stack"] = module_stack(node.modules);
-  return {{"target", node.target},
-          {"inputs", std::move(inputs)},
-          {"outputs", std::move(outputs)},
-          {"metadata", std::move(metadata)},
-          {"is_hop_single_tensor_return", nullptr},
-          {"name", node.name}};
+  OrderedJson json = {{"target", node.target},
+                      {"inputs", std::move(inputs)},
+                      {"outputs", std::move(outputs)},
+                      {"metadata", std::move(metadata)}};
+  if (layout == Layout::Archive) {
+    json["is_hop_single_tensor_return"] = nullptr;
+    json["name"] = node.name;
+  }
+  return json;
 }
 
-OrderedJson graph_of(const ExportedProgram& program) {
+OrderedJson graph_of(const ExportedProgram& program, Layout layout) {
   OrderedJson inputs = OrderedJson::array(), outputs = OrderedJson::array(), nodes = OrderedJson::array(),
               tensors = OrderedJson::object(), numbers = OrderedJson::object();
   for (const Input& input : program.inputs) inputs.push_back(write_tensor_name(input.value));
   for (const Output& output : program.outputs) outputs.push_back(write_tensor_name(output.value));
-  for (const Node& node : program.nodes) nodes.push_back(node_of(program, node));
+  for (const Node& node : program.nodes) nodes.push_back(node_of(program, node, layout));
   for (const auto& [name, meta] : program.tensors) tensors[name] = write_tensor_meta(meta, program.hints);
   for (const auto& [name, size] : program.numbers) numbers[name] = write_size(size, program.hints);
   return {{"inputs", std::move(inputs)},
@@ -130,10 +132,9 @@ class TensorRecords {
 
  private:
   void list(const std::string& name, const TensorStorages::Place& place, bool is_parameter) {
-    TensorMeta meta{.dtype = place.tensor.scalar_type(), .storage_offset = place.offset};
-    for (const int64_t size : place.tensor.sizes()) meta.sizes.emplace_back(size);
-    for (const int64_t stride : place.tensor.strides()) meta.strides.emplace_back(stride);
-    meta.requires_grad = is_parameter && c10::isFloatingType(meta.dtype);
+    TensorMeta meta = meta_of(place.tensor, is_parameter && place.tensor.is_floating_point());
+    meta.storage_offset = place.offset;
+    meta.device = c10::kCPU;
     config_[name] = {{"path_name", record_ + std::to_string(place.storage)},
                      {"is_param", is_parameter},
                      {"use_pickle", false},
@@ -145,32 +146,56 @@ class TensorRecords {
   OrderedJson config_ = OrderedJson::object();
 };
 
+void write_old(const std::filesystem::path& path, const ExportedProgram& program, const ProgramTensors& tensors,
+               std::string example) {
+  old_files::Contents contents{.program = program_text(program, Layout::Old), .example = std::move(example)};
+  State constants = State::dict();
+  contents.weights = State::dict();
+  for (size_t i = 0; i < tensors.weights.size(); ++i) {
+    const auto& [name, tensor] = tensors.weights[i];
+    contents.weights[name] = tensor;
+    if (i < tensors.parameters) contents.parameters.insert(name);
+  }
+  for (const auto& [name, tensor] : tensors.constants) constants[name] = tensor;
+  contents.constants = save_state_bytes(constants);
+  old_files::write(path, contents);
+}
+
 }  // namespace
 
-std::string program_text(const ExportedProgram& program) {
+std::string program_text(const ExportedProgram& program, Layout layout) {
   OrderedJson ranges = OrderedJson::object();
   for (const auto& [symbol, range] : program.ranges)
     ranges[symbol] = {{"min_val", bound(range.least)}, {"max_val", bound(range.most)}};
-  const OrderedJson json = {{"graph_module",
-                             {{"graph", graph_of(program)},
-                              {"signature", signature_of(program)},
-                              {"module_call_graph", calls_of(program)},
-                              {"metadata", OrderedJson::object()},
-                              {"treespec_namedtuple_fields", OrderedJson::object()}}},
-                            {"opset_version", {{"aten", 10}}},
-                            {"range_constraints", std::move(ranges)},
-                            {"schema_version", {{"major", kSchemaMajor}, {"minor", kSchemaMinor}}},
-                            {"verifiers", {"TRAINING"}},
-                            {"torch_version", TORCH_VERSION},
-                            {"guards_code", OrderedJson::array()}};
+  const bool is_archive = layout == Layout::Archive;
+  const int64_t minor = is_archive ? kSchemaMinor : old_files::kSchemaMinor;
+  OrderedJson json = {{"graph_module",
+                       {{"graph", graph_of(program, layout)},
+                        {"signature", signature_of(program)},
+                        {"module_call_graph", calls_of(program)},
+                        {"metadata", OrderedJson::object()}}},
+                      {"opset_version", {{"aten", 10}}},
+                      {"range_constraints", std::move(ranges)},
+                      {"schema_version", {{"major", kSchemaMajor}, {"minor", minor}}},
+                      {"verifiers", {"TRAINING"}},
+                      {"torch_version", TORCH_VERSION}};
+  if (is_archive) {
+    json["graph_module"]["treespec_namedtuple_fields"] = OrderedJson::object();
+    json["guards_code"] = OrderedJson::array();
+  }
   return json.dump();
 }
 
-void write_program(const std::filesystem::path& path, const ExportedProgram& program, const ProgramTensors& tensors) {
+void write_program(const std::filesystem::path& path, const ExportedProgram& program, const ProgramTensors& tensors,
+                   Layout layout) {
   const at::NoGradGuard no_grad;
+  State::Tuple example;
+  for (const at::Tensor& input : tensors.example) example.items.emplace_back(input);
+  const std::string example_file = save_state_bytes(State::Tuple{{std::move(example), State::dict()}});
+  if (layout == Layout::Old) return write_old(path, program, tensors, example_file);
   const TensorRecords weights(tensors.weights, tensors.parameters, "weight_"),
       constants(tensors.constants, 0, "tensor_");
-  const std::string text = program_text(program);
+  const std::string text = program_text(program, layout);
   AtomicFile file(path);
   ZipWriter writer(path.stem().string(), [&](const void* data, size_t bytes) { file.write(data, bytes); });
   weights.write(writer, kWeightsFolder, file);
@@ -178,9 +203,7 @@ void write_program(const std::filesystem::path& path, const ExportedProgram& pro
   constants.write(writer, kConstantsFolder, file);
   writer.add(std::string(kConstantsFolder) + "model_constants_config.json", constants.config());
   writer.add(kModelRecord, text);
-  State::Tuple example;
-  for (const at::Tensor& input : tensors.example) example.items.emplace_back(input);
-  writer.add("data/sample_inputs/model.pt", save_state_bytes(State::Tuple{{std::move(example), State::dict()}}));
+  writer.add("data/sample_inputs/model.pt", example_file);
   writer.add("archive_format", "pt2");
   writer.add("archive_version", "0");
   writer.add(".data/version", "3\n");

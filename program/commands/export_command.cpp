@@ -43,10 +43,17 @@ struct ExportFlags {
                                                   "For .pt2 and .onnx: sizes of inputs that may change, "
                                                   "input:0=batch[1:1024] or input:2=16*height; none: all are fixed; "
                                                   "unset: the number of samples");
+  std::string function =
+      LEVIN_OPTION(function, "", "For .pt2 and .onnx: what is exported, if not predict_step, such as forward");
   bool preprocess = LEVIN_OPTION(
       preprocess, false,
       "For .pt2 and .onnx: take samples as the files of the data hold them, and make batches of them in the program");
-  Choice<WeightDtype> dtype = LEVIN_OPTION(dtype, WeightDtype::Float32, "For .pt2 and .onnx: the weights' dtype");
+  Choice<WeightDtype> dtype =
+      LEVIN_OPTION(dtype, WeightDtype::Float32, "For .pt2 and .onnx: the weights' dtype; int8 for .onnx alone");
+  std::optional<int64_t> calibrate = LEVIN_OPTION(calibrate, {},
+                                                  "With --dtype int8: batches of the validation data to find the "
+                                                  "ranges of values by; unset: weights alone are int8",
+                                                  {.min = 1});
   bool inference = LEVIN_OPTION(
       inference, false, "For .pt2: record evaluation alone; else the program is one of training mode, to train it on");
 };
@@ -140,26 +147,54 @@ Batch example_of(const std::string& text) {
   return Batch(is_whole ? at::zeros(sizes, at::kLong) : at::randn(sizes));
 }
 
-Batch first_batch(data::DataModule& data) {
+/// A stage of the data, and its loaders.
+struct DataSource {
+  Stage stage;
+  data::Loaders (data::DataModule::*loaders)();
+};
+constexpr DataSource kPrediction = {Stage::Predict, &data::DataModule::predict_dataloader};
+constexpr DataSource kValidation = {Stage::Fit, &data::DataModule::val_dataloader};
+constexpr DataSource kTraining = {Stage::Fit, &data::DataModule::train_dataloader};
+
+/// Calls `visit` with batches of the first source that has any, until it returns false. The sources' order is that of
+/// `sources`: data may have files for the last one alone.
+void visit_batches(data::DataModule& data, const std::vector<DataSource>& sources,
+                   const std::function<bool(const Batch&)>& visit) {
   data.prepare_data();
-  struct Source {
-    Stage stage;
-    data::Loaders (data::DataModule::*loaders)();
-    bool is_last;
-  };
-  for (const Source& source : {Source{Stage::Predict, &data::DataModule::predict_dataloader, false},
-                               Source{Stage::Fit, &data::DataModule::val_dataloader, false},
-                               Source{Stage::Fit, &data::DataModule::train_dataloader, true}}) {
+  for (size_t i = 0; i < sources.size(); ++i) {
+    bool has_any = false;
     try {
-      data.setup(source.stage);
-      const data::Loaders loaders = (data.*source.loaders)();
+      data.setup(sources[i].stage);
+      const data::Loaders loaders = (data.*sources[i].loaders)();
       if (loaders.empty()) continue;
-      if (std::optional<data::LoadedBatch> loaded = loaders[0].next()) return std::move(loaded->batch);
+      while (const std::optional<data::LoadedBatch> loaded = loaders[0].next()) {
+        has_any = true;
+        if (!visit(loaded->batch)) return;
+      }
     } catch (const UsageError&) {
-      if (source.is_last) throw;  // data may have files for training alone
+      if (has_any || i + 1 == sources.size()) throw;
     }
+    if (has_any) return;
   }
   throw UsageError("levin export: the data has no batch; give the sizes of a sample by --example");
+}
+
+Batch first_batch(data::DataModule& data) {
+  Batch first;
+  visit_batches(data, {kPrediction, kValidation, kTraining}, [&](const Batch& batch) {
+    first = batch;
+    return false;
+  });
+  return first;
+}
+
+std::vector<Batch> batches_to_calibrate_by(data::DataModule& data, int64_t most) {
+  std::vector<Batch> batches;
+  visit_batches(data, {kValidation, kTraining}, [&](const Batch& batch) {
+    batches.push_back(batch);
+    return static_cast<int64_t>(batches.size()) < most;
+  });
+  return batches;
 }
 
 /// Returns what a script takes: raw samples if the data say how these become a batch, or else batches.
@@ -212,12 +247,47 @@ ExportOptions export_options(const ExportFlags& flags) {
   return options;
 }
 
+/// Returns a function of a module by its name; predict_step if there is none.
+BatchFunction function_of(LightningModule& module, const std::string& name) {
+  if (name.empty() || name == "predict_step")
+    return [&module](const Batch& batch) { return module.predict_step(batch, 0); };
+  const std::map<std::string, BatchFunction> functions = module.export_functions();
+  if (const auto found = functions.find(name); found != functions.end()) return found->second;
+  std::string names = "predict_step";
+  for (const auto& [known, function] : functions) names += ", " + known;
+  throw UsageError("--function: the module gives no function '", name, "' to export; it has ", names,
+                   " (its class names others in export_functions)");
+}
+
+/// Returns the names of classes that the data have; none if they have none.
+std::vector<std::string> class_names_of(data::DataModule& data) {
+  const State learned = data.learned_state();
+  const State* const found = learned.is_dict() ? learned.find("class_names") : nullptr;
+  std::vector<std::string> names;
+  if (found != nullptr && found->is_list())
+    for (const State& name : found->items()) names.push_back(name.to_string());
+  return names;
+}
+
 /// Describes a network's data in an ONNX model.
-std::vector<std::pair<std::string, std::string>> metadata_of(const State& learned, const std::string& meaning) {
-  std::vector<std::pair<std::string, std::string>> metadata;
-  if (!learned.is_none()) metadata.emplace_back(kLearnedFromData, json_of_state(learned));
-  if (!meaning.empty()) metadata.emplace_back("input", meaning);
-  return metadata;
+OnnxOptions onnx_options(const State& learned, const std::string& meaning) {
+  OnnxOptions options;
+  if (!learned.is_none()) options.metadata.emplace_back(kLearnedFromData, json_of_state(learned));
+  if (!meaning.empty()) options.metadata.emplace_back("input", meaning);
+  return options;
+}
+
+/// Throws for flags of numbers of 8 bits that do not go together.
+void check_int8(const ExportFlags& flags, bool has_data, const std::string& file) {
+  if (flags.dtype != WeightDtype::Int8) {
+    if (flags.calibrate) throw UsageError("--calibrate: only --dtype int8 has values to calibrate");
+    return;
+  }
+  if (!file.ends_with(".onnx")) throw UsageError("--dtype int8: only .onnx has it; take float16 or bfloat16");
+  if (!flags.calibrate) return;
+  if (!has_data) throw UsageError("--calibrate: a config with data is needed; without it weights alone become int8");
+  if (flags.preprocess)
+    throw UsageError("--calibrate: batches of the data are prepared already; leave out --preprocess, or --calibrate");
 }
 
 void export_network(LightningModule& module, data::DataModule* data, const State& learned, const ExportFlags& flags,
@@ -239,13 +309,25 @@ void export_network(LightningModule& module, data::DataModule* data, const State
     input.example = flags.example.empty() ? first_batch(*data) : example_of(flags.example);
     input.prepare = [](const Batch& batch) { return batch; };
   }
+  check_int8(flags, data != nullptr, name);
   if (name.ends_with(".onnx") && flags.dtype == WeightDtype::BFloat16)
     throw UsageError("--dtype: bfloat16 has no kernels in onnxruntime; take float16");
   NetworkToExport network{module, input.example, export_options(flags), flags.dtype,
-                          metadata_of(learned, input.meaning)};
-  network.options.function = [&](const Batch& batch) { return module.predict_step(input.prepare(batch), 0); };
+                          onnx_options(learned, input.meaning)};
+  if (flags.preprocess && flags.function.empty() && data != nullptr) network.onnx.class_names = class_names_of(*data);
+  if (flags.calibrate) network.calibration = batches_to_calibrate_by(*data, *flags.calibrate);
+  if (data != nullptr && !flags.preprocess)
+    network.validate = [&](const std::function<void(const Batch&)>& visit) {
+      visit_batches(*data, {kValidation, kTraining}, [&](const Batch& batch) {
+        visit(batch);
+        return true;
+      });
+    };
+  const BatchFunction function = function_of(module, flags.function);
+  network.options.function = [&](const Batch& batch) { return function(input.prepare(batch)); };
   if (is_for_use) network.options.inference = true;
-  std::cout << out.string() << ": predict_step as " << write_exported_network(network, out);
+  std::cout << out.string() << ": " << (flags.function.empty() ? "predict_step" : flags.function) << " as "
+            << write_exported_network(network, out);
   if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }
 
@@ -259,13 +341,12 @@ int run_export(const ExportFlags& flags, const Words& words) {
   const std::string out = followed(flags.out).string();
   if (!flags.example.empty() && format == Format::Weights)
     throw UsageError("--example: only .ts, .pt2 and .onnx need one");
-  const bool is_converted = flags.dtype != WeightDtype::Float32;
-  if ((!flags.dynamic.empty() || flags.inference || flags.preprocess || is_converted) && format != Format::Network)
-    throw UsageError(flags.inference    ? "--inference"
-                     : flags.preprocess ? "--preprocess"
-                     : is_converted     ? "--dtype"
-                                        : "--dynamic",
-                     ": only .pt2 and .onnx have it");
+  for (const auto& [flag, is_given] :
+       {std::pair("--dynamic", !flags.dynamic.empty()), std::pair("--inference", flags.inference),
+        std::pair("--preprocess", flags.preprocess), std::pair("--function", !flags.function.empty()),
+        std::pair("--dtype", flags.dtype != WeightDtype::Float32),
+        std::pair("--calibrate", flags.calibrate.has_value())})
+    if (is_given && format != Format::Network) throw UsageError(flag, ": only .pt2 and .onnx have it");
   if (options.trainer.seed) at::manual_seed(static_cast<uint64_t>(*options.trainer.seed));
   const auto module = options.model.make("model");
   const auto data = options.data ? options.data.make("data") : nullptr;

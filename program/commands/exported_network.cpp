@@ -4,6 +4,7 @@
 #include <ATen/ops/remainder.h>
 #include <c10/util/ScopeExit.h>
 #include <levin/core/state/atomic_file.h>
+#include <levin/core/state/draft_folder.h>
 #include <levin/core/state/file_bytes.h>
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
@@ -11,7 +12,6 @@
 #include <levin/modules/export/program_file.h>
 #include <levin/program/cli/shell_word.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,34 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder beside a file, in which it is written and checked before it gets its name.
-class NetworkDraft {
- public:
-  explicit NetworkDraft(const fs::path& out)
-      : folder_(out.parent_path() / ("." + out.filename().string() + "." + std::to_string(::getpid()) + ".draft")),
-        file_(folder_ / out.filename()) {
-    std::error_code error;
-    fs::create_directory(folder_, error);
-    if (error) throw UsageError(out.string(), ": cannot be written: ", error.message());
-  }
-  ~NetworkDraft() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  NetworkDraft(const NetworkDraft&) = delete;
-  NetworkDraft& operator=(const NetworkDraft&) = delete;
-
-  const fs::path& file() const { return file_; }
-  /// Gives the file its name, after a file of data beside it.
-  void move() const {
-    const fs::path data = file_.string() + ".data", beside = folder_.parent_path();
-    if (fs::exists(data)) fs::rename(data, beside / data.filename());
-    fs::rename(file_, beside / file_.filename());
-  }
-
- private:
-  fs::path folder_, file_;
-};
+/// Gives a file its name, after a file of data beside it.
+void move_beside(const fs::path& draft, const fs::path& folder) {
+  const fs::path data = draft.string() + ".data";
+  if (fs::exists(data)) fs::rename(data, folder / data.filename());
+  fs::rename(draft, folder / draft.filename());
+}
 
 Batch samples_of(const Batch& batch, int64_t size) {
   Batch samples;
@@ -84,10 +62,72 @@ Batch in_dtype(const Batch& batch, at::ScalarType dtype) {
   return converted;
 }
 
+/// How a network of int8 does beside the module.
+class QuantizedAccuracy {
+ public:
+  void add(const at::Tensor& target, const at::Tensor& before, const at::Tensor& after) {
+    squares_ += before.to(at::kDouble).square().sum().item<double>();
+    off_ += (after.to(at::kDouble) - before.to(at::kDouble)).square().sum().item<double>();
+    const bool is_classes = before.dim() == 2 && target.defined() && target.dim() == 1 &&
+                            target.scalar_type() == at::kLong && target.size(0) == before.size(0);
+    if (!is_classes) return;
+    samples_ += target.size(0);
+    right_before_ += before.argmax(1).eq(target).sum().item<int64_t>();
+    right_after_ += after.argmax(1).eq(target).sum().item<int64_t>();
+  }
+  std::string text() const {
+    std::string text =
+        c10::str("results ", 100 * std::sqrt(off_ / std::max(squares_, 1e-300)), " % off (root mean square)");
+    const auto share = [&](int64_t right) { return static_cast<double>(right) / static_cast<double>(samples_); };
+    if (samples_ > 0)
+      text += c10::str(", accuracy ", share(right_before_), " before and ", share(right_after_), " after, on ",
+                       samples_, " samples");
+    return text;
+  }
+
+ private:
+  double squares_ = 0, off_ = 0;
+  int64_t samples_ = 0, right_before_ = 0, right_after_ = 0;
+};
+
+std::vector<at::Tensor> tensors_of(const Batch& batch, const std::vector<std::string>& names) {
+  std::vector<at::Tensor> tensors;
+  for (const std::string& name : names) tensors.push_back(batch[name]);
+  return tensors;
+}
+
+/// Quantizes a network; returns how it does in the validation.
+std::string quantize(const NetworkToExport& network, ExportedNetwork& exported) {
+  exported.quantize(network.calibration);
+  const at::NoGradGuard no_grad;
+  network.module.eval();
+  QuantizedAccuracy accuracy;
+  const auto visit = [&](const Batch& batch) {
+    const Batch before = network.options.function(batch);
+    const at::Tensor after = exported.run(tensors_of(batch, exported.input_names())).front();
+    accuracy.add(batch.contains("target") ? batch["target"] : at::Tensor(), before[exported.output_names().front()],
+                 after);
+  };
+  if (network.validate)
+    network.validate(visit);
+  else
+    visit(network.example);
+  return c10::str(", weights of int8", network.calibration.empty() ? "" : " and values between layers", ": ",
+                  accuracy.text());
+}
+
 /// What the function makes of some samples.
 struct Comparison {
   std::vector<at::Tensor> inputs = {}, outputs = {};
+  double most = 0;  ///< that another program's results may differ
 };
+
+/// The most that results differ by rounding alone. Two programs round to whole numbers another way at a tie.
+double rounding_of(const NetworkToExport& network) {
+  constexpr double kOfFloats = 1e-5, kOfFewBits = 0.02;
+  if (network.dtype == WeightDtype::Float32) return kOfFloats;
+  return network.dtype == WeightDtype::Int8 && network.calibration.empty() ? kOfFloats : kOfFewBits;
+}
 
 std::vector<Comparison> comparisons_of(const NetworkToExport& network, const ExportedNetwork& exported) {
   const Batch& example = network.example;
@@ -96,16 +136,14 @@ std::vector<Comparison> comparisons_of(const NetworkToExport& network, const Exp
     return size.dim == 0 && size.factor == 1 && size.least.value_or(1) == 1 && size.most.value_or(3) >= 3;
   });
   if (may_change) sizes = {1, 3, example.size()};
-  const auto tensors_of = [](const Batch& batch, const std::vector<std::string>& names) {
-    std::vector<at::Tensor> tensors;
-    for (const std::string& name : names) tensors.push_back(batch[name]);
-    return tensors;
-  };
   std::vector<Comparison> comparisons;
   for (const int64_t size : sizes) {
     const Batch batch = samples_of(example, size);
-    comparisons.push_back({tensors_of(batch, exported.input_names()),
-                           tensors_of(network.options.function(batch), exported.output_names())});
+    Comparison one{.inputs = tensors_of(batch, exported.input_names()), .most = rounding_of(network)};
+    one.outputs = network.dtype == WeightDtype::Int8
+                      ? exported.run(one.inputs)
+                      : tensors_of(network.options.function(batch), exported.output_names());
+    comparisons.push_back(std::move(one));
   }
   return comparisons;
 }
@@ -118,12 +156,10 @@ double compare(const std::vector<Comparison>& comparisons, const char* what, con
   for (const Comparison& one : comparisons) {
     const std::vector<at::Tensor> got = run(one.inputs);
     for (size_t i = 0; i < one.outputs.size(); ++i) largest = std::max(largest, difference(one.outputs[i], got.at(i)));
+    if (!(largest <= one.most))
+      throw UsageError("levin export: ", what, " differs from the module by ", largest,
+                       "; does it draw random numbers, or follow the mode by itself (is_training)?");
   }
-  constexpr double kMost = 1e-5, kMostOf16Bits = 0.02;
-  const bool is_short = !comparisons.empty() && comparisons.front().outputs.front().element_size() == 2;
-  if (!(largest <= (is_short ? kMostOf16Bits : kMost)))
-    throw UsageError("levin export: ", what, " differs from the module by ", largest,
-                     "; does it draw random numbers, or follow the mode by itself (is_training)?");
   return largest;
 }
 
@@ -134,12 +170,14 @@ try:
     import onnxruntime
 except ImportError:
     sys.exit(3)
-session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+options = onnxruntime.SessionOptions()
+options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # float32 with weights of int8
+session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 names = [one.name for one in session.get_inputs()]
 results = []
 for inputs in torch.load(sys.argv[2]):
     values = session.run(None, {name: value.numpy() for name, value in zip(names, inputs, strict=True)})
-    results.append([torch.from_numpy(value) for value in values])
+    results.append([torch.from_numpy(value) for value in values if value.dtype != object])  # names of classes
 torch.save(results, sys.argv[3])
 )";
 
@@ -205,7 +243,11 @@ struct Written {
 
 Written write_model(const NetworkToExport& network, const ExportedNetwork& exported,
                     const std::vector<Comparison>& comparisons, const fs::path& file) {
-  exported.save_onnx(file, network.metadata);
+  OnnxOptions options = network.onnx;
+  const at::Tensor& scores = comparisons.front().outputs.front();
+  const bool is_of_classes = scores.dim() == 2 && scores.size(1) == static_cast<int64_t>(options.class_names.size());
+  if (!is_of_classes) options.class_names.clear();
+  exported.save_onnx(file, options);
   const std::optional<double> of_model = compare_by_python(kRunModel, comparisons, file, "the model, by onnxruntime,");
   if (of_model) return {"an ONNX model", "run by onnxruntime and compared", *of_model};
   return {"an ONNX model", "not run, since there is no onnxruntime; its operators compared",
@@ -238,7 +280,7 @@ Written write_program(const NetworkToExport& network, const ExportedNetwork& exp
 
 std::string write_exported_network(NetworkToExport network, const fs::path& out) {
   std::string conversion;
-  if (network.dtype != WeightDtype::Float32) {
+  if (network.dtype == WeightDtype::Float16 || network.dtype == WeightDtype::BFloat16) {
     const at::NoGradGuard no_grad;
     network.module.eval();
     const Batch before = network.options.function(network.example);
@@ -251,16 +293,18 @@ std::string write_exported_network(NetworkToExport network, const fs::path& out)
     conversion =
         c10::str(", ", toString(dtype_of(network.dtype)), " weights, at most ", largest, " from those of float32");
   }
-  const ExportedNetwork exported = export_program(network.module, network.example, network.options);
-  const NetworkDraft draft(out);
+  ExportedNetwork exported = export_program(network.module, network.example, network.options);
+  if (network.dtype == WeightDtype::Int8) conversion = quantize(network, exported);
+  const DraftFolder draft(out);
+  const fs::path file = draft.path() / out.filename();
   const at::NoGradGuard no_grad;
   network.module.eval();
   const std::vector<Comparison> comparisons = comparisons_of(network, exported);
   const std::string name = out.filename().string();
-  const Written written = name.ends_with(".onnx")       ? write_model(network, exported, comparisons, draft.file())
-                          : name.ends_with(kPackageEnd) ? write_package(exported, comparisons, draft.file())
-                                                        : write_program(network, exported, comparisons, draft.file());
-  draft.move();
+  const Written written = name.ends_with(".onnx")       ? write_model(network, exported, comparisons, file)
+                          : name.ends_with(kPackageEnd) ? write_package(exported, comparisons, file)
+                                                        : write_program(network, exported, comparisons, file);
+  move_beside(file, out.parent_path());
   return c10::str(written.what, conversion, "; ", written.how, " for ", comparisons.size() == 1 ? "" : "1, 3 and ",
                   network.example.size(), " samples: largest difference ", written.largest);
 }

@@ -1,10 +1,10 @@
 #include <levin/core/state/atomic_file.h>
+#include <levin/core/state/draft_folder.h>
 #include <levin/core/system/error.h>
 #include <levin/program/cli/installed_prefix.h>
 #include <levin/program/cli/shell_word.h>
 #include <levin/program/commands/commands.h>
 #include <levin/program/commands/project_files.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -144,36 +144,13 @@ std::string page_of_project(std::string_view text) {
   return page + std::string(text);
 }
 
-/// A folder beside the project's, which becomes it, whole, or goes.
-class Draft {
- public:
-  explicit Draft(const fs::path& folder)
-      : folder_(folder),
-        draft_(folder.parent_path() / ("." + folder.filename().string() + "." + std::to_string(::getpid()))) {
-    fs::create_directories(folder_.parent_path());
-    if (!fs::create_directory(draft_)) throw Error("levin new: ", draft_.string(), " is there already; remove it");
-  }
-  ~Draft() {
-    std::error_code ignored;
-    fs::remove_all(draft_, ignored);
-  }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-
-  const fs::path& path() const { return draft_; }
-  /// Fails if somebody has put something into the project's folder meanwhile.
-  void become_project() { fs::rename(draft_, folder_); }
-
- private:
-  fs::path folder_, draft_;
-};
-
 void write_project(const fs::path& folder, const Template& chosen, const std::string& name, const fs::path& prefix) {
   Values values = {{"project", name}, {"levin_prefix", prefix.string()}, {"run", chosen.run}, {"try", chosen.a_few}};
   const bool from_loop = &chosen == &kFromLoop;
   for (const char* part : {"about", "files", "own"})
     if (!from_loop) values[part] = filled(text_of(chosen.name, std::string(part) + ".md"), values);
-  Draft draft(folder);
+  fs::create_directories(folder.parent_path());
+  const DraftFolder draft(folder);
   for (const ProjectFile& file : project_files()) {
     const bool is_common = file.part.empty() && (!from_loop || serves_any_project(file.path));
     if ((!is_common && file.part != chosen.name) || is_part_of_readme(file.path)) continue;
@@ -182,7 +159,7 @@ void write_project(const fs::path& folder, const Template& chosen, const std::st
     const bool is_page = from_loop && file.path == "README.md";
     write_text_file_atomically(path, is_page ? page_of_project(file.text) : filled(file.text, values));
   }
-  draft.become_project();
+  fs::rename(draft.path(), folder);  // fails if somebody has put something there meanwhile
 }
 
 int run_new(const NewFlags& flags, const Words& words) {

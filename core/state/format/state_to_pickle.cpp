@@ -12,16 +12,19 @@ namespace {
 /// Visits the tree twice: first to find tensors that share memory, then to write.
 class StatePickler {
  public:
-  PickledState run(const State& state, const State& attributes) {
+  PickledState run(const State& state, const PickleOptions& options) {
     collect(state);
-    collect(attributes);
+    collect(options.attributes);
     storages_.plan();
-    if (attributes.is_none()) {
+    if (!options.parameters.empty()) {
+      writer_.write_empty_dict();
+      write_items(state, options.parameters);
+    } else if (options.attributes.is_none()) {
       write(state);
     } else {
       write_ordered_dict();
       write_items(state);
-      write(attributes);
+      write(options.attributes);
       writer_.set_attributes();
     }
     return {std::move(writer_).finish(), storages_.storages()};
@@ -103,7 +106,7 @@ class StatePickler {
     writer_.call();
   }
 
-  void write_items(const State& state) {
+  void write_items(const State& state, const std::set<std::string>& parameters = {}) {
     if (state.size() == 0) return;
     writer_.write_mark();
     for (const auto& [key, value] : state.to_dict()) {
@@ -111,9 +114,24 @@ class StatePickler {
         writer_.write_int(*number);
       else
         writer_.write_text(std::get<std::string>(key));
-      write(value);
+      const auto* const name = std::get_if<std::string>(&key);
+      if (name != nullptr && parameters.contains(*name))
+        write_parameter(value.to_tensor());
+      else
+        write(value);
     }
     writer_.set_items();
+  }
+
+  /// Writes `_rebuild_parameter(tensor, requires_grad, hooks)`.
+  void write_parameter(const at::Tensor& tensor) {
+    writer_.write_global("torch._utils", "_rebuild_parameter");
+    writer_.write_mark();
+    write_tensor(tensor);
+    writer_.write_bool(tensor.is_floating_point());
+    write_ordered_dict();
+    writer_.write_tuple();
+    writer_.call();
   }
 
   void write_tensor(const at::Tensor& tensor) {
@@ -188,8 +206,8 @@ class StatePickler {
 
 }  // namespace
 
-PickledState state_to_pickle(const State& state, const State& attributes) {
-  return StatePickler().run(state, attributes);
+PickledState state_to_pickle(const State& state, const PickleOptions& options) {
+  return StatePickler().run(state, options);
 }
 
 }  // namespace levin

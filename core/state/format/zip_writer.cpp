@@ -59,7 +59,7 @@ std::string ZipWriter::local_header(const std::string& name, uint64_t bytes) con
 }
 
 void ZipWriter::add(const std::string& name, std::string_view contents) {
-  const std::string whole_name = folder_ + "/" + name;
+  const std::string whole_name = folder_.empty() ? name : folder_ + "/" + name;
   const Record record{position_, contents.size(), crc32_of_each({contents}).front()};
   const size_t width = extra64(record.bytes, record.header).empty() ? 4 : 8;
   write(local_header(whole_name, contents.size()));

@@ -14,7 +14,7 @@ class ZipWriter {
   /// Receives the archive's bytes in order.
   using Sink = std::function<void(const void* data, size_t bytes)>;
 
-  /// All records lie in `folder`.
+  /// All records lie in `folder`; in none if it is empty.
   ZipWriter(std::string folder, Sink sink) : folder_(std::move(folder)), sink_(std::move(sink)) {}
 
   /// Writes the record `folder/name`; its checksum is computed by all of LibTorch's threads.

@@ -2,6 +2,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/export/program_of_graph.h>
 
@@ -53,6 +54,13 @@ std::string Builder::constant(const at::Tensor& values) {
   model_.initializers.emplace_back(name, held);
   if (!key.empty()) constants_[key] = name;
   return name;
+}
+
+std::string Builder::constant(const std::string& name, const at::Tensor& values) {
+  const size_t taken = named_[name]++;
+  const std::string unique = taken == 0 ? name : name + "_" + std::to_string(taken + 1);
+  model_.initializers.emplace_back(unique, values.detach().cpu().contiguous());
+  return unique;
 }
 
 std::string Builder::whole(int64_t value) { return constant(at::scalar_tensor(value, at::kLong)); }
@@ -204,6 +212,32 @@ std::vector<at::Tensor> Call::tensors(const std::string& name) const {
       tensors.push_back(found->second);
     }
   return tensors;
+}
+
+at::Tensor Call::tensor(const std::string& name) const {
+  const auto* held = std::get_if<Name>(&argument(name));
+  const auto found = held == nullptr ? values_.tensors.end() : values_.tensors.find(held->text);
+  return found == values_.tensors.end() ? at::Tensor() : found->second;
+}
+
+std::string Call::add_weight(const WholeWeight& weight) const {
+  const at::Tensor zeros = at::zeros_like(weight.scales, weight.numbers.scalar_type());
+  const std::string value =
+      add("DequantizeLinear",
+          {builder_.constant(weight.name, weight.numbers), builder_.constant(weight.scales), builder_.constant(zeros)},
+          {{"axis", weight.axis}});
+  values_.whole[value] = weight;
+  return value;
+}
+
+std::string Call::transposed(const std::string& value, size_t dims) const {
+  if (const auto found = values_.whole.find(value); found != values_.whole.end() && dims == 2) {
+    const WholeWeight weight = found->second;
+    return add_weight({weight.name + "_transposed", weight.numbers.t(), weight.scales, 1 - weight.axis});
+  }
+  std::vector<int64_t> order = range_of(0, static_cast<int64_t>(dims));
+  std::swap(order[dims - 1], order[dims - 2]);
+  return add("Transpose", {value}, {{"perm", std::move(order)}});
 }
 
 std::string Call::cast_value(const std::string& value, at::ScalarType from, at::ScalarType to) const {

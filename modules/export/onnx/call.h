@@ -27,6 +27,8 @@ class Builder {
   Names add_many(const std::string& op, const Names& inputs, size_t outputs, const Attributes& attributes = {});
   /// Returns an initializer with these values.
   std::string constant(const at::Tensor& values);
+  /// Adds one for `name`, with a number behind it if the name is taken.
+  std::string constant(const std::string& name, const at::Tensor& values);
   /// A whole number, or several in one dimension, of int64.
   std::string whole(int64_t value);
   std::string wholes(const std::vector<int64_t>& values);
@@ -37,12 +39,21 @@ class Builder {
   Model& model_;
   size_t next_ = 0;
   std::map<std::string, std::string> constants_ = {};  ///< by contents
+  std::map<std::string, size_t> named_ = {};           ///< how often a name was asked for
+};
+
+/// A weight as whole numbers, with a scale for each place along a dimension.
+struct WholeWeight {
+  std::string name = {};
+  at::Tensor numbers = {}, scales = {};
+  int64_t axis = 0;
 };
 
 /// The values of a program that have one in the model.
 struct Values {
   std::map<std::string, std::string> names = {};   ///< by the program's name
   std::map<std::string, at::Tensor> tensors = {};  ///< parameters, buffers and constants, by the program's name
+  std::map<std::string, WholeWeight> whole = {};   ///< by the model's name
 };
 
 /// A node of a program that becomes nodes of a model.
@@ -88,6 +99,13 @@ class Call {
   /// The values of a list of parameters, buffers or constants; empty if nodes compute one of them.
   std::vector<at::Tensor> tensors(const std::string& name) const;
 
+  /// The value of a parameter, buffer or constant; undefined if nodes compute it.
+  at::Tensor tensor(const std::string& name) const;
+  /// Makes a weight of whole numbers a value of the model.
+  std::string add_weight(const WholeWeight& weight) const;
+  /// Returns a matrix of the model with its last two dimensions in the other order.
+  std::string transposed(const std::string& value, size_t dims) const;
+
   /// A tensor as it is, or a number, of this dtype.
   std::string cast(const std::string& name, at::ScalarType dtype) const;
   /// A list of sizes, or one size, as a tensor of int64 of one dimension.
@@ -117,6 +135,7 @@ void add_elementwise(Converters& converters);
 void add_shapes(Converters& converters);
 void add_reductions(Converters& converters);
 void add_layers(Converters& converters);
+void add_quantization(Converters& converters);
 void add_recurrent(Converters& converters);
 
 /// Returns {begin, begin + 1, ..., end - 1}.

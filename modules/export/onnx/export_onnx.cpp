@@ -4,6 +4,8 @@
 #include <levin/modules/program/node_names.h>
 #include <levin/modules/program/size_expression.h>
 
+#include <algorithm>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,7 @@ const Converters& converters() {
     add_shapes(made);
     add_reductions(made);
     add_layers(made);
+    add_quantization(made);
     add_recurrent(made);
     return made;
   }();
@@ -41,6 +44,7 @@ class Maker {
         add_size(node);
     }
     add_outputs();
+    add_class_names();
     drop_unread();
   }
   Model take() { return std::move(model_); }
@@ -165,10 +169,35 @@ class Maker {
     }
   }
 
-  /// Weights that no node reads, as those of a recurrent layer are once they are in ONNX's order.
+  /// The names of classes are an output of their own.
+  void add_class_names() {
+    const auto& names = text_.class_names;
+    if (names.empty()) return;
+    const ValueInfo& scores = model_.outputs.front();
+    if (scores.sizes.size() != 2 || scores.sizes[1] != ValueInfo::Size(static_cast<int64_t>(names.size())))
+      throw UsageError("ONNX export: ", names.size(), " names of classes need an output [samples, ", names.size(), "]");
+    const std::string classes = "class_names";
+    std::string output = "class";
+    while (std::ranges::find(text_.outputs, output) != text_.outputs.end()) output += "_name";
+    model_.texts.emplace_back(classes, names);
+    const std::string place = builder_.add("ArgMax", {scores.name}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+    model_.nodes.push_back({"Gather", {classes, place}, {output}, {}});
+    model_.outputs.push_back({output, std::nullopt, {scores.sizes[0]}});
+  }
+
+  /// What no output needs: weights of a recurrent layer, once they are in ONNX's order, or quantized ones that were
+  /// transposed.
   void drop_unread() {
     std::set<std::string> read;
-    for (const Node& node : model_.nodes) read.insert(node.inputs.begin(), node.inputs.end());
+    for (const ValueInfo& output : model_.outputs) read.insert(output.name);
+    std::vector<Node> kept;
+    for (Node& node : std::ranges::reverse_view(model_.nodes)) {
+      if (std::ranges::none_of(node.outputs, [&](const std::string& name) { return read.contains(name); })) continue;
+      read.insert(node.inputs.begin(), node.inputs.end());
+      kept.push_back(std::move(node));
+    }
+    std::ranges::reverse(kept);
+    model_.nodes = std::move(kept);
     std::erase_if(model_.initializers, [&](const auto& one) { return !read.contains(one.first); });
   }
 

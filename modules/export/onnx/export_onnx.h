@@ -15,6 +15,7 @@ struct ModelText {
   std::vector<std::string> inputs = {}, outputs = {};  ///< names, in order
   std::map<std::string, std::string> sizes = {};       ///< what symbols are called: {"s0", "batch"}
   std::vector<std::pair<std::string, std::string>> metadata = {};
+  std::vector<std::string> class_names = {};  ///< if there are any, the model gives the name of the largest entry, too
 };
 
 /// Returns the model of a program that was recorded in evaluation. Throws levin::UsageError, which names the operator

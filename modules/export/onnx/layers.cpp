@@ -12,12 +12,6 @@
 namespace levin::onnx {
 namespace {
 
-std::string transposed(const Call& call, const std::string& value, size_t dims) {
-  std::vector<int64_t> order = range_of(0, static_cast<int64_t>(dims));
-  std::swap(order[dims - 1], order[dims - 2]);
-  return call.add("Transpose", {value}, {{"perm", std::move(order)}});
-}
-
 void give_linear(const Call& call) {
   const std::string x = call.value("input"), weight = call.value("weight");
   if (call.rank("input") == 2) {
@@ -25,7 +19,7 @@ void give_linear(const Call& call) {
     if (call.has("bias")) inputs.push_back(call.value("bias"));
     return call.give(call.add("Gemm", inputs, {{"transB", int64_t{1}}}));
   }
-  const std::string product = call.add("MatMul", {x, transposed(call, weight, 2)});
+  const std::string product = call.add("MatMul", {x, call.transposed(weight, 2)});
   call.give(call.has("bias") ? call.add("Add", {product, call.value("bias")}) : product);
 }
 
@@ -198,7 +192,7 @@ void give_attention(const Call& call) {
   const double width = static_cast<double>(call.size("query", static_cast<int64_t>(dims) - 1));
   const double scale = call.has("scale") ? call.real("scale") : 1 / std::sqrt(width);
   const std::string query = call.add("Mul", {call.value("query"), call.scalar(scale)});
-  std::string scores = call.add("MatMul", {query, transposed(call, call.value("key"), dims)});
+  std::string scores = call.add("MatMul", {query, call.transposed(call.value("key"), dims)});
   const std::string least = call.scalar(-std::numeric_limits<double>::infinity());
   if (call.flag("is_causal")) {
     const std::string shape = call.add("Shape", {scores}, {{"start", int64_t{-2}}});

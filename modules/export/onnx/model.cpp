@@ -28,9 +28,13 @@ constexpr int kName = 1, kFloat = 2, kInt = 3, kString = 4, kInts = 8, kStrings 
 constexpr int64_t kTypeFloat = 1, kTypeInt = 2, kTypeString = 3, kTypeInts = 7, kTypeStrings = 8;
 }  // namespace attribute_field
 namespace tensor_field {
-constexpr int kDims = 1, kDataType = 2, kName = 8, kRawData = 9, kExternalData = 13, kDataLocation = 14;
+constexpr int kDims = 1, kDataType = 2, kStringData = 6, kName = 8, kRawData = 9, kExternalData = 13,
+              kDataLocation = 14;
 constexpr int64_t kExternal = 1;
 }  // namespace tensor_field
+
+/// ONNX's number of the dtype of strings.
+constexpr int64_t kStrings = 8;
 
 /// Protobuf refuses messages of 2 GB and more.
 constexpr uint64_t kMostBytes = uint64_t{2000} << 20, kExternalFrom = uint64_t{1} << 20;
@@ -59,6 +63,15 @@ ProtobufMessage tensor_head(const at::Tensor& tensor, const std::string& name) {
 ProtobufMessage tensor_message(const at::Tensor& tensor, const std::string& name) {
   ProtobufMessage message = tensor_head(tensor, name);
   message.add_bytes(tensor_field::kRawData, bytes_of(tensor));
+  return message;
+}
+
+ProtobufMessage text_message(const std::vector<std::string>& texts, const std::string& name) {
+  ProtobufMessage message;
+  message.add_number(tensor_field::kDims, static_cast<int64_t>(texts.size()));
+  message.add_number(tensor_field::kDataType, kStrings);
+  for (const std::string& text : texts) message.add_text(tensor_field::kStringData, text);
+  message.add_text(tensor_field::kName, name);
   return message;
 }
 
@@ -109,7 +122,7 @@ ProtobufMessage value_message(const ValueInfo& value) {
       dimension.add_text(2, std::get<std::string>(size));
     shape.add_message(1, std::move(dimension));
   }
-  tensor.add_number(1, onnx_dtype(value.dtype));
+  tensor.add_number(1, value.dtype ? onnx_dtype(*value.dtype) : kStrings);
   tensor.add_message(2, std::move(shape));
   type.add_message(1, std::move(tensor));
   message.add_text(1, value.name);
@@ -192,6 +205,7 @@ void write_model(const std::filesystem::path& path, const Model& model) {
     graph.add_message(graph_field::kInitializer,
                       is_external ? external->add(tensor, name) : tensor_message(tensor, name));
   }
+  for (const auto& [name, texts] : model.texts) graph.add_message(graph_field::kInitializer, text_message(texts, name));
   ProtobufMessage opset, message;
   opset.add_text(1, "");
   opset.add_number(2, kOpset);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,14 +26,16 @@ struct Node {
 
 /// An input or output of the graph: a size is a number, or the name of one that may change.
 struct ValueInfo {
+  using Size = std::variant<int64_t, std::string>;
   std::string name = {};
-  at::ScalarType dtype = at::kFloat;
-  std::vector<std::variant<int64_t, std::string>> sizes = {};
+  std::optional<at::ScalarType> dtype = at::kFloat;  ///< unset: strings
+  std::vector<Size> sizes = {};
 };
 
 struct Model {
   std::vector<ValueInfo> inputs = {}, outputs = {};
-  std::vector<std::pair<std::string, at::Tensor>> initializers = {};  ///< contiguous, on the CPU
+  std::vector<std::pair<std::string, at::Tensor>> initializers = {};         ///< contiguous, on the CPU
+  std::vector<std::pair<std::string, std::vector<std::string>>> texts = {};  ///< initializers of one dimension
   std::vector<Node> nodes = {};
   std::vector<std::pair<std::string, std::string>> metadata = {};
   std::string name = {};

@@ -1,5 +1,5 @@
 /// Writes all networks of networks.h as programs, for exported_networks_test.py: NAME.pt2 of evaluation, NAME.train.pt2
-/// of training mode, and NAME.pt with inputs and results of both.
+/// of training mode, NAME.old.pt2 the latter as PyTorch 2.6 writes it, and NAME.pt with inputs and results of both.
 ///
 /// usage: export_networks FOLDER [NAME]
 #include <levin/core/state/state_file.h>
@@ -7,6 +7,7 @@
 #include <levin/modules/export/export_program.h>
 #include <torch/torch.h>
 #include "networks.h"
+#include "old_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -29,6 +30,30 @@ State tensors_of(const Batch& batch, const std::vector<std::string>& names) {
   State list = State::list();
   for (const std::string& name : names) list.push_back(batch[name].detach().clone());
   return list;
+}
+
+/// Writes a network of int8 as NAME.WAY.onnx; returns its results for each size, or why there is none.
+State quantized(const networks::Case& one, const std::filesystem::path& folder, const std::string& way,
+                const std::vector<Batch>& calibration) {
+  networks::Network& network = *one.network;
+  levin::ExportedNetwork exported =
+      levin::export_program(network, one.example, {.function = network.forward, .inference = true});
+  try {
+    exported.quantize(calibration);
+    exported.save_onnx(folder / (one.name + "." + way + ".onnx"));
+  } catch (const levin::UsageError& error) {
+    return std::string(error.what());
+  }
+  State sizes = State::list();
+  for (const int64_t size : {1, 3, 64}) {
+    const Batch batch = samples_of(one.example, size);
+    std::vector<at::Tensor> inputs;
+    for (const std::string& name : exported.input_names()) inputs.push_back(batch[name]);
+    State results = State::list();
+    for (const at::Tensor& result : exported.run(inputs)) results.push_back(result.clone());
+    sizes.push_back(results);
+  }
+  return sizes;
 }
 
 /// Ten steps of SGD, each with the same random numbers.
@@ -63,8 +88,11 @@ void write(const networks::Case& one, const std::filesystem::path& folder) {
   const levin::ExportedNetwork exported = levin::export_program(network, one.example, options(true));
   exported.save(folder / (one.name + ".pt2"));
   levin::export_program(network, one.example, options(false)).save(folder / (one.name + ".train.pt2"));
+  std::vector<at::Tensor> example_inputs;
+  for (const std::string& name : exported.input_names()) example_inputs.push_back(one.example[name]);
+  write_old(folder / (one.name + ".train.pt2"), folder / (one.name + ".old.pt2"), example_inputs);
   try {
-    exported.save_onnx(folder / (one.name + ".onnx"), {{"network", one.name}});
+    exported.save_onnx(folder / (one.name + ".onnx"), {.metadata = {{"network", one.name}}});
   } catch (const levin::UsageError& error) {
     std::ofstream(folder / (one.name + ".refused")) << error.what();
   }
@@ -76,13 +104,20 @@ void write(const networks::Case& one, const std::filesystem::path& folder) {
     sizes.push_back(State::dict({{"inputs", tensors_of(batch, exported.input_names())},
                                  {"outputs", tensors_of(network.forward(batch), exported.output_names())}}));
   }
+  const torch::NoGradGuard no_grad;
+  const State weights_alone = quantized(one, folder, "weights8", {}),
+              int8 = quantized(one, folder, "int8", {one.example});
   State names = State::list();
   for (const std::string& name : exported.output_names()) names.push_back(name);
   const State example = tensors_of(one.example, exported.input_names());
-  levin::save_state(
-      State::dict(
-          {{"sizes", sizes}, {"names", names}, {"example", example}, {"trained", trained(network, one.example)}}),
-      folder / (one.name + ".pt"));
+  const torch::AutoGradMode gradients(true);
+  levin::save_state(State::dict({{"sizes", sizes},
+                                 {"names", names},
+                                 {"example", example},
+                                 {"weights8", weights_alone},
+                                 {"int8", int8},
+                                 {"trained", trained(network, one.example)}}),
+                    folder / (one.name + ".pt"));
 }
 
 }  // namespace

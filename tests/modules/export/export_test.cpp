@@ -9,6 +9,7 @@
 #include <torch/torch.h>
 
 #include "networks.h"
+#include "old_file.h"
 #include "tests/catch.h"
 #include "tests/error_text.h"
 #include "tests/fuzz/fuzz.h"
@@ -225,6 +226,41 @@ TEST_CASE("what is written keeps the promises of the reader, whole and cut off")
   }
 }
 
+TEST_CASE("a file of PyTorch 2.6 trains on and is written again as it was") {
+  const TemporaryFolder folder;
+  for (const char* name : {"resnet", "tied_autoencoder", "llama", "vit"}) {
+    INFO(name);
+    const networks::Case one = networks::named(name);
+    const auto file = folder.path() / "new.pt2", old = folder.path() / "old.pt2", again = folder.path() / "again.pt2";
+    const levin::ExportedNetwork exported =
+        levin::export_program(*one.network, one.example, {.function = one.network->forward});
+    exported.save(file);
+    write_old(file, old, inputs_of(one.example, exported.input_names()));
+    const auto trained = [&](const std::filesystem::path& path) {
+      auto module = std::make_shared<levin::ProgramModule>(levin::ProgramModuleOptions{.program = path.string()});
+      torch::optim::SGD optimizer(module->parameters(), 0.01);
+      for (uint64_t step = 0; step < 5; ++step) {
+        torch::manual_seed(step);
+        optimizer.zero_grad();
+        loss_of(module->run_program(inputs_of(one.example, exported.input_names()))).backward();
+        optimizer.step();
+      }
+      return module;
+    };
+    const auto of_new = trained(file), of_old = trained(old);
+    const auto of_file = of_old->named_parameters();
+    REQUIRE(of_file.size() == of_new->named_parameters().size());
+    for (const auto& item : of_file) CHECK(item.value().equal(*of_new->named_parameters().find(item.key())));
+
+    of_old->save_program(again);
+    const levin::program::ProgramArchive archive(again);
+    for (const auto& item : of_file) CHECK(archive.holds(item.key(), item.value()));
+    CHECK_FALSE(contains(archive.json(), "\"kind\""));
+  }
+  std::filesystem::resize_file(folder.path() / "old.pt2", 1000);
+  CHECK(contains(error_text([&] { levin::program::ProgramArchive(folder.path() / "old.pt2"); }), "old.pt2"));
+}
+
 TEST_CASE("bad examples, sizes and files are named") {
   const auto plain = [](const at::Tensor& x, Lambda&) { return x + 1; };
   const auto error_of = [&](const ExportOptions& options) {
@@ -301,4 +337,74 @@ TEST_CASE("the schema's numbers are read as they are written") {
   for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast})
     CHECK(memory_format_of(number_of(format)) == format);
   CHECK_THROWS_AS(dtype_of(99), levin::UsageError);
+}
+
+namespace {
+
+/// A convolution with a batch norm, and a linear layer.
+struct SmallNet : torch::nn::Module {
+  torch::nn::Conv2d conv{torch::nn::Conv2dOptions(2, 4, 3).bias(false)};
+  torch::nn::BatchNorm2d norm{4};
+  torch::nn::Linear fc{4, 3};
+
+  SmallNet() {
+    register_module("conv", conv);
+    register_module("norm", norm);
+    register_module("fc", fc);
+    const torch::NoGradGuard no_grad;
+    norm->running_mean.uniform_(-0.2, 0.2);
+    norm->running_var.uniform_(0.5, 2);
+    norm->weight.uniform_(0.5, 2);
+    norm->bias.uniform_(-0.5, 0.5);
+  }
+  at::Tensor forward(const at::Tensor& x) { return fc->forward(norm->forward(conv->forward(x)).relu().mean({2, 3})); }
+};
+
+/// A weight in whole numbers of [-127, 127], for each output.
+at::Tensor rounded(const at::Tensor& weight) {
+  const at::Tensor scale = weight.flatten(1).abs().amax(1) / 127;
+  std::vector<int64_t> along(static_cast<size_t>(weight.dim()), 1);
+  along[0] = -1;
+  return (weight / scale.view(along)).round() * scale.view(along);
+}
+
+}  // namespace
+
+TEST_CASE("a quantized network computes with weights of 8 bits") {
+  SmallNet net;
+  net.eval();
+  const ExportOptions options = {.function = [&](const Batch& batch) { return Batch(net.forward(batch.input())); },
+                                 .inference = true};
+  const torch::NoGradGuard no_grad;
+  const at::Tensor images = torch::randn({8, 2, 9, 9}), exact = net.forward(images);
+  const at::Tensor weight_before = net.conv->weight.clone();
+
+  levin::ExportedNetwork by_weights = levin::export_program(net, Batch(images), options);
+  by_weights.quantize();
+  // By hand: the norm is a part of the convolution, whose weight and that of the linear layer are rounded.
+  const at::Tensor factor = net.norm->weight * (net.norm->running_var + net.norm->options.eps()).rsqrt();
+  const at::Tensor kernel = rounded(net.conv->weight * factor.view({-1, 1, 1, 1}));
+  const at::Tensor shift = net.norm->bias - net.norm->running_mean * factor;
+  const at::Tensor pooled = torch::conv2d(images, kernel, shift).relu().mean({2, 3});
+  const at::Tensor expected = torch::linear(pooled, rounded(net.fc->weight), net.fc->bias);
+  CHECK(by_weights.run({images}).at(0).allclose(expected, 1e-4, 1e-5));
+  CHECK(net.conv->weight.equal(weight_before));
+  CHECK(net.forward(images).equal(exact));
+
+  levin::ExportedNetwork calibrated = levin::export_program(net, Batch(images), options);
+  calibrated.quantize({Batch(images), Batch(torch::randn({3, 2, 9, 9}))});
+  const at::Tensor result = calibrated.run({images}).at(0);
+  CHECK_FALSE(result.equal(by_weights.run({images}).at(0)));
+  CHECK((result - exact).norm().item<double>() < 0.03 * exact.norm().item<double>());
+
+  CHECK(contains(error_text([&] { calibrated.quantize(); }), "quantized already"));
+  levin::ExportedNetwork unquantized = levin::export_program(net, Batch(images), options);
+  CHECK(contains(error_text([&] { unquantized.quantize({Batch(torch::full({1, 2, 9, 9}, NAN))}); }), "not finite"));
+  CHECK(unquantized.run({images}).at(0).equal(exact));
+  levin::ExportedNetwork of_training =
+      levin::export_program(net, Batch(images), {.function = options.function, .inference = false});
+  CHECK(contains(error_text([&] { of_training.quantize(); }), "options.inference"));
+  levin::ExportedNetwork plain = export_function([](const at::Tensor& x, Lambda& module) { return x + module.weight; },
+                                                 torch::randn({4, 3}), {.inference = true});
+  CHECK(contains(error_text([&] { plain.quantize(); }), "no weight of float32"));
 }

@@ -1,12 +1,15 @@
 """levin export writes what Python's torch opens, and levin predict takes files: export_test.py LEVIN."""
 
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 import numpy
+import onnx
 import onnxruntime
 import torch
 from safetensors.torch import load_file
@@ -154,6 +157,77 @@ def check_programs(folder):
     assert torch.equal(torch.export.load(program).module()(x), script(x))
 
 
+def check_functions(folder):
+    """Another function than predict_step."""
+    path = config(folder, "mlp", [1, 4, 4], hidden=8)
+    program = folder / "logits.pt2"
+    said = levin("export", "--config", path, "--out", program, "--example", "1,4,4", "--inference", "--function", "forward")
+    assert f"{program}: forward as a program" in said, said
+    images = torch.randn(5, 1, 4, 4)
+    logits = torch.export.load(program).module()(images)
+    torch.testing.assert_close(logits.softmax(1), predicted(folder, path, images.numpy()))
+    assert "it has predict_step, forward" in levin("export", "--config", path, "--out", program, "--example", "1,4,4",
+                                                   "--function", "decode", code=2)  # fmt: skip
+    assert "--function: only" in levin("export", "--config", path, "--out", folder / "x.ts", "--example", "1,4,4",
+                                       "--function", "forward", code=2)  # fmt: skip
+
+
+def check_int8(folder):
+    """Weights of 8 bits, and layers that compute in whole numbers."""
+    path = config(folder, "lenet", [1, 28, 28], hidden=8)
+    data = ("--data.class", "SyntheticDigits", "--data.train_size", 256, "--data.val_size", 64, "--model.num_classes", 10)
+    levin("fit", "--config", path, *data, "--max-epochs", 2, "--trainer.default_root_dir", folder / "run")
+    out = folder / "int8.onnx"
+    said = levin("export", "--config", path, *data, "--ckpt-path", folder / "run", "--out", folder / "float.onnx")
+    exact = onnxruntime.InferenceSession(folder / "float.onnx")
+    images = numpy.random.default_rng(2).random((9, 1, 28, 28), dtype="float32")
+    for more, kinds in (((), {"DequantizeLinear"}), (("--calibrate", 2), {"DequantizeLinear", "QuantizeLinear"})):
+        said = levin("export", "--config", path, *data, "--ckpt-path", folder / "run", "--out", out, "--dtype", "int8", *more)
+        assert "accuracy" in said and "before and" in said and "on 64 samples" in said, said
+        nodes = onnx.load(out).graph.node
+        assert {node.op_type for node in nodes} >= kinds, nodes
+        (expected,), (got,) = (one.run(None, {"input": images}) for one in (exact, onnxruntime.InferenceSession(out)))
+        assert numpy.abs(got - expected).max() < 0.1 and not numpy.array_equal(got, expected), got - expected
+        assert out.stat().st_size < 0.4 * (folder / "float.onnx").stat().st_size
+    refused = {
+        ("--out", folder / "x.pt2", "--dtype", "int8"): "only .onnx has it",
+        ("--out", out, "--calibrate", 3): "only --dtype int8",
+        ("--out", out, "--dtype", "int8", "--calibrate", 3, "--preprocess"): "prepared already",
+    }
+    for words, why in refused.items():
+        assert why in levin("export", "--config", path, *data, *words, code=2), why
+    assert "config with data" in levin("export", "--config", path, "--example", "1,28,28", "--out", out, "--dtype", "int8",
+                                       "--calibrate", 3, code=2)  # fmt: skip
+
+
+def check_class_names(folder):
+    """With --preprocess a model takes pixels and gives names."""
+    path = config(folder, "lenet", [1, 28, 28], hidden=8)
+    out = folder / "names.onnx"
+    levin("export", "--config", path, "--data.class", "SyntheticDigits", "--data.train_size", 64, "--data.val_size", 32,
+          "--model.num_classes", 10, "--out", out, "--preprocess")  # fmt: skip
+    session = onnxruntime.InferenceSession(out)
+    pixels = numpy.random.default_rng(4).integers(0, 255, (6, 1, 28, 28), dtype="uint8")
+    scores, names = session.run(None, {session.get_inputs()[0].name: pixels})
+    assert [output.name for output in session.get_outputs()][1:] == ["class"]
+    assert list(names) == [str(place) for place in scores.argmax(1)], names
+
+
+def check_drafts(folder):
+    """What killed exports leave is removed by the next one; that of a living process stays."""
+    path = config(folder, "mlp", [1, 4, 4], hidden=8)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left, used = folder / f".kept.pt2.{dead.pid}.draft", folder / f".kept.pt2.{os.getpid()}.draft"
+    for draft in (left, used):
+        draft.mkdir()
+        (draft / "kept.pt2").write_text("half")
+    levin("export", "--config", path, "--out", folder / "kept.pt2", "--example", "1,4,4")
+    assert not left.exists() and used.exists()
+    shutil.rmtree(used)
+    assert [path.name for path in folder.iterdir() if "draft" in path.name] == []
+
+
 def check_data_of_config(folder):
     """Without --example the first batch of the data is taken."""
     path = config(folder, "lenet", [1, 28, 28], hidden=8)
@@ -175,6 +249,10 @@ def main():
         check_script_module(folder)
         check_programs(folder)
         check_data_of_config(folder)
+        check_drafts(folder)
+        check_functions(folder)
+        check_int8(folder)
+        check_class_names(folder)
     print("Python opens what levin exports")
 
 
