@@ -259,9 +259,14 @@ BatchFunction function_of(LightningModule& module, const std::string& name) {
                    " (its class names others in export_functions)");
 }
 
-/// Returns the names of classes that the data have; none if they have none.
+/// Returns the names of classes that the data have; none if they have none, or no training files that would say them.
 std::vector<std::string> class_names_of(data::DataModule& data) {
-  const State learned = data.learned_state();
+  State learned;
+  try {
+    learned = data.learned_state();
+  } catch (const UsageError&) {
+    return {};
+  }
   const State* const found = learned.is_dict() ? learned.find("class_names") : nullptr;
   std::vector<std::string> names;
   if (found != nullptr && found->is_list())
