@@ -28,6 +28,8 @@ constexpr int64_t kLeastInt8 = -128, kMostInt8 = 127;
 /// The largest weight of layers that compute in whole numbers. Processors without dot products of bytes (VNNI) add two
 /// products in 16 bits, where 2 * 255 * 127 has no room.
 constexpr int64_t kMostOfProducts = 63;
+/// Below it a scale would have no inverse in float32, and all numbers are zero beside others.
+constexpr double kLeastScale = 1e-30;
 
 bool is_convolution(const Node& node) { return aten_name(node.target).starts_with("conv"); }
 bool is_transposed(const Node& node) { return aten_name(node.target).starts_with("conv_transpose"); }
@@ -58,8 +60,8 @@ struct Steps {
 
 Steps steps_of(const Seen& seen) {
   constexpr double kSteps = kMostInt8 - kLeastInt8;
-  if (seen.most == seen.least) return {};
   const auto scale = static_cast<double>(static_cast<float>((seen.most - seen.least) / kSteps));
+  if (scale < kLeastScale) return {};
   return {scale, kLeastInt8 - std::llround(seen.least / scale)};
 }
 
@@ -161,6 +163,7 @@ class Quantizer {
     if (!values.defined() || !has_own_bias || values.scalar_type() != at::kFloat) return;
     constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
     const at::Tensor scales = weight.scales * steps_of(seen->second).scale;
+    if (scales.min().item<double>() < kLeastScale) return;
     set(node, "bias", round_channels(bias, original, scales, 0, kLeast, kMost));
   }
 
@@ -170,7 +173,8 @@ class Quantizer {
     if (!is_new) return place->second;
     const at::Tensor weight = known_.find(name);
     const at::Tensor largest = weight.abs().movedim(axis, 0).flatten(1).amax(1);
-    const at::Tensor scales = at::where(largest > 0, largest / static_cast<double>(most_), 1.0).to(at::kFloat);
+    const at::Tensor scale = largest / static_cast<double>(most_);
+    const at::Tensor scales = at::where(scale >= kLeastScale, scale, 1.0).to(at::kFloat);
     return place->second = {round_channels(name, node, scales, axis, -most_, most_), scales};
   }
 

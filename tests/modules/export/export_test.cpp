@@ -397,6 +397,15 @@ TEST_CASE("a quantized network computes with weights of 8 bits") {
   CHECK_FALSE(result.equal(by_weights.run({images}).at(0)));
   CHECK((result - exact).norm().item<double>() < 0.03 * exact.norm().item<double>());
 
+  // Weights and values that are zero stay zero.
+  SmallNet zero;
+  zero.eval();
+  for (at::Tensor& parameter : zero.parameters()) parameter.zero_();
+  const auto forward = [&](const Batch& batch) { return Batch(zero.forward(batch.input())); };
+  levin::ExportedNetwork of_zeros = levin::export_program(zero, Batch(images), {.function = forward, .inference = true});
+  of_zeros.quantize({Batch(torch::zeros({2, 2, 9, 9}))});
+  CHECK(of_zeros.run({images}).at(0).equal(torch::zeros({8, 3})));
+
   CHECK(contains(error_text([&] { calibrated.quantize(); }), "quantized already"));
   levin::ExportedNetwork unquantized = levin::export_program(net, Batch(images), options);
   CHECK(contains(error_text([&] { unquantized.quantize({Batch(torch::full({1, 2, 9, 9}, NAN))}); }), "not finite"));
