@@ -402,7 +402,8 @@ TEST_CASE("a quantized network computes with weights of 8 bits") {
   zero.eval();
   for (at::Tensor& parameter : zero.parameters()) parameter.zero_();
   const auto forward = [&](const Batch& batch) { return Batch(zero.forward(batch.input())); };
-  levin::ExportedNetwork of_zeros = levin::export_program(zero, Batch(images), {.function = forward, .inference = true});
+  levin::ExportedNetwork of_zeros =
+      levin::export_program(zero, Batch(images), {.function = forward, .inference = true});
   of_zeros.quantize({Batch(torch::zeros({2, 2, 9, 9}))});
   CHECK(of_zeros.run({images}).at(0).equal(torch::zeros({8, 3})));
 
