@@ -1,14 +1,13 @@
 #include <levin/core/state/draft_folder.h>
+#include <levin/core/state/leftover_files.h>
 #include <levin/core/system/error.h>
 #include <levin/core/system/file_calls.h>
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -42,7 +41,7 @@ void remove_abandoned(const fs::path& parent, const std::string& name) {
   std::error_code error;
   for (fs::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
     const ::pid_t process = process_of_draft(entry->path().filename().native(), name);
-    if (process <= 0 || ::kill(process, 0) == 0 || errno != ESRCH) continue;
+    if (process <= 0 || runs_here(process)) continue;
     const int lock = lock_of(entry->path());
     if (lock < 0) continue;
     std::error_code ignored;

@@ -47,8 +47,6 @@ std::optional<::pid_t> process_of(std::string_view name, const std::string& exte
   return static_cast<::pid_t>(*process);
 }
 
-bool runs_here(::pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
-
 bool is_recent_link(int descriptor) {
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) return true;
@@ -67,6 +65,8 @@ bool is_in_use(const fs::path& file, ::pid_t process, bool keeps_links) {
 }
 
 }  // namespace
+
+bool runs_here(::pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
 std::string temporary_name(const std::string& name, ::pid_t process, uint64_t number) {
   return "." + name + "." + std::to_string(process) + "." + std::to_string(number) + std::string(kTemporary);

@@ -10,6 +10,9 @@ namespace levin {
 /// Returns the name of the temporary file in which a process writes the file `name`: ".NAME.PID.N.tmp".
 std::string temporary_name(const std::string& name, ::pid_t process, uint64_t number);
 
+/// Returns whether a process with this PID runs on this machine.
+bool runs_here(::pid_t process);
+
 /// Removes those temporary files in `folder` for files with this extension (".ckpt"; empty: any) whose process has
 /// ended. A file stays while a process holds its lock, while a process with its PID runs on this machine, and, if it is
 /// a hard link to another file, for one hour; without `keeps_links` such a link goes too: for a folder of which this

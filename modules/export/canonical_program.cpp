@@ -75,24 +75,18 @@ void make_linear(ExportedProgram& program) {
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     Node& node = program.nodes[i];
     if (node.target == kTransposed) transposed[node.name] = i;
-    if (node.target == kAten + "matmul.default") {
-      const auto& weight = std::get<Name>(*find_argument(node, "other"));
-      const auto found = transposed.find(weight.text);
-      const auto& input = std::get<Name>(*find_argument(node, "self"));
-      if (found == transposed.end() || program.tensors.at(input.text).sizes.size() < 2) continue;
-      node.target = kAten + "linear.default";
-      keep(node, {{"self", "input"}, {"other", "weight"}});
-      node.inputs[1].value = program.nodes[found->second].inputs.front().value;
-    }
-    if (node.target != kAten + "addmm.default") continue;
-    const auto& weight = std::get<Name>(*find_argument(node, "mat2"));
-    const auto& bias = std::get<Name>(*find_argument(node, "self"));
+    const bool has_bias = node.target == kAten + "addmm.default";
+    if (!has_bias && node.target != kAten + "matmul.default") continue;
+    const auto& weight = std::get<Name>(*find_argument(node, has_bias ? "mat2" : "other"));
     const auto found = transposed.find(weight.text);
-    if (found == transposed.end() || !is_one(find_argument(node, "beta")) || !is_one(find_argument(node, "alpha")) ||
-        program.tensors.at(bias.text).sizes.size() != 1)
-      continue;
+    const size_t dims = program.tensors.at(std::get<Name>(*find_argument(node, "self")).text).sizes.size();
+    if (found == transposed.end() || (has_bias ? dims != 1 : dims < 2)) continue;
+    if (!is_one(find_argument(node, "beta")) || !is_one(find_argument(node, "alpha"))) continue;
     node.target = kAten + "linear.default";
-    keep(node, {{"mat1", "input"}, {"mat2", "weight"}, {"self", "bias"}});
+    if (has_bias)
+      keep(node, {{"mat1", "input"}, {"mat2", "weight"}, {"self", "bias"}});
+    else
+      keep(node, {{"self", "input"}, {"other", "weight"}});
     node.inputs[1].value = program.nodes[found->second].inputs.front().value;
   }
 }

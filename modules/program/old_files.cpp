@@ -4,27 +4,27 @@
 #include <levin/core/state/state_file.h>
 #include <levin/core/system/error.h>
 
+#include <utility>
 #include <variant>
 
 namespace levin::program::old_files {
-
 namespace {
 
-const std::string kNumber = "\"as_float\":";
-
-/// Replaces what stands behind "as_float": for each number that is not finite.
-void replace_numbers(std::string& text, const std::string& before, const std::string& after) {
-  for (size_t at = 0; (at = text.find(kNumber + before, at)) != std::string::npos; at += kNumber.size())
-    text.replace(at + kNumber.size(), before.size(), after);
+/// Puts each number that is not finite into quotes, or takes it out of them.
+std::string with_numbers(std::string text, bool in_quotes) {
+  const std::string key = "\"as_float\":";
+  for (const std::string number : {"-Infinity", "Infinity", "NaN"}) {
+    const std::string plain = " " + number, quoted = '"' + number + '"';
+    const std::string &before = in_quotes ? plain : quoted, &after = in_quotes ? quoted : plain;
+    for (size_t at = 0; (at = text.find(key + before, at)) != std::string::npos; at += key.size())
+      text.replace(at + key.size(), before.size(), after);
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string with_quotes(std::string text) {
-  for (const char* number : {"-Infinity", "Infinity", "NaN"})
-    replace_numbers(text, std::string(" ") + number, '"' + std::string(number) + '"');
-  return text;
-}
+std::string with_quotes(std::string text) { return with_numbers(std::move(text), /*in_quotes=*/true); }
 
 std::map<std::string, StoredTensor> describe(const State& tensors, const ExportedProgram& program) {
   std::set<std::string> parameters;
@@ -52,12 +52,9 @@ std::map<std::string, StoredTensor> describe(const State& tensors, const Exporte
 }
 
 void write(const std::filesystem::path& path, const Contents& contents) {
-  std::string text = contents.program;
-  for (const char* number : {"-Infinity", "Infinity", "NaN"})
-    replace_numbers(text, '"' + std::string(number) + '"', std::string(" ") + number);
   AtomicFile file(path);
   ZipWriter writer(/*folder=*/"", [&](const void* data, size_t bytes) { file.write(data, bytes); });
-  writer.add(kModelRecord, text);
+  writer.add(kModelRecord, with_numbers(contents.program, /*in_quotes=*/false));
   writer.add(kWeights, save_state_bytes(contents.weights, {.parameters = contents.parameters}));
   writer.add(kConstants, contents.constants);
   writer.add(kExample, contents.example);

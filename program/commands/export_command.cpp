@@ -1,6 +1,4 @@
 #include <ATen/Context.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
 #include <levin/core/state/atomic_file.h>
 #include <levin/core/state/json_state.h>
 #include <levin/core/system/error.h>
@@ -13,16 +11,15 @@
 #include <levin/modules/weights.h>
 #include <levin/program/cli/command_line.h>
 #include <levin/program/commands/commands.h>
+#include <levin/program/commands/example_batches.h>
 #include <levin/program/commands/exported_network.h>
 #include <levin/program/commands/run_module.h>
 #include <levin/program/commands/traced_script.h>
 #include <levin/trainer/fit/assembly.h>
 #include <levin/trainer/run_folder/find_checkpoint.h>
 
-#include <charconv>
 #include <iostream>
 #include <map>
-#include <sstream>
 
 namespace levin::cli {
 namespace {
@@ -132,82 +129,16 @@ class ModuleToExport {
   Assembly assembly_;
 };
 
-/// Returns a batch of two samples of these sizes: "3,224,224", "int64:128".
-Batch example_of(const std::string& text) {
-  const bool is_whole = text.starts_with("int64:");
-  std::vector<int64_t> sizes = {2};
-  std::istringstream in(is_whole ? text.substr(6) : text);
-  for (std::string part; std::getline(in, part, ',');) {
-    int64_t size = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-    if (error != std::errc() || end != part.data() + part.size() || size < 1)
-      throw UsageError("--example: expected sizes of one sample, such as 3,224,224 or int64:128, got ", text);
-    sizes.push_back(size);
-  }
-  return Batch(is_whole ? at::zeros(sizes, at::kLong) : at::randn(sizes));
-}
-
-/// A stage of the data, and its loaders.
-struct DataSource {
-  Stage stage;
-  data::Loaders (data::DataModule::*loaders)();
-};
-constexpr DataSource kPrediction = {Stage::Predict, &data::DataModule::predict_dataloader};
-constexpr DataSource kValidation = {Stage::Fit, &data::DataModule::val_dataloader};
-constexpr DataSource kTraining = {Stage::Fit, &data::DataModule::train_dataloader};
-
-/// Calls `visit` with batches of the first source that has any, until it returns false. The sources' order is that of
-/// `sources`: data may have files for the last one alone.
-void visit_batches(data::DataModule& data, const std::vector<DataSource>& sources,
-                   const std::function<bool(const Batch&)>& visit) {
-  data.prepare_data();
-  for (size_t i = 0; i < sources.size(); ++i) {
-    bool has_any = false;
-    try {
-      data.setup(sources[i].stage);
-      const data::Loaders loaders = (data.*sources[i].loaders)();
-      if (loaders.empty()) continue;
-      while (const std::optional<data::LoadedBatch> loaded = loaders[0].next()) {
-        has_any = true;
-        if (!visit(loaded->batch)) return;
-      }
-    } catch (const UsageError&) {
-      if (has_any || i + 1 == sources.size()) throw;
-    }
-    if (has_any) return;
-  }
-  throw UsageError("levin export: the data has no batch; give the sizes of a sample by --example");
-}
-
-Batch first_batch(data::DataModule& data) {
-  Batch first;
-  visit_batches(data, {kPrediction, kValidation, kTraining}, [&](const Batch& batch) {
-    first = batch;
-    return false;
-  });
-  return first;
-}
-
-std::vector<Batch> batches_to_calibrate_by(data::DataModule& data, int64_t most) {
-  std::vector<Batch> batches;
-  visit_batches(data, {kValidation, kTraining}, [&](const Batch& batch) {
-    batches.push_back(batch);
-    return static_cast<int64_t>(batches.size()) < most;
-  });
-  return batches;
-}
-
 /// Returns what a script takes: raw samples if the data say how these become a batch, or else batches.
 data::RawInput script_input(data::DataModule* data, const std::string& example) {
-  if (example.empty() && data == nullptr)
-    throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
   std::optional<data::RawInput> raw = data != nullptr ? data->raw_input() : std::nullopt;
   if (!raw) {
     raw.emplace();
     raw->prepare = [](const Batch& batch) { return batch; };
-    raw->example = example.empty() ? first_batch(*data) : Batch();
+    raw->example = example_batch(data, example);
+  } else if (!example.empty()) {
+    raw->example = example_batch(data, example);
   }
-  if (!example.empty()) raw->example = example_of(example);
   return std::move(*raw);
 }
 
@@ -309,9 +240,7 @@ void export_network(LightningModule& module, data::DataModule* data, const State
   if (flags.preprocess) {
     input = script_input(data, flags.example);
   } else {
-    if (flags.example.empty() && data == nullptr)
-      throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
-    input.example = flags.example.empty() ? first_batch(*data) : example_of(flags.example);
+    input.example = example_batch(data, flags.example);
     input.prepare = [](const Batch& batch) { return batch; };
   }
   check_int8(flags, data != nullptr, name);
@@ -322,12 +251,7 @@ void export_network(LightningModule& module, data::DataModule* data, const State
   if (flags.preprocess && flags.function.empty() && data != nullptr) network.onnx.class_names = class_names_of(*data);
   if (flags.calibrate) network.calibration = batches_to_calibrate_by(*data, *flags.calibrate);
   if (data != nullptr && !flags.preprocess)
-    network.validate = [&](const std::function<void(const Batch&)>& visit) {
-      visit_batches(*data, {kValidation, kTraining}, [&](const Batch& batch) {
-        visit(batch);
-        return true;
-      });
-    };
+    network.validate = [&](const std::function<void(const Batch&)>& visit) { visit_validation_batches(*data, visit); };
   const BatchFunction function = function_of(module, flags.function);
   network.options.function = [&](const Batch& batch) { return function(input.prepare(batch)); };
   if (is_for_use) network.options.inference = true;

@@ -16,14 +16,13 @@ class StatePickler {
     collect(state);
     collect(options.attributes);
     storages_.plan();
-    if (!options.parameters.empty()) {
-      writer_.write_empty_dict();
-      write_items(state, options.parameters);
-    } else if (options.attributes.is_none()) {
+    if (options.attributes.is_none() && options.parameters.empty()) {
       write(state);
     } else {
-      write_ordered_dict();
-      write_items(state);
+      options.attributes.is_none() ? writer_.write_empty_dict() : write_ordered_dict();
+      write_items(state, options.parameters);
+    }
+    if (!options.attributes.is_none()) {
       write(options.attributes);
       writer_.set_attributes();
     }
@@ -110,11 +109,11 @@ class StatePickler {
     if (state.size() == 0) return;
     writer_.write_mark();
     for (const auto& [key, value] : state.to_dict()) {
-      if (const int64_t* number = std::get_if<int64_t>(&key))
-        writer_.write_int(*number);
-      else
-        writer_.write_text(std::get<std::string>(key));
       const auto* const name = std::get_if<std::string>(&key);
+      if (name != nullptr)
+        writer_.write_text(*name);
+      else
+        writer_.write_int(std::get<int64_t>(key));
       if (name != nullptr && parameters.contains(*name))
         write_parameter(value.to_tensor());
       else
