@@ -2,19 +2,17 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
-#include <levin/core/device/own_generator.h>
 #include <levin/core/device/rng_guard.h>
 #include <levin/core/system/error.h>
 #include <levin/modules/export/bound_program.h>
 #include <levin/modules/export/dynamic_sizes.h>
+#include <levin/modules/export/function_recorder.h>
 #include <levin/modules/export/onnx/export_onnx.h>
 #include <levin/modules/export/program_of_graph.h>
 #include <levin/modules/export/quantized_program.h>
 #include <levin/modules/export/size_polynomial.h>
 #include <levin/modules/export/symbolic_sizes.h>
 #include <levin/modules/program/program_writer.h>
-#include <levin/modules/recording/record.h>
-#include <torch/csrc/jit/ir/ir.h>
 #include <nlohmann/json.hpp>
 
 #include <map>
@@ -24,7 +22,7 @@ namespace levin {
 namespace {
 
 using nlohmann::ordered_json;
-using program::ExportedProgram, program::RecordedInputs, program::RecordedProgram, program::Symbol;
+using program::Entries, program::ExportedProgram, program::FunctionRecorder, program::RecordedProgram;
 
 [[noreturn]] void refuse(const std::string& what) { throw UsageError("export: ", what); }
 
@@ -47,135 +45,6 @@ std::string out_spec(const std::vector<std::string>& outputs) {
   if (outputs.size() == 1 && outputs.front() == "input") return ordered_json{1, leaf()}.dump();
   return ordered_json{1, node_of("builtins.dict", outputs, outputs.size())}.dump();
 }
-
-/// The entries of a batch, of which a function is one.
-struct Entries {
-  std::vector<std::string> names = {};
-  std::vector<at::Tensor> tensors = {};
-
-  Batch batch() const {
-    Batch batch;
-    for (size_t i = 0; i < names.size(); ++i) batch.set(names[i], tensors[i]);
-    return batch;
-  }
-};
-
-Entries entries_of(const Batch& batch, const char* what) {
-  if (batch.is_own()) refuse(std::string(what) + " of the program's own type is no list of tensors");
-  Entries entries;
-  for (const std::string& name : batch.names()) {
-    if (batch.is_list(name))
-      refuse(std::string(what) + " has a list, " + name + "; a program takes and returns tensors");
-    entries.names.push_back(name);
-    entries.tensors.push_back(batch[name]);
-  }
-  if (entries.names.empty()) refuse(std::string(what) + " has no tensor");
-  return entries;
-}
-
-Entries inputs_of_example(const Batch& example) {
-  Entries inputs = entries_of(example, "the example");
-  for (size_t i = inputs.names.size(); i-- > 0;) {
-    inputs.tensors[i] = inputs.tensors[i].detach().contiguous();
-    if (inputs.names[i] != "target" || inputs.names.size() == 1) continue;
-    inputs.names.erase(inputs.names.begin() + static_cast<std::ptrdiff_t>(i));
-    inputs.tensors.erase(inputs.tensors.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return inputs;
-}
-
-/// Puts a module's buffers back.
-class BuffersBefore {
- public:
-  explicit BuffersBefore(const torch::nn::Module& module) {
-    for (const at::Tensor& buffer : module.buffers())
-      if (buffer.defined()) kept_.emplace_back(buffer, buffer.clone());
-  }
-  BuffersBefore(const BuffersBefore&) = delete;
-  BuffersBefore& operator=(const BuffersBefore&) = delete;
-  void restore() const {
-    const at::NoGradGuard no_grad;
-    for (const auto& [buffer, before] : kept_) at::Tensor(buffer).copy_(before);
-  }
-  ~BuffersBefore() { restore(); }
-
- private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> kept_ = {};
-};
-
-/// Puts the modes of a module's parts back.
-class ModesBefore {
- public:
-  explicit ModesBefore(torch::nn::Module& module) {
-    kept_.emplace_back(&module, module.is_training());
-    for (const auto& part : module.named_modules("", /*include_self=*/false))
-      kept_.emplace_back(part.value().get(), part.value()->is_training());
-  }
-  ModesBefore(const ModesBefore&) = delete;
-  ModesBefore& operator=(const ModesBefore&) = delete;
-  ~ModesBefore() {
-    // `train` sets the parts below, too, which come later.
-    for (const auto& [part, is_training] : kept_) part->train(is_training);
-  }
-
- private:
-  std::vector<std::pair<torch::nn::Module*, bool>> kept_ = {};
-};
-
-/// Records a function of a module.
-class Recorder {
- public:
-  Recorder(torch::nn::Module& module, const ExportOptions& options)
-      : module_(module), options_(options), modes_(module), buffers_(module) {
-    module.train(!options.inference);
-  }
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
-
-  Entries call(const Entries& inputs) const { return entries_of(options_.function(inputs.batch()), "the result"); }
-
-  struct Recorded : RecordedProgram {
-    std::vector<std::string> outputs = {};  ///< names of what the function returned
-    std::vector<bool> reads = {};           ///< whether a node reads the input
-  };
-
-  Recorded record(const Entries& inputs) const {
-    const at::AutoGradMode gradients(!options_.inference);
-    const GeneratorScope default_generator(at::Generator{});  // the tracer knows no operator that is given one
-    const RngGuard random_numbers;
-    RecordedInputs recorded = program::inputs_of_module(module_);
-    for (size_t i = 0; i < inputs.names.size(); ++i)
-      program::add_user_input(recorded, inputs.names[i], inputs.tensors[i]);
-    Recorded result;
-    const recording::Recording recording = recording::record(recorded.tensors, [&]() -> torch::jit::Stack {
-      const Entries results = call(inputs);
-      result.outputs = results.names;
-      return torch::jit::Stack(results.tensors.begin(), results.tensors.end());
-    });
-    buffers_.restore();
-    if (!recording.failure.empty()) refuse("LibTorch's tracer cannot follow the function: " + recording.failure);
-    if (recording.read)
-      refuse("the function reads " + *recording.read +
-             " (item(), an if), which a program would have as it was in the example; compute with tensors "
-             "(torch::where)");
-    for (size_t i = 0; i < inputs.names.size(); ++i) {
-      const auto* const value = recording.graph->inputs()[recorded.inputs.size() - inputs.names.size() + i];
-      result.reads.push_back(value->hasUses());
-    }
-    try {
-      static_cast<RecordedProgram&>(result) = program::program_of_graph(*recording.graph, recorded, options_.inference);
-    } catch (const UsageError& error) {
-      refuse(std::string("the function ") + error.what());
-    }
-    return result;
-  }
-
- private:
-  torch::nn::Module& module_;
-  const ExportOptions& options_;
-  ModesBefore modes_;
-  BuffersBefore buffers_;
-};
 
 /// Throws if two recordings have other constants.
 void check_constants(const RecordedProgram& one, const RecordedProgram& other, const std::string& when) {
@@ -207,8 +76,8 @@ Entries with_other_values(const Entries& inputs) {
 class ExportedNetwork::Impl {
  public:
   Impl(torch::nn::Module& module, const Batch& example, const ExportOptions& options) {
-    const Recorder recorder(module, options);
-    const Entries inputs = inputs_of_example(example);
+    const FunctionRecorder recorder(module, options);
+    const Entries inputs = program::inputs_of_example(example);
     const RngGuard random_numbers;
     {
       const at::AutoGradMode gradients(!options.inference);
@@ -216,7 +85,7 @@ class ExportedNetwork::Impl {
     }
     program::DynamicInputs sizes(options.dynamic, inputs.names, inputs.tensors);
     const Entries smallest = resized(inputs, sizes, sizes.base());
-    Recorder::Recorded first = recorder.record(smallest);
+    FunctionRecorder::Recorded first = recorder.record(smallest);
     sizes.choose_places(first.reads);
     output_names = first.outputs;
     std::vector<ExportedProgram> recordings = {first.program};
