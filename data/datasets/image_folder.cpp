@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
+#include <levin/data/datasets/readers/square_images.h>
 #include <levin/data/download/cache_folder.h>
 #include <levin/data/files/image_file.h>
 
@@ -97,7 +98,15 @@ void ImageFolder::load_learned_state(const State& state) {
 }
 
 std::optional<RawInput> ImageFolder::raw_input() {
-  return learned({}).raw_input(3, options_.image_size, options_.image_size);
+  RawInput raw = learned({}).raw_input(3, options_.image_size, options_.image_size);
+  raw.prepare = [normalize = std::move(raw.prepare), resize = ImageResize(options_.resize), side = options_.image_size,
+                 shorter =
+                     options_.resize_size == 0 ? options_.image_size : options_.resize_size](const Batch& images) {
+    Batch squares = images;
+    squares.set("input", square_images(images.input(), resize, side, shorter));
+    return normalize(squares);
+  };
+  return raw;
 }
 
 const fs::path& ImageFolder::root() {

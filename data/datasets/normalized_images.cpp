@@ -98,9 +98,8 @@ LearnedImages LearnedImages::of(const State& state) {
 }
 
 RawInput LearnedImages::raw_input(int64_t channels, int64_t height, int64_t width) const {
-  RawInput raw{
-      .example = Batch(at::zeros({2, channels, height, width}, at::kByte)),
-      .meaning = c10::str("input: images of bytes, 0 to 255, [samples, ", channels, ", ", height, ", ", width, "]")};
+  RawInput raw{.example = Batch(at::zeros({2, channels, height, width}, at::kByte)),
+               .meaning = "input: images of bytes, 0 to 255, [samples, channels, height, width]"};
   // Made here: what is made while a tracer records becomes a step of the graph.
   raw.prepare = [subtracted = of_channels(mean), divisor = of_channels(stddev)](const Batch& images) {
     Batch prepared = images;

@@ -1,5 +1,4 @@
 #include <levin/modules/export/export_program.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
 #include <levin/core/device/rng_guard.h>
@@ -79,10 +78,6 @@ class ExportedNetwork::Impl {
     const FunctionRecorder recorder(module, options);
     const Entries inputs = program::inputs_of_example(example);
     const RngGuard random_numbers;
-    {
-      const at::AutoGradMode gradients(!options.inference);
-      recorder.call(inputs);  // whose errors say more than the tracer's
-    }
     program::DynamicInputs sizes(options.dynamic, inputs.names, inputs.tensors);
     const Entries smallest = resized(inputs, sizes, sizes.base());
     FunctionRecorder::Recorded first = recorder.record(smallest);

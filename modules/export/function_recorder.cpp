@@ -83,6 +83,7 @@ FunctionRecorder::Recorded FunctionRecorder::record(const Entries& inputs) const
     return torch::jit::Stack(results.tensors.begin(), results.tensors.end());
   });
   restore_buffers();
+  if (!recording.failure.empty()) call(inputs);  // whose own error says more
   if (!recording.failure.empty()) refuse_export("LibTorch's tracer cannot follow the function: " + recording.failure);
   if (recording.read)
     refuse_export("the function reads " + *recording.read +

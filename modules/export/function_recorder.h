@@ -33,9 +33,6 @@ class FunctionRecorder {
   FunctionRecorder(const FunctionRecorder&) = delete;
   FunctionRecorder& operator=(const FunctionRecorder&) = delete;
 
-  /// Calls the function.
-  Entries call(const Entries& inputs) const;
-
   struct Recorded : RecordedProgram {
     std::vector<std::string> outputs = {};  ///< names of what the function returned
     std::vector<bool> reads = {};           ///< whether a node reads the input
@@ -44,6 +41,7 @@ class FunctionRecorder {
   Recorded record(const Entries& inputs) const;
 
  private:
+  Entries call(const Entries& inputs) const;
   void restore_buffers() const;
 
   torch::nn::Module& module_;

@@ -1,4 +1,5 @@
 #include <levin/program/commands/example_batches.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <levin/core/system/error.h>
@@ -74,6 +75,14 @@ Batch example_batch(data::DataModule* data, const std::string& sizes) {
   if (data == nullptr)
     throw UsageError("--example: missing; give the sizes of one sample, such as 3,224,224, or a config with data");
   return first_batch(*data);
+}
+
+Batch raw_example(const Batch& raw, const std::string& sizes) {
+  Batch example = example_of(sizes);
+  constexpr int64_t kBytes = 256;
+  if (raw.input().scalar_type() == at::kByte)
+    example.set("input", at::randint(kBytes, example.input().sizes(), at::TensorOptions(at::kByte)));
+  return example;
 }
 
 std::vector<Batch> batches_to_calibrate_by(data::DataModule& data, int64_t most) {

@@ -13,6 +13,9 @@ namespace levin::cli {
 /// is empty. Throws levin::UsageError for other texts, and if there is neither.
 Batch example_batch(data::DataModule* data, const std::string& sizes);
 
+/// Returns two samples of these sizes for a function that takes bytes where `raw` has them.
+Batch raw_example(const Batch& raw, const std::string& sizes);
+
 /// Returns at most `most` batches of the data's validation, or of its training if it has none.
 std::vector<Batch> batches_to_calibrate_by(data::DataModule& data, int64_t most);
 

@@ -33,9 +33,9 @@ struct ExportFlags {
       "predict_step as TorchScript, for torch.jit.load in Python and C++; .pt2: predict_step as a program, for "
       "torch.export.load and ProgramModule; .aoti.pt2: the same compiled by AOTInductor, for this kind of "
       "machine; .onnx: an ONNX model of opset 18");
-  std::string example = LEVIN_OPTION(
-      example, "",
-      "For .ts, .pt2 and .onnx: the sizes of one sample, 3,224,224 or int64:128; unset: the data say what a sample is");
+  std::string example = LEVIN_OPTION(example, "",
+                                     "For .ts, .pt2 and .onnx: the sizes of one sample, 3,224,224 or int64:128, or of "
+                                     "an image that --preprocess resizes; unset: the data say what a sample is");
   std::vector<std::string> dynamic = LEVIN_OPTION(dynamic, {},
                                                   "For .pt2 and .onnx: sizes of inputs that may change, "
                                                   "input:0=batch[1:1024] or input:2=16*height; none: all are fixed; "
@@ -137,7 +137,7 @@ data::RawInput script_input(data::DataModule* data, const std::string& example) 
     raw->prepare = [](const Batch& batch) { return batch; };
     raw->example = example_batch(data, example);
   } else if (!example.empty()) {
-    raw->example = example_batch(data, example);
+    raw->example = raw_example(raw->example, example);
   }
   return std::move(*raw);
 }
@@ -255,8 +255,8 @@ void export_network(LightningModule& module, data::DataModule* data, const State
   const BatchFunction function = function_of(module, flags.function);
   network.options.function = [&](const Batch& batch) { return function(input.prepare(batch)); };
   if (is_for_use) network.options.inference = true;
-  std::cout << out.string() << ": " << (flags.function.empty() ? "predict_step" : flags.function) << " as "
-            << write_exported_network(network, out);
+  const std::string written = write_exported_network(network, out);
+  std::cout << out.string() << ": " << (flags.function.empty() ? "predict_step" : flags.function) << " as " << written;
   if (!input.meaning.empty()) std::cout << "; takes " << input.meaning;
 }
 

@@ -1,14 +1,13 @@
 #include <levin/data/datasets/readers/image_folder_dataset.h>
-#include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <levin/core/system/console.h>
 #include <levin/core/system/error.h>
 #include <levin/data/datasets/normalized_images.h>
+#include <levin/data/datasets/readers/square_images.h>
 #include <levin/data/files/image_file.h>
 
 #include <atomic>
-#include <cmath>
 #include <utility>
 
 namespace levin::data {
@@ -60,23 +59,6 @@ at::Tensor in_planes(const at::Tensor& image) {
 /// Returns the image as a batch of one in the memory format channels_last, in which ATen resizes bytes fastest.
 at::Tensor as_batch(const at::Tensor& image) { return image.permute({1, 2, 0}).unsqueeze(0).permute({0, 3, 1, 2}); }
 
-at::Tensor resized(const at::Tensor& image, int64_t height, int64_t width) {
-  if (image.size(2) == height && image.size(3) == width) return image;
-  return at::_upsample_bilinear2d_aa(image, {height, width}, /*align_corners=*/false);
-}
-
-/// Resizes the shorter side to `size`; the longer side is rounded down.
-at::Tensor with_shorter_side(const at::Tensor& image, int64_t size) {
-  const int64_t height = image.size(2), width = image.size(3);
-  return height <= width ? resized(image, size, size * width / height) : resized(image, size * height / width, size);
-}
-
-at::Tensor center_crop(const at::Tensor& image, int64_t size) {
-  // Half a pixel is rounded to even, as Python does.
-  const auto begin = [&](int64_t side) { return static_cast<int64_t>(std::nearbyint((side - size) / 2.0)); };
-  return image.narrow(2, begin(image.size(2)), size).narrow(3, begin(image.size(3)), size);
-}
-
 }  // namespace
 
 struct ImageFolderDataset::Skips {
@@ -110,12 +92,7 @@ at::Tensor ImageFolderDataset::read(int64_t index) const {
 }
 
 at::Tensor ImageFolderDataset::prepared(at::Tensor image, Rng& rng) const {
-  const int64_t size = options_.image_size;
-  if (size > 0 && options_.resize == ImageResize::Exact) {
-    image = resized(image, size, size);
-  } else if (size > 0) {
-    image = center_crop(with_shorter_side(image, options_.resize_size), size);
-  }
+  if (options_.image_size > 0) image = square_images(image, options_.resize, options_.image_size, options_.resize_size);
   if (!options_.transform) return image;
   Batch one(in_planes(image));
   (*options_.transform)(one, {&rng, 1});

@@ -135,6 +135,7 @@ void add_elementwise(Converters& converters);
 void add_shapes(Converters& converters);
 void add_reductions(Converters& converters);
 void add_layers(Converters& converters);
+void add_antialiased_resize(Converters& converters);
 void add_quantization(Converters& converters);
 void add_recurrent(Converters& converters);
 

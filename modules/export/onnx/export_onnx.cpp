@@ -22,6 +22,7 @@ const Converters& converters() {
     add_shapes(made);
     add_reductions(made);
     add_layers(made);
+    add_antialiased_resize(made);
     add_quantization(made);
     add_recurrent(made);
     return made;

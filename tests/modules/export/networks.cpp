@@ -396,6 +396,22 @@ Case super_resolution() {
   });
 }
 
+Case resized_images() {
+  const Net net = make("resized_images");
+  auto c = net->add("conv", conv(3, 4, 3));
+  net->forward = [=](const Batch& batch) mutable {
+    const Tensor x = batch.input(), bytes = (x * 40 + 128).clamp(0, 255).to(torch::kByte);
+    const std::vector<int64_t> size = {9, 13};
+    return Batch({
+        {"shrunk", c->forward(torch::_upsample_bilinear2d_aa(x, size, false))},
+        {"cubic", c->forward(torch::_upsample_bicubic2d_aa(x, size, false))},
+        {"bytes", torch::_upsample_bilinear2d_aa(bytes, size, false).to(torch::kFloat)},
+        {"cubic_bytes", torch::_upsample_bicubic2d_aa(bytes, size, false).to(torch::kFloat)},
+    });
+  };
+  return {"resized_images", net, Batch(torch::randn({4, 3, 16, 11}))};
+}
+
 Case mixture_of_experts() {
   const Net net = make("mixture_of_experts");
   auto gate = net->add("gate", nn::Linear(6, 3));
@@ -575,6 +591,7 @@ constexpr Make kMakers[] = {mlp,
                             recommender,
                             group_norm,
                             super_resolution,
+                            resized_images,
                             mixture_of_experts,
                             moving_mean,
                             position_grid,

@@ -12,6 +12,7 @@ import numpy
 import onnx
 import onnxruntime
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 
 
@@ -213,6 +214,51 @@ def check_class_names(folder):
     assert list(names) == [str(place) for place in scores.argmax(1)], names
 
 
+def check_resize(folder):
+    """With --preprocess a model takes images of other sizes than the network's, and resizes them to the bit."""
+    path = config(folder, "lenet", [3, 32, 32], hidden=8)
+    write_images(folder / "images")
+    data = ("--data.class", "ImageFolder", "--data.root", folder / "images", "--data.image_size", 32,
+            "--data.val_fraction", 0.25, "--model.num_classes", 2, "--seed", 3)  # fmt: skip
+    pixels = torch.from_numpy(numpy.random.default_rng(5).integers(0, 256, (3, 3, 45, 97), dtype="uint8"))
+    levin("export", "--config", path, *data, "--out", folder / "plain.pt2", "--inference")
+    plain = torch.export.load(folder / "plain.pt2").module()
+    dynamic = [word for size in ("input:0=batch", "input:2=height", "input:3=width") for word in ("--dynamic", size)]
+    raw = (*data, "--preprocess", "--example")
+    exact = (*raw, "3,60,80", "--data.resize", "exact", *dynamic)
+    for resized, name, words in (
+        (resize(pixels, 32, 32), "exact", exact),
+        (resize(pixels, 32, 32 * 97 // 45)[..., 18:50], "middle", (*raw, "3,45,97")),
+    ):
+        expected = plain(normalized(resized))
+        levin("export", "--config", path, *words, "--out", folder / f"{name}.onnx")
+        scores, names = onnxruntime.InferenceSession(folder / f"{name}.onnx").run(None, {"input": pixels.numpy()})
+        torch.testing.assert_close(torch.from_numpy(scores), expected, rtol=0, atol=1e-6)
+        assert list(names) == [("cat", "dog")[place] for place in expected.argmax(1)], names
+        levin("export", "--config", path, *words, "--out", folder / f"{name}.pt2", "--inference")
+        torch.testing.assert_close(torch.export.load(folder / f"{name}.pt2").module()(pixels), expected, rtol=0, atol=1e-6)
+    # The middle's place follows from a division of sizes, which no program of changing sizes holds.
+    said = levin("export", "--config", path, *raw, "3,45,97", "--out", folder / "no.onnx", *dynamic, code=2)
+    assert "_upsample_bilinear2d_aa" in said, said
+
+
+def resize(images, height, width):
+    return torch.nn.functional.interpolate(images, (height, width), mode="bilinear", antialias=True)
+
+
+def normalized(images):
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    return (images.float() / 255 - mean.view(3, 1, 1)) / std.view(3, 1, 1)
+
+
+def write_images(folder):
+    for name in ("cat", "dog"):
+        (folder / name).mkdir(parents=True)
+        for i in range(4):
+            pixels = numpy.random.default_rng(i).integers(0, 256, (40, 50, 3), dtype="uint8")
+            Image.fromarray(pixels).save(folder / name / f"{i}.png")
+
+
 def check_drafts(folder):
     """What killed exports leave is removed by the next one; that of a living process stays."""
     path = config(folder, "mlp", [1, 4, 4], hidden=8)
@@ -253,6 +299,7 @@ def main():
         check_functions(folder)
         check_int8(folder)
         check_class_names(folder)
+        check_resize(folder)
     print("Python opens what levin exports")
 
 
