@@ -1,0 +1,178 @@
+#include <levin/hosts/c/host_session.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <c10/util/ScopeExit.h>
+#include <levin/core/device/own_generator.h>
+#include <levin/hosts/c/host_config.h>
+#include <levin/hosts/c/status.h>
+#include <levin/trainer/precision/make_precision.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace levin::c {
+namespace {
+
+constexpr size_t kMostArrays = 64;  ///< of a batch that a source gives
+
+/// Asks the host for a batch; nothing: the epoch is over.
+std::optional<Batch> batch_of(const levin_source& source, int64_t epoch, int64_t batch, const LightningModule& module) {
+  std::vector<levin_array> arrays(kMostArrays, LEVIN_INIT(levin_array));
+  size_t count = 0;
+  check_host(source.next(source.context, epoch, batch, arrays.data(), arrays.size(), &count), "next");
+  if (count == 0) return {};
+  if (count > arrays.size()) throw Error("the host's function next gave ", count, " arrays, at most ", arrays.size());
+  return BatchMaker().make(arrays.data(), count, input_dtypes(module)).clone();
+}
+
+const levin_source& checked(const levin_source& source) {
+  if (sized(&source, "the source").next == nullptr) throw UsageError("the source has no function next");
+  return source;
+}
+
+data::StreamLoader loader_of(const levin_source& source, const LightningModule& module) {
+  return data::StreamLoader([source, &module](int64_t epoch, int64_t batches) -> data::StreamLoader::Stream {
+    return [source, &module, epoch, next = batches]() mutable { return batch_of(source, epoch, next++, module); };
+  });
+}
+
+/// Returns a loss with this value and the gradients that the calls were given.
+at::Tensor loss_of(const std::vector<std::shared_ptr<Call>>& calls, double value) {
+  at::Tensor loss;
+  for (const std::shared_ptr<Call>& call : calls) {
+    const at::Tensor part = call->surrogate_loss();
+    if (part.defined()) loss = loss.defined() ? loss + part : part;
+  }
+  if (!loss.defined())
+    throw UsageError("the calls have no gradient: no output was given one, or the model has nothing to train");
+  return loss + (value - loss.detach());
+}
+
+}  // namespace
+
+Sessions& sessions() {
+  static Sessions all("a session");
+  return all;
+}
+
+HostSession::HostSession(const levin_session_options& options) {
+  const cli::ReadOptions read = read_host_config(given(options.config, "options.config"));
+  if (options.log_sink != nullptr) {
+    if (sized(options.log_sink, "options.log_sink").log == nullptr)
+      throw UsageError("options.log_sink has no function log");
+    log_sink_ = *options.log_sink;
+  }
+  model_ = options.model != nullptr ? models().at(options.model) : std::make_shared<Model>(make_model(read));
+  trainer_.emplace(read.trainer);
+  if (options.batches_per_epoch < 0)
+    throw UsageError("options.batches_per_epoch is ", options.batches_per_epoch, ", expected at least 0");
+  SessionOptions session{.ckpt_path = text_of(options.ckpt_path), .host_saves = options.host_saves != 0};
+  if (options.batches_per_epoch > 0) session.batches_per_epoch = options.batches_per_epoch;
+  session_.emplace(trainer_->start(model_->module(), session));
+  precision_ = make_precision(read.resolved->precision, /*master_weights=*/false, model_->module()->device(),
+                              /*sets_default_dtype=*/false);
+}
+
+void HostSession::take(StepResult result, levin_step_result* given_result) {
+  newest_loss_ = std::move(result.loss);
+  if (given_result != nullptr) {
+    given_result->trained = result.trained;
+    given_result->stepped = result.stepped;
+    given_result->skipped = result.skipped;
+    given_result->ended_epoch = result.ended_epoch;
+  }
+  tell_metrics();
+}
+
+void HostSession::tell_metrics() {
+  if (!log_sink_) return;
+  const Metrics& now = session_->run().metrics();
+  const TrainerState& state = session_->run().state();
+  for (const auto& [name, value] : now) {
+    const auto [told, is_new] = told_.try_emplace(name, value);
+    const bool is_same = !is_new && (told->second == value || (std::isnan(told->second) && std::isnan(value)));
+    if (is_same) continue;
+    told->second = value;
+    log_sink_->log(log_sink_->context, name.c_str(), value, state.global_step, state.epoch);
+  }
+}
+
+bool HostSession::next() {
+  const bool wanted = session_->next();
+  tell_metrics();
+  return wanted;
+}
+
+void HostSession::step(const levin_array* inputs, size_t count, levin_step_result* result) {
+  take(session_->step(batches_.make(inputs, count, input_dtypes(*model_->module()))), result);
+}
+
+void HostSession::step_calls(double loss, const std::vector<std::shared_ptr<Call>>& calls, levin_step_result* result) {
+  for (const std::shared_ptr<Call>& call : calls)
+    if (call->module() != model_->module().get()) throw UsageError("a call is of another model than the session's");
+  bool is_first = true;
+  take(session_->step([&]() -> StepOutput {
+    if (!std::exchange(is_first, false))
+      throw UsageError("the optimizer evaluates its loss several times; use levin_session_step_loss");
+    return loss_of(calls, loss);
+  }),
+       result);
+}
+
+void HostSession::step_loss(const std::function<double()>& function, levin_step_result* result) {
+  take(session_->step([&]() -> StepOutput {
+    calls_of_step_.clear();
+    is_in_loss_ = true;
+    const auto leave = c10::make_scope_exit([&] { is_in_loss_ = false; });
+    const double value = function();
+    return loss_of(std::exchange(calls_of_step_, {}), value);
+  }),
+       result);
+}
+
+std::shared_ptr<Call> HostSession::call(const levin_array* inputs, size_t count, const char* function, int32_t wanted) {
+  const GeneratorScope generator(session_->generator());
+  const auto in_precision = [&](const std::function<void()>& run) { precision_->forward_context(run); };
+  const Call::Asked asked{.function = function, .wanted = wanted, .is_for_step = true};
+  auto made = std::make_shared<Call>(model_->module(), inputs, count, asked, in_precision);
+  if (is_in_loss_) calls_of_step_.push_back(made);
+  return made;
+}
+
+double HostSession::loss() const {
+  return newest_loss_.defined() ? newest_loss_.item<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+void HostSession::end_epoch() {
+  session_->end_epoch();
+  tell_metrics();
+}
+
+void HostSession::validate(const levin_source& source) {
+  session_->validate(loader_of(checked(source), *model_->module()));
+  tell_metrics();
+}
+
+void HostSession::fit(const levin_source& train, const levin_source* validation) {
+  SessionLoader batches = session_->loader(loader_of(checked(train), *model_->module()));
+  while (next()) {
+    const StepResult result = session_->step(batches.next());
+    newest_loss_ = result.loss;
+    tell_metrics();
+    if (result.ended_epoch && validation != nullptr) validate(*validation);
+  }
+}
+
+RunResult HostSession::finish() {
+  RunResult result = session_->finish();
+  is_finished_ = true;
+  tell_metrics();
+  return result;
+}
+
+void HostSession::close() noexcept {
+  if (std::exchange(is_finished_, true)) return;
+  guarded("levin_session_destroy", [&] { session_->finish(); });
+}
+
+}  // namespace levin::c

@@ -1,0 +1,68 @@
+#pragma once
+#include <levin/hosts/c/arrays.h>
+#include <levin/hosts/c/handles.h>
+#include <levin/modules/lightning_module.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace levin::c {
+
+/// Puts a module and its parts into eval mode, and back.
+class EvalMode {
+ public:
+  explicit EvalMode(torch::nn::Module& module) : module_(module) {}
+
+  class Scope {
+   public:
+    explicit Scope(EvalMode& mode);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    EvalMode& mode_;
+    bool has_changed_ = false;
+  };
+
+ private:
+  torch::nn::Module& module_;
+  std::vector<std::pair<torch::nn::Module*, bool>> parts_ = {};  ///< and whether they were training
+};
+
+/// A module for the host, and what its newest call left.
+class Model {
+ public:
+  explicit Model(std::shared_ptr<LightningModule> module) : module_(std::move(module)), eval_(*module_) {}
+
+  const std::shared_ptr<LightningModule>& module() const { return module_; }
+  /// Evaluates a function of the module without gradients; the modes of its parts are afterwards as before.
+  void run(const char* function, const levin_array* inputs, size_t count);
+  const Results& results() const { return results_; }
+  /// The example of the module, and what predict_step makes of it. Throws levin::UsageError without an example.
+  const Results& example_inputs();
+  const Results& example_outputs();
+  /// The weights by the order of the state dict.
+  const Results& weights();
+
+ private:
+  void find_example();
+
+  std::shared_ptr<LightningModule> module_;
+  EvalMode eval_;
+  BatchMaker batches_ = {};
+  Results results_ = {}, example_inputs_ = {}, example_outputs_ = {}, weights_ = {};
+  bool has_example_ = false;
+};
+
+using Models = Handles<levin_model, Model>;
+Models& models();
+
+/// Returns what the module takes numbers as.
+InputDtypes input_dtypes(const LightningModule& module);
+/// Returns a function of a module by its name. Throws levin::UsageError with the names that there are.
+BatchFunction function_of(LightningModule& module, const std::string& name);
+
+}  // namespace levin::c

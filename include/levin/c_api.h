@@ -1,0 +1,1 @@
+../../hosts/c/c_api.h
