@@ -27,6 +27,7 @@ function(levin_install_rpath target folder)
       LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}")
   endif()
 endfunction()
+levin_install_rpath(levin_c "${CMAKE_INSTALL_LIBDIR}")
 if(BUILD_SHARED_LIBS)
   levin_install_rpath(levin "${CMAKE_INSTALL_LIBDIR}")
   levin_install_rpath(levin_weights "${CMAKE_INSTALL_LIBDIR}")
@@ -52,9 +53,19 @@ install(TARGETS levin levin_commands EXPORT levinTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# For hosts that are not C++ (levinHosts.cmake): the shared library, and for programs that a C++ compiler links, the archive.
+install(TARGETS levin_c_static EXPORT levinTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS levin_c LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES hosts/c/c_api.h hosts/mpi/levin_mpi.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/levin")
+install(FILES hosts/fortran/levin.f90 hosts/fortran/descriptor.c DESTINATION "${CMAKE_INSTALL_DATADIR}/levin/fortran")
+install(FILES hosts/mpi/levin_mpi.c DESTINATION "${CMAKE_INSTALL_DATADIR}/levin/mpi")
 # CMake itself strips no archives.
-if(CMAKE_STRIP AND NOT BUILD_SHARED_LIBS)
-  foreach(library levin levin_weights levin_commands)
+set(levin_archives levin_c_static)
+if(NOT BUILD_SHARED_LIBS)
+  list(APPEND levin_archives levin levin_weights levin_commands)
+endif()
+if(CMAKE_STRIP)
+  foreach(library IN LISTS levin_archives)
     install(CODE "if(CMAKE_INSTALL_DO_STRIP)
   execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:${library}>\")
@@ -101,12 +112,18 @@ set(levin_installed_libtorch "${LEVIN_LIBTORCH_CONFIG}")
 if(LEVIN_WHEEL)
   set(levin_installed_libtorch "")
 endif()
+get_target_property(levin_c_soversion levin_c SOVERSION)
+set(LEVIN_HOSTS_SONAME "liblevin_c.so")
+if(levin_c_soversion)
+  string(APPEND LEVIN_HOSTS_SONAME ".${levin_c_soversion}")
+endif()
 configure_package_config_file(cmake/levinConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"
   INSTALL_DESTINATION "${levin_package_folder}")
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/levinConfig.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/levinConfigVersion.cmake"
+  cmake/levinHosts.cmake
   cmake/LevinLibTorch.cmake
   cmake/LevinPrecompile.cmake
   cmake/LevinStop.cmake

@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 #include <levin/core/ranks/bounded_call.h>
 #include <levin/core/ranks/c10d_error.h>
+#include <levin/core/ranks/host_transport.h>
 #include <levin/core/ranks/process_group_backends.h>
 #include <levin/core/ranks/rank_store.h>
 #include <levin/core/ranks/stub_group.h>
@@ -65,6 +66,7 @@ struct ProcessGroup::Parts {
   std::string master_addr;
   c10::Device device = c10::kCPU;
   ProcessGroupBackend backend = ProcessGroupBackend::Auto;
+  std::shared_ptr<HostTransport> transport;  ///< null: the ranks connect to each other themselves
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   bool is_stub = false;  ///< made by of_absent_ranks
@@ -79,13 +81,15 @@ ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, c10::Device device, std
   parts_->master_addr = rendezvous.master_addr;
   parts_->device = device;
   parts_->backend = backend;
+  parts_->transport = offered_transport(rendezvous.key);
   parts_->store = c10::make_intrusive<c10d::PrefixStore>("levin/" + rendezvous.key, parts_->met_at.store);
   try {
     parts_->group = make_group({.store = parts_->store,
                                 .rank = rank_,
                                 .world_size = world_size_,
                                 .master_addr = rendezvous.master_addr,
-                                .timeout = timeout},
+                                .timeout = timeout,
+                                .transport = parts_->transport},
                                device, backend);
   } catch (const Error&) {
     throw;
@@ -116,11 +120,13 @@ std::unique_ptr<ProcessGroup> ProcessGroup::subgroup(const std::string& name, co
   parts.met_at.store = parts_->met_at.store;
   parts.store = c10::make_intrusive<c10d::PrefixStore>(name, parts_->store);
   guarded("subgroup", [&] {
+    if (parts_->transport) parts.transport = parts_->transport->part(ranks);
     parts.group = make_group({.store = parts.store,
                               .rank = group->rank_,
                               .world_size = group->world_size_,
                               .master_addr = parts.master_addr,
-                              .timeout = parts.timeout},
+                              .timeout = parts.timeout,
+                              .transport = parts.transport},
                              parts.device, parts.backend);
   });
   return group;

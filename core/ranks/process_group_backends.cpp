@@ -24,6 +24,10 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_group(const BackendOptions& options,
   // The ranks read each other's addresses in the store, which may be on a machine that is gone.
   const auto on_cpu = std::make_shared<c10::intrusive_ptr<c10d::Backend>>();
   const auto meet = [=] {
+    if (options.transport) {
+      *on_cpu = make_host_backend(options);
+      return;
+    }
     *on_cpu = make_gloo(options);
     if (backend == ProcessGroupBackend::Auto) *on_cpu = through_memory(options, *on_cpu);
   };

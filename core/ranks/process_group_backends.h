@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace c10d {
@@ -15,17 +16,23 @@ class Store;
 
 namespace levin {
 
+class HostTransport;
+
 /// The arguments of a c10d backend.
 struct BackendOptions {
   c10::intrusive_ptr<c10d::Store> store;
   int64_t rank = 0, world_size = 1;
   std::string master_addr = {};
   std::chrono::milliseconds timeout = {};
-  std::string machine = {};  ///< whose ranks share memory; empty: machine_of_process()
+  std::shared_ptr<HostTransport> transport = {};  ///< of the host that started the ranks; null: there is none
+  std::string machine = {};                       ///< whose ranks share memory; empty: machine_of_process()
 };
 
 /// Makes Gloo's backend, for tensors on the CPU.
 c10::intrusive_ptr<c10d::Backend> make_gloo(const BackendOptions& options);
+
+/// Makes the backend over the host's transport, for tensors on the CPU.
+c10::intrusive_ptr<c10d::Backend> make_host_backend(const BackendOptions& options);
 
 /// Adds MPI to `group` for tensors on the CPU. Throws levin::UsageError if LibTorch has no MPI or mpirun did not start
 /// the ranks.

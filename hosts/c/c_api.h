@@ -1,8 +1,8 @@
 /* levin's C interface: training and inference from any language that calls C. C99; no type of LibTorch.
  *
  * Status. Every function that can fail returns a levin_status; levin_error() then has the text. No exception, exit or
- * signal crosses the interface. After LEVIN_INVALID nothing has changed; after LEVIN_FAILED of a call that trains, the
- * session has ended, and only levin_session_destroy is left.
+ * signal crosses the interface. A call that is refused before it begins changes nothing. An error inside of a step ends
+ * the session: each further call says so, and only levin_session_destroy is left.
  *
  * Handles are opaque. A null handle, one that was destroyed and one of another kind are refused with LEVIN_INVALID.
  * Handles may be passed between threads. One thread at a time calls functions of one handle, except where "any thread"
@@ -153,8 +153,8 @@ LEVIN_API void levin_model_destroy(levin_model* model);
 /* Writes the weights: .pt, .pth, .bin for PyTorch, or .safetensors. */
 LEVIN_API levin_status levin_model_save(levin_model* model, const char* path);
 
-/* Describes the inputs and the outputs of a model that knows them: names, shapes and dtypes of its example (data null).
- * A size of -1 is the number of samples. Refused for a model without an example. */
+/* Describes the inputs and the outputs of a model that has an example: names, dtypes and shapes, whose first size is
+ * the example's number of samples. Refused for a model without one. */
 LEVIN_API levin_status levin_model_input_count(levin_model* model, size_t* count);
 LEVIN_API levin_status levin_model_input(levin_model* model, size_t place, levin_array* array);
 LEVIN_API levin_status levin_model_output_count(levin_model* model, size_t* count);
@@ -167,7 +167,8 @@ LEVIN_API levin_status levin_model_run(levin_model* model, const char* function,
 LEVIN_API levin_status levin_model_result_count(levin_model* model, size_t* count);
 LEVIN_API levin_status levin_model_result(levin_model* model, size_t place, levin_array* array);
 
-/* Parameters and buffers, by the order and the names of the state dict; the array is the weight itself. */
+/* Parameters and buffers, by the order and the names of the state dict; the array is the weight itself. While a session
+ * trains by fsdp, it is this rank's part of it. */
 LEVIN_API levin_status levin_model_weight_count(levin_model* model, size_t* count);
 LEVIN_API levin_status levin_model_weight(levin_model* model, size_t place, levin_array* array);
 /* The number of elements of all floating-point weights together, and these one after another as float64 or float32
@@ -199,9 +200,11 @@ LEVIN_API levin_status levin_call_output(levin_call* call, size_t place, levin_a
 /* Takes the gradients of the host's loss with respect to the outputs, in their order and of their shapes, and computes
  * what is wanted: the vector-Jacobian product. Once for each call. */
 LEVIN_API levin_status levin_call_backward(levin_call* call, const levin_array* output_gradients, size_t count);
-/* After backward: the gradient of the input at a place, in the order in which they were given. */
+/* After backward: the gradient of the input at a place, in the order in which they were given; zeros for one that the
+ * outputs do not depend on. Whole numbers have no data. */
+LEVIN_API levin_status levin_call_input_gradient_count(levin_call* call, size_t* count);
 LEVIN_API levin_status levin_call_input_gradient(levin_call* call, size_t place, levin_array* array);
-/* After backward: the gradient of the parameter at a place, with its name. Data null: it had no influence. */
+/* After backward: the gradient of the parameter at a place, with its name; no data for one that is not trained. */
 LEVIN_API levin_status levin_call_weight_gradient_count(levin_call* call, size_t* count);
 LEVIN_API levin_status levin_call_weight_gradient(levin_call* call, size_t place, levin_array* array);
 LEVIN_API void levin_call_destroy(levin_call* call);
@@ -217,6 +220,47 @@ typedef struct levin_log_sink {
   void (*log)(void* context, const char* name, double value, int64_t step, int64_t epoch);
 } levin_log_sink;
 
+/* Ranks that the host has started, and how they exchange arrays: what ddp, zero1 and fsdp run over. levin_mpi.h makes
+ * one of an MPI communicator; a host with another library fills it itself.
+ *
+ * Every rank begins the same operations in the same order. `begin` must not wait for other ranks: levin computes while
+ * an operation is on its way, and calls `test` until it has ended, all in threads that call levin. */
+enum {
+  LEVIN_ALL_REDUCE = 0,
+  LEVIN_BROADCAST = 1,
+  LEVIN_ALL_GATHER = 2,
+  LEVIN_REDUCE_SCATTER = 3,
+  LEVIN_SEND = 4,
+  LEVIN_RECEIVE = 5
+};
+enum { LEVIN_SUM = 0, LEVIN_MIN = 1, LEVIN_MAX = 2, LEVIN_PRODUCT = 3 };
+typedef struct levin_operation {
+  size_t struct_size;
+  int32_t kind, reduction;
+  levin_dtype dtype;
+  const void* from; /* the same as `to` in an all-reduce or a broadcast in place */
+  void* to;
+  int64_t count;     /* elements: of a rank's part in an all-gather and a reduce-scatter */
+  int32_t peer, tag; /* the root of a broadcast; the other rank of a send or a receive */
+} levin_operation;
+typedef struct levin_ranks levin_ranks;
+struct levin_ranks {
+  size_t struct_size;
+  void* context;
+  int32_t rank, size;             /* of this process */
+  int32_t local_rank, local_size; /* among the ranks of this machine */
+  int32_t node;                   /* number of this machine */
+  levin_status (*begin)(void* context, const levin_operation* operation, void** request);
+  /* Continues the operation without waiting; *ended 1: it has ended, and the request is used up. */
+  levin_status (*test)(void* context, void* request, int32_t* ended);
+  /* Makes ranks of some of these, by their numbers, of which this is one; these ranks call it together. */
+  levin_status (*part)(void* context, const int32_t* ranks, int32_t count, levin_ranks* part);
+  /* Ends the use of the context; all ranks call it, unless one has failed (`failed` 1). */
+  void (*release)(void* context, int32_t failed);
+  /* The text of the newest failure; null: none. */
+  const char* (*error)(void* context);
+};
+
 typedef struct levin_session_options {
   size_t struct_size;
   const levin_config* config;
@@ -225,6 +269,11 @@ typedef struct levin_session_options {
   int64_t batches_per_epoch;      /* for schedulers that need the number of all steps; 0: unknown */
   int32_t host_saves;             /* checkpoints wait for levin_session_save */
   const levin_log_sink* log_sink; /* null: none; copied */
+  /* The ranks that train together, by the config's strategy (ddp unless it names one). Null: this process trains alone,
+   * whoever has started it. The session releases them at its end. */
+  const levin_ranks* ranks;
+  void* cuda_stream;     /* a cudaStream_t of the host's that the calls that train run on; null: LibTorch's own */
+  int32_t join_launcher; /* without `ranks`: those that torchrun, mpirun or srun has started train together */
 } levin_session_options;
 
 /* Begins a training whose batches the host hands over. All calls that train come from one thread. */

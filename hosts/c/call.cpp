@@ -1,5 +1,6 @@
 #include <levin/hosts/c/call.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 #include <levin/hosts/c/model.h>
 #include <levin/hosts/c/status.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -21,8 +22,9 @@ Call::Call(std::shared_ptr<LightningModule> module, const levin_array* inputs, s
   std::string name = text_of(asked.function);
   if (asked.function == nullptr) name = module_->export_functions().contains("forward") ? "forward" : "predict_step";
   const BatchFunction called = function_of(*module_, name);
-  const Batch given_batch = BatchMaker().make(inputs, count, input_dtypes(*module_));
-  const c10::Device device = module_->device();
+  const ModuleInputs of_module(*module_);
+  const Batch given_batch = BatchMaker().make(inputs, count, of_module.dtypes());
+  const c10::Device device = of_module.device();
   const at::AutoGradMode gradients(true);
   Batch batch;
   for (const std::string& entry : given_batch.names()) {
@@ -80,10 +82,14 @@ void Call::backward(const levin_array* gradients, size_t count) {
       if (parameter.value().requires_grad()) sources.push_back(parameter.value());
     }
   }
-  if (!outputs.empty() && !sources.empty()) {
+  if (!sources.empty()) {
     const at::AutoGradMode with_gradients(true);
-    std::vector<at::Tensor> found = torch::autograd::grad(outputs, sources, of_outputs, /*retain_graph=*/is_for_step_,
-                                                          /*create_graph=*/false, /*allow_unused=*/true);
+    std::vector<at::Tensor> found(sources.size());
+    if (!outputs.empty())
+      found = torch::autograd::grad(outputs, sources, of_outputs, /*retain_graph=*/is_for_step_,
+                                    /*create_graph=*/false, /*allow_unused=*/true);
+    for (size_t i = 0; i < found.size(); ++i)
+      if (!found[i].defined()) found[i] = at::zeros_like(sources[i]);
     size_t next = 0;
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i].second.requires_grad()) of_inputs[i].second = std::move(found[next++]);
@@ -143,6 +149,10 @@ levin_status levin_call_output(levin_call* call, size_t place, levin_array* arra
   return guarded("levin_call_output", [&] { calls().at(call)->outputs().give(place, given(array, "the array")); });
 }
 
+levin_status levin_call_input_gradient_count(levin_call* call, size_t* count) {
+  return guarded("levin_call_input_gradient_count",
+                 [&] { given(count, "the count") = calls().at(call)->input_gradients().count(); });
+}
 levin_status levin_call_input_gradient(levin_call* call, size_t place, levin_array* array) {
   return guarded("levin_call_input_gradient",
                  [&] { calls().at(call)->input_gradients().give(place, given(array, "the array")); });

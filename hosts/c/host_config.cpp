@@ -44,7 +44,7 @@ void append(std::vector<std::string>& list, const std::vector<std::string>& more
 
 }  // namespace
 
-cli::ReadOptions read_host_config(const levin_config& config) {
+cli::ReadOptions read_host_config(const levin_config& config, const std::optional<LaunchEnvironment>& ranks) {
   sized(&config, "the config");
   if (config.plugin_count > 0) given(config.plugins, "config.plugins");
   for (size_t i = 0; i < config.plugin_count; ++i) {
@@ -66,7 +66,7 @@ cli::ReadOptions read_host_config(const levin_config& config) {
   append(problems, cli::resolve_references(schema, read));
   append(problems, cli::find_problems(schema, read));
   cli::throw_problems(problems);
-  return cli::read_run_options(read);
+  return cli::read_run_options(read, ranks);
 }
 
 std::shared_ptr<LightningModule> make_model(const cli::ReadOptions& options) {

@@ -4,12 +4,13 @@
 #include <levin/program/config/run_options.h>
 
 #include <memory>
+#include <optional>
 
 namespace levin::c {
 
-/// Reads a host's config over the options of TrainerOptions::embedded; its plugins are loaded first. Throws
-/// levin::UsageError with all problems, each with its place.
-cli::ReadOptions read_host_config(const levin_config& config);
+/// Reads a host's config over the options of TrainerOptions::embedded, for the ranks that train together, if any; its
+/// plugins are loaded first. Throws levin::UsageError with all problems, each with its place.
+cli::ReadOptions read_host_config(const levin_config& config, const std::optional<LaunchEnvironment>& ranks = {});
 
 /// Makes the config's model. Its seed also determines the initial weights, as in `levin fit`; LibTorch's own random
 /// numbers stay as they are. Throws levin::UsageError if the config names no model.

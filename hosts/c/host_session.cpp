@@ -4,7 +4,9 @@
 #include <levin/core/device/own_generator.h>
 #include <levin/hosts/c/host_config.h>
 #include <levin/hosts/c/status.h>
+#include <levin/trainer/options/placement.h>
 #include <levin/trainer/precision/make_precision.h>
+#include <levin/trainer/trainer_impl.h>
 
 #include <cmath>
 #include <limits>
@@ -16,13 +18,13 @@ namespace {
 constexpr size_t kMostArrays = 64;  ///< of a batch that a source gives
 
 /// Asks the host for a batch; nothing: the epoch is over.
-std::optional<Batch> batch_of(const levin_source& source, int64_t epoch, int64_t batch, const LightningModule& module) {
+std::optional<Batch> batch_of(const levin_source& source, int64_t epoch, int64_t batch, const ModuleInputs& inputs) {
   std::vector<levin_array> arrays(kMostArrays, LEVIN_INIT(levin_array));
   size_t count = 0;
   check_host(source.next(source.context, epoch, batch, arrays.data(), arrays.size(), &count), "next");
   if (count == 0) return {};
   if (count > arrays.size()) throw Error("the host's function next gave ", count, " arrays, at most ", arrays.size());
-  return BatchMaker().make(arrays.data(), count, input_dtypes(module)).clone();
+  return BatchMaker().make(arrays.data(), count, inputs.dtypes()).clone();
 }
 
 const levin_source& checked(const levin_source& source) {
@@ -30,9 +32,9 @@ const levin_source& checked(const levin_source& source) {
   return source;
 }
 
-data::StreamLoader loader_of(const levin_source& source, const LightningModule& module) {
-  return data::StreamLoader([source, &module](int64_t epoch, int64_t batches) -> data::StreamLoader::Stream {
-    return [source, &module, epoch, next = batches]() mutable { return batch_of(source, epoch, next++, module); };
+data::StreamLoader loader_of(const levin_source& source, const ModuleInputs& inputs) {
+  return data::StreamLoader([source, inputs](int64_t epoch, int64_t batches) -> data::StreamLoader::Stream {
+    return [source, inputs, epoch, next = batches]() mutable { return batch_of(source, epoch, next++, inputs); };
   });
 }
 
@@ -56,14 +58,21 @@ Sessions& sessions() {
 }
 
 HostSession::HostSession(const levin_session_options& options) {
-  const cli::ReadOptions read = read_host_config(given(options.config, "options.config"));
+  given(options.config, "options.config");
+  std::optional<LaunchEnvironment> environment;
+  if (options.ranks != nullptr)
+    environment = ranks_.emplace(*options.ranks).environment();
+  else if (options.join_launcher != 0)
+    environment = find_launch_environment();
+  const cli::ReadOptions read = read_host_config(*options.config, environment);
   if (options.log_sink != nullptr) {
     if (sized(options.log_sink, "options.log_sink").log == nullptr)
       throw UsageError("options.log_sink has no function log");
     log_sink_ = *options.log_sink;
   }
   model_ = options.model != nullptr ? models().at(options.model) : std::make_shared<Model>(make_model(read));
-  trainer_.emplace(read.trainer);
+  cuda_stream_ = options.cuda_stream;
+  trainer_ = Trainer::Impl::make({read.resolved, choose_placement(read.resolved, visible_gpus(), environment)});
   if (options.batches_per_epoch < 0)
     throw UsageError("options.batches_per_epoch is ", options.batches_per_epoch, ", expected at least 0");
   SessionOptions session{.ckpt_path = text_of(options.ckpt_path), .host_saves = options.host_saves != 0};
@@ -71,6 +80,15 @@ HostSession::HostSession(const levin_session_options& options) {
   session_.emplace(trainer_->start(model_->module(), session));
   precision_ = make_precision(read.resolved->precision, /*master_weights=*/false, model_->module()->device(),
                               /*sets_default_dtype=*/false);
+}
+
+c10::OptionalStreamGuard HostSession::on_stream() const {
+  if (cuda_stream_ == nullptr) return c10::OptionalStreamGuard();
+  const c10::Device device = model_->module()->device();
+  if (!device.is_cuda()) return c10::OptionalStreamGuard();
+  // The number of a stream that LibTorch did not make is its address.
+  return c10::OptionalStreamGuard(
+      c10::Stream(c10::Stream::UNSAFE, device, static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(cuda_stream_))));
 }
 
 void HostSession::take(StepResult result, levin_step_result* given_result) {
@@ -98,18 +116,21 @@ void HostSession::tell_metrics() {
 }
 
 bool HostSession::next() {
+  const c10::OptionalStreamGuard stream = on_stream();
   const bool wanted = session_->next();
   tell_metrics();
   return wanted;
 }
 
 void HostSession::step(const levin_array* inputs, size_t count, levin_step_result* result) {
-  take(session_->step(batches_.make(inputs, count, input_dtypes(*model_->module()))), result);
+  const c10::OptionalStreamGuard stream = on_stream();
+  take(session_->step(batches_.make(inputs, count, model_->inputs().dtypes())), result);
 }
 
 void HostSession::step_calls(double loss, const std::vector<std::shared_ptr<Call>>& calls, levin_step_result* result) {
   for (const std::shared_ptr<Call>& call : calls)
     if (call->module() != model_->module().get()) throw UsageError("a call is of another model than the session's");
+  const c10::OptionalStreamGuard stream = on_stream();
   bool is_first = true;
   take(session_->step([&]() -> StepOutput {
     if (!std::exchange(is_first, false))
@@ -120,6 +141,7 @@ void HostSession::step_calls(double loss, const std::vector<std::shared_ptr<Call
 }
 
 void HostSession::step_loss(const std::function<double()>& function, levin_step_result* result) {
+  const c10::OptionalStreamGuard stream = on_stream();
   take(session_->step([&]() -> StepOutput {
     calls_of_step_.clear();
     is_in_loss_ = true;
@@ -131,6 +153,7 @@ void HostSession::step_loss(const std::function<double()>& function, levin_step_
 }
 
 std::shared_ptr<Call> HostSession::call(const levin_array* inputs, size_t count, const char* function, int32_t wanted) {
+  const c10::OptionalStreamGuard stream = on_stream();
   const GeneratorScope generator(session_->generator());
   const auto in_precision = [&](const std::function<void()>& run) { precision_->forward_context(run); };
   const Call::Asked asked{.function = function, .wanted = wanted, .is_for_step = true};
@@ -144,17 +167,20 @@ double HostSession::loss() const {
 }
 
 void HostSession::end_epoch() {
+  const c10::OptionalStreamGuard stream = on_stream();
   session_->end_epoch();
   tell_metrics();
 }
 
 void HostSession::validate(const levin_source& source) {
-  session_->validate(loader_of(checked(source), *model_->module()));
+  const c10::OptionalStreamGuard stream = on_stream();
+  session_->validate(loader_of(checked(source), model_->inputs()));
   tell_metrics();
 }
 
 void HostSession::fit(const levin_source& train, const levin_source* validation) {
-  SessionLoader batches = session_->loader(loader_of(checked(train), *model_->module()));
+  const c10::OptionalStreamGuard stream = on_stream();
+  SessionLoader batches = session_->loader(loader_of(checked(train), model_->inputs()));
   while (next()) {
     const StepResult result = session_->step(batches.next());
     newest_loss_ = result.loss;

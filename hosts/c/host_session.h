@@ -1,7 +1,9 @@
 #pragma once
+#include <c10/core/StreamGuard.h>
 #include <levin/hosts/c/arrays.h>
 #include <levin/hosts/c/call.h>
 #include <levin/hosts/c/handles.h>
+#include <levin/hosts/c/host_ranks.h>
 #include <levin/hosts/c/model.h>
 #include <levin/trainer/precision/precision_plugin.h>
 #include <levin/trainer/session/session.h>
@@ -40,14 +42,18 @@ class HostSession {
   void close() noexcept;
 
  private:
+  /// While it lives, work for the run's device goes to the host's stream, if it gave one.
+  c10::OptionalStreamGuard on_stream() const;
   void take(StepResult result, levin_step_result* given_result);
   /// Hands the metrics that have new values to the host.
   void tell_metrics();
 
   std::shared_ptr<Model> model_;
+  void* cuda_stream_ = nullptr;
   std::optional<levin_log_sink> log_sink_ = {};
   Metrics told_ = {};
-  std::optional<Trainer> trainer_ = {};
+  std::optional<HostRanks> ranks_ = {};
+  std::unique_ptr<Trainer> trainer_ = {};
   std::unique_ptr<PrecisionPlugin> precision_ = {};
   std::optional<Session> session_ = {};
   BatchMaker batches_ = {};

@@ -33,17 +33,21 @@ EvalMode::Scope::~Scope() {
   for (const auto& [part, was_training] : mode_.parts_) part->train(was_training);
 }
 
-InputDtypes input_dtypes(const LightningModule& module) {
-  InputDtypes dtypes;
-  for (const at::Tensor& parameter : module.parameters())
-    if (at::isFloatingType(parameter.scalar_type())) {
-      dtypes.real = parameter.scalar_type();
-      break;
-    }
-  // A program of Python's says itself which whole numbers it takes.
-  dtypes.long_indices = dynamic_cast<const ImportedModule*>(&module) == nullptr;
-  return dtypes;
+ModuleInputs::ModuleInputs(const LightningModule& module)
+    // A program of Python's says itself which whole numbers it takes.
+    : long_indices_(dynamic_cast<const ImportedModule*>(&module) == nullptr) {
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (!at::isFloatingType(parameter.scalar_type())) continue;
+    real_ = parameter;
+    break;
+  }
 }
+
+InputDtypes ModuleInputs::dtypes() const {
+  return {.real = real_.defined() ? real_.scalar_type() : at::kFloat, .long_indices = long_indices_};
+}
+
+c10::Device ModuleInputs::device() const { return real_.defined() ? real_.device() : c10::Device(c10::kCPU); }
 
 BatchFunction function_of(LightningModule& module, const std::string& name) {
   // The result of a program's predict_step is that of its forward.
@@ -57,11 +61,11 @@ BatchFunction function_of(LightningModule& module, const std::string& name) {
 }
 
 void Model::run(const char* function, const levin_array* inputs, size_t count) {
-  const Batch batch = batches_.make(inputs, count, input_dtypes(*module_));
+  const Batch batch = batches_.make(inputs, count, inputs_.dtypes());
   const BatchFunction called = function_of(*module_, function == nullptr ? "predict_step" : function);
   const at::NoGradGuard no_gradients;
   const EvalMode::Scope evaluation(eval_);
-  results_.set(called(batch.to(module_->device())));
+  results_.set(called(batch.to(inputs_.device())));
 }
 
 void Model::find_example() {
@@ -72,7 +76,7 @@ void Model::find_example() {
   const at::NoGradGuard no_gradients;
   const EvalMode::Scope evaluation(eval_);
   example_inputs_.set(example);
-  example_outputs_.set(module_->predict_step(example.to(module_->device()), 0));
+  example_outputs_.set(module_->predict_step(example.to(inputs_.device()), 0));
   has_example_ = true;
 }
 

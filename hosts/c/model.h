@@ -32,12 +32,28 @@ class EvalMode {
   std::vector<std::pair<torch::nn::Module*, bool>> parts_ = {};  ///< and whether they were training
 };
 
+/// What a module takes its inputs as. It keeps the module's first parameter, since a search takes longer than a small
+/// step.
+class ModuleInputs {
+ public:
+  explicit ModuleInputs(const LightningModule& module);
+  InputDtypes dtypes() const;
+  /// Returns the device of the module, also outside of a run.
+  c10::Device device() const;
+
+ private:
+  at::Tensor real_ = {};  ///< the first parameter of floating point; undefined: there is none
+  bool long_indices_;
+};
+
 /// A module for the host, and what its newest call left.
 class Model {
  public:
-  explicit Model(std::shared_ptr<LightningModule> module) : module_(std::move(module)), eval_(*module_) {}
+  explicit Model(std::shared_ptr<LightningModule> module)
+      : module_(std::move(module)), inputs_(*module_), eval_(*module_) {}
 
   const std::shared_ptr<LightningModule>& module() const { return module_; }
+  const ModuleInputs& inputs() const { return inputs_; }
   /// Evaluates a function of the module without gradients; the modes of its parts are afterwards as before.
   void run(const char* function, const levin_array* inputs, size_t count);
   const Results& results() const { return results_; }
@@ -51,6 +67,7 @@ class Model {
   void find_example();
 
   std::shared_ptr<LightningModule> module_;
+  ModuleInputs inputs_;
   EvalMode eval_;
   BatchMaker batches_ = {};
   Results results_ = {}, example_inputs_ = {}, example_outputs_ = {}, weights_ = {};
@@ -60,8 +77,6 @@ class Model {
 using Models = Handles<levin_model, Model>;
 Models& models();
 
-/// Returns what the module takes numbers as.
-InputDtypes input_dtypes(const LightningModule& module);
 /// Returns a function of a module by its name. Throws levin::UsageError with the names that there are.
 BatchFunction function_of(LightningModule& module, const std::string& name);
 

@@ -40,14 +40,15 @@ std::string with_place_in(const Config& config, std::string message) {
 
 void ReadOptions::resolve_again() { resolved = resolve_here(trainer); }
 
-ReadOptions read_run_options(const Config& config) {
+ReadOptions read_run_options(const Config& config, const std::optional<LaunchEnvironment>& ranks) {
   RunOptions options;
   schema_of<RunOptions>().set(&options, "", config.values);
   if (options.seed) options.trainer.seed = options.seed;
   if (options.name) options.trainer.name = *options.name;
   std::vector<Contradiction> found;
   try {
-    ResolvedOptions resolved = resolve_here(options.trainer, &found);
+    ResolvedOptions resolved =
+        resolve(options.trainer, {.environment = ranks ? &*ranks : nullptr, .contradictions = &found});
     return {std::move(options), std::move(resolved)};
   } catch (const UsageError& error) {
     throw_contradictions(config, found);

@@ -2,6 +2,7 @@
 #include <levin/data/registry.h>
 #include <levin/modules/registry.h>
 #include <levin/program/config/config.h>
+#include <levin/trainer/launch/environment.h>
 #include <levin/trainer/options/resolved_options.h>
 #include <levin/trainer/run_folder/run_folder.h>
 
@@ -32,9 +33,10 @@ struct ReadOptions : RunOptions {
   void resolve_again();
 };
 
-/// Converts a config without problems to options, for the ranks that a launcher has started, if any. Throws UsageError
+/// Converts a config without problems to options, for ranks that were started, if any. Throws UsageError
 /// if options contradict each other; each option is named as it was written: "--gpus", "trainer.devices (a.json:4)".
-ReadOptions read_run_options(const Config& config);
+ReadOptions read_run_options(const Config& config,
+                             const std::optional<LaunchEnvironment>& ranks = find_launch_environment());
 
 /// Returns the options of the model as a JSON object; null without a model.
 Json options_of_model(const RunOptions& options);

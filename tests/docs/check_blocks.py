@@ -10,7 +10,7 @@ import pages  # noqa: E402
 
 CHECKED = {
     "cpp": "docs_cpp", "sh": "docs_commands", "console": "docs_commands", "json": "docs_configs", "python": "docs_configs",
-    "cmake": "package_installed", "text": "nothing",
+    "cmake": "package_installed", "c": "docs_hosts", "fortran": "docs_hosts", "text": "nothing",
 }  # fmt: skip
 
 

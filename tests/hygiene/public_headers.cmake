@@ -10,6 +10,7 @@ endmacro()
 
 levin_public_headers(public "${ROOT}")
 levin_installed_headers(installed "${ROOT}")
+list(APPEND installed c_api.h levin_mpi.h)  # for hosts that are not C++
 levin_read_includes(named "${ROOT}" levin.h)
 levin_read_includes(slim "${ROOT}" lightning.h)
 foreach(header IN LISTS public)

@@ -1,7 +1,7 @@
 # cmake -DROOT=<checkout> -P sees_operations.cmake: every source of the library that uses LibTorch's RecordFunction is compiled as
 # LibTorch's own sources are (levin_sees_operations), since that class has another size where NDEBUG is not defined.
 set(mistakes 0)
-foreach(folder core data modules callbacks trainer program)
+foreach(folder core data modules callbacks trainer program hosts)
   file(GLOB_RECURSE sources "${ROOT}/${folder}/*.cpp")
   file(READ "${ROOT}/${folder}/CMakeLists.txt" lists)
   string(REGEX MATCHALL "levin_sees_operations\\([^)]*\\)" named "${lists}")

@@ -75,6 +75,27 @@ if(NOT result EQUAL 0 OR NOT output MATCHES "equal")
   message(FATAL_ERROR "The program that reads weights ended with ${result}: ${output}")
 endif()
 
+# Projects that have no C++ compiler.
+configure("${CMAKE_CURRENT_LIST_DIR}/c_consumer" "${WORK}/c_consumer" "-DCMAKE_PREFIX_PATH=${prefix}"
+  "-DLEVIN_VERSION_EXPECTED=${VERSION}" "-DLEVIN_SOURCE=${SOURCE}" "-DCMAKE_CXX_COMPILER=absent")
+run("${CMAKE_COMMAND}" --build "${WORK}/c_consumer")
+foreach(program plain_c fortran_program)
+  if(EXISTS "${WORK}/c_consumer/${program}")
+    execute_process(COMMAND "${WORK}/c_consumer/${program}" WORKING_DIRECTORY "${WORK}/c_consumer"
+      RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 0)
+      message(FATAL_ERROR "${program} of a project without C++ ended with ${result}: ${output}")
+    endif()
+  endif()
+endforeach()
+find_program(pkg_config pkg-config)
+find_program(cc cc)
+if(pkg_config AND cc)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${prefix}/lib/pkgconfig"
+    sh -c "${cc} ${SOURCE}/tests/hosts/c/plain_c.c -o ${WORK}/c_consumer/by_pkg_config $(${pkg_config} --cflags --libs levin_c) -lm"
+    COMMAND_ERROR_IS_FATAL ANY)
+endif()
+
 # The classes of docs/extending.md in a plugin of the installed program.
 if(PYTHON AND EXISTS "${prefix}/bin/levin")
   set(extending "${CMAKE_CURRENT_LIST_DIR}/extending_test.py")

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <mutex>
 
 namespace levin {
@@ -131,9 +132,13 @@ std::shared_ptr<ProcessGroup> join_ranks(const Placement& placement, const Resol
   if (placement.is_dry_run)
     return ProcessGroup::of_absent_ranks(placement.environment->world_size, placement.devices.front());
   static std::mutex mutex;
-  static std::weak_ptr<ProcessGroup> shared;
-  static int64_t starts = 0;
+  struct Shared {
+    std::weak_ptr<ProcessGroup> group = {};
+    int64_t starts = 0;
+  };
+  static std::map<std::string, Shared> groups;  // by what the ranks meet by: a host may have several communicators
   const std::lock_guard lock(mutex);
+  auto& [shared, starts] = groups[placement.environment ? placement.environment->key : ""];
   if (std::shared_ptr<ProcessGroup> group = shared.lock()) return group;
   if (!variable("LEVIN_SUPERVISOR").empty()) write_stack_on(SIGQUIT);
   const std::string start = std::to_string(starts++);

@@ -200,7 +200,8 @@ std::optional<LaunchEnvironment> find_launch_environment(const GetEnv& get_env) 
 Rendezvous rendezvous_of(const LaunchEnvironment& environment, const std::string& again) {
   const bool several_machines = environment.local_world_size != environment.world_size;
   // torchrun's store is c10d's TCPStore, which has no secret.
-  const bool by_torchrun = environment.store_is_served && environment.launcher != "levin";
+  const bool by_torchrun =
+      environment.store_is_served && environment.launcher != "levin" && environment.launcher != kHostAsLauncher;
   return {.rank = environment.rank,
           .world_size = environment.world_size,
           .master_addr = several_machines || by_torchrun ? environment.master_addr : "127.0.0.1",

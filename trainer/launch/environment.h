@@ -9,6 +9,9 @@
 
 namespace levin {
 
+/// The launcher of ranks that a host program has, with a communicator of its own.
+inline constexpr const char* kHostAsLauncher = "the host program";
+
 /// This process's rank and rendezvous, from the environment variables of the launcher that started it.
 struct LaunchEnvironment {
   std::string launcher = {};  ///< for messages: "torchrun", "SLURM", "mpirun", "LSF" or "levin"

@@ -87,8 +87,8 @@ struct Data {
 };
 
 std::string config_text(const Case& one) {
-  return R"({"seed": 3, "trainer": {"accelerator": "cpu", "max_steps": -1, "max_epochs": -1)" +
-         one.trainer + R"(}, "model": )" + one.model + "}";
+  return R"({"seed": 3, "trainer": {"accelerator": "cpu", "max_steps": -1, "max_epochs": -1)" + one.trainer +
+         R"(}, "model": )" + one.model + "}";
 }
 
 torch::Tensor weights_of_module(const levin::LightningModule& module) {

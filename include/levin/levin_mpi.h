@@ -1,0 +1,1 @@
+../../hosts/mpi/levin_mpi.h

@@ -1,0 +1,135 @@
+"""Ranks of a host's MPI communicator train as the ranks of a launcher do: mpi_test.py MPI_RUN [KILLS]."""
+
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import torch
+
+ENVIRONMENT = os.environ | {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",  # in containers
+    "OMP_NUM_THREADS": "1",
+}
+STEPS = 40
+
+
+def command(over, strategy, folder, mode="plain", ranks=4, steps=STEPS):
+    return ["mpirun", "-n", str(ranks), sys.argv[1], over, strategy, str(steps), str(folder), mode]
+
+
+def run(folder, over, strategy, mode="plain", code=0, **sizes):
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(
+        command(over, strategy, folder, mode, **sizes), env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == code, (over, strategy, mode, done.returncode, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def weights(folder):
+    return torch.load(folder / "end.ckpt", weights_only=False)["state_dict"]
+
+
+def largest_difference(one, other):
+    one, other = weights(one), weights(other)
+    assert one.keys() == other.keys()
+    return max((one[name] - other[name]).abs().max().item() for name in one)
+
+
+def check_strategies(folder):
+    for strategy in ("ddp", "zero1", "fsdp"):
+        for over in ("mpi", "launcher"):
+            run(folder / f"{strategy}-{over}", over, strategy)
+        off = largest_difference(folder / f"{strategy}-mpi", folder / f"{strategy}-launcher")
+        assert off <= 1e-12, (strategy, off)
+        print(f"{strategy}: at most {off:.1e} from the launcher's ranks")
+
+
+def check_subset(folder):
+    """Rank 1 of 4 does not train, and exchanges messages of its own."""
+    run(folder / "subset", "mpi", "ddp", "subset")
+    run(folder / "three", "mpi", "ddp", ranks=3)
+    assert largest_difference(folder / "subset", folder / "three") == 0
+
+
+def check_threads(folder):
+    run(folder / "multiple", "mpi", "ddp", "multiple")
+    assert largest_difference(folder / "multiple", folder / "ddp-mpi") == 0
+    for mode, words, code in (
+        ("thread", "this thread did not initialise MPI", 3),
+        ("single", "MPI_THREAD_FUNNELED", 2),
+        ("uninitialised", "MPI is not initialised", 2),
+    ):
+        said = run(folder / mode, "mpi", "ddp", mode, code=code)
+        assert words in said, (mode, said)
+
+
+def check_hanging_rank(folder):
+    said = run(folder / "hang", "mpi", "ddp", "hang", code=3)
+    assert "rank 1 did not come: ended, or hanging: timed out after 3000 ms" in said, said
+
+
+def check_kills(folder, kills, seed):
+    """The whole job is killed at random moments; it continues from its newest checkpoint, to the same bits."""
+    steps = 60
+    draw = random.Random(seed)
+    for strategy in ("ddp", "zero1", "fsdp"):
+        run(folder / f"unbroken-{strategy}", "mpi", strategy, "save", steps=steps, ranks=2)
+    done = 0
+    case = 0
+    while done < kills:
+        strategy = ("ddp", "zero1", "fsdp")[case % 3]
+        target = folder / f"killed-{case}"
+        target.mkdir()
+        case += 1
+        while True:
+            job = subprocess.Popen(
+                command("mpi", strategy, target, "save", steps=steps, ranks=2),
+                env=ENVIRONMENT,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                text=True,
+            )
+            try:
+                _, errors = job.communicate(timeout=draw.uniform(0.3, 2.5) if done < kills else 120)
+                assert job.returncode == 0, errors
+                break
+            except subprocess.TimeoutExpired:
+                os.killpg(job.pid, signal.SIGKILL)
+                subprocess.run(["pkill", "-KILL", "-f", str(target)], check=False)
+                job.communicate()
+                done += 1
+        off = largest_difference(target, folder / f"unbroken-{strategy}")
+        assert off == 0, (strategy, case, off)
+        shutil.rmtree(target)
+    print(f"{done} kills in {case} runs, all as the unbroken ones")
+
+
+def main():
+    if not shutil.which("mpirun"):
+        print("SKIPPED: there is no mpirun")
+        return
+    kills = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    seed = int(time.time())
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_strategies(folder)
+        check_subset(folder)
+        check_threads(folder)
+        check_hanging_rank(folder)
+        print(f"seed {seed}")
+        check_kills(folder, kills, seed)
+
+
+if __name__ == "__main__":
+    main()
