@@ -156,26 +156,29 @@ Batch BatchMaker::make(const levin_array* arrays, size_t count, const InputDtype
   given(arrays, "the arrays");
   constexpr size_t kMostArrays = 1024;
   if (count > kMostArrays) throw UsageError(count, " arrays, at most ", kMostArrays, " are a batch");
+  const auto tensor = [&](size_t place) { return converted(tensor_at(place, arrays[place]), dtypes); };
+  if (count <= 2 && arrays[0].name == nullptr && arrays[count - 1].name == nullptr)
+    return Batch(tensor(0), count == 2 ? tensor(1) : at::Tensor());
   Batch batch;
   for (size_t i = 0; i < count; ++i) {
-    at::Tensor tensor = converted(tensor_at(i, arrays[i]), dtypes);
-    const bool is_usual = arrays[i].name == nullptr && i < 2;
-    const std::string name = is_usual ? std::string() : input_name(arrays[i], i);
-    const std::string_view key = is_usual ? (i == 0 ? "input" : "target") : std::string_view(name);
-    if (batch.contains(key)) throw UsageError("two arrays have the name ", std::string(key));
-    batch.set(key, std::move(tensor));
+    at::Tensor one = tensor(i);
+    const std::string name = input_name(arrays[i], i);
+    if (batch.contains(name)) throw UsageError("two arrays have the name ", name);
+    batch.set(name, std::move(one));
   }
   return batch;
 }
 
 void Results::set(const Batch& batch) {
   if (batch.is_own()) throw UsageError("the function returns a struct of the program's own, which C has no arrays for");
-  NamedTensors tensors;
-  for (const std::string& name : batch.names()) {
+  const std::vector<std::string> names = batch.names();
+  for (const std::string& name : names)
     if (batch.is_list(name)) throw UsageError("the function returns a list, ", name, ", which C has no array for");
-    tensors.emplace_back(name, batch[name]);
+  tensors_.resize(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    tensors_[i].first = names[i];
+    tensors_[i].second = batch[names[i]];
   }
-  set(std::move(tensors));
 }
 
 void Results::give(size_t place, levin_array& array) const {

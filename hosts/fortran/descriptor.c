@@ -413,7 +413,8 @@ levin_status levin_fortran_create(const char* file, const char* text, const char
 
 levin_status levin_fortran_start(const char* file, const char* text, const char* options, size_t option_count,
                                  const char* plugins, size_t plugin_count, void* model, const char* ckpt_path,
-                                 int64_t batches_per_epoch, int32_t host_saves, int32_t join_launcher, void** session) {
+                                 int64_t batches_per_epoch, int32_t host_saves, int32_t join_launcher, const void* ranks,
+                                 void** session) {
   levin_config config;
   levin_session_options asked = LEVIN_INIT(levin_session_options);
   levin_session* made = NULL;
@@ -424,6 +425,7 @@ levin_status levin_fortran_start(const char* file, const char* text, const char*
   asked.batches_per_epoch = batches_per_epoch;
   asked.host_saves = host_saves;
   asked.join_launcher = join_launcher;
+  asked.ranks = (const levin_ranks*)ranks;
   if (status == LEVIN_OK) status = levin_session_start(&asked, &made);
   free_config(&config);
   *session = made;

@@ -15,13 +15,13 @@
 ! Places (of results, weights, optimizers) count from 1; epochs and batches of an epoch from 0, as in levin's logs.
 module levin
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_float, c_funloc, c_funptr, c_f_pointer, c_int32_t, &
-    c_int64_t, c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t, c_associated
+    c_int64_t, c_loc, c_null_char, c_null_ptr, c_null_funptr, c_ptr, c_size_t, c_associated
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   implicit none
   private
 
   public :: levin_model, levin_session, levin_call, levin_reader, levin_batch, levin_array
-  public :: levin_state, levin_result
+  public :: levin_state, levin_result, levin_ranks
   public :: levin_loss_function, levin_source
   public :: levin_version, levin_build, levin_seed, levin_device_count, levin_device_name
 
@@ -77,6 +77,16 @@ module levin
     procedure :: copy => array_copy
     procedure, private :: array_point_real32, array_point_real64, array_point_int32, array_point_int64
     generic :: point => array_point_real32, array_point_real64, array_point_int32, array_point_int64
+  end type
+
+  ! Ranks that the program has, for levin_session%start: levin_mpi_ranks of the module levin_mpi makes them of a
+  ! communicator. It is the struct levin_ranks of levin/c_api.h.
+  type, bind(C) :: levin_ranks
+    integer(c_size_t) :: struct_size = 0
+    type(c_ptr) :: context = c_null_ptr
+    integer(c_int32_t) :: rank = 0, size = 0, local_rank = 0, local_size = 0, node = 0
+    type(c_funptr) :: begin = c_null_funptr, test = c_null_funptr, part = c_null_funptr, release = c_null_funptr, &
+      error = c_null_funptr
   end type
 
   ! A model: evaluated, differentiated, saved.
@@ -351,7 +361,7 @@ module levin
       integer(c_int32_t) :: status
     end function
     function c_start(file, text, options, option_count, plugins, plugin_count, model, ckpt_path, batches_per_epoch, &
-        host_saves, join_launcher, session) result(status) bind(C, name="levin_fortran_start")
+        host_saves, join_launcher, ranks, session) result(status) bind(C, name="levin_fortran_start")
       import :: c_int32_t, c_int64_t, c_ptr, c_size_t, c_char
       character(kind=c_char), intent(in), optional :: file(*), text(*)
       character(kind=c_char), intent(in) :: options(*), plugins(*)
@@ -360,6 +370,7 @@ module levin
       character(kind=c_char), intent(in), optional :: ckpt_path(*)
       integer(c_int64_t), value :: batches_per_epoch
       integer(c_int32_t), value :: host_saves, join_launcher
+      type(c_ptr), value :: ranks
       type(c_ptr), intent(out) :: session
       integer(c_int32_t) :: status
     end function
@@ -1374,9 +1385,10 @@ contains
   ! Begins a training. The config is as for levin_model%create; `model` is trained in place of the config's, and stays
   ! usable. `ckpt_path`: a checkpoint to resume from: a file, a run's folder, "last", "best". `batches_per_epoch`: for
   ! schedulers that need the number of all steps. `host_saves`: checkpoints wait for save. `join_launcher`: the ranks
-  ! that torchrun, mpirun or srun has started train together.
+  ! that torchrun, mpirun or srun has started train together. `ranks`: those of the program's own communicator do; the
+  ! session gives them back at its end.
   subroutine session_start(this, text, file, options, plugins, model, ckpt_path, batches_per_epoch, host_saves, &
-      join_launcher, stat, errmsg)
+      join_launcher, ranks, stat, errmsg)
     class(levin_session), intent(inout) :: this
     character(*), intent(in), optional :: text, file
     character(*), intent(in), optional :: options(:), plugins(:)
@@ -1384,13 +1396,14 @@ contains
     character(*), intent(in), optional :: ckpt_path
     integer, intent(in), optional :: batches_per_epoch
     logical, intent(in), optional :: host_saves, join_launcher
+    type(levin_ranks), intent(in), optional, target :: ranks
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: c_file, c_text, c_options, c_plugins, c_ckpt_path
     integer(c_size_t) :: option_count, plugin_count
     integer(c_int64_t) :: batches
     integer(c_int32_t) :: saves, joins, status
-    type(c_ptr) :: c_model, made
+    type(c_ptr) :: c_model, c_ranks, made
     call session_destroy(this)  ! a session before this one has then ended, and written its files
     c_model = c_null_ptr
     if (present(model)) then
@@ -1406,13 +1419,15 @@ contains
     if (present(host_saves)) saves = merge(1_c_int32_t, 0_c_int32_t, host_saves)
     joins = 0
     if (present(join_launcher)) joins = merge(1_c_int32_t, 0_c_int32_t, join_launcher)
+    c_ranks = c_null_ptr
+    if (present(ranks)) c_ranks = c_loc(ranks)
     call to_c(file, c_file)
     call to_c(text, c_text)
     call to_c(ckpt_path, c_ckpt_path)
     call list_to_c(options, c_options, option_count)
     call list_to_c(plugins, c_plugins, plugin_count)
     status = c_start(c_file, c_text, c_options, option_count, c_plugins, plugin_count, c_model, c_ckpt_path, batches, &
-      saves, joins, made)
+      saves, joins, c_ranks, made)
     this%handle = made
     call conclude(status, stat, errmsg)
   end subroutine
