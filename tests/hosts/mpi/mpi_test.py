@@ -119,7 +119,7 @@ def main():
     if not shutil.which("mpirun"):
         print("SKIPPED: there is no mpirun")
         return
-    kills = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    kills = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     seed = int(time.time())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
