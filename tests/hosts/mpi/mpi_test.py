@@ -22,6 +22,11 @@ ENVIRONMENT = os.environ | {
 STEPS = 40
 
 
+def files_of_mpi(folder):
+    """Where Open MPI keeps what a job that is killed leaves: else in /dev/shm, and for ever."""
+    return {"OMPI_MCA_btl_vader_backing_directory": str(folder), "TMPDIR": str(folder)}
+
+
 def command(over, strategy, folder, mode="plain", ranks=4, steps=STEPS):
     return ["mpirun", "-n", str(ranks), sys.argv[1], over, strategy, str(steps), str(folder), mode]
 
@@ -123,6 +128,7 @@ def main():
     seed = int(time.time())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        ENVIRONMENT.update(files_of_mpi(folder))
         check_strategies(folder)
         check_subset(folder)
         check_threads(folder)
